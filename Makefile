@@ -1,0 +1,61 @@
+# Everything that one does with a checkout. Each target prepares what it needs, in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help tools install demo test lint rust-test python-test valgrind bench format clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+tools:
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is missing; install Python 3.10 or later (Debian: apt install python3 python3-venv)"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "error: $$($(PYTHON) --version) is too old; install Python 3.10 or later, or name one: make PYTHON=python3.12"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: Python's venv module is missing; install it (Debian: apt install python3-venv)"; exit 2; }
+	@command -v cc >/dev/null || { echo "error: a C compiler is missing; install one (Debian: apt install gcc libc6-dev; macOS: xcode-select --install)"; exit 2; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.85 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
+
+# The stamps make a second call quick: the environment is built again only when what it is built from changes.
+$(VENV)/.requirements: pyproject.toml constraints.txt | tools
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin cffi
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml $(shell find core/src -name '*.rs')
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
+	touch $@
+
+install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
+
+demo: install ## Simulate an embedded workload under several rules, and draw the best
+	$(BIN)/python examples/demo.py
+
+test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types
+
+lint: install
+	cargo fmt --manifest-path core/Cargo.toml --check
+	cargo clippy --manifest-path core/Cargo.toml --quiet --all-targets -- --deny warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+rust-test: tools
+	cargo test --manifest-path core/Cargo.toml --quiet
+
+python-test: install
+	$(BIN)/python -m pytest --numprocesses 2
+
+bench: install ## Run the benchmarks; they print figures and ratios
+	$(BIN)/python benchmarks/read_swf.py
+	$(BIN)/python benchmarks/simulate.py
+
+format: install ## Format and mend what can be mended by a tool
+	cargo fmt --manifest-path core/Cargo.toml
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so

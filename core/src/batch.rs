@@ -1,0 +1,66 @@
+//! Many simulations at once: windows of one table, shared out among threads.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::cluster::Cluster;
+use crate::config::Config;
+use crate::job::Jobs;
+use crate::simulation::{Phase, Simulation};
+
+/// Where the results of one window go; all of the window's length.
+pub struct WindowResult<'a> {
+    /// First starts, or −1.
+    pub start_ms: &'a mut [i64],
+    /// Ends, or −1.
+    pub end_ms: &'a mut [i64],
+    /// A `Phase` each.
+    pub phase: &'a mut [u8],
+}
+
+/// Runs every window to its end. The result does not depend on the number of threads.
+pub fn run_windows(
+    cluster: &Arc<Cluster>,
+    jobs: &Arc<Jobs>,
+    config: &Config,
+    windows: Vec<(Range<usize>, WindowResult)>,
+    threads: usize,
+) -> Result<(), String> {
+    let threads = threads.clamp(1, windows.len().max(1));
+    let work = Mutex::new(windows.into_iter());
+    let worker = || -> Result<(), String> {
+        loop {
+            let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((window, result)) = next else { return Ok(()) };
+            run_window(cluster, jobs, config, window, result)?;
+        }
+    };
+    if threads == 1 {
+        return worker();
+    }
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        let own = worker();
+        others.into_iter().fold(own, |so_far, other| {
+            so_far.and(other.join().unwrap_or_else(|_| Err("a worker thread panicked".to_string())))
+        })
+    })
+}
+
+fn run_window(
+    cluster: &Arc<Cluster>,
+    jobs: &Arc<Jobs>,
+    config: &Config,
+    window: Range<usize>,
+    result: WindowResult,
+) -> Result<(), String> {
+    let mut simulation = Simulation::new(cluster.clone(), jobs.clone(), window, config.clone(), &[])?;
+    simulation.run(u64::MAX);
+    for (place, state) in simulation.states.iter().enumerate() {
+        result.start_ms[place] = state.start_ms;
+        result.end_ms[place] = state.end_ms;
+        result.phase[place] = state.phase as u8;
+        debug_assert!(matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Rejected));
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Greedy and EASY over an order that stands still: the queue's index finds who may start, without a scan.
+//!
+//! `reserve.rs` has the same two rules for any order, as the depths 0 and 1 of one function.
+
+use std::collections::HashMap;
+
+use crate::cluster::Free;
+use crate::placement::{choose, Placement, Rule};
+use crate::simulation::Simulation;
+
+/// The head's reservation, and what may be used beside it.
+struct Shadow {
+    head: u32,
+    reserved_ms: i64,
+    /// What the projection leaves free at the reserved time, the head not being placed.
+    free: Free,
+}
+
+impl Simulation {
+    /// Everything that fits starts, in order.
+    pub(crate) fn dispatch_greedy(&mut self) {
+        let mut from = 0;
+        while let Some(entry) = self.first_that_fits(from) {
+            self.try_start(self.queue.job_at(entry));
+            from = entry + 1;
+        }
+    }
+
+    fn first_that_fits(&self, from: u32) -> Option<u32> {
+        let shapes = self.shapes_within(self.free.total_cores_milli());
+        if self.is_pool {
+            return self.queue.first_below(shapes);
+        }
+        self.queue.first_allowed(shapes, from, i64::MAX, |shape| self.shape_fits(shape).then_some(i64::MAX))
+    }
+
+    /// How many shapes, counted from the one with the fewest cores, need no more than these cores.
+    pub(crate) fn shapes_within(&self, cores_milli: i64) -> usize {
+        self.shape_cores_milli.partition_point(|&needed| needed <= cores_milli)
+    }
+
+    /// The first that does not fit holds a reservation; others start if they do not delay it.
+    pub(crate) fn dispatch_easy(&mut self) {
+        loop {
+            let Some(head) = self.queue.head() else { return };
+            if !self.try_start(head) {
+                return if self.is_pool { self.backfill_pool(head) } else { self.backfill_nodes(head) };
+            }
+        }
+    }
+
+    /// On a pool, cores say it all: those free now, and those that the head leaves at its reserved time.
+    ///
+    /// What could not start before a backfill cannot start after it, since both only shrink: no cursor is needed.
+    fn backfill_pool(&mut self, head: u32) {
+        let needed = self.shape_cores_milli[self.states[head as usize].shape as usize];
+        let (reserved_ms, free_then) = self.pool_reservation(needed);
+        let mut spare = free_then - needed;
+        let longest_ms = reserved_ms - self.now_ms;
+        loop {
+            let free = self.free.cores_milli[0];
+            let fitting = self.shapes_within(free);
+            let beside = self.queue.first_below(self.shapes_within(spare.min(free)));
+            let before = self.queue.first_allowed(fitting, 0, longest_ms, |_| Some(longest_ms));
+            let Some(entry) = beside.into_iter().chain(before).min() else { return };
+            let job = self.queue.job_at(entry);
+            let state = &self.states[job as usize];
+            if state.limit_ms > longest_ms {
+                spare -= self.shape_cores_milli[state.shape as usize];
+            }
+            self.try_start(job);
+        }
+    }
+
+    /// When a pool will have so many cores, and how many it has then.
+    fn pool_reservation(&self, needed_cores_milli: i64) -> (i64, i64) {
+        let mut free = self.free.cores_milli[0];
+        let mut reserved_ms = self.now_ms;
+        for &(expected_ms, _, job) in &self.expected {
+            let instant_ms = expected_ms.max(self.now_ms + 1);
+            if free >= needed_cores_milli && instant_ms > reserved_ms {
+                break;
+            }
+            reserved_ms = instant_ms;
+            free += self.shape_cores_milli[self.states[job as usize].shape as usize];
+        }
+        (reserved_ms, free)
+    }
+
+    fn backfill_nodes(&mut self, head: u32) {
+        let mut shadow = self.shadow(head);
+        let longest_ms = shadow.reserved_ms - self.now_ms;
+        let mut from = 0;
+        // Jobs of one shape get the same nodes as long as nothing starts, except from the random rule.
+        let mut by_shape: HashMap<u32, Option<i64>> = HashMap::new();
+        loop {
+            let shapes = self.shapes_within(self.free.total_cores_milli());
+            let found = self.queue.first_allowed(shapes, from, i64::MAX, |shape| {
+                *by_shape.entry(shape).or_insert_with(|| self.longest_beside(&mut shadow, shape))
+            });
+            let Some(entry) = found else { return };
+            from = entry + 1;
+            let job = self.queue.job_at(entry);
+            let Some(placement) = self.place_on(&self.free, job) else { continue };
+            if self.states[job as usize].limit_ms > longest_ms && !self.keep_beside(&mut shadow, job, &placement) {
+                continue;
+            }
+            self.start_on(job, placement);
+            by_shape.clear();
+        }
+    }
+
+    fn shadow(&self, head: u32) -> Shadow {
+        let shape = self.shape_of(head);
+        let mut free = self.free.clone();
+        let mut reserved_ms = self.now_ms;
+        for &(expected_ms, _, job) in &self.expected {
+            let instant_ms = expected_ms.max(self.now_ms + 1);
+            if instant_ms > reserved_ms && free.fits(&self.cluster, shape) {
+                break;
+            }
+            reserved_ms = instant_ms;
+            free.give(self.shape_of(job), &self.states[job as usize].placement);
+        }
+        Shadow { head, reserved_ms, free }
+    }
+
+    /// How long a job of this shape may run if it starts now; none: it does not fit.
+    fn longest_beside(&self, shadow: &mut Shadow, shape: u32) -> Option<i64> {
+        let shape = &self.jobs.shapes[shape as usize];
+        if self.config.placement == Rule::Random {
+            return self.free.fits(&self.cluster, shape).then_some(i64::MAX);
+        }
+        let placement = choose(&self.cluster, &self.free, shape, self.config.placement, 0, 0)?;
+        shadow.free.take(shape, &placement);
+        let head_fits = shadow.free.fits(&self.cluster, self.shape_of(shadow.head));
+        shadow.free.give(shape, &placement);
+        Some(if head_fits { i64::MAX } else { shadow.reserved_ms - self.now_ms })
+    }
+
+    /// Takes a job that outlasts the head's reserved time out of what is free then, if the head still fits.
+    fn keep_beside(&self, shadow: &mut Shadow, job: u32, placement: &Placement) -> bool {
+        shadow.free.take(self.shape_of(job), placement);
+        let head_fits = shadow.free.fits(&self.cluster, self.shape_of(shadow.head));
+        if !head_fits {
+            shadow.free.give(self.shape_of(job), placement);
+        }
+        head_fits
+    }
+}

@@ -1,0 +1,235 @@
+//! What a simulation can tell: its clock, its jobs, who waits, who is where; and a snapshot told to it.
+
+use super::simulation::with;
+use super::{give, guard, read, write, Failure};
+use crate::placement::{DeviceShare, Part, Placement};
+use crate::simulation::{Phase, Simulation, NO_RESERVATION};
+use crate::snapshot::JobSnapshot;
+
+/// The clock and the counts.
+#[repr(C)]
+pub struct ShunterStatus {
+    /// The instant.
+    pub now_ms: i64,
+    /// All jobs of the simulation.
+    pub jobs: u64,
+    /// Those that wait.
+    pub waiting: u64,
+    /// Those that run.
+    pub running: u64,
+    /// Those that have ended, or were rejected.
+    pub ended: u64,
+    /// Starts made.
+    pub starts: u64,
+    /// Milli-cores that are free on all nodes together.
+    pub free_cores_milli: i64,
+}
+
+/// Tells the clock and the counts.
+///
+/// # Safety
+/// `status` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut ShunterStatus) -> i32 {
+    guard(|| {
+        let told = with(simulation, |simulation| {
+            Ok(ShunterStatus {
+                now_ms: simulation.now_ms,
+                jobs: simulation.states.len() as u64,
+                waiting: simulation.queue.len() as u64,
+                running: simulation.running.into(),
+                ended: simulation.ended.into(),
+                starts: simulation.starts.into(),
+                free_cores_milli: simulation.free.total_cores_milli(),
+            })
+        })?;
+        unsafe { give("status", status, told) }
+    })
+}
+
+fn check_capacity(what: &str, capacity: usize, needed: usize) -> Result<(), Failure> {
+    if capacity == needed {
+        return Ok(());
+    }
+    Err(Failure::argument(format!("the arrays for {what} hold {capacity} values; {needed} are needed")))
+}
+
+/// Lists the waiting jobs in the order of the policy; `capacity` is the number of waiting jobs.
+///
+/// # Safety
+/// A non-null `jobs` must be writable for `capacity` values.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_waiting(simulation: u64, jobs: *mut u32, capacity: usize) -> i32 {
+    guard(|| {
+        let target = unsafe { write("jobs", jobs, capacity) }?;
+        with(simulation, |simulation| {
+            check_capacity("waiting jobs", capacity, simulation.queue.len())?;
+            target.iter_mut().zip(simulation.queue.iter()).for_each(|(slot, job)| *slot = job);
+            Ok(())
+        })
+    })
+}
+
+/// Tells of each job: phase, first start, latest start, end, reservation (−1: none), why rejected, preemptions.
+///
+/// # Safety
+/// Non-null pointers must be writable for `capacity` values, the number of jobs.
+#[no_mangle]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn shunter_simulation_jobs(
+    simulation: u64,
+    phase: *mut u8,
+    start_ms: *mut i64,
+    latest_start_ms: *mut i64,
+    end_ms: *mut i64,
+    reserved_ms: *mut i64,
+    reject_reason: *mut u8,
+    preemptions: *mut u32,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        let phase = unsafe { write("phase", phase, capacity) }?;
+        let start_ms = unsafe { write("start_ms", start_ms, capacity) }?;
+        let latest_start_ms = unsafe { write("latest_start_ms", latest_start_ms, capacity) }?;
+        let end_ms = unsafe { write("end_ms", end_ms, capacity) }?;
+        let reserved_ms = unsafe { write("reserved_ms", reserved_ms, capacity) }?;
+        let reject_reason = unsafe { write("reject_reason", reject_reason, capacity) }?;
+        let preemptions = unsafe { write("preemptions", preemptions, capacity) }?;
+        with(simulation, |simulation| {
+            check_capacity("jobs", capacity, simulation.states.len())?;
+            for (job, state) in simulation.states.iter().enumerate() {
+                phase[job] = state.phase as u8;
+                start_ms[job] = state.start_ms;
+                latest_start_ms[job] = state.segment_start_ms;
+                end_ms[job] = state.end_ms;
+                reserved_ms[job] = if state.reserved_ms == NO_RESERVATION { -1 } else { state.reserved_ms };
+                reject_reason[job] = state.reject_reason as u8;
+                preemptions[job] = state.preemptions;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Jobs that hold a reservation have nodes too, but are not placed yet.
+fn placed(simulation: &Simulation, job: usize) -> Option<&Placement> {
+    let state = &simulation.states[job];
+    (state.phase != Phase::Waiting).then_some(&state.placement)
+}
+
+/// Tells where jobs run or ran: job i's nodes are the values offsets[i] to offsets[i + 1] of `nodes` and `tasks`,
+/// its devices those of `devices` and `millis`. With both capacities 0, only the offsets are written.
+///
+/// # Safety
+/// Non-null pointers must be writable: offsets for the number of jobs + 1, the rest for their capacities.
+#[no_mangle]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn shunter_simulation_placements(
+    simulation: u64,
+    node_offsets: *mut i64,
+    device_offsets: *mut i64,
+    jobs: usize,
+    nodes: *mut i32,
+    tasks: *mut i32,
+    node_capacity: usize,
+    devices: *mut i32,
+    millis: *mut i32,
+    device_capacity: usize,
+) -> i32 {
+    guard(|| {
+        let node_offsets = unsafe { write("node_offsets", node_offsets, jobs.saturating_add(1)) }?;
+        let device_offsets = unsafe { write("device_offsets", device_offsets, jobs.saturating_add(1)) }?;
+        let nodes = unsafe { write("nodes", nodes, node_capacity) }?;
+        let tasks = unsafe { write("tasks", tasks, node_capacity) }?;
+        let devices = unsafe { write("devices", devices, device_capacity) }?;
+        let millis = unsafe { write("millis", millis, device_capacity) }?;
+        with(simulation, |simulation| {
+            check_capacity("jobs", jobs, simulation.states.len())?;
+            (node_offsets[0], device_offsets[0]) = (0, 0);
+            for job in 0..jobs {
+                let placement = placed(simulation, job);
+                node_offsets[job + 1] = node_offsets[job] + placement.map_or(0, |found| found.parts().count()) as i64;
+                device_offsets[job + 1] = device_offsets[job] + placement.map_or(0, |found| found.devices.len()) as i64;
+            }
+            if node_capacity == 0 && device_capacity == 0 {
+                return Ok(());
+            }
+            check_capacity("nodes", node_capacity, node_offsets[jobs] as usize)?;
+            check_capacity("devices", device_capacity, device_offsets[jobs] as usize)?;
+            let placements = || (0..jobs).filter_map(|job| placed(simulation, job));
+            for (place, part) in placements().flat_map(Placement::parts).enumerate() {
+                (nodes[place], tasks[place]) = (part.node as i32, part.tasks as i32);
+            }
+            for (place, share) in placements().flat_map(|found| &found.devices).enumerate() {
+                (devices[place], millis[place]) = (share.device as i32, share.milli);
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Puts a simulation that has not begun into the state of a snapshot; the arrays are those that the calls above fill.
+///
+/// # Safety
+/// Non-null pointers must be readable: `jobs` values, `jobs` + 1 offsets, and as many nodes and devices as the counts say.
+#[no_mangle]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn shunter_simulation_load(
+    simulation: u64,
+    now_ms: i64,
+    phase: *const u8,
+    start_ms: *const i64,
+    end_ms: *const i64,
+    node_offsets: *const i64,
+    device_offsets: *const i64,
+    jobs: usize,
+    nodes: *const i32,
+    tasks: *const i32,
+    node_count: usize,
+    devices: *const i32,
+    millis: *const i32,
+    device_count: usize,
+) -> i32 {
+    guard(|| {
+        let phase = unsafe { read("phase", phase, jobs) }?;
+        let start_ms = unsafe { read("start_ms", start_ms, jobs) }?;
+        let end_ms = unsafe { read("end_ms", end_ms, jobs) }?;
+        let node_offsets = unsafe { read("node_offsets", node_offsets, jobs.saturating_add(1)) }?;
+        let device_offsets = unsafe { read("device_offsets", device_offsets, jobs.saturating_add(1)) }?;
+        let nodes = unsafe { read("nodes", nodes, node_count) }?;
+        let tasks = unsafe { read("tasks", tasks, node_count) }?;
+        let devices = unsafe { read("devices", devices, device_count) }?;
+        let millis = unsafe { read("millis", millis, device_count) }?;
+        let mut snapshot = Vec::with_capacity(jobs);
+        for job in 0..jobs {
+            let mut placement = Placement::default();
+            for place in span(node_offsets, job, node_count)? {
+                let (node, tasks) = (nodes[place] as u32, tasks[place]);
+                if tasks < 1 {
+                    return Err(Failure::argument(format!("job {job} has {tasks} tasks on a node; expected 1 or more")));
+                }
+                placement.push(Part { node, tasks: tasks as u32 });
+            }
+            for place in span(device_offsets, job, device_count)? {
+                placement.devices.push(DeviceShare { device: devices[place] as u32, milli: millis[place] });
+            }
+            let phase = Phase::from_code(phase[job])
+                .ok_or_else(|| Failure::argument(format!("job {job}: phase is {}; there is none", phase[job])))?;
+            snapshot.push(JobSnapshot { phase, start_ms: start_ms[job], end_ms: end_ms[job], placement });
+        }
+        with(simulation, |simulation| {
+            let mut loaded = simulation.clone();
+            loaded.load(now_ms, snapshot).map_err(Failure::argument)?;
+            *simulation = loaded;
+            Ok(())
+        })
+    })
+}
+
+fn span(offsets: &[i64], job: usize, count: usize) -> Result<std::ops::Range<usize>, Failure> {
+    let (from, to) = (offsets[job], offsets[job + 1]);
+    if from < 0 || to < from || to > count as i64 {
+        return Err(Failure::argument(format!("job {job}: offsets {from} to {to} are not within 0 to {count}")));
+    }
+    Ok(from as usize..to as usize)
+}

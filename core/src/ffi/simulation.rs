@@ -1,0 +1,334 @@
+//! Simulations across the border: made, driven, copied.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::handles::{find, open};
+use super::{check_pointer, give, guard, read, write, Failure};
+use crate::batch::{run_windows, WindowResult};
+use crate::cluster::Cluster;
+use crate::config::{Config, Dispatch, Estimate, Placement, Policy};
+use crate::job::{Jobs, MAX_DURATION_MS};
+use crate::placement::Part;
+use crate::simulation::{Phase, Simulation};
+
+/// `Config`, as C sees it; the numbers for names are in `core/include/shunter.h`.
+#[repr(C)]
+pub struct ShunterConfig {
+    /// A policy's number.
+    pub policy: i32,
+    /// A dispatch rule's number.
+    pub dispatch: i32,
+    /// How many reservations, for the rule that makes them.
+    pub reservation_depth: u32,
+    /// A placement's number.
+    pub placement: i32,
+    /// An estimate's number.
+    pub estimate: i32,
+    /// 0 or 1.
+    pub reserve_by_estimate: i32,
+    /// 0 or 1.
+    pub kill_at_request: i32,
+    /// 0 or 1.
+    pub keep_progress: i32,
+    /// −1: the run time.
+    pub missing_request_ms: i64,
+    /// −1: no guard.
+    pub max_wait_ms: i64,
+    /// 0 or more.
+    pub preemption_overhead_ms: i64,
+    /// 1 or more.
+    pub scan_depth: u32,
+    /// Any number.
+    pub seed: u64,
+}
+
+fn config(given: &ShunterConfig) -> Result<Config, Failure> {
+    let unknown = |what: &str, code: i32| Failure::argument(format!("{what} is {code}; there is none with this number"));
+    let flag = |what: &str, value: i32| match value {
+        0 | 1 => Ok(value == 1),
+        _ => Err(Failure::argument(format!("{what} is {value}; expected 0 or 1"))),
+    };
+    let optional = |what: &str, value: i64| match value {
+        -1 => Ok(None),
+        0..=MAX_DURATION_MS => Ok(Some(value)),
+        _ => Err(Failure::argument(format!("{what} is {value}; expected −1, or 0 to {MAX_DURATION_MS}"))),
+    };
+    if given.scan_depth == 0 {
+        return Err(Failure::argument("scan_depth is 0; expected 1 or more"));
+    }
+    if !(0..=MAX_DURATION_MS).contains(&given.preemption_overhead_ms) {
+        let value = given.preemption_overhead_ms;
+        return Err(Failure::argument(format!("preemption_overhead_ms is {value}; expected 0 to {MAX_DURATION_MS}")));
+    }
+    Ok(Config {
+        policy: Policy::from_code(given.policy.into()).ok_or_else(|| unknown("policy", given.policy))?,
+        dispatch: Dispatch::from_code(given.dispatch.into(), given.reservation_depth)
+            .ok_or_else(|| unknown("dispatch", given.dispatch))?,
+        placement: Placement::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?,
+        estimate: Estimate::from_code(given.estimate.into()).ok_or_else(|| unknown("estimate", given.estimate))?,
+        missing_request_ms: optional("missing_request_ms", given.missing_request_ms)?,
+        reserve_by_estimate: flag("reserve_by_estimate", given.reserve_by_estimate)?,
+        kill_at_request: flag("kill_at_request", given.kill_at_request)?,
+        max_wait_ms: optional("max_wait_ms", given.max_wait_ms)?,
+        scan_depth: given.scan_depth,
+        seed: given.seed,
+        keep_progress: flag("keep_progress", given.keep_progress)?,
+        preemption_overhead_ms: given.preemption_overhead_ms,
+    })
+}
+
+/// # Safety
+/// A non-null pointer must be readable.
+unsafe fn read_config(given: *const ShunterConfig) -> Result<Config, Failure> {
+    check_pointer("config", given as usize, std::mem::align_of::<ShunterConfig>())?;
+    config(unsafe { &*given })
+}
+
+pub(super) fn tables(cluster: u64, jobs: u64) -> Result<(Arc<Cluster>, Arc<Jobs>), Failure> {
+    let cluster = find::<Arc<Cluster>>(cluster, "cluster")?;
+    let jobs = find::<Arc<Jobs>>(jobs, "table of jobs")?;
+    Ok(((*cluster).clone(), (*jobs).clone()))
+}
+
+/// Runs a function on the simulation behind a handle.
+pub(super) fn with<T>(
+    handle: u64,
+    body: impl FnOnce(&mut Simulation) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let shared = find::<Mutex<Simulation>>(handle, "simulation")?;
+    let mut simulation: MutexGuard<Simulation> = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    body(&mut simulation)
+}
+
+fn check_job(simulation: &Simulation, job: u32) -> Result<(), Failure> {
+    if (job as usize) < simulation.states.len() {
+        return Ok(());
+    }
+    Err(Failure::argument(format!("job {job} is not one of the simulation's {} jobs", simulation.states.len())))
+}
+
+/// Opens a simulation of the jobs `first` to `first + count` − 1; `scores` belong to the policy that brings its own.
+///
+/// # Safety
+/// Non-null pointers must be readable for their lengths; `handle` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_open(
+    cluster: u64,
+    jobs: u64,
+    first: usize,
+    count: usize,
+    config: *const ShunterConfig,
+    scores: *const f64,
+    scores_length: usize,
+    handle: *mut u64,
+) -> i32 {
+    guard(|| {
+        let (cluster, jobs) = tables(cluster, jobs)?;
+        let config = unsafe { read_config(config) }?;
+        let scores = unsafe { read("scores", scores, scores_length) }?;
+        let window = first..first.saturating_add(count);
+        let simulation = Simulation::new(cluster, jobs, window, config, scores).map_err(Failure::argument)?;
+        unsafe { give("handle", handle, open(Mutex::new(simulation))) }
+    })
+}
+
+/// Makes at most so many decisions; `over` becomes 1 when nothing more can happen.
+///
+/// # Safety
+/// `over` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_run(simulation: u64, most_decisions: u64, over: *mut i32) -> i32 {
+    guard(|| {
+        let is_over = with(simulation, |simulation| Ok(simulation.run(most_decisions)))?;
+        unsafe { give("over", over, i32::from(is_over)) }
+    })
+}
+
+/// Moves to the next instant at which a decision is due; `due` becomes 0 when nothing is to come.
+///
+/// # Safety
+/// `due` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_advance(simulation: u64, due: *mut i32) -> i32 {
+    guard(|| {
+        let is_due = with(simulation, |simulation| Ok(simulation.advance()))?;
+        unsafe { give("due", due, i32::from(is_due)) }
+    })
+}
+
+/// Decides by the simulation's own policy.
+#[no_mangle]
+pub extern "C" fn shunter_simulation_dispatch(simulation: u64) -> i32 {
+    guard(|| {
+        with(simulation, |simulation| {
+            simulation.dispatch(None);
+            Ok(())
+        })
+    })
+}
+
+/// Decides by an order of waiting jobs; those not named do not start now.
+///
+/// # Safety
+/// A non-null `order` must be readable for `length` values.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_dispatch_order(simulation: u64, order: *const u32, length: usize) -> i32 {
+    guard(|| {
+        let order = unsafe { read("order", order, length) }?;
+        with(simulation, |simulation| {
+            let mut named = vec![false; simulation.states.len()];
+            for &job in order {
+                check_job(simulation, job)?;
+                if simulation.states[job as usize].phase != Phase::Waiting {
+                    return Err(Failure::argument(format!("job {job} does not wait")));
+                }
+                if std::mem::replace(&mut named[job as usize], true) {
+                    return Err(Failure::argument(format!("job {job} is named twice")));
+                }
+            }
+            simulation.dispatch(Some(order));
+            Ok(())
+        })
+    })
+}
+
+/// Whether a job could start now.
+///
+/// # Safety
+/// `fits` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_fits(simulation: u64, job: u32, fits: *mut i32) -> i32 {
+    guard(|| {
+        let answer = with(simulation, |simulation| {
+            check_job(simulation, job)?;
+            Ok(simulation.fits(job))
+        })?;
+        unsafe { give("fits", fits, i32::from(answer)) }
+    })
+}
+
+/// Starts a waiting job on these nodes with so many tasks each; with no nodes, where the placement rule puts it.
+///
+/// # Safety
+/// Non-null pointers must be readable for `length` values.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_start(
+    simulation: u64,
+    job: u32,
+    nodes: *const u32,
+    tasks: *const u32,
+    length: usize,
+) -> i32 {
+    guard(|| {
+        let nodes = unsafe { read("nodes", nodes, length) }?;
+        let tasks = unsafe { read("tasks", tasks, length) }?;
+        let parts: Vec<Part> = nodes.iter().zip(tasks).map(|(&node, &tasks)| Part { node, tasks }).collect();
+        with(simulation, |simulation| {
+            check_job(simulation, job)?;
+            simulation.start(job, (length > 0).then_some(&parts)).map_err(Failure::refused)
+        })
+    })
+}
+
+/// Stops a running job; it waits again.
+#[no_mangle]
+pub extern "C" fn shunter_simulation_preempt(simulation: u64, job: u32) -> i32 {
+    guard(|| {
+        with(simulation, |simulation| {
+            check_job(simulation, job)?;
+            simulation.preempt(job).map_err(Failure::refused)
+        })
+    })
+}
+
+/// Opens an independent copy.
+///
+/// # Safety
+/// `handle` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_fork(simulation: u64, handle: *mut u64) -> i32 {
+    guard(|| {
+        let copy = with(simulation, |simulation| Ok(simulation.clone()))?;
+        unsafe { give("handle", handle, open(Mutex::new(copy))) }
+    })
+}
+
+/// Writes the whole state as bytes, if `capacity` is enough; `needed` says how many there are.
+///
+/// # Safety
+/// A non-null `bytes` must be writable for `capacity`; `needed` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_serialize(
+    simulation: u64,
+    bytes: *mut u8,
+    capacity: usize,
+    needed: *mut usize,
+) -> i32 {
+    guard(|| {
+        let saved = with(simulation, |simulation| Ok(simulation.serialize()))?;
+        unsafe { give("needed", needed, saved.len()) }?;
+        if capacity >= saved.len() {
+            unsafe { write("bytes", bytes, saved.len()) }?.copy_from_slice(&saved);
+        }
+        Ok(())
+    })
+}
+
+/// Opens the simulation that was saved, on the same cluster and jobs.
+///
+/// # Safety
+/// A non-null `bytes` must be readable for `length`; `handle` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_restore(
+    cluster: u64,
+    jobs: u64,
+    bytes: *const u8,
+    length: usize,
+    handle: *mut u64,
+) -> i32 {
+    guard(|| {
+        let (cluster, jobs) = tables(cluster, jobs)?;
+        let bytes = unsafe { read("bytes", bytes, length) }?;
+        let simulation = Simulation::restore(cluster, jobs, bytes).map_err(Failure::argument)?;
+        unsafe { give("handle", handle, open(Mutex::new(simulation))) }
+    })
+}
+
+/// Runs windows of `count` jobs each, from these first jobs, on so many threads; the results are `windows` × `count`.
+///
+/// # Safety
+/// Non-null pointers must be readable or writable for their lengths: `windows`, or `windows` × `count`.
+#[no_mangle]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn shunter_batch_run(
+    cluster: u64,
+    jobs: u64,
+    config: *const ShunterConfig,
+    first: *const usize,
+    windows: usize,
+    count: usize,
+    threads: usize,
+    start_ms: *mut i64,
+    end_ms: *mut i64,
+    phase: *mut u8,
+) -> i32 {
+    guard(|| {
+        let (cluster, jobs) = tables(cluster, jobs)?;
+        let config = unsafe { read_config(config) }?;
+        let first = unsafe { read("first", first, windows) }?;
+        let total = windows.checked_mul(count).filter(|&total| total > 0);
+        let total = total.ok_or_else(|| Failure::argument(format!("{windows} windows of {count} jobs are none")))?;
+        let start_ms = unsafe { write("start_ms", start_ms, total) }?.chunks_mut(count);
+        let end_ms = unsafe { write("end_ms", end_ms, total) }?.chunks_mut(count);
+        let phase = unsafe { write("phase", phase, total) }?.chunks_mut(count);
+        let results = start_ms.zip(end_ms).zip(phase);
+        let work = first
+            .iter()
+            .zip(results)
+            .map(|(&first, ((start_ms, end_ms), phase))| {
+                (first..first.saturating_add(count), WindowResult { start_ms, end_ms, phase })
+            })
+            .collect();
+        run_windows(&cluster, &jobs, &config, work, threads).map_err(Failure::argument)
+    })
+}

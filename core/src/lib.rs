@@ -1,0 +1,23 @@
+//! Shunter's core: a discrete-event simulator of batch schedulers.
+//!
+//! The modules know nothing of Python or C; `ffi` is the border. What happens in a simulation is
+//! written out in `docs/simulation.md`, and held to a slow reference in `tests/reference/`.
+
+pub mod batch;
+pub mod cluster;
+pub mod committed;
+pub mod config;
+pub mod dispatch;
+pub mod ffi;
+pub mod job;
+pub mod placement;
+pub mod policy;
+pub mod queue;
+pub mod random;
+pub mod rank_set;
+pub mod reserve;
+pub mod serialize;
+pub mod shape_index;
+pub mod simulation;
+pub mod snapshot;
+pub mod swf;

@@ -1,0 +1,261 @@
+//! Reservations of any depth over any order: greedy, EASY and conservative are its depths 0, 1 and all.
+
+use std::collections::HashSet;
+
+use crate::cluster::Free;
+use crate::placement::Placement;
+use crate::simulation::{Simulation, NO_RESERVATION};
+
+/// A change of what is free in the projection: a job gives its resources back, or a reservation takes them.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    instant_ms: i64,
+    takes: bool,
+    job: u32,
+}
+
+/// What will be free if each running job ends when expected and each reservation is used.
+struct Projection {
+    /// Ascending; the steps of one instant act together.
+    steps: Vec<Step>,
+    /// Kept from call to call to save allocations: what is free at an instant, and during a span.
+    at_instant: Free,
+    during: Free,
+}
+
+impl Projection {
+    fn add(&mut self, step: Step) {
+        let place = self.steps.partition_point(|other| other.instant_ms <= step.instant_ms);
+        self.steps.insert(place, step);
+    }
+
+    fn remove(&mut self, job: u32, instant_ms: i64) {
+        let first = self.steps.partition_point(|step| step.instant_ms < instant_ms);
+        if let Some(place) = self.steps[first..].iter().position(|step| step.job == job) {
+            self.steps.remove(first + place);
+        }
+    }
+}
+
+impl Simulation {
+    /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
+    pub(crate) fn dispatch_reserving(&mut self, depth: u32, order: &[u32]) {
+        self.keep_good_reservations(order);
+        let mut projection = self.projection();
+        let mut holding = 0;
+        for &job in order {
+            if holding < depth {
+                holding += u32::from(!self.plan(&mut projection, job));
+            } else {
+                self.backfill(&mut projection, job);
+            }
+        }
+    }
+
+    /// From the first job that holds no reservation, or none that is good, all later reservations lapse.
+    fn keep_good_reservations(&mut self, order: &[u32]) {
+        let before = std::mem::take(&mut self.holders);
+        let overrun = self.expected.first().is_some_and(|&(expected_ms, _, _)| expected_ms <= self.now_ms);
+        let doubtful = overrun || std::mem::take(&mut self.disturbed);
+        let mut projection = self.projection();
+        for &job in order {
+            let reserved_ms = self.states[job as usize].reserved_ms;
+            if reserved_ms == NO_RESERVATION || reserved_ms < self.now_ms {
+                break;
+            }
+            if doubtful {
+                if !self.has_room(&mut projection, job) {
+                    break;
+                }
+                self.add_reservation(&mut projection, job);
+            }
+            self.holders.push(job);
+        }
+        if self.holders.len() < before.len() {
+            let kept: HashSet<u32> = self.holders.iter().copied().collect();
+            for &job in before.iter().filter(|job| !kept.contains(job)) {
+                self.states[job as usize].reserved_ms = NO_RESERVATION;
+            }
+            self.freed += 1;
+        }
+    }
+
+    fn projection(&self) -> Projection {
+        let release = |&(expected_ms, _, job): &(i64, u32, u32)| Step {
+            instant_ms: expected_ms.max(self.now_ms + 1),
+            takes: false,
+            job,
+        };
+        let mut steps: Vec<Step> = self.expected.iter().map(release).collect();
+        for &job in &self.holders {
+            let state = &self.states[job as usize];
+            steps.push(Step { instant_ms: state.reserved_ms, takes: true, job });
+            steps.push(Step { instant_ms: state.reserved_ms + state.limit_ms, takes: false, job });
+        }
+        steps.sort_by_key(|step| step.instant_ms);
+        Projection { steps, at_instant: self.free.clone(), during: self.free.clone() }
+    }
+
+    fn add_reservation(&self, projection: &mut Projection, job: u32) {
+        let state = &self.states[job as usize];
+        projection.add(Step { instant_ms: state.reserved_ms, takes: true, job });
+        projection.add(Step { instant_ms: state.reserved_ms + state.limit_ms, takes: false, job });
+    }
+
+    fn lift_reservation(&self, projection: &mut Projection, job: u32) {
+        let state = &self.states[job as usize];
+        projection.remove(job, state.reserved_ms);
+        projection.remove(job, state.reserved_ms + state.limit_ms);
+    }
+
+    /// Gives the job the earliest time it can have; says whether it started.
+    fn plan(&mut self, projection: &mut Projection, job: u32) -> bool {
+        let held_ms = self.states[job as usize].reserved_ms;
+        let holds = held_ms != NO_RESERVATION;
+        if holds {
+            if held_ms > self.now_ms && self.states[job as usize].planned_at == self.freed {
+                return false;
+            }
+            self.lift_reservation(projection, job);
+        }
+        if let Some((instant_ms, placement)) = self.earliest(projection, job, held_ms) {
+            let state = &mut self.states[job as usize];
+            state.reserved_ms = instant_ms;
+            state.placement = placement;
+            self.freed += u64::from(holds);
+        }
+        if self.states[job as usize].reserved_ms == self.now_ms {
+            self.holders.retain(|&holder| holder != job);
+            let placement = std::mem::take(&mut self.states[job as usize].placement);
+            self.start_planned(projection, job, placement);
+            return true;
+        }
+        self.states[job as usize].planned_at = self.freed;
+        self.add_reservation(projection, job);
+        if !holds {
+            self.holders.push(job);
+        }
+        false
+    }
+
+    fn start_planned(&mut self, projection: &mut Projection, job: u32, placement: Placement) {
+        self.start_on(job, placement);
+        let instant_ms = self.now_ms + self.states[job as usize].limit_ms;
+        projection.add(Step { instant_ms, takes: false, job });
+    }
+
+    /// The earliest time before `bound_ms` at which the job fits for the whole of its limit, and its nodes.
+    fn earliest(&self, projection: &mut Projection, job: u32, bound_ms: i64) -> Option<(i64, Placement)> {
+        let Projection { steps, at_instant, during } = projection;
+        let limit_ms = self.states[job as usize].limit_ms;
+        let shape = self.shape_of(job);
+        at_instant.clone_from(&self.free);
+        let mut instant_ms = self.now_ms;
+        let mut next = 0;
+        while instant_ms < bound_ms {
+            while next < steps.len() && steps[next].instant_ms <= instant_ms {
+                self.apply(&steps[next], at_instant);
+                next += 1;
+            }
+            if at_instant.fits(&self.cluster, shape) {
+                let until_ms = instant_ms + limit_ms;
+                self.lowest(at_instant, &steps[next..], until_ms, during);
+                if let Some(placement) = self.place_on(during, job) {
+                    return Some((instant_ms, placement));
+                }
+            }
+            instant_ms = steps.get(next)?.instant_ms;
+        }
+        None
+    }
+
+    fn apply(&self, step: &Step, free: &mut Free) {
+        let placement = &self.states[step.job as usize].placement;
+        if step.takes {
+            free.take(self.shape_of(step.job), placement);
+        } else {
+            free.give(self.shape_of(step.job), placement);
+        }
+    }
+
+    /// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow; `now_free` is used up
+    /// only in a copy, since the search goes on from it.
+    fn lowest(&self, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
+        during.clone_from(now_free);
+        let within = steps.iter().take_while(|step| step.instant_ms < until_ms);
+        let Some(last_take) = within.enumerate().filter(|(_, step)| step.takes).map(|(place, _)| place).last() else {
+            return;
+        };
+        let mut walking = now_free.clone();
+        for group in steps[..=last_take].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
+            group.iter().for_each(|step| self.apply(step, &mut walking));
+            for step in group.iter().filter(|step| step.takes) {
+                during.lower_to(&walking, &self.states[step.job as usize].placement);
+            }
+        }
+    }
+
+    /// What stays free during a reservation that is not in the projection, left in `projection.during`.
+    fn free_during_reservation(&self, projection: &mut Projection, job: u32) {
+        let Projection { steps, at_instant, during } = projection;
+        let state = &self.states[job as usize];
+        let next = steps.partition_point(|step| step.instant_ms <= state.reserved_ms);
+        at_instant.clone_from(&self.free);
+        steps[..next].iter().for_each(|step| self.apply(step, at_instant));
+        self.lowest(at_instant, &steps[next..], state.reserved_ms + state.limit_ms, during);
+    }
+
+    /// Whether a reservation that is not in the projection has room on its own nodes.
+    fn has_room(&self, projection: &mut Projection, job: u32) -> bool {
+        self.free_during_reservation(projection, job);
+        let placement = &self.states[job as usize].placement;
+        projection.during.take(self.shape_of(job), placement);
+        projection.during.is_sound(placement)
+    }
+
+    /// Starts a job behind the reservations, if it fits now and delays none of them.
+    fn backfill(&mut self, projection: &mut Projection, job: u32) {
+        if !self.fits(job) {
+            return;
+        }
+        let Some(placement) = self.place_on(&self.free, job) else { return };
+        let until_ms = self.now_ms + self.states[job as usize].limit_ms;
+        let release = Step { instant_ms: until_ms, takes: false, job };
+        self.states[job as usize].placement = placement;
+        self.free.take(&self.jobs.shapes[self.states[job as usize].shape as usize], &self.states[job as usize].placement);
+        projection.add(release);
+        let legal = self.make_room(projection, until_ms);
+        projection.remove(job, until_ms);
+        let placement = std::mem::take(&mut self.states[job as usize].placement);
+        self.free.give(&self.jobs.shapes[self.states[job as usize].shape as usize], &placement);
+        if legal {
+            self.start_planned(projection, job, placement);
+        }
+    }
+
+    /// Places anew, at their old times, the reservations that have lost their room to a job that runs until `until_ms`.
+    /// If one cannot be, all stay as they were.
+    fn make_room(&mut self, projection: &mut Projection, until_ms: i64) -> bool {
+        let mut moved: Vec<(u32, Placement)> = Vec::new();
+        for holder in self.holders.clone() {
+            if self.states[holder as usize].reserved_ms >= until_ms {
+                continue;
+            }
+            self.lift_reservation(projection, holder);
+            if !self.has_room(projection, holder) {
+                self.free_during_reservation(projection, holder);
+                let Some(placement) = self.place_on(&projection.during, holder) else {
+                    self.add_reservation(projection, holder);
+                    for (holder, placement) in moved {
+                        self.states[holder as usize].placement = placement;
+                    }
+                    return false;
+                };
+                moved.push((holder, std::mem::replace(&mut self.states[holder as usize].placement, placement)));
+            }
+            self.add_reservation(projection, holder);
+        }
+        self.freed += u64::from(!moved.is_empty());
+        true
+    }
+}

@@ -1,0 +1,236 @@
+//! A simulation as bytes, and back: fingerprinted, checked, and complete to the last reservation.
+
+use std::sync::Arc;
+
+use crate::cluster::{Cluster, RejectReason};
+use crate::committed::Commitment;
+use crate::config::{Config, Dispatch, Estimate, Placement as Rule, Policy};
+use crate::job::{Fingerprint, Jobs};
+use crate::placement::{DeviceShare, Part, Placement};
+use crate::simulation::{JobState, Phase, Simulation, NO_RESERVATION};
+
+const MAGIC: i64 = 0x3152_544E_5548_5301;
+
+/// Numbers one after the other, 8 bytes each: simple to check, and fast enough.
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn put(&mut self, value: i64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn put_all(&mut self, values: impl ExactSizeIterator<Item = i64>) {
+        self.put(values.len() as i64);
+        values.for_each(|value| self.put(value));
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn get(&mut self) -> Result<i64, String> {
+        let (head, rest) = self.0.split_first_chunk::<8>().ok_or("the saved state is cut short")?;
+        self.0 = rest;
+        Ok(i64::from_le_bytes(*head))
+    }
+
+    fn number<T: TryFrom<i64>>(&mut self) -> Result<T, String> {
+        let value = self.get()?;
+        T::try_from(value).map_err(|_| format!("the saved state has {value} where that cannot be"))
+    }
+
+    fn flag(&mut self) -> Result<bool, String> {
+        Ok(self.get()? != 0)
+    }
+
+    fn numbers<T: TryFrom<i64>>(&mut self) -> Result<Vec<T>, String> {
+        let count: usize = self.number()?;
+        if count > self.0.len() / 8 {
+            return Err("the saved state is cut short".to_string());
+        }
+        (0..count).map(|_| self.number()).collect()
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    let mut hash = Fingerprint::default();
+    for chunk in bytes.chunks_exact(8) {
+        hash.add(u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
+    }
+    hash.finish()
+}
+
+impl Simulation {
+    /// The whole state as bytes.
+    pub fn serialize(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        let fixed = [
+            MAGIC,
+            self.jobs.fingerprint as i64,
+            self.cluster.fingerprint as i64,
+            self.window.start as i64,
+            self.window.end as i64,
+        ];
+        fixed.into_iter().for_each(|value| out.put(value));
+        config_numbers(&self.config).into_iter().for_each(|value| out.put(value));
+        out.put_all(self.queue.order().map(i64::from));
+        let commitment = self.commitment.map_or((-1, 0), |held| (i64::from(held.job), held.earliest_ms));
+        for value in [self.now_ms, i64::from(self.guard_cursor), i64::from(self.starts), self.freed as i64] {
+            out.put(value);
+        }
+        for value in [i64::from(self.disturbed), commitment.0, commitment.1] {
+            out.put(value);
+        }
+        out.put_all(self.holders.iter().map(|&job| i64::from(job)));
+        for (job, state) in self.states.iter().enumerate() {
+            write_state(&mut out, state, self.queue.is_first(job as u32));
+        }
+        out.put(checksum(&out.0) as i64);
+        out.0
+    }
+
+    /// The simulation that was saved, on the same jobs and cluster.
+    pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
+        let body = bytes.len().checked_sub(8).ok_or("the saved state is cut short")?;
+        if bytes.len() % 8 != 0 || checksum(&bytes[..body]).to_le_bytes() != bytes[body..] {
+            return Err("the saved state is damaged: its checksum does not match".to_string());
+        }
+        let mut input = Reader(&bytes[..body]);
+        if input.get()? != MAGIC {
+            return Err("these bytes are not a saved simulation of this version".to_string());
+        }
+        if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
+            return Err("the saved state belongs to other jobs or another cluster".to_string());
+        }
+        let window = input.number::<usize>()?..input.number::<usize>()?;
+        if window.start >= window.end || window.end > jobs.len() {
+            return Err("the saved state has an impossible window".to_string());
+        }
+        let config = read_config(&mut input)?;
+        let order = input.numbers::<u32>()?;
+        let mut seen = vec![false; window.len()];
+        order.iter().for_each(|&job| seen.get_mut(job as usize).into_iter().for_each(|slot| *slot = true));
+        if order.len() != window.len() || seen.contains(&false) {
+            return Err("the saved state's order does not name every job once".to_string());
+        }
+        let mut simulation = Simulation::with_order(cluster, jobs, window, config, order);
+        simulation.read_progress(&mut input)?;
+        Ok(simulation)
+    }
+
+    fn read_progress(&mut self, input: &mut Reader) -> Result<(), String> {
+        let count = self.states.len() as u32;
+        self.now_ms = input.get()?;
+        self.guard_cursor = input.number::<u32>()?.min(count);
+        self.starts = input.number()?;
+        self.freed = input.number()?;
+        self.disturbed = input.flag()?;
+        let (committed, earliest_ms) = (input.get()?, input.get()?);
+        self.holders = input.numbers()?;
+        let mut first = vec![false; self.states.len()];
+        for (job, is_first) in first.iter_mut().enumerate() {
+            *is_first = read_state(input, &mut self.states[job])?;
+        }
+        self.rebuild(|job| first[job as usize])?;
+        self.commitment = match u32::try_from(committed) {
+            Ok(job) => Some(Commitment { job, earliest_ms }),
+            Err(_) => None,
+        };
+        let waits = |job: u32| self.states.get(job as usize).is_some_and(|state| state.phase == Phase::Waiting);
+        let holds = |&job: &u32| {
+            waits(job)
+                && self.states[job as usize].reserved_ms != NO_RESERVATION
+                && self.belongs(job, &self.states[job as usize].placement)
+        };
+        if !self.holders.iter().all(holds) || self.commitment.is_some_and(|held| !waits(held.job)) {
+            return Err("the saved state reserves for jobs that do not wait".to_string());
+        }
+        Ok(())
+    }
+}
+
+fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
+    for value in [
+        state.remaining_ms,
+        state.limit_ms,
+        state.start_ms,
+        state.segment_start_ms,
+        state.end_ms,
+        state.reserved_ms,
+        state.planned_at as i64,
+        i64::from(state.sequence),
+        i64::from(state.preemptions),
+        state.phase as i64,
+        state.reject_reason as i64,
+        i64::from(state.doomed),
+        i64::from(is_first),
+    ] {
+        out.put(value);
+    }
+    let parts: Vec<i64> = state.placement.parts().flat_map(|part| [i64::from(part.node), i64::from(part.tasks)]).collect();
+    out.put_all(parts.into_iter());
+    let shares = state.placement.devices.iter().flat_map(|share| [i64::from(share.device), i64::from(share.milli)]);
+    out.put_all(shares.collect::<Vec<_>>().into_iter());
+}
+
+fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> {
+    state.remaining_ms = input.number::<u64>()? as i64;
+    state.limit_ms = input.number::<u64>()? as i64;
+    state.start_ms = input.get()?;
+    state.segment_start_ms = input.get()?;
+    state.end_ms = input.get()?;
+    state.reserved_ms = input.get()?;
+    state.planned_at = input.number()?;
+    state.sequence = input.number()?;
+    state.preemptions = input.number()?;
+    state.phase = Phase::from_code(input.number()?).ok_or("the saved state has an unknown phase")?;
+    state.reject_reason = RejectReason::from_code(input.number()?).ok_or("the saved state has an unknown reason")?;
+    state.doomed = input.flag()?;
+    let is_first = input.flag()?;
+    let mut placement = Placement::default();
+    for pair in input.numbers::<u32>()?.chunks_exact(2) {
+        placement.push(Part { node: pair[0], tasks: pair[1] });
+    }
+    for pair in input.numbers::<u32>()?.chunks_exact(2) {
+        placement.devices.push(DeviceShare { device: pair[0], milli: pair[1] as i32 });
+    }
+    state.placement = placement;
+    Ok(is_first)
+}
+
+fn config_numbers(config: &Config) -> [i64; 13] {
+    let (dispatch, depth) = config.dispatch.code();
+    [
+        config.policy.code(),
+        dispatch,
+        i64::from(depth),
+        config.placement.code(),
+        config.estimate.code(),
+        config.missing_request_ms.unwrap_or(-1),
+        i64::from(config.reserve_by_estimate),
+        i64::from(config.kill_at_request),
+        config.max_wait_ms.unwrap_or(-1),
+        i64::from(config.scan_depth),
+        config.seed as i64,
+        i64::from(config.keep_progress),
+        config.preemption_overhead_ms,
+    ]
+}
+
+fn read_config(input: &mut Reader) -> Result<Config, String> {
+    Ok(Config {
+        policy: Policy::from_code(input.get()?).ok_or("the saved state has an unknown policy")?,
+        dispatch: Dispatch::from_code(input.get()?, input.number()?).ok_or("the saved state has an unknown dispatch")?,
+        placement: Rule::from_code(input.get()?).ok_or("the saved state has an unknown placement")?,
+        estimate: Estimate::from_code(input.get()?).ok_or("the saved state has an unknown estimate")?,
+        missing_request_ms: Some(input.get()?).filter(|&value| value >= 0),
+        reserve_by_estimate: input.flag()?,
+        kill_at_request: input.flag()?,
+        max_wait_ms: Some(input.get()?).filter(|&value| value >= 0),
+        scan_depth: input.number()?,
+        seed: input.get()? as u64,
+        keep_progress: input.flag()?,
+        preemption_overhead_ms: input.get()?,
+    })
+}

@@ -1,0 +1,511 @@
+//! A simulation: its whole state, and the primitives from which every rule is made.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::cluster::{reject_reason, Cluster, Free, RejectReason, UNTRACKED};
+use crate::committed::Commitment;
+use crate::config::{Config, Dispatch, Estimate, Policy};
+use crate::job::{Jobs, Shape, UNKNOWN};
+use crate::placement::{choose, place_as_told, Part, Placement};
+use crate::policy;
+use crate::queue::{Indexed, Queue};
+
+/// No reservation is held.
+pub(crate) const NO_RESERVATION: i64 = i64::MAX;
+
+/// Where a job is in its life; the numbers are part of the C ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// It has not been submitted yet.
+    Future = 0,
+    /// It waits.
+    Waiting = 1,
+    /// It runs.
+    Running = 2,
+    /// It ran to its end.
+    Completed = 3,
+    /// It was killed at its request.
+    Killed = 4,
+    /// It could never run.
+    Rejected = 5,
+}
+
+impl Phase {
+    /// The phase with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use Phase::{Completed, Future, Killed, Rejected, Running, Waiting};
+        [Future, Waiting, Running, Completed, Killed, Rejected].into_iter().find(|&phase| phase as u8 == code)
+    }
+}
+
+/// One job's part of the state.
+#[derive(Clone, Debug)]
+pub struct JobState {
+    /// Absolute submit time.
+    pub submit_ms: i64,
+    /// Run time still to go.
+    pub remaining_ms: i64,
+    /// What reservations and expected ends go by.
+    pub limit_ms: i64,
+    /// The first start.
+    pub start_ms: i64,
+    /// The latest start.
+    pub segment_start_ms: i64,
+    /// The end.
+    pub end_ms: i64,
+    /// The start of the reservation that it holds; its nodes are in `placement`.
+    pub reserved_ms: i64,
+    /// `Simulation::freed` when the reservation was planned.
+    pub planned_at: u64,
+    /// A place in the table's shapes.
+    pub shape: u32,
+    /// The number of its latest start: ties among ends go by it.
+    pub sequence: u32,
+    /// How often it was stopped.
+    pub preemptions: u32,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Why it was rejected.
+    pub reject_reason: RejectReason,
+    /// It will be killed rather than complete.
+    pub doomed: bool,
+    /// Where it runs, ran, or holds a reservation.
+    pub placement: Placement,
+}
+
+/// When a running job ends, or is expected to: (time, start number, job).
+pub type End = (i64, u32, u32);
+
+/// See the module. Jobs are counted from the first of the window.
+#[derive(Clone)]
+pub struct Simulation {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) window: Range<usize>,
+    pub(crate) config: Config,
+    pub(crate) now_ms: i64,
+    pub(crate) states: Vec<JobState>,
+    pub(crate) free: Free,
+    /// True ends of the running jobs; entries whose start number is old belong to a preempted start.
+    pub(crate) ends: BinaryHeap<Reverse<End>>,
+    /// Expected ends of the running jobs, the earliest first; empty where the rule needs none.
+    pub(crate) expected: Vec<End>,
+    pub(crate) queue: Queue,
+    pub(crate) next_arrival: u32,
+    /// Every job before this one has been put first by the guard, or does not wait.
+    pub(crate) guard_cursor: u32,
+    pub(crate) starts: u32,
+    pub(crate) ended: u32,
+    pub(crate) running: u32,
+    pub(crate) commitment: Option<Commitment>,
+    /// The waiting jobs that hold reservations, in order.
+    pub(crate) holders: Vec<u32>,
+    /// Something was done from outside since the last pass: reservations may no longer have room.
+    pub(crate) disturbed: bool,
+    /// Grows whenever something in the projection becomes free earlier than it was.
+    pub(crate) freed: u64,
+    /// One node on which only cores bind: a job fits exactly if its cores do.
+    pub(crate) is_pool: bool,
+    /// For each shape, what it needs of a pool.
+    pub(crate) shape_cores_milli: Vec<i64>,
+}
+
+impl Simulation {
+    /// A simulation of the jobs in a window of the table; `given_scores` belong to `Policy::Given`.
+    pub fn new(
+        cluster: Arc<Cluster>,
+        jobs: Arc<Jobs>,
+        window: Range<usize>,
+        config: Config,
+        given_scores: &[f64],
+    ) -> Result<Self, String> {
+        if window.start >= window.end || window.end > jobs.len() {
+            let (start, end, len) = (window.start, window.end, jobs.len());
+            return Err(format!("jobs {start} to {end} are not a window of a table of {len} jobs"));
+        }
+        if config.policy == Policy::Given && given_scores.len() != window.len() {
+            return Err(format!("{} scores were given for {} jobs", given_scores.len(), window.len()));
+        }
+        if let Some(job) = given_scores.iter().position(|score| !score.is_finite()) {
+            return Err(format!("job {job}: the score is {}; expected a finite number", given_scores[job]));
+        }
+        let estimates: Vec<i64> = window.clone().map(|job| estimate_ms(&jobs, job, &config)).collect();
+        let order = policy::order(config.policy, &jobs, window.clone(), &estimates, config.seed, given_scores);
+        Ok(Self::with_order(cluster, jobs, window, config, order))
+    }
+
+    /// A simulation of the jobs in a window that is known to lie in the table, in this order.
+    pub(crate) fn with_order(
+        cluster: Arc<Cluster>,
+        jobs: Arc<Jobs>,
+        window: Range<usize>,
+        config: Config,
+        order: Vec<u32>,
+    ) -> Self {
+        let guarded = config.max_wait_ms.is_some();
+        let shape_of = &jobs.shape[window.clone()];
+        let queue = Queue::new(order, guarded, indexed(config.dispatch), shape_of, jobs.shapes.len());
+        let shape_cores_milli: Vec<i64> = jobs.shapes.iter().map(Shape::total_cores_milli).collect();
+        let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
+        let is_pool = cluster.nodes.len() == 1
+            && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
+                || jobs.shapes.iter().all(cores_alone));
+        Simulation {
+            now_ms: jobs.submit_ms[window.start],
+            states: window.clone().map(|job| initial_state(&jobs, job, &config)).collect(),
+            free: cluster.empty.clone(),
+            ends: BinaryHeap::new(),
+            expected: Vec::new(),
+            next_arrival: 0,
+            guard_cursor: 0,
+            starts: 0,
+            ended: 0,
+            running: 0,
+            commitment: None,
+            holders: Vec::new(),
+            disturbed: false,
+            freed: 0,
+            cluster,
+            jobs,
+            window,
+            config,
+            queue,
+            is_pool,
+            shape_cores_milli,
+        }
+    }
+
+    /// Runs until nothing more can happen, or until so many decisions have been made. Says whether it is over.
+    pub fn run(&mut self, most_decisions: u64) -> bool {
+        for _ in 0..most_decisions {
+            if !self.advance() {
+                return true;
+            }
+            self.dispatch(None);
+        }
+        false
+    }
+
+    /// Moves to the next instant at which a decision is due: completions, then arrivals. False: nothing is to come.
+    pub fn advance(&mut self) -> bool {
+        if let Dispatch::Committed { backfill } = self.config.dispatch {
+            return self.advance_committed(backfill);
+        }
+        loop {
+            let Some(instant_ms) = self.next_instant_ms() else { return false };
+            self.now_ms = instant_ms;
+            while self.next_end().is_some_and(|(end_ms, _, _)| end_ms <= instant_ms) {
+                self.complete_next();
+            }
+            while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
+                self.arrive();
+            }
+            self.put_starving_first();
+            if !self.queue.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    /// Decides: starts what the rule lets start now. Without an order, the policy's own.
+    pub fn dispatch(&mut self, order: Option<&[u32]>) {
+        let listed = order.map(|order| self.guarded_order(order));
+        match self.config.dispatch {
+            Dispatch::Strict => self.dispatch_strict(listed.as_deref()),
+            Dispatch::Reserve { depth } => match listed {
+                None if depth == 0 => self.dispatch_greedy(),
+                None if depth == 1 => self.dispatch_easy(),
+                None => self.dispatch_reserving(depth, &self.queue.iter().take(self.scan_depth()).collect::<Vec<_>>()),
+                Some(order) => self.dispatch_reserving(depth, &order),
+            },
+            Dispatch::Committed { .. } => {
+                let chosen = listed.and_then(|order| order.first().copied()).or_else(|| self.queue.head());
+                if let Some(job) = chosen {
+                    self.commit(job);
+                }
+            }
+        }
+    }
+
+    fn scan_depth(&self) -> usize {
+        self.config.scan_depth as usize
+    }
+
+    /// A caller's order behind the jobs that the guard puts first, cut at the scan depth.
+    fn guarded_order(&self, order: &[u32]) -> Vec<u32> {
+        let first = self.queue.iter().take_while(|&job| self.queue.is_first(job));
+        let rest = order.iter().copied().filter(|&job| !self.queue.is_first(job));
+        first.chain(rest).take(self.scan_depth()).collect()
+    }
+
+    fn dispatch_strict(&mut self, listed: Option<&[u32]>) {
+        if let Some(order) = listed {
+            let _ = order.iter().all(|&job| self.try_start(job));
+            return;
+        }
+        while let Some(job) = self.queue.head() {
+            if !self.try_start(job) {
+                return;
+            }
+        }
+    }
+
+    // ---- events ----
+
+    fn next_instant_ms(&mut self) -> Option<i64> {
+        let end = self.next_end().map(|(end_ms, _, _)| end_ms);
+        [end, self.next_submit_ms(), self.next_starving_ms()].into_iter().flatten().min()
+    }
+
+    /// The earliest true end, entries of preempted starts being thrown away.
+    pub(crate) fn next_end(&mut self) -> Option<End> {
+        while let Some(&Reverse(end)) = self.ends.peek() {
+            let state = &self.states[end.2 as usize];
+            if state.phase == Phase::Running && state.sequence == end.1 {
+                return Some(end);
+            }
+            self.ends.pop();
+        }
+        None
+    }
+
+    pub(crate) fn next_submit_ms(&self) -> Option<i64> {
+        self.states.get(self.next_arrival as usize).map(|state| state.submit_ms)
+    }
+
+    /// The running job with the earliest true end, as `next_end` has just said, ends.
+    pub(crate) fn complete_next(&mut self) {
+        let Some(Reverse((end_ms, _, job))) = self.ends.pop() else { return };
+        self.stop(job, end_ms);
+        let state = &mut self.states[job as usize];
+        state.end_ms = end_ms;
+        state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
+        self.ended += 1;
+    }
+
+    /// A running job gives back what it uses.
+    fn stop(&mut self, job: u32, now_ms: i64) {
+        let state = &self.states[job as usize];
+        self.free.give(&self.jobs.shapes[state.shape as usize], &state.placement);
+        let expected = (state.segment_start_ms + state.limit_ms, state.sequence, job);
+        if self.tracks_expected() {
+            if let Ok(place) = self.expected.binary_search(&expected) {
+                self.expected.remove(place);
+            }
+        }
+        if now_ms < expected.0 {
+            self.freed += 1;
+        }
+        self.running -= 1;
+    }
+
+    /// The next job of the table arrives: it begins to wait, or is rejected. Says whether it waits.
+    pub(crate) fn arrive(&mut self) -> bool {
+        let job = self.next_arrival;
+        self.next_arrival += 1;
+        let reason = reject_reason(&self.cluster, self.shape_of(job));
+        let state = &mut self.states[job as usize];
+        if reason != RejectReason::None {
+            state.phase = Phase::Rejected;
+            state.reject_reason = reason;
+            self.ended += 1;
+            return false;
+        }
+        state.phase = Phase::Waiting;
+        self.queue.insert(job, state.limit_ms, false);
+        true
+    }
+
+    // ---- starvation guard ----
+
+    fn next_starving_ms(&mut self) -> Option<i64> {
+        let max_wait_ms = self.config.max_wait_ms?;
+        while self.guard_cursor < self.next_arrival {
+            let state = &self.states[self.guard_cursor as usize];
+            if state.phase == Phase::Waiting && !self.queue.is_first(self.guard_cursor) {
+                return Some(state.submit_ms + max_wait_ms);
+            }
+            self.guard_cursor += 1;
+        }
+        None
+    }
+
+    /// Jobs that have reached the bound go before the policy's order.
+    pub(crate) fn put_starving_first(&mut self) {
+        while self.next_starving_ms().is_some_and(|instant_ms| instant_ms <= self.now_ms) {
+            let job = self.guard_cursor;
+            self.queue.remove(job);
+            self.queue.insert(job, self.states[job as usize].limit_ms, true);
+            self.guard_cursor += 1;
+        }
+    }
+
+    // ---- primitives ----
+
+    /// Whether a job could start now.
+    pub fn fits(&self, job: u32) -> bool {
+        self.shape_fits(self.states[job as usize].shape)
+    }
+
+    pub(crate) fn shape_of(&self, job: u32) -> &Shape {
+        &self.jobs.shapes[self.states[job as usize].shape as usize]
+    }
+
+    pub(crate) fn shape_fits(&self, shape: u32) -> bool {
+        if self.is_pool {
+            return self.shape_cores_milli[shape as usize] <= self.free.cores_milli[0];
+        }
+        self.free.fits(&self.cluster, &self.jobs.shapes[shape as usize])
+    }
+
+    /// Where the placement rule would put a job on these free resources.
+    pub(crate) fn place_on(&self, free: &Free, job: u32) -> Option<Placement> {
+        let shape = self.shape_of(job);
+        let number = (self.window.start + job as usize) as u32;
+        choose(&self.cluster, free, shape, self.config.placement, self.config.seed, number)
+    }
+
+    /// Starts a waiting job where the placement rule puts it, if it fits.
+    pub(crate) fn try_start(&mut self, job: u32) -> bool {
+        if self.is_pool {
+            let fits = self.fits(job);
+            if fits {
+                self.start_on(job, Placement::single(0, self.shape_of(job).tasks));
+            }
+            return fits;
+        }
+        let placement = self.place_on(&self.free, job);
+        placement.map(|placement| self.start_on(job, placement)).is_some()
+    }
+
+    /// Starts a waiting job on nodes that have room for it.
+    pub(crate) fn start_on(&mut self, job: u32, placement: Placement) {
+        self.queue.remove(job);
+        let state = &mut self.states[job as usize];
+        self.free.take(&self.jobs.shapes[state.shape as usize], &placement);
+        state.placement = placement;
+        if state.preemptions == 0 {
+            state.start_ms = self.now_ms;
+        }
+        state.segment_start_ms = self.now_ms;
+        state.reserved_ms = NO_RESERVATION;
+        state.phase = Phase::Running;
+        state.sequence = self.starts;
+        self.starts += 1;
+        self.foresee_end(job);
+    }
+
+    /// Notes when a job that has begun to run ends, and when it is expected to.
+    pub(crate) fn foresee_end(&mut self, job: u32) {
+        let state = &self.states[job as usize];
+        let overhead_ms = if state.preemptions > 0 { self.config.preemption_overhead_ms } else { 0 };
+        let end_ms = (state.segment_start_ms + overhead_ms + state.remaining_ms).max(self.now_ms);
+        let expected = (state.segment_start_ms + state.limit_ms, state.sequence, job);
+        self.ends.push(Reverse((end_ms, state.sequence, job)));
+        if self.tracks_expected() {
+            let place = self.expected.partition_point(|end| *end < expected);
+            self.expected.insert(place, expected);
+        }
+        self.running += 1;
+    }
+
+    /// Starts a waiting job from outside the rule: on these nodes, or where the placement rule puts it.
+    pub fn start(&mut self, job: u32, nodes: Option<&[Part]>) -> Result<(), String> {
+        if self.states.get(job as usize).map(|state| state.phase) != Some(Phase::Waiting) {
+            return Err(format!("job {job} does not wait, so it cannot be started"));
+        }
+        let placement = match nodes {
+            None => self.place_on(&self.free, job),
+            Some(parts) => place_as_told(&self.cluster, &self.free, self.shape_of(job), parts)?,
+        };
+        let placement = placement.ok_or_else(|| format!("job {job} does not fit now"))?;
+        self.freed += 1;
+        self.disturbed = true;
+        self.commitment = self.commitment.filter(|commitment| commitment.job != job);
+        self.start_on(job, placement);
+        Ok(())
+    }
+
+    /// Stops a running job; it waits again.
+    pub fn preempt(&mut self, job: u32) -> Result<(), String> {
+        if self.states.get(job as usize).map(|state| state.phase) != Some(Phase::Running) {
+            return Err(format!("job {job} does not run, so it cannot be preempted"));
+        }
+        self.stop(job, self.now_ms);
+        self.disturbed = true;
+        let config = &self.config;
+        let state = &mut self.states[job as usize];
+        let overhead_ms = if state.preemptions > 0 { config.preemption_overhead_ms } else { 0 };
+        let progress_ms = (self.now_ms - state.segment_start_ms - overhead_ms).max(0);
+        let kept_ms = if config.keep_progress { progress_ms } else { 0 };
+        state.remaining_ms -= kept_ms;
+        state.limit_ms = (state.limit_ms - overhead_ms - kept_ms + config.preemption_overhead_ms).max(1);
+        state.preemptions += 1;
+        state.phase = Phase::Waiting;
+        state.placement = Placement::default();
+        let starving = config.max_wait_ms.is_some_and(|bound_ms| state.submit_ms + bound_ms <= self.now_ms);
+        self.guard_cursor = self.guard_cursor.min(job);
+        self.queue.insert(job, state.limit_ms, starving);
+        Ok(())
+    }
+
+    /// Whether the rule looks at expected ends.
+    pub(crate) fn tracks_expected(&self) -> bool {
+        match self.config.dispatch {
+            Dispatch::Strict => false,
+            Dispatch::Reserve { depth } => depth > 0,
+            Dispatch::Committed { backfill } => backfill,
+        }
+    }
+}
+
+fn indexed(dispatch: Dispatch) -> Indexed {
+    match dispatch {
+        Dispatch::Reserve { depth: 0 | 1 } => Indexed::ByOrder,
+        Dispatch::Committed { backfill: true } => Indexed::ByArrival,
+        _ => Indexed::No,
+    }
+}
+
+/// What the user asked for, or what stands in for it.
+fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
+    match jobs.requested_ms[job] {
+        UNKNOWN => config.missing_request_ms.unwrap_or(jobs.run_ms[job]),
+        known_ms => known_ms,
+    }
+}
+
+fn estimate_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
+    match config.estimate {
+        Estimate::Requested => requested_ms(jobs, job, config),
+        Estimate::Perfect => jobs.run_ms[job],
+    }
+}
+
+fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobState {
+    let run_ms = jobs.run_ms[job];
+    let requested_ms = requested_ms(jobs, job, config);
+    let doomed = config.kill_at_request && jobs.requested_ms[job] != UNKNOWN && run_ms > requested_ms;
+    let limit_ms = if config.reserve_by_estimate { estimate_ms(jobs, job, config) } else { requested_ms };
+    JobState {
+        submit_ms: jobs.submit_ms[job],
+        remaining_ms: if doomed { requested_ms } else { run_ms },
+        limit_ms: limit_ms.max(1),
+        start_ms: UNKNOWN,
+        segment_start_ms: UNKNOWN,
+        end_ms: UNKNOWN,
+        reserved_ms: NO_RESERVATION,
+        planned_at: 0,
+        shape: jobs.shape[job],
+        sequence: 0,
+        preemptions: 0,
+        phase: Phase::Future,
+        reject_reason: RejectReason::None,
+        doomed,
+        placement: Placement::default(),
+    }
+}

@@ -1,0 +1,50 @@
+"""Shunter learns to schedule your cluster."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    __version__: str
+    from shunter.errors import InputError, ShunterError
+    from shunter.evaluate.metrics import compute_metrics
+    from shunter.model.cluster import Cluster
+    from shunter.model.schedule import Schedule
+    from shunter.model.workload import Workload
+    from shunter.simulate.policy import Policy, QueueView
+    from shunter.workloads import read_workload
+
+__all__ = [
+    "Cluster",
+    "InputError",
+    "Policy",
+    "QueueView",
+    "Schedule",
+    "ShunterError",
+    "Workload",
+    "__version__",
+    "compute_metrics",
+    "read_workload",
+]
+
+_HOMES = {
+    "Cluster": "model.cluster",
+    "InputError": "errors",
+    "Policy": "simulate.policy",
+    "QueueView": "simulate.policy",
+    "Schedule": "model.schedule",
+    "ShunterError": "errors",
+    "Workload": "model.workload",
+    "compute_metrics": "evaluate.metrics",
+    "read_workload": "workloads",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Imports on first use: `import shunter` itself loads nothing heavy."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("shunter")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,6 @@
+"""Runs the command line: ``python -m shunter``."""
+
+from shunter.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The command line: one file a verb; what takes long to import is imported inside the verb."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shunter.cli.errors import OneLineErrorGroup
+from shunter.cli.replay import replay
+from shunter.cli.simulate import simulate
+
+app = typer.Typer(
+    cls=OneLineErrorGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("simulate")(simulate)
+app.command("replay")(replay)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from shunter import __version__
+
+        typer.echo(f"shunter {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Replay a job log on a cluster under any scheduling policy, and measure what comes out.
+
+    For instance:
+
+        shunter simulate --workload log.swf.gz --policy sjf --dispatch easy
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    app(prog_name="shunter")

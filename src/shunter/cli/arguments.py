@@ -1,0 +1,64 @@
+"""What a simulation is asked to do: the options of the command line, checked before anything long is begun."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from shunter.errors import InputError
+
+
+@dataclass(frozen=True)
+class RunArguments:
+    """The options of ``shunter simulate`` that decide the schedule; the same options give the same schedule."""
+
+    workload: str
+    cluster: str | None = None
+    """None: the number of cores that the log's header tells."""
+    policy: str = "fcfs"
+    dispatch: str = "easy"
+    placement: str | None = None
+    """None: ``first-fit``."""
+    estimate: str = "requested"
+    start: int = 0
+    length: int | None = None
+    """None: to the end of the log."""
+    max_wait_s: float | None = None
+    missing_request: str = "run-time"
+    reserve_by: str = "requested"
+    kill_at_request: bool = False
+    scan_depth: int = 1000
+    seed: int = 0
+    format: str | None = None
+    """None: told from the file's name."""
+    strict: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """Returns what `shunter.simulate.simulate` takes besides the workload and the cluster."""
+        names = (
+            "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request",
+            "max_wait_s", "scan_depth", "seed",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+    def checked(self) -> RunArguments:
+        """Returns the arguments with the placement filled in, or raises an error for the first that is wrong."""
+        from shunter.simulate import check_settings
+
+        if self.start < 0:
+            raise InputError(f"--start is {self.start}; expected 0 or more")
+        if self.length is not None and self.length < 1:
+            raise InputError(f"--length is {self.length}; expected 1 or more")
+        return replace(self, placement=check_settings(**self.settings()).placement)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the arguments as a plain object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> RunArguments:
+        """Returns the arguments that ``to_json`` gave; what this version does not know is an error."""
+        unknown = set(values) - {field.name for field in fields(cls)}
+        if unknown or "workload" not in values:
+            raise InputError(f"arguments not understood: {', '.join(sorted(unknown)) or 'no workload'}")
+        return cls(**values)

@@ -1,0 +1,109 @@
+"""The options that verbs share, with their help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, RESERVE_BY
+
+
+def _choices(intro: str, names: dict[str, str]) -> str:
+    return f"{intro}: {', '.join(names)}."
+
+
+def whole_number(text: str) -> int:
+    """Returns the whole number that an option was given."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number") from None
+
+
+def number(text: str) -> float:
+    """Returns the number that an option was given."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number") from None
+
+
+WorkloadOption = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE",
+        help="A job log (SWF, CSV or Parquet, also .gz), or "
+        "a generator such as generate:lublin?jobs=10000&cores=256&load=0.9.",
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CLUSTER",
+        show_default="the cores that the log's header tells",
+        help="A number of cores, a preset, or a TOML file.",
+    ),
+]
+PolicyOption = Annotated[str, typer.Option(metavar="NAME", help=_choices("Who is next", POLICIES))]
+DispatchOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help=_choices("What happens when the next job does not fit", DISPATCHES)[:-1]
+        + ", or a number k: so many jobs hold reservations.",
+    ),
+]
+PlacementOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", show_default="first-fit", help=_choices("Which nodes a job gets", PLACEMENTS)),
+]
+EstimateOption = Annotated[
+    str, typer.Option(metavar="NAME", help=_choices("The run time that the policy sees", ESTIMATES))
+]
+StartOption = Annotated[
+    int, typer.Option(parser=whole_number, metavar="I", help="The first job of the window, counted from 0.")
+]
+LengthOption = Annotated[
+    int | None,
+    typer.Option(parser=whole_number, metavar="N", show_default="to the end", help="How many jobs the window has."),
+]
+MaxWaitOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=number, metavar="S", show_default="off", help="A job that has waited S seconds stands before all others."
+    ),
+]
+MissingRequestOption = Annotated[
+    str,
+    typer.Option(
+        metavar="run-time|S",
+        help="What stands in for a requested time that the log does not have; counted in the ledger.",
+    ),
+]
+ReserveByOption = Annotated[str, typer.Option(metavar="NAME", help=_choices("How long reservations last", RESERVE_BY))]
+KillOption = Annotated[bool, typer.Option("--kill-at-request", help="Kill a job that outlives its requested time.")]
+ScanDepthOption = Annotated[
+    int,
+    typer.Option(
+        parser=whole_number, metavar="N", help="How many waiting jobs a pass with two or more reservations looks at."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="For everything random.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", show_default="by the file's name", help="The format of the workload."),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Make an error of each repair, and of each job that can never fit.")
+]
+OutOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write the schedule, the metrics and a manifest to this folder.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite the run in a folder.")]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw utilization, queue and a Gantt chart: a .png, .svg or .pdf file."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]

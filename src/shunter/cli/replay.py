@@ -1,0 +1,134 @@
+"""``shunter replay``: run a simulation again from its folder, and say whether it is the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shunter.cli.arguments import RunArguments
+from shunter.cli.errors import EXIT_DIFFERENT
+from shunter.cli.options import JsonOption
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shunter.cli.running import Run
+    from shunter.model.cluster import Cluster
+    from shunter.model.workload import Workload
+
+COMPARED = ("job_id", "start_s", "end_s", "nodes", "outcome")
+"""The columns in which a job's row must be the same."""
+
+
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'shunter simulate --out' has written.")],
+    workload: Annotated[
+        str | None, typer.Option(metavar="FILE", show_default="as recorded", help="Where the workload is now.")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="FILE", show_default="as recorded", help="Where the cluster file is now.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a simulation again from its manifest and compare the schedules.
+
+    The exit code is 0 if they are the same and 1 if they differ.
+
+    For instance:
+
+        shunter replay runs/pack
+
+        shunter replay runs/pack --workload moved/log.swf.gz
+    """
+    from shunter import __version__
+    from shunter.results import read_manifest, read_schedule, to_json_text
+
+    manifest = read_manifest(folder)
+    rows = read_schedule(folder)
+    result = run_again(folder, manifest, workload, cluster)
+    difference = first_difference(rows, result.schedule.to_frame())
+    sha256 = result.schedule.content_sha256
+    report = {
+        "same": difference is None and sha256 == manifest["schedule_sha256"],
+        "jobs": len(result.schedule),
+        "schedule_sha256": sha256,
+        "recorded_sha256": manifest["schedule_sha256"],
+        "first_difference": difference,
+        "version": __version__,
+        "recorded_version": manifest.get("shunter"),
+    }
+    typer.echo(to_json_text(report) if json else describe(folder, report))
+    if not report["same"]:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
+    """Simulates with the recorded settings, having checked that the inputs are unchanged."""
+    from shunter.cli.running import run
+
+    recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
+    workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
+    cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
+
+    def check_unchanged(read: Workload, parsed: Cluster) -> None:
+        _check_unchanged("workload", workload, read.content_sha256, manifest)
+        _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
+
+    return run(replace(recorded, workload=workload or recorded.workload, cluster=cluster), check_unchanged)
+
+
+def _recorded_input(folder: Path, path: str | None, given: str | None, option: str) -> str | None:
+    """Returns where an input is: at the recorded path, or as it was given; what is not a file stays as given."""
+    if path is None or Path(path).is_file():
+        return path or given
+    if given is not None and Path(given).is_file():
+        return given
+    raise InputError(f"{folder}: its {option} {path} is gone; say where it is now with --{option}")
+
+
+def _check_unchanged(what: str, spec: str | None, sha256: str, manifest: dict[str, Any]) -> None:
+    recorded = manifest[what]["sha256"]
+    if sha256 != recorded:
+        raise InputError(
+            f"{spec}: the {what} has changed since the run (sha256 {sha256[:12]}, recorded {recorded[:12]}); "
+            f"give the original with --{what}"
+        )
+
+
+def first_difference(recorded: pl.DataFrame, replayed: pl.DataFrame) -> dict[str, Any] | None:
+    """Returns the first job whose row differs, with both rows; None if all are the same."""
+    import polars as pl
+
+    if recorded.height != replayed.height or any(name not in recorded.columns for name in COMPARED):
+        return {"job_id": None, "recorded": f"{recorded.height} rows", "replayed": f"{replayed.height} rows"}
+    different = pl.Series([False]).new_from_index(0, recorded.height)
+    for name in COMPARED:
+        different = different | recorded[name].ne_missing(replayed[name])
+    if not different.any():
+        return None
+    row = different.arg_max() or 0
+    return {
+        "job_id": replayed["job_id"][row],
+        "recorded": recorded.select(COMPARED).row(row, named=True),
+        "replayed": replayed.select(COMPARED).row(row, named=True),
+    }
+
+
+def describe(folder: Path, report: dict[str, Any]) -> str:
+    """Returns the report as lines for people."""
+    lines = []
+    if report["version"] != report["recorded_version"]:
+        lines.append(f"recorded by shunter {report['recorded_version']}, replayed by {report['version']}")
+    difference = report["first_difference"]
+    if report["same"]:
+        lines.append(f"same schedule: {report['jobs']:,} jobs of {folder}, sha256 {report['schedule_sha256']}")
+    elif difference is None:
+        lines.append(f"different: the rows are equal, but not the hash: {folder}/schedule.parquet was changed")
+    else:
+        lines.append(f"different: the first job that differs is {difference['job_id']}")
+        lines += [f"  recorded {difference['recorded']}", f"  replayed {difference['replayed']}"]
+    return "\n".join(lines)

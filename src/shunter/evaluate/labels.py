@@ -1,0 +1,14 @@
+"""How tables and figures call things."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
+
+
+def cluster_label(cluster: Cluster) -> str:
+    """Returns a cluster's name and size: ``theta (281,088 cores)``; of a plain number of cores, ``256 cores``."""
+    cores = f"{cluster.total_cores:,.15g} cores"
+    return cores if cluster.name.isdecimal() else f"{cluster.name} ({cores})"

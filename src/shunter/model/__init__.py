@@ -1,0 +1,1 @@
+"""Jobs, workloads, clusters and schedules: tables and their checks."""

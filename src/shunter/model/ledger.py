@@ -1,0 +1,35 @@
+"""The ledger: every repair and every stand-in, counted, with an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One kind of repair or stand-in."""
+
+    rule: str
+    """What was done, as a short sentence: ``run time 0 s: job dropped``."""
+    count: int
+    """For how many jobs."""
+    example: str
+    """The first place where it was done: ``line 812: run time 0``."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All repairs and stand-ins behind a workload or a result, in the order in which they were made."""
+
+    entries: tuple[LedgerEntry, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    def plus(self, rule: str, count: int, example: str) -> Ledger:
+        """Returns this ledger with one more entry; a count of 0 adds nothing."""
+        return Ledger((*self.entries, LedgerEntry(rule, count, example))) if count else self
+
+    def to_json(self) -> list[dict[str, str | int]]:
+        """Returns the entries as plain objects."""
+        return [{"rule": entry.rule, "count": entry.count, "example": entry.example} for entry in self.entries]

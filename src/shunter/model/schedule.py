@@ -1,0 +1,212 @@
+"""The schedule: what happened to each job."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.ledger import Ledger
+    from shunter.model.workload import Workload
+
+
+BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
+"""Jobs shorter than this count as this long in the bounded slowdown."""
+
+KILLED_REASON = "killed at its requested time"
+
+
+class Outcome(IntEnum):
+    """How a job ended; the numbers are the core's."""
+
+    COMPLETED = 0
+    KILLED = 1
+    REJECTED = 2
+    UNFINISHED = 3
+
+
+class RejectReason(IntEnum):
+    """Why a job was rejected; the numbers are the core's."""
+
+    NONE = 0
+    NO_SUCH_PARTITION = 1
+    CORES = 2
+    MEMORY = 3
+    GPUS = 4
+    COMBINATION = 5
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a simulation was asked to do, in the words of the command line."""
+
+    policy: str
+    dispatch: str
+    placement: str
+    estimate: str
+    missing_request: str
+    reserve_by: str
+    kill_at_request: bool
+    max_wait_s: float | None
+    scan_depth: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One row a job, in the order of the workload; arrays have the workload's length unless said otherwise."""
+
+    workload: Workload
+    cluster: Cluster
+    settings: Settings
+    ledger: Ledger
+    """The workload's repairs, and what stood in for what the log does not say."""
+    start_s: NDArray[np.float64]
+    """Absolute time of the first start; NaN where a job never started."""
+    end_s: NDArray[np.float64]
+    """Absolute time of the end; NaN where a job did not end."""
+    outcome: NDArray[np.uint8]
+    reject_reason: NDArray[np.uint8]
+    preemptions: NDArray[np.int32]
+    placement_offsets: NDArray[np.int64]
+    """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
+    placement_nodes: NDArray[np.int32]
+    placement_tasks: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.start_s)
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """Which jobs started and ended; the metrics are over these."""
+        return np.isfinite(self.start_s) & np.isfinite(self.end_s)
+
+    @property
+    def rejected(self) -> NDArray[np.bool_]:
+        """Which jobs could never fit."""
+        return np.asarray(self.outcome == Outcome.REJECTED)
+
+    @property
+    def submit_ms(self) -> NDArray[np.float64]:
+        """Submit times as the core had them: whole milliseconds."""
+        return whole_milliseconds(self.workload.jobs["submit_s"].to_numpy())
+
+    @property
+    def start_ms(self) -> NDArray[np.float64]:
+        """Start times in whole milliseconds; NaN where a job never started."""
+        return whole_milliseconds(self.start_s)
+
+    @property
+    def end_ms(self) -> NDArray[np.float64]:
+        """End times in whole milliseconds; NaN where a job did not end."""
+        return whole_milliseconds(self.end_s)
+
+    @property
+    def queue_wait_s(self) -> NDArray[np.float64]:
+        """Time from submit to the first start; NaN where a job never started."""
+        return (self.start_ms - self.submit_ms) / 1000.0
+
+    @property
+    def duration_s(self) -> NDArray[np.float64]:
+        """Time from the first start to the end; NaN where a job did not end."""
+        return (self.end_ms - self.start_ms) / 1000.0
+
+    @property
+    def turnaround_s(self) -> NDArray[np.float64]:
+        """Time from submit to the end; NaN where a job did not end."""
+        return (self.end_ms - self.submit_ms) / 1000.0
+
+    @property
+    def bounded_slowdown(self) -> NDArray[np.float64]:
+        """Turnaround over run time, for which at least 10 s count, and at least 1; NaN where a job did not end."""
+        ratio = self.turnaround_s / np.maximum(self.duration_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
+        return np.maximum(ratio, 1.0)
+
+    @property
+    def cores(self) -> NDArray[np.float64]:
+        """Cores over all tasks of each job."""
+        jobs = self.workload.jobs
+        return np.asarray(jobs["tasks"].to_numpy() * jobs["cores_per_task"].to_numpy(), dtype=np.float64)
+
+    @property
+    def content_sha256(self) -> str:
+        """The hash of what happened: when and how each job started and ended, and where it ran."""
+        digest = hashlib.sha256(f"{len(self)}".encode())
+        # Adding 0.0 turns -0.0 into 0.0; a fixed NaN and little-endian bytes make the hash the same on every machine.
+        for times in (self.start_ms, self.end_ms):
+            digest.update(np.where(np.isfinite(times), times + 0.0, np.nan).astype("<f8").tobytes())
+        digest.update(self.outcome.astype("u1").tobytes())
+        for entries in (self.placement_offsets, self.placement_nodes, self.placement_tasks):
+            digest.update(entries.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    def to_frame(self) -> pl.DataFrame:
+        """Returns one row a job, in the order of the workload, with times in seconds.
+
+        ``nodes`` is a list of ``{"node": name, "tasks": count}``; what does not apply to a job is null.
+        """
+        jobs = self.workload.jobs
+        frame = pl.DataFrame(
+            {
+                "job_id": jobs["job_id"],
+                "user": jobs["user"],
+                "submit_s": jobs["submit_s"],
+                "start_s": self.start_s,
+                "end_s": self.end_s,
+                "queue_wait_s": self.queue_wait_s,
+                "duration_s": self.duration_s,
+                "turnaround_s": self.turnaround_s,
+                "bounded_slowdown": self.bounded_slowdown,
+                "tasks": jobs["tasks"],
+                "cores": self.cores,
+            }
+        ).with_columns(pl.col("start_s", "end_s", "^.*_s$", "bounded_slowdown").fill_nan(None))
+        return frame.with_columns(
+            self._node_lists(),
+            pl.Series("success", self.outcome == Outcome.COMPLETED),
+            self._outcome_names(),
+            self._reasons(),
+            pl.Series("preemptions", self.preemptions),
+        )
+
+    def _outcome_names(self) -> pl.Series:
+        names = np.array([outcome.name.lower() for outcome in Outcome])
+        return pl.Series("outcome", names[self.outcome].tolist(), dtype=pl.String)
+
+    def _reasons(self) -> pl.Series:
+        """Returns why each job was rejected or killed, null for the others."""
+        from shunter.model.rejections import explain_rejections
+
+        reasons: list[str | None] = [None] * len(self)
+        for row, rejection in explain_rejections(self):
+            reasons[row] = f"{rejection.asks}; {rejection.has}"
+        for row in np.flatnonzero(self.outcome == Outcome.KILLED).tolist():
+            reasons[row] = KILLED_REASON
+        return pl.Series("reason", reasons, dtype=pl.String)
+
+    def _node_lists(self) -> pl.Series:
+        names = pl.Series([node.name for node in self.cluster.nodes], dtype=pl.String)
+        counts = np.diff(self.placement_offsets)
+        entries = pl.DataFrame(
+            {
+                "row": np.repeat(np.arange(len(self)), counts),
+                "node": names.gather(self.placement_nodes),
+                "tasks": self.placement_tasks,
+            }
+        )
+        lists = entries.group_by("row").agg(pl.struct("node", "tasks").alias("nodes"))
+        rows = pl.DataFrame({"row": np.arange(len(self))})
+        return rows.join(lists, on="row", how="left", maintain_order="left")["nodes"]
+
+
+def whole_milliseconds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns seconds as whole milliseconds, exact in float64, so that differences of large times lose nothing."""
+    return np.rint(seconds * 1000.0)

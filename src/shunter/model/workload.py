@@ -1,0 +1,263 @@
+"""The workload: a checked table of jobs, sorted by submit time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.ledger import Ledger
+
+SUBMIT_LIMIT_S: Final = 1e12
+"""The latest submit time, either side of zero; a later one is a unit mistaken for another."""
+DURATION_LIMIT_S: Final = 1e9
+"""The longest run time, request or wait: about 32 years."""
+TASKS_LIMIT: Final = 2**31 - 1
+CORES_LIMIT: Final = 1e9
+"""The most cores that one job may ask for, over all its tasks."""
+AMOUNT_LIMIT: Final = 1e15
+"""The largest memory request in MB, and the largest priority either side of zero."""
+
+Locate = Callable[[int], str]
+"""Names the place of a row (counted from 0) in its source: ``jobs.csv:12``."""
+
+
+class Column(NamedTuple):
+    """What a column of the job table holds."""
+
+    dtype: type[pl.DataType]
+    default: float | None = None
+    """What an absent column or an empty cell becomes."""
+    low: float | None = None
+    high: float = AMOUNT_LIMIT
+    required: bool = False
+
+
+COLUMNS: Final[dict[str, Column]] = {
+    "job_id": Column(pl.Int64),
+    "submit_s": Column(pl.Float64, low=-SUBMIT_LIMIT_S, high=SUBMIT_LIMIT_S, required=True),
+    "run_s": Column(pl.Float64, low=0, high=DURATION_LIMIT_S, required=True),
+    "requested_s": Column(pl.Float64, low=0, high=DURATION_LIMIT_S),
+    "tasks": Column(pl.Int64, default=1, low=1, high=TASKS_LIMIT),
+    "cores_per_task": Column(pl.Float64, default=1, low=0, high=CORES_LIMIT),
+    "memory_mb_per_task": Column(pl.Float64, low=0),
+    "gpus_per_task": Column(pl.Float64, default=0, low=0, high=CORES_LIMIT),
+    "user": Column(pl.String),
+    "group": Column(pl.String),
+    "queue": Column(pl.String),
+    "partition": Column(pl.String),
+    "status": Column(pl.String),
+    "priority": Column(pl.Float64, low=-AMOUNT_LIMIT),
+    "logged_wait_s": Column(pl.Float64, low=0, high=DURATION_LIMIT_S),
+}
+"""Every workload has these columns, in this order."""
+
+EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
+    "average_cpu_s": pl.Float64,
+    "used_memory_mb_per_task": pl.Float64,
+    "executable": pl.String,
+    "preceding_job_id": pl.Int64,
+    "think_time_s": pl.Float64,
+}
+"""What else a SWF log tells; these columns follow the others."""
+
+_NUMERIC_SOURCES = (pl.String, pl.Null)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs to be scheduled, and where they come from."""
+
+    jobs: pl.DataFrame
+    """One row a job, with the columns of `COLUMNS`, sorted by ``submit_s``; equal times keep the source's order."""
+    name: str
+    """The file's name or the generator's spec, for tables and figures."""
+    ledger: Ledger
+    """What was repaired while reading."""
+    content_sha256: str
+    """Of the source's bytes (a file), or of the canonical spec (a generator); a window keeps its source's."""
+    machine_cores: int | None = None
+    """How many cores the log's header says the machine had."""
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pl.DataFrame,
+        *,
+        name: str,
+        ledger: Ledger | None = None,
+        content_sha256: str | None = None,
+        machine_cores: int | None = None,
+        strict: bool = False,
+        locate: Locate | None = None,
+    ) -> Workload:
+        """Checks a table of jobs, adds the columns that it does not have, and sorts it by submit time.
+
+        Args:
+            frame: At least ``submit_s`` and ``run_s``; columns that `COLUMNS` does not know stay at the end.
+            name: What tables and errors call the workload.
+            ledger: Repairs already made.
+            content_sha256: Of the source; by default of the table itself.
+            machine_cores: How many cores the machine had, if the source says so.
+            strict: Whether rows out of order are an error instead of being sorted.
+            locate: Names a row's place in the source, for errors and the ledger.
+
+        Raises:
+            InputError: A required column is missing, or a value is not what its column holds.
+        """
+        locate = locate or (lambda row: f"{name}: row {row + 1}")
+        _check_columns(frame, name)
+        jobs = frame.select(
+            *(_typed(frame, column, locate) for column in COLUMNS),
+            *(_typed_extra(frame, column, locate) for column in frame.columns if column not in COLUMNS),
+        )
+        _check_values(jobs, locate)
+        _check_ids(jobs.get_column("job_id"), locate)
+        jobs, ledger = _sorted(jobs, ledger or Ledger(), strict, locate)
+        digest = content_sha256 or hashlib.sha256(jobs.write_csv().encode()).hexdigest()
+        return cls(jobs, name, ledger, digest, machine_cores)
+
+    def __len__(self) -> int:
+        return self.jobs.height
+
+    def window(self, start: int = 0, length: int | None = None) -> Workload:
+        """Returns the jobs from index `start` on, `length` of them; their submit times stay absolute.
+
+        Raises:
+            InputError: The window holds no job, or reaches beyond the last one.
+        """
+        stop = len(self) if length is None else start + length
+        if not 0 <= start < stop <= len(self):
+            raise InputError(
+                f"{self.name}: window of jobs {start} to {stop} lies outside the workload's {len(self)} jobs; "
+                "choose a start and a length within them"
+            )
+        if (start, stop) == (0, len(self)):
+            return self
+        return replace(self, jobs=self.jobs.slice(start, stop - start), name=f"{self.name}[{start}:{stop}]")
+
+
+def _check_columns(frame: pl.DataFrame, name: str) -> None:
+    for column, kind in COLUMNS.items():
+        if kind.required and column not in frame.columns:
+            raise InputError(f"{name}: column {column} is missing{_nearest(column, frame.columns)}; add it")
+    if frame.height == 0:
+        raise InputError(f"{name}: the table holds no job; give it at least one")
+
+
+def _nearest(column: str, candidates: list[str]) -> str:
+    from difflib import get_close_matches
+
+    unknown = [candidate for candidate in candidates if candidate not in COLUMNS]
+    close = get_close_matches(column, unknown, n=1, cutoff=0.5)
+    return f' (did you mean it by "{close[0]}"?)' if close else ""
+
+
+def _typed(frame: pl.DataFrame, column: str, locate: Locate) -> pl.Series:
+    """Returns one column with its type and its defaults."""
+    kind = COLUMNS[column]
+    if column not in frame.columns:
+        if column == "job_id":
+            return pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(column)
+        return pl.repeat(kind.default, frame.height, dtype=kind.dtype(), eager=True).alias(column)
+    values = frame.get_column(column)
+    if column == "job_id":
+        return _typed_ids(values)
+    typed = _to_type(values, kind.dtype, locate)
+    return typed if kind.default is None else typed.fill_null(kind.default)
+
+
+def _typed_extra(frame: pl.DataFrame, column: str, locate: Locate) -> pl.Series:
+    values = frame.get_column(column)
+    return _to_type(values, EXTRA_COLUMNS[column], locate) if column in EXTRA_COLUMNS else values
+
+
+def _to_type(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> pl.Series:
+    return values.cast(pl.String) if dtype is pl.String else _to_number(values, dtype, locate)
+
+
+def _typed_ids(values: pl.Series) -> pl.Series:
+    """Returns ids as whole numbers where all of them are written as such, otherwise as text."""
+    if values.dtype.is_integer():
+        return values.cast(pl.Int64)
+    text = values.cast(pl.String)
+    numbers = text.cast(pl.Int64, strict=False)
+    return numbers if (numbers.cast(pl.String) == text).fill_null(False).all() else text
+
+
+def _to_number(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> pl.Series:
+    if values.dtype == dtype:
+        return values
+    if not (values.dtype.is_numeric() or values.dtype in _NUMERIC_SOURCES):
+        raise InputError(f'{locate(0)}: column "{values.name}" holds {values.dtype}; expected numbers; convert it')
+    trimmed = values.str.strip_chars() if values.dtype == pl.String else values
+    numbers = trimmed.cast(pl.Float64, strict=False)
+    wrong = numbers.is_null() & trimmed.is_not_null()
+    expected = "a number"
+    if dtype is pl.Int64:
+        # What a 64-bit integer cannot hold would become null in the cast, and then the default.
+        whole = (numbers == numbers.floor()) & numbers.is_between(-(2.0**62), 2.0**62)
+        wrong = wrong | (numbers.is_not_null() & ~whole)
+        expected = "a whole number"
+    if (row := wrong.arg_max()) is not None and wrong[row]:
+        raise _wrong_value(values, row, expected, locate)
+    return numbers.cast(dtype, strict=False)
+
+
+def _wrong_value(values: pl.Series, row: int, expected: str, locate: Locate) -> InputError:
+    shown = "empty" if values[row] is None else f'"{values[row]}"'
+    return InputError(f'{locate(row)}: column "{values.name}" is {shown}; expected {expected}; mend or remove the row')
+
+
+def _check_values(jobs: pl.DataFrame, locate: Locate) -> None:
+    """Raises an error for the first value that its column does not allow."""
+    rules = _rules()
+    broken = jobs.select(rule.any().alias(str(number)) for number, (_, rule, _) in enumerate(rules)).row(0)
+    for (column, rule, expected), is_broken in zip(rules, broken, strict=True):
+        if is_broken:
+            row = jobs.select(rule.fill_null(False).arg_max()).item()
+            raise _wrong_value(jobs.get_column(column), row, expected, locate)
+
+
+def _rules() -> list[tuple[str, pl.Expr, str]]:
+    """Returns, for each check, the column, what is wrong, and what was expected."""
+    rules = []
+    for column, kind in COLUMNS.items():
+        value = pl.col(column)
+        if kind.required or column == "job_id":
+            rules.append((column, value.is_null(), "a value"))
+        if kind.low is not None:
+            expected = f"a number from {kind.low:g} to {kind.high:g}"
+            # A NaN is neither below nor above, and therefore asked for by name.
+            outside = ~value.is_between(kind.low, kind.high)
+            rules.append((column, outside | value.is_nan() if kind.dtype is pl.Float64 else outside, expected))
+    cores, gpus = pl.col("tasks") * pl.col("cores_per_task"), pl.col("gpus_per_task")
+    rules.append(("cores_per_task", cores > CORES_LIMIT, f"at most {CORES_LIMIT:g} cores over all tasks"))
+    rules.append(("gpus_per_task", (gpus > 1) & (gpus != gpus.floor()), "a fraction below 1, or a whole number"))
+    return rules
+
+
+def _check_ids(ids: pl.Series, locate: Locate) -> None:
+    # Ids in ascending order, as in most logs, need no table of those already seen.
+    if ids.dtype == pl.Int64 and (ids.diff().slice(1) > 0).all():
+        return
+    first = ids.is_first_distinct()
+    if not first.all():
+        raise _wrong_value(ids, first.arg_min() or 0, "an id that no earlier job has", locate)
+
+
+def _sorted(jobs: pl.DataFrame, ledger: Ledger, strict: bool, locate: Locate) -> tuple[pl.DataFrame, Ledger]:
+    submit_s = jobs.get_column("submit_s")
+    if submit_s.is_sorted():
+        return jobs, ledger
+    early = submit_s.diff().fill_null(0) < 0
+    row = early.arg_max() or 0
+    what = f"submit time {submit_s[row]:.15g} after {submit_s[row - 1]:.15g}"
+    if strict:
+        raise InputError(f"{locate(row)}: {what}; expected submit times in order; run without --strict to sort them")
+    repaired = ledger.plus("submit time before the previous job's: sorted", int(early.sum()), f"{locate(row)}: {what}")
+    return jobs.sort("submit_s", maintain_order=True), repaired

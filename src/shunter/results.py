@@ -1,0 +1,195 @@
+"""Run folders: what a simulation leaves behind, complete enough to be run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from shunter import __version__
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shunter.model.schedule import Schedule
+
+MANIFEST = "manifest.json"
+METRICS = "metrics.json"
+SCHEDULE = "schedule.parquet"
+SCHEDULE_CSV = "schedule.csv"
+SCHEDULE_JSONL = "schedule.jsonl"
+
+
+def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds: float) -> dict[str, Any]:
+    """Returns what ``--json`` prints and ``metrics.json`` holds.
+
+    Args:
+        schedule: what happened.
+        metrics: by name, None for those without meaning.
+        seconds: how long the simulation took.
+    """
+    settings = schedule.settings
+    return {
+        "policy": settings.policy,
+        "dispatch": settings.dispatch,
+        "placement": settings.placement,
+        "estimate": settings.estimate,
+        "jobs": len(schedule),
+        "rejected": int(schedule.rejected.sum()),
+        "ledger": schedule.ledger.to_json(),
+        "metrics": metrics,
+        "workload": schedule.workload.name,
+        "cluster": schedule.cluster.name,
+        "seed": settings.seed,
+        "version": __version__,
+        "seconds": round(seconds, 6),
+    }
+
+
+def to_json_text(value: object) -> str:
+    """Returns JSON for people and programs; a NaN would be an error, for it is not JSON."""
+    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+    """Returns everything that is needed to run a simulation again and to see whether it is the same.
+
+    Args:
+        schedule: what happened.
+        given: the options that the user gave.
+        resolved: all options, with what stood in for those not given.
+    """
+    cluster = schedule.cluster
+    return {
+        "shunter": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "arguments": {"given": given, "resolved": resolved},
+        "seed": schedule.settings.seed,
+        "workload": {
+            "name": schedule.workload.name,
+            "path": absolute_path(resolved["workload"]),
+            "sha256": schedule.workload.content_sha256,
+        },
+        "cluster": {
+            "name": cluster.name,
+            "spec": resolved["cluster"],
+            "path": absolute_path(resolved["cluster"]),
+            "sha256": cluster.content_sha256,
+            "nodes": [asdict(node) for node in cluster.nodes],
+        },
+        "jobs": len(schedule),
+        "schedule_sha256": schedule.content_sha256,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": _package_versions(),
+    }
+
+
+def absolute_path(spec: str | None) -> str | None:
+    """Returns where the file is that a specification names; None if it names none."""
+    return str(Path(spec).resolve()) if spec is not None and os.path.isfile(spec) else None
+
+
+def _package_versions() -> dict[str, str]:
+    import numpy
+    import polars
+
+    return {"numpy": numpy.__version__, "polars": polars.__version__}
+
+
+def check_output_folder(folder: Path, force: bool) -> None:
+    """Raises an error if a run cannot be written there; nothing is created."""
+    if folder.is_dir():
+        if not force and any(folder.iterdir()):
+            raise InputError(f"--out {folder}: the folder is not empty; give another, or --force to overwrite the run")
+        nearest = folder
+    elif folder.exists() or folder.is_symlink():
+        raise InputError(f"--out {folder}: this is a file; give the name of a folder")
+    else:
+        nearest = next((parent for parent in folder.absolute().parents if parent.exists()), Path("/"))
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        raise InputError(f"--out {folder}: {nearest} cannot be written to; give another folder")
+
+
+def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest: dict[str, Any]) -> None:
+    """Writes the five files of a run; the manifest comes last, so that a folder that has one is complete."""
+    frame = schedule.to_frame()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    write_file(folder / SCHEDULE, frame.write_parquet)
+    write_file(folder / SCHEDULE_CSV, csv_frame(frame, len(schedule.cluster.nodes)).write_csv)
+    write_file(folder / SCHEDULE_JSONL, frame.write_ndjson)
+    write_file(folder / METRICS, _json_writer(result))
+    write_file(folder / MANIFEST, _json_writer(manifest))
+
+
+def _json_writer(value: object) -> Callable[[BinaryIO], object]:
+    return lambda file: file.write((to_json_text(value) + "\n").encode())
+
+
+def csv_frame(frame: pl.DataFrame, node_count: int) -> pl.DataFrame:
+    """Returns the schedule with its nodes as text: ``n3:4;n5:2``, or the name alone on a cluster of one node."""
+    import polars as pl
+
+    node = pl.element().struct.field("node")
+    count = pl.element().struct.field("tasks").cast(pl.String)
+    text = node if node_count == 1 else node + ":" + count
+    return frame.with_columns(pl.col("nodes").list.eval(text).list.join(";"))
+
+
+def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Writes a file under a temporary name beside it and renames it, so that there is never half a file."""
+    import polars as pl
+
+    try:
+        with _temporary_beside(path) as temporary:
+            with temporary.open("wb") as file:
+                write(file)
+            temporary.replace(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot write {path}: {reason}; nothing is left of this file") from error
+
+
+@contextmanager
+def _temporary_beside(path: Path) -> Iterator[Path]:
+    """Yields a name in the same folder, with the same suffix, and removes what is left there."""
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Returns the manifest of a run folder, or raises an error that says what is wrong with it."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{folder}: no {MANIFEST} here; give a folder that 'shunter simulate --out' has written")
+    try:
+        manifest = json.loads(path.read_bytes())
+        needed = manifest["workload"]["sha256"], manifest["cluster"]["sha256"], manifest["schedule_sha256"]
+        resolved = manifest["arguments"]["resolved"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a manifest that this version understands ({error!r})") from error
+    if not (isinstance(resolved, dict) and all(isinstance(value, str) for value in needed)):
+        raise InputError(f"{path}: not a manifest that this version understands")
+    return dict(manifest)
+
+
+def read_schedule(folder: Path) -> pl.DataFrame:
+    """Returns the rows of a run folder."""
+    import polars as pl
+
+    path = folder / SCHEDULE
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error

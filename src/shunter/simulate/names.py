@@ -1,0 +1,71 @@
+"""The names that a user can give to policies, dispatch rules, placements and estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from shunter.errors import InputError
+
+POLICIES: dict[str, str] = {
+    "fcfs": "first come, first served",
+    "fifo": "the same as fcfs",
+    "sjf": "shortest estimated run time first",
+    "smallest": "fewest cores first",
+    "f1": "log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo",
+    "f2": "√r·n + 25600·log10(s), of the same family",
+    "f3": "r·n + 6860000·log10(s), of the same family",
+    "f4": "r·√n + 530000·log10(s), of the same family",
+    "random": "a random order, drawn once from the seed",
+    "first-available": "fcfs on the first nodes with room (implies first-fit)",
+}
+"""Policies: who is next. r is the estimate, n the cores, s the submit time, in seconds."""
+
+DISPATCHES: dict[str, str] = {
+    "strict": "the first job that does not fit blocks all behind it",
+    "greedy": "every job that fits starts, in order",
+    "easy": "the first job that does not fit holds a reservation; others may pass if they do not delay it",
+    "conservative": "every waiting job holds a reservation that nobody behind it can delay",
+    "committed": "the chosen job is committed; the clock moves until it fits (RLScheduler's rule)",
+    "committed-backfill": "committed, with jobs that end before its earliest start filled in",
+}
+"""Dispatch rules: what happens when the next job does not fit. A number k means that k jobs hold reservations."""
+
+PLACEMENTS: dict[str, str] = {
+    "first-fit": "nodes by number",
+    "best-fit": "nodes with the least room first",
+    "worst-fit": "nodes with the most room first",
+    "pack": "as few nodes as possible",
+    "spread": "as many nodes as possible, evenly",
+    "random": "nodes in random order, drawn from the seed",
+}
+"""Placements: which nodes a job gets."""
+
+ESTIMATES: dict[str, str] = {
+    "requested": "the run time that the user asked for",
+    "perfect": "the true run time",
+}
+"""Estimates: the run time that a policy may see."""
+
+RESERVE_BY: dict[str, str] = {
+    "requested": "reservations last as long as the user asked for",
+    "estimate": "reservations last as long as the estimate",
+}
+"""Which run time a reservation, and a running job's expected end, goes by."""
+
+
+def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> str:
+    """Returns the value if it is one of the names, and otherwise raises an error with the nearest of them.
+
+    Args:
+        kind: what the value is, as the user calls it: ``policy``.
+        value: what the user gave.
+        names: the values allowed.
+        also: what else is allowed, for the error message.
+    """
+    names = list(names)
+    if value in names:
+        return value
+    nearest = get_close_matches(value.lower(), names, n=1, cutoff=0.4)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    raise InputError(f"unknown {kind} {value!r}{hint} known: {', '.join(names)}{also}".replace("? known", "? Known"))

@@ -1,0 +1,98 @@
+"""A policy of one's own: a score for each waiting job, in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.schedule import Settings
+    from shunter.model.workload import Workload
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """What a policy may see of some jobs at one instant; one value a job in each array."""
+
+    now_s: float
+    """The clock, in the log's absolute seconds."""
+    free_cores: float
+    """Cores that are free now, on all nodes together."""
+    total_cores: float
+    index: NDArray[np.uint32]
+    """Each job's place in the workload."""
+    submit_s: NDArray[np.float64]
+    estimate_s: NDArray[np.float64]
+    """The run time that the chosen estimate tells; never the true one, unless the estimate is `perfect`."""
+    requested_s: NDArray[np.float64]
+    """What the user asked for; NaN where the log does not say."""
+    tasks: NDArray[np.int64]
+    cores: NDArray[np.float64]
+    """Over all tasks, as are the next two."""
+    memory_mb: NDArray[np.float64]
+    """NaN where the log does not say."""
+    gpus: NDArray[np.float64]
+    priority: NDArray[np.float64]
+    """NaN where the log does not say."""
+    user: NDArray[np.int64]
+    """A number for each user; −1 where the log does not say."""
+
+    @property
+    def wait_s(self) -> NDArray[np.float64]:
+        """How long each job has waited."""
+        return self.now_s - self.submit_s
+
+
+class Policy:
+    """Decides who is next by a score: the lowest goes first, equal scores go by submit time.
+
+    The core keeps everything else: the dispatch rule, the placement, the starvation guard. So what a policy
+    is compared by is its order alone. Derive from this class and write `score`.
+    """
+
+    name = "own"
+    """What tables call the policy."""
+    moves = True
+    """Whether the order moves with time. If not, `score` is asked once, for all jobs, and the simulation runs natively."""
+
+    def score(self, queue: QueueView) -> NDArray[np.float64]:
+        """Returns one finite number for each job of the queue."""
+        raise NotImplementedError
+
+
+class Views:
+    """Cuts views of a workload's jobs, from columns that are made once."""
+
+    def __init__(self, workload: Workload, settings: Settings, total_cores: float) -> None:
+        jobs = workload.jobs
+        tasks = jobs["tasks"].to_numpy()
+        requested_s = _numbers(jobs["requested_s"])
+        run_s = _numbers(jobs["run_s"])
+        stand_in = run_s if settings.missing_request == "run-time" else float(settings.missing_request)
+        known_s = np.where(np.isnan(requested_s), stand_in, requested_s)
+        self._total_cores = total_cores
+        self._columns = {
+            "submit_s": _numbers(jobs["submit_s"]),
+            "estimate_s": run_s if settings.estimate == "perfect" else known_s,
+            "requested_s": requested_s,
+            "tasks": tasks,
+            "cores": tasks * _numbers(jobs["cores_per_task"]),
+            "memory_mb": tasks * _numbers(jobs["memory_mb_per_task"]),
+            "gpus": tasks * _numbers(jobs["gpus_per_task"]),
+            "priority": _numbers(jobs["priority"]),
+            "user": jobs["user"].rank("dense").cast(pl.Int64).fill_null(-1).to_numpy(),
+        }
+
+    def of(self, index: NDArray[np.uint32], now_s: float, free_cores: float) -> QueueView:
+        """Returns a view of these jobs."""
+        columns = {name: column[index] for name, column in self._columns.items()}
+        return QueueView(now_s=now_s, free_cores=free_cores, total_cores=self._total_cores, index=index, **columns)
+
+
+def _numbers(column: pl.Series) -> NDArray[np.float64]:
+    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()

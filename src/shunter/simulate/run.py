@@ -1,0 +1,177 @@
+"""From a workload, a cluster and some names to a schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shunter.errors import InputError
+from shunter.model.schedule import Outcome, Schedule, Settings
+from shunter.simulate.policy import Policy, Views
+from shunter.simulate.settings import check_settings
+from shunter.simulate.simulation import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.ledger import Ledger
+    from shunter.model.workload import Workload
+
+DECISIONS_A_REPORT = 20_000
+"""So many decisions take a few milliseconds: progress is smooth, and Ctrl-C is answered at once."""
+
+_OUTCOMES = np.array(
+    [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED], dtype=np.uint8
+)
+"""By the core's number for a job's phase."""
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    policy: str | Policy = "fcfs",
+    dispatch: str | int = "easy",
+    placement: str | None = None,
+    estimate: str = "requested",
+    missing_request: str | float = "run-time",
+    reserve_by: str = "requested",
+    kill_at_request: bool = False,
+    max_wait_s: float | None = None,
+    scan_depth: int = 1000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Schedule:
+    """Runs a workload on a cluster to its end. `docs/simulation.md` says exactly what happens.
+
+    Args:
+        workload: The jobs; submit times are absolute.
+        cluster: The nodes, empty at the start.
+        policy: Who is next: a name, or a `Policy` of your own.
+        dispatch: What happens when the next job does not fit: a name, or a number of reservations.
+        placement: Which nodes it gets; first-fit unless said otherwise.
+        estimate: The run time that the policy may see.
+        missing_request: What stands in for a request that the log does not have: ``run-time``, or seconds.
+        reserve_by: Which run time reservations go by.
+        kill_at_request: Whether a job that outlives its request is killed at it.
+        max_wait_s: A job that has waited so long goes first.
+        scan_depth: How many waiting jobs a pass with several reservations, or with a moving order, looks at.
+        seed: Where every random choice comes from.
+        progress: Called now and then with the number of jobs that have ended, and of all jobs.
+
+    Raises:
+        InputError: A name or a number is wrong, or the workload is empty.
+    """
+    if len(workload) == 0:
+        raise InputError(f"{workload.name}: there is no job to simulate")
+    own_policy = isinstance(policy, Policy)
+    settings = check_settings(
+        policy=policy.name if isinstance(policy, Policy) else policy,
+        dispatch=dispatch,
+        placement=placement,
+        estimate=estimate,
+        missing_request=missing_request,
+        reserve_by=reserve_by,
+        kill_at_request=kill_at_request,
+        max_wait_s=max_wait_s,
+        scan_depth=scan_depth,
+        seed=seed,
+        own_policy=own_policy,
+    )
+    if isinstance(policy, Policy):
+        simulation = _run_own(policy, workload, cluster, settings, progress)
+    else:
+        simulation = Simulation(workload, cluster, settings)
+        _run(simulation, progress)
+    return _schedule(simulation, workload, cluster, settings)
+
+
+def _run(simulation: Simulation, progress: Callable[[int, int], None] | None) -> None:
+    while not simulation.run(DECISIONS_A_REPORT):
+        if progress:
+            status = simulation.status()
+            progress(status.ended, status.jobs)
+
+
+def _run_own(
+    policy: Policy,
+    workload: Workload,
+    cluster: Cluster,
+    settings: Settings,
+    progress: Callable[[int, int], None] | None,
+) -> Simulation:
+    views = Views(workload, settings, cluster.total_cores)
+    if not policy.moves:
+        everyone = np.arange(len(workload), dtype=np.uint32)
+        first_submit_s = float(workload.jobs["submit_s"][0])
+        scores = _checked(policy, policy.score(views.of(everyone, first_submit_s, cluster.total_cores)), len(workload))
+        simulation = Simulation(workload, cluster, settings, scores=scores)
+        _run(simulation, progress)
+        return simulation
+    simulation = Simulation(workload, cluster, settings)
+    decisions = 0
+    while simulation.advance():
+        status = simulation.status()
+        waiting = np.sort(simulation.waiting())
+        scores = _checked(policy, policy.score(views.of(waiting, status.now_s, status.free_cores)), len(waiting))
+        simulation.dispatch(waiting[np.argsort(scores, kind="stable")])
+        decisions += 1
+        if progress and decisions % 1000 == 0:
+            progress(status.ended, status.jobs)
+    return simulation
+
+
+def _checked(policy: Policy, scores: NDArray[np.float64], jobs: int) -> NDArray[np.float64]:
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.shape != (jobs,):
+        raise InputError(f"policy {policy.name!r} gave scores of shape {scores.shape} for {jobs} jobs; give one each")
+    if not np.isfinite(scores).all():
+        job = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise InputError(f"policy {policy.name!r} gave {scores[job]} as a score; give finite numbers")
+    return scores
+
+
+def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, settings: Settings) -> Schedule:
+    states = simulation.job_states()
+    placed = simulation.snapshot()
+    simulation.close()
+    return Schedule(
+        workload=workload,
+        cluster=cluster,
+        settings=settings,
+        ledger=_ledger(workload, cluster, settings),
+        start_s=_seconds(states.start_ms, states.phase),
+        end_s=_seconds(states.end_ms, states.phase),
+        outcome=_OUTCOMES[states.phase],
+        reject_reason=states.reject_reason,
+        preemptions=states.preemptions.astype(np.int32),
+        placement_offsets=placed.node_offsets,
+        placement_nodes=placed.nodes,
+        placement_tasks=placed.tasks,
+    )
+
+
+def _seconds(milliseconds: NDArray[np.int64], phase: NDArray[np.uint8]) -> NDArray[np.float64]:
+    ran = _OUTCOMES[phase] <= Outcome.KILLED
+    return np.where(ran, milliseconds / 1000, np.nan)
+
+
+def _ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
+    """The workload's ledger, and what stood in for what the log does not say."""
+    ledger = workload.ledger
+    if settings.estimate == "requested" or settings.reserve_by == "requested":
+        stand_in = "the run time" if settings.missing_request == "run-time" else f"{settings.missing_request} s"
+        ledger = _plus_unknown(ledger, workload, "requested_s", f"no requested time: {stand_in} stands in")
+    if any(node.memory_mb is not None for node in cluster.nodes):
+        ledger = _plus_unknown(ledger, workload, "memory_mb_per_task", "no memory request: memory does not bind")
+    return ledger
+
+
+def _plus_unknown(ledger: Ledger, workload: Workload, column: str, rule: str) -> Ledger:
+    unknown = workload.jobs[column].is_null()
+    first = workload.jobs["job_id"][unknown.arg_max() or 0]
+    return ledger.plus(rule, unknown.sum(), f"job {first}")

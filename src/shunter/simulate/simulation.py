@@ -1,0 +1,280 @@
+"""A simulation that one can drive: the core's primitives, in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shunter.native import Handle, check, ffi, lib, opened, pointer
+from shunter.simulate.settings import core_config
+from shunter.simulate.tables import open_cluster, open_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.schedule import Settings
+    from shunter.model.workload import Workload
+
+ALL_DECISIONS = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Status:
+    """The clock and the counts."""
+
+    now_s: float
+    jobs: int
+    waiting: int
+    running: int
+    ended: int
+    """Jobs that have ended, or were rejected."""
+    starts: int
+    free_cores: float
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a live cluster can tell: the time, who runs where since when, who waits; in the core's units."""
+
+    now_ms: int
+    phase: NDArray[np.uint8]
+    """0 not submitted yet, 1 waiting, 2 running, 3 completed, 4 killed, 5 rejected."""
+    start_ms: NDArray[np.int64]
+    end_ms: NDArray[np.int64]
+    node_offsets: NDArray[np.int64]
+    """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`."""
+    nodes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    device_offsets: NDArray[np.int64]
+    """(jobs + 1): the same for `devices` and `millis`."""
+    devices: NDArray[np.int32]
+    millis: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class JobStates:
+    """What each job is doing; times are −1 where there is none yet."""
+
+    phase: NDArray[np.uint8]
+    start_ms: NDArray[np.int64]
+    latest_start_ms: NDArray[np.int64]
+    end_ms: NDArray[np.int64]
+    reserved_ms: NDArray[np.int64]
+    reject_reason: NDArray[np.uint8]
+    preemptions: NDArray[np.uint32]
+
+
+class Simulation:
+    """Jobs of a workload on a cluster, from the empty cluster at the first submit time.
+
+    `advance` moves the clock, `dispatch` decides; `run` does both until the end. Jobs are known by their place in the
+    workload.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        settings: Settings,
+        *,
+        scores: NDArray[np.float64] | None = None,
+        keep_progress: bool = True,
+        preemption_overhead_s: float = 0.0,
+    ) -> None:
+        """Opens a simulation.
+
+        Args:
+            workload: The jobs.
+            cluster: The nodes.
+            settings: Checked settings, from `shunter.simulate.check_settings`.
+            scores: An order of the user's own, the lowest first; it takes the place of the policy's.
+            keep_progress: Whether a preempted job goes on from where it was.
+            preemption_overhead_s: What each start after a preemption costs.
+        """
+        config = core_config(
+            settings,
+            own_scores=scores is not None,
+            keep_progress=keep_progress,
+            preemption_overhead_s=preemption_overhead_s,
+        )
+        given = np.empty(0) if scores is None else np.ascontiguousarray(scores, dtype=np.float64)
+        self._tables = (open_cluster(cluster), open_jobs(workload, cluster))
+        self._handle = opened(
+            lib.shunter_simulation_open, *self._table_numbers(), 0, len(workload), config, pointer(given), len(given)
+        )
+
+    @classmethod
+    def _from_handle(cls, tables: tuple[Handle, Handle], handle: Handle) -> Simulation:
+        simulation = cls.__new__(cls)
+        simulation._tables = tables
+        simulation._handle = handle
+        return simulation
+
+    def _table_numbers(self) -> tuple[int, int]:
+        return self._tables[0].number, self._tables[1].number
+
+    def close(self) -> None:
+        """Frees the simulation's memory now; using it afterwards is an error."""
+        self._handle.close()
+
+    def status(self) -> Status:
+        """Returns the clock and the counts."""
+        told = ffi.new("ShunterStatus *")
+        check(lib.shunter_simulation_status(self._handle.number, told))
+        return Status(
+            now_s=told.now_ms / 1000,
+            jobs=told.jobs,
+            waiting=told.waiting,
+            running=told.running,
+            ended=told.ended,
+            starts=told.starts,
+            free_cores=told.free_cores_milli / 1000,
+        )
+
+    def run(self, most_decisions: int = ALL_DECISIONS) -> bool:
+        """Makes at most so many decisions; returns whether nothing more can happen."""
+        return self._flag(lib.shunter_simulation_run, most_decisions)
+
+    def advance(self) -> bool:
+        """Moves to the next instant at which a decision is due; returns False if nothing is to come."""
+        return self._flag(lib.shunter_simulation_advance)
+
+    def dispatch(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> None:
+        """Decides: starts what the dispatch rule lets start now, by the policy's order or by this one."""
+        if order is None:
+            check(lib.shunter_simulation_dispatch(self._handle.number))
+            return
+        jobs = np.ascontiguousarray(order, dtype=np.uint32)
+        check(lib.shunter_simulation_dispatch_order(self._handle.number, pointer(jobs), len(jobs)))
+
+    def fits(self, job: int) -> bool:
+        """Returns whether a job could start now."""
+        return self._flag(lib.shunter_simulation_fits, job)
+
+    def start(self, job: int, nodes: Sequence[int] = (), tasks: Sequence[int] = ()) -> None:
+        """Starts a waiting job on these nodes with so many tasks each, or where the placement rule puts it."""
+        if len(nodes) != len(tasks):
+            raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
+        arrays = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)
+        check(lib.shunter_simulation_start(self._handle.number, job, *map(pointer, arrays), len(nodes)))
+
+    def preempt(self, job: int) -> None:
+        """Stops a running job; it waits again."""
+        check(lib.shunter_simulation_preempt(self._handle.number, job))
+
+    def waiting(self) -> NDArray[np.uint32]:
+        """Returns the waiting jobs in the order of the policy."""
+        jobs = np.empty(self.status().waiting, dtype=np.uint32)
+        check(lib.shunter_simulation_waiting(self._handle.number, pointer(jobs), len(jobs)))
+        return jobs
+
+    def fork(self) -> Simulation:
+        """Returns an independent copy."""
+        return self._from_handle(self._tables, opened(lib.shunter_simulation_fork, self._handle.number))
+
+    def serialize(self) -> bytes:
+        """Returns the whole state as bytes, for `restore` on the same workload and cluster."""
+        needed = ffi.new("uintptr_t *")
+        check(lib.shunter_simulation_serialize(self._handle.number, ffi.NULL, 0, needed))
+        buffer = bytearray(needed[0])
+        check(
+            lib.shunter_simulation_serialize(
+                self._handle.number, ffi.from_buffer("uint8_t[]", buffer), len(buffer), needed
+            )
+        )
+        return bytes(buffer)
+
+    @classmethod
+    def restore(cls, workload: Workload, cluster: Cluster, saved: bytes) -> Simulation:
+        """Returns the simulation that `serialize` saved; damaged bytes, or another workload's, are an error."""
+        tables = (open_cluster(cluster), open_jobs(workload, cluster))
+        numbers = (tables[0].number, tables[1].number)
+        buffer = ffi.from_buffer("uint8_t[]", saved) if saved else ffi.NULL
+        return cls._from_handle(tables, opened(lib.shunter_simulation_restore, *numbers, buffer, len(saved)))
+
+    def job_states(self) -> JobStates:
+        """Returns what each job is doing."""
+        count = self.status().jobs
+        states = JobStates(
+            phase=np.empty(count, dtype=np.uint8),
+            start_ms=np.empty(count, dtype=np.int64),
+            latest_start_ms=np.empty(count, dtype=np.int64),
+            end_ms=np.empty(count, dtype=np.int64),
+            reserved_ms=np.empty(count, dtype=np.int64),
+            reject_reason=np.empty(count, dtype=np.uint8),
+            preemptions=np.empty(count, dtype=np.uint32),
+        )
+        check(lib.shunter_simulation_jobs(self._handle.number, *map(pointer, vars(states).values()), count))
+        return states
+
+    def snapshot(self) -> Snapshot:
+        """Returns what a live cluster could tell of this state."""
+        states = self.job_states()
+        count = len(states.phase)
+        node_offsets = np.empty(count + 1, dtype=np.int64)
+        device_offsets = np.empty(count + 1, dtype=np.int64)
+        empty = np.empty(0, dtype=np.int32)
+        self._read_placements(node_offsets, device_offsets, empty, empty, empty, empty)
+        nodes, tasks = (np.empty(node_offsets[-1], dtype=np.int32) for _ in range(2))
+        devices, millis = (np.empty(device_offsets[-1], dtype=np.int32) for _ in range(2))
+        self._read_placements(node_offsets, device_offsets, nodes, tasks, devices, millis)
+        return Snapshot(
+            now_ms=round(self.status().now_s * 1000),
+            phase=states.phase,
+            start_ms=states.latest_start_ms,
+            end_ms=states.end_ms,
+            node_offsets=node_offsets,
+            nodes=nodes,
+            tasks=tasks,
+            device_offsets=device_offsets,
+            devices=devices,
+            millis=millis,
+        )
+
+    def _read_placements(self, node_offsets: NDArray[np.int64], device_offsets: NDArray[np.int64], *rest: Any) -> None:  # noqa: ANN401
+        nodes, tasks, devices, millis = rest
+        check(
+            lib.shunter_simulation_placements(
+                self._handle.number,
+                pointer(node_offsets),
+                pointer(device_offsets),
+                len(node_offsets) - 1,
+                pointer(nodes),
+                pointer(tasks),
+                len(nodes),
+                pointer(devices),
+                pointer(millis),
+                len(devices),
+            )
+        )
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Puts this simulation, which must not have begun, into the state of a snapshot."""
+        check(
+            lib.shunter_simulation_load(
+                self._handle.number,
+                snapshot.now_ms,
+                pointer(snapshot.phase),
+                pointer(snapshot.start_ms),
+                pointer(snapshot.end_ms),
+                pointer(snapshot.node_offsets),
+                pointer(snapshot.device_offsets),
+                len(snapshot.phase),
+                pointer(snapshot.nodes),
+                pointer(snapshot.tasks),
+                len(snapshot.nodes),
+                pointer(snapshot.devices),
+                pointer(snapshot.millis),
+                len(snapshot.devices),
+            )
+        )
+
+    def _flag(self, function: Any, *arguments: Any) -> bool:  # noqa: ANN401
+        answer = ffi.new("int32_t *")
+        check(function(self._handle.number, *arguments, answer))
+        return bool(answer[0])

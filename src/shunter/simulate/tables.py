@@ -1,0 +1,76 @@
+"""Clusters and workloads in the core's units: milliseconds, milli-cores, MB, milli-GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shunter.native import Handle, lib, opened, pointer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.workload import Workload
+
+UNKNOWN = -1
+"""Stands in the core's integer columns for what the log does not say."""
+
+NO_SUCH_PARTITION = 2**31 - 1
+"""A partition that no cluster has: its jobs are rejected."""
+
+
+def to_milli(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Returns thousandths, rounded to the nearest; NaN becomes unknown."""
+    known = np.isfinite(values)
+    return np.where(known, np.rint(np.where(known, values, 0.0) * 1000), UNKNOWN).astype(np.int64)
+
+
+def open_cluster(cluster: Cluster) -> Handle:
+    """Hands a cluster to the core."""
+    partitions = {name: number for number, name in enumerate(cluster.partitions)}
+    nodes = cluster.nodes
+    columns = [
+        np.array([round(node.cores * 1000) for node in nodes], dtype=np.int64),
+        np.array([UNKNOWN if node.memory_mb is None else node.memory_mb for node in nodes], dtype=np.int64),
+        np.array([node.gpus for node in nodes], dtype=np.int64),
+        np.array([UNKNOWN if node.partition is None else partitions[node.partition] for node in nodes], dtype=np.int64),
+    ]
+    return opened(lib.shunter_cluster_open, *map(pointer, columns), len(nodes))
+
+
+def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
+    """Hands a workload to the core; partitions are numbered as the cluster has them."""
+    jobs = workload.jobs
+    columns = [
+        to_milli(_numbers(jobs, "submit_s")),
+        to_milli(_numbers(jobs, "run_s")),
+        to_milli(_numbers(jobs, "requested_s")),
+        jobs["tasks"].to_numpy().astype(np.int64),
+        to_milli(_numbers(jobs, "cores_per_task")),
+        _rounded(_numbers(jobs, "memory_mb_per_task")),
+        to_milli(_numbers(jobs, "gpus_per_task")),
+        _partitions(jobs["partition"], cluster),
+    ]
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), len(jobs))
+
+
+def _numbers(jobs: pl.DataFrame, column: str) -> NDArray[np.float64]:
+    return jobs[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _rounded(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    known = np.isfinite(values)
+    return np.where(known, np.rint(np.where(known, values, 0.0)), UNKNOWN).astype(np.int64)
+
+
+def _partitions(names: pl.Series, cluster: Cluster) -> NDArray[np.int64]:
+    """A cluster without partitions serves every job, whatever the log calls the place where it ran."""
+    if not cluster.partitions:
+        return np.full(len(names), UNKNOWN, dtype=np.int64)
+    numbers = names.replace_strict(
+        list(cluster.partitions), list(range(len(cluster.partitions))), default=NO_SUCH_PARTITION, return_dtype=pl.Int64
+    )
+    return np.where(names.is_null().to_numpy(), UNKNOWN, numbers.fill_null(UNKNOWN).to_numpy()).astype(np.int64)

@@ -1,0 +1,72 @@
+"""Many windows of one workload at once, on all cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shunter.native import check, lib, pointer
+from shunter.simulate.settings import core_config
+from shunter.simulate.tables import open_cluster, open_jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.schedule import Settings
+    from shunter.model.workload import Workload
+
+
+@dataclass(frozen=True)
+class WindowResults:
+    """What happened in each window."""
+
+    start_ms: NDArray[np.int64]
+    """(windows, length): absolute start times; −1 where a job was rejected."""
+    end_ms: NDArray[np.int64]
+    """(windows, length)"""
+    phase: NDArray[np.uint8]
+    """(windows, length): 3 completed, 4 killed, 5 rejected."""
+
+
+class WindowRunner:
+    """Runs windows of one workload on one cluster; handing them to the core once, it is quick to ask again."""
+
+    def __init__(self, workload: Workload, cluster: Cluster) -> None:
+        self._cluster = open_cluster(cluster)
+        self._jobs = open_jobs(workload, cluster)
+
+    def run(self, settings: Settings, first: Sequence[int], length: int, threads: int = 1) -> WindowResults:
+        """Simulates the windows that begin at these jobs. The result does not depend on the number of threads.
+
+        Args:
+            settings: Checked settings, from `shunter.simulate.check_settings`.
+            first: The place of each window's first job in the workload.
+            length: How many jobs a window has.
+            threads: How many threads share the windows.
+        """
+        config = core_config(settings, own_scores=False, keep_progress=True, preemption_overhead_s=0.0)
+        begins = np.ascontiguousarray(first, dtype=np.uintp)
+        shape = (len(begins), length)
+        results = WindowResults(
+            np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.uint8)
+        )
+        check(
+            lib.shunter_batch_run(
+                self._cluster.number,
+                self._jobs.number,
+                config,
+                pointer(begins),
+                len(begins),
+                length,
+                threads,
+                pointer(results.start_ms),
+                pointer(results.end_ms),
+                pointer(results.phase),
+            )
+        )
+        return results

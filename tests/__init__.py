@@ -1,0 +1,1 @@
+"""The tests of Shunter; the folders mirror src/."""

@@ -1,0 +1,121 @@
+"""``shunter replay``: the same schedule, or what is different."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def folder(shunter: Command, log: Path, tmp_path: Path) -> Path:
+    """Returns the folder of a run of the log on four nodes of 2 cores."""
+    cluster = tmp_path / "nodes.toml"
+    cluster.write_text("[[nodes]]\ncount = 4\ncores = 2\n")
+    run = tmp_path / "run"
+    options = ("--cluster", cluster, "--policy", "random", "--placement", "random", "--seed", 9, "--out", run)
+    answer = shunter("simulate", "--workload", log, *options)
+    assert answer.code == 0
+    return run
+
+
+def test_the_same_schedule(shunter: Command, folder: Path) -> None:
+    sha256 = json.loads((folder / "manifest.json").read_text())["schedule_sha256"]
+    answer = shunter("replay", folder)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == f"same schedule: 4 jobs of {folder}, sha256 {sha256}\n"
+    report = shunter("replay", folder, "--json").json()
+    assert (report["same"], report["jobs"], report["schedule_sha256"]) == (True, 4, sha256)
+    assert report["first_difference"] is None
+
+
+def test_a_changed_workload_is_said(shunter: Command, folder: Path, log: Path) -> None:
+    log.write_text(log.read_text().replace(" 100 4 ", " 101 4 "))
+    message = shunter("replay", folder).error()
+    assert message.startswith(f"{log}: the workload has changed since the run")
+
+
+def test_a_workload_that_has_become_too_short_is_said(shunter: Command, log: Path, tmp_path: Path) -> None:
+    shunter("simulate", "--workload", log, "--start", 3, "--out", tmp_path / "run")
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:3]))
+    assert "the workload has changed since the run" in shunter("replay", tmp_path / "run").error()
+
+
+def test_a_changed_cluster_is_said(shunter: Command, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "nodes.toml").write_text("[[nodes]]\ncount = 5\ncores = 2\n")
+    assert "nodes.toml: the cluster has changed since the run" in shunter("replay", folder).error()
+
+
+def test_inputs_that_have_moved(shunter: Command, folder: Path, log: Path, tmp_path: Path) -> None:
+    moved, nodes = tmp_path / "elsewhere.swf", tmp_path / "moved.toml"
+    shutil.move(log, moved)
+    shutil.move(tmp_path / "nodes.toml", nodes)
+    assert f"its workload {log} is gone; say where it is now with --workload" in shunter("replay", folder).error()
+    assert "its cluster" in shunter("replay", folder, "--workload", moved).error()
+    assert shunter("replay", folder, "--workload", moved, "--cluster", nodes).code == 0
+
+
+def test_a_path_given_relative_is_found_from_elsewhere(
+    shunter: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shunter("simulate", "--workload", "log.swf", "--out", "run")
+    (tmp_path / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "deeper")
+    assert shunter("replay", "../run").code == 0
+
+
+def test_generated_workloads_are_generated_again(shunter: Command, tmp_path: Path) -> None:
+    shunter("simulate", "--workload", "generate:lublin?jobs=50&cores=64", "--out", tmp_path / "run")
+    assert shunter("replay", tmp_path / "run", "--json").json()["jobs"] == 50
+
+
+def test_the_first_job_that_differs_is_named(shunter: Command, folder: Path) -> None:
+    path = folder / "schedule.parquet"
+    rows = pl.read_parquet(path)
+    rows.with_columns(start_s=pl.when(pl.col("job_id") > 2).then(999.0).otherwise("start_s")).write_parquet(path)
+    answer = shunter("replay", folder)
+    assert answer.code == 1
+    assert "different: the first job that differs is 3" in answer.out
+    report = json.loads(shunter("replay", folder, "--json").out)
+    assert report["same"] is False
+    assert report["first_difference"]["job_id"] == 3
+    assert report["first_difference"]["recorded"]["start_s"] == 999.0
+
+
+def test_a_hash_that_differs_is_a_difference(shunter: Command, folder: Path) -> None:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "schedule_sha256": "0" * 64, "shunter": "0.0.1"}))
+    answer = shunter("replay", folder)
+    assert answer.code == 1
+    assert "recorded by shunter 0.0.1" in answer.out
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"workload": 3}', "\x00", '{"arguments": {"resolved": []}}'])
+def test_a_broken_manifest(shunter: Command, folder: Path, content: str) -> None:
+    (folder / "manifest.json").write_text(content)
+    assert "manifest.json: not a manifest" in shunter("replay", folder).error()
+
+
+def test_unknown_arguments_in_a_manifest(shunter: Command, folder: Path) -> None:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["arguments"]["resolved"]["colour"] = "blue"
+    path.write_text(json.dumps(manifest))
+    assert "arguments not understood: colour" in shunter("replay", folder).error()
+
+
+def test_a_folder_that_is_no_run(shunter: Command, tmp_path: Path) -> None:
+    assert "no manifest.json here" in shunter("replay", tmp_path).error()
+    assert "no manifest.json here" in shunter("replay", tmp_path / "missing").error()
+
+
+def test_a_broken_table(shunter: Command, folder: Path) -> None:
+    (folder / "schedule.parquet").write_bytes(b"PAR1 and nothing else")
+    assert "schedule.parquet: cannot be read" in shunter("replay", folder).error()

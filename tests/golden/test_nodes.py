@@ -1,0 +1,125 @@
+"""Drawings on several nodes with several resources."""
+
+from __future__ import annotations
+
+import pytest
+
+from shunter.model.schedule import Outcome, RejectReason
+from tests.golden.seconds import job, nodes, starts_s
+from tests.properties.observed import Simulator
+from tests.reference.model import Config, RefNode
+from tests.reference.simulator import simulate
+
+
+def test_easy_places_the_head_anew(simulator: Simulator) -> None:
+    """C is promised second 10 on node 0; D and E take memory there, so C moves to node 1, where F must leave it alone.
+
+    Two nodes of 8 cores and 8 MB. Cores are ample from 10 on; it is memory (drawn here, one row a MB) that binds::
+
+        second      0         1         2         3
+                    01234567890123456789012345678901234
+        node 0 MB 1 AAAAAAAAAA.........................
+               MB 2 AAAAAAAAAA.........................
+               MB 3 ..DDDDDDDDDDDDDDDDDDDD.............
+               MB 4 ..DDDDDDDDDDDDDDDDDDDD.............
+               MB 5 ..DDDDDDDDDDDDDDDDDDDD.............
+               MB 6 ...EEEEEEEEEEEEEEEEEEEE............
+               MB 7 ...EEEEEEEEEEEEEEEEEEEE............
+               MB 8 ...EEEEEEEEEEEEEEEEEEEE............
+        node 1 MB 1 BBBBBBBBBBCCCCCFFFFFFFFFFFFFFFFFFFF
+               MB 2 BBBBBBBBBBCCCCCFFFFFFFFFFFFFFFFFFFF
+               MB 3 ..........CCCCCFFFFFFFFFFFFFFFFFFFF
+               MB 4 ..........CCCCC....................
+               MB 5 ..........CCCCC....................
+               MB 6 ..........CCCCC....................
+               MB 7 .....GGGGGGGGGGGGGGGGGGGG..........
+               MB 8 .....GGGGGGGGGGGGGGGGGGGG..........
+    """
+    jobs = [
+        job(0, 10, cores=6, memory_mb=2),  # A
+        job(0, 10, cores=6, memory_mb=2),  # B
+        job(1, 5, cores=4, memory_mb=6),  # C, the head
+        job(2, 20, cores=1, memory_mb=3),  # D
+        job(3, 20, cores=1, memory_mb=3),  # E
+        job(4, 20, cores=1, memory_mb=3),  # F
+        job(5, 20, cores=1, memory_mb=2),  # G
+    ]
+    observed = simulator(jobs, [RefNode(8000, 8)] * 2, Config(dispatch="easy"))
+    assert starts_s(observed) == [0, 0, 10, 2, 3, 15, 5]
+    assert nodes(observed) == [{0: 1}, {1: 1}, {1: 1}, {0: 1}, {0: 1}, {1: 1}, {1: 1}]
+
+
+FRACTIONS = [
+    job(0, 10, gpus=0.5),  # A
+    job(0, 10, gpus=0.6),  # B
+    job(0, 10, gpus=0.4),  # C
+    job(0, 10, gpus=0.3, tasks=2),  # D
+    job(0, 10, gpus=1),  # E
+    job(0, 10, gpus=0.2, tasks=3),  # F
+    job(0, 10, gpus=2),  # G
+    job(0, 10, gpus=3),  # H
+]
+GPU_NODES = [RefNode(64_000, gpus=2)] * 2
+
+
+def test_fractions_of_gpus(simulator: Simulator) -> None:
+    """A fraction goes to the fullest device with room for it, a whole GPU to an untouched device.
+
+    Two nodes of two devices, a letter for each tenth of a device, from second 0 to 10::
+
+        node 0 device 0  AAAAADDDFF
+               device 1  BBBBBBCCCC
+        node 1 device 0  DDDFFFF...
+               device 1  EEEEEEEEEE
+
+    G wants two whole devices of one node and waits for second 10; H wants three and can never run.
+    """
+    observed = simulator(FRACTIONS, GPU_NODES, Config(dispatch="strict"))
+    assert starts_s(observed) == [0, 0, 0, 0, 0, 0, 10, None]
+    assert nodes(observed) == [{0: 1}, {0: 1}, {0: 1}, {0: 1, 1: 1}, {1: 1}, {0: 1, 1: 2}, {0: 1}, {}]
+    assert observed[7].outcome is Outcome.REJECTED
+    assert observed[7].reject_reason is RejectReason.GPUS
+
+
+def test_devices_of_fractions() -> None:
+    """The drawing above, device by device; a schedule does not name devices, so only the reference can be asked."""
+    allocations = simulate(FRACTIONS, GPU_NODES, Config(dispatch="strict")).allocation
+    devices = [{share.node: share.devices for share in allocation} for allocation in allocations]
+    assert devices == [
+        {0: (500, 0)},
+        {0: (0, 600)},
+        {0: (0, 400)},
+        {0: (300, 0), 1: (300, 0)},
+        {1: (0, 1000)},
+        {0: (200, 0), 1: (400, 0)},
+        {0: (1000, 1000)},
+        {},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("placement", "expected"),
+    [
+        ("first-fit", {0: 4, 1: 3}),
+        ("best-fit", {2: 3, 0: 4}),
+        ("worst-fit", {1: 6, 0: 1}),
+        ("pack", {1: 6, 2: 1}),
+        ("spread", {1: 3, 0: 2, 2: 2}),
+    ],
+)
+def test_placements_of_seven_tasks(simulator: Simulator, placement: str, expected: dict[int, int]) -> None:
+    """Seven tasks on empty nodes of 4, 6 and 3 cores.
+
+    ::
+
+                   node 0  node 1  node 2
+        first-fit  ####    ###...  ...
+        best-fit   ####    ......  ###
+        worst-fit  #...    ######  ...
+        pack       ....    ######  #..     one task is left: to the smaller of 0 and 2
+        spread     ##..    ###...  ##.
+    """
+    observed = simulator(
+        [job(0, 1, tasks=7)], [RefNode(4000), RefNode(6000), RefNode(3000)], Config(placement=placement)
+    )
+    assert nodes(observed) == [expected]

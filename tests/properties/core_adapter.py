@@ -1,0 +1,90 @@
+"""Runs the reference simulator's jobs and nodes through the Rust core, by way of the public interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+import numpy as np
+import polars as pl
+
+from shunter.model.cluster import Cluster, Node
+from shunter.model.schedule import Outcome, RejectReason, Schedule
+from shunter.model.workload import Workload
+from tests.properties.observed import Observed, ObservedJob
+from tests.reference.model import Config, RefJob, RefNode
+
+CORE_IS_BUILT = find_spec("shunter._core") is not None
+"""Whether the compiled core is there; without it, only the reference simulator is tested."""
+
+
+def workload_of(jobs: Sequence[RefJob]) -> Workload:
+    """Returns the jobs as a workload, in seconds, cores and GPUs."""
+    frame = pl.DataFrame(
+        {
+            "job_id": list(range(len(jobs))),
+            "submit_s": [job.submit_ms / 1000 for job in jobs],
+            "run_s": [job.run_ms / 1000 for job in jobs],
+            "requested_s": [None if job.requested_ms is None else job.requested_ms / 1000 for job in jobs],
+            "tasks": [job.tasks for job in jobs],
+            "cores_per_task": [job.cores_milli / 1000 for job in jobs],
+            "memory_mb_per_task": [None if job.memory_mb is None else float(job.memory_mb) for job in jobs],
+            "gpus_per_task": [job.gpu_milli / 1000 for job in jobs],
+            "partition": [job.partition for job in jobs],
+        },
+        schema_overrides={"requested_s": pl.Float64, "memory_mb_per_task": pl.Float64, "partition": pl.String},
+    )
+    return Workload.from_frame(frame, name="property")
+
+
+def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
+    """Returns the nodes as a cluster."""
+    return Cluster.from_nodes(
+        tuple(
+            Node(f"n{number}", node.cores_milli / 1000, node.memory_mb, node.gpus, partition=node.partition)
+            for number, node in enumerate(nodes)
+        ),
+        name="property",
+    )
+
+
+def run_core(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config) -> Observed:
+    """Runs the core on the same jobs, nodes and configuration."""
+    from shunter.simulate import simulate
+
+    assert isinstance(config.policy, str), "a score written in Python has no name in the core"
+    missing_request = "run-time" if config.missing_request_ms is None else str(config.missing_request_ms / 1000)
+    schedule = simulate(
+        workload_of(jobs),
+        cluster_of(nodes),
+        policy=config.policy,
+        dispatch=config.dispatch,
+        # first-available brings its own placement and refuses any other.
+        placement=None if config.policy == "first-available" else config.placement,
+        estimate=config.estimate,
+        missing_request=missing_request,
+        reserve_by=config.reserve_by,
+        kill_at_request=config.kill_at_request,
+        max_wait_s=None if config.max_wait_ms is None else config.max_wait_ms / 1000,
+        scan_depth=config.scan_depth,
+        seed=config.seed,
+    )
+    return [observe_row(schedule, row) for row in range(len(jobs))]
+
+
+def observe_row(schedule: Schedule, row: int) -> ObservedJob:
+    """Returns what a schedule shows of one job."""
+    places = slice(schedule.placement_offsets[row], schedule.placement_offsets[row + 1])
+    nodes = zip(schedule.placement_nodes[places].tolist(), schedule.placement_tasks[places].tolist(), strict=True)
+    return ObservedJob(
+        milliseconds(schedule.start_s[row]),
+        milliseconds(schedule.end_s[row]),
+        Outcome(schedule.outcome[row]),
+        RejectReason(schedule.reject_reason[row]),
+        tuple(sorted(nodes)),
+    )
+
+
+def milliseconds(seconds: np.float64) -> int | None:
+    """Returns a time as a whole number of milliseconds, None for NaN."""
+    return None if np.isnan(seconds) else round(float(seconds) * 1000)

@@ -1,0 +1,107 @@
+"""One scheduling pass of the rules strict, greedy, easy, conservative and a number of reservations."""
+
+from __future__ import annotations
+
+from tests.reference.model import Allocation
+from tests.reference.projection import Hold, earliest_start, free_during, reservation_holds, running_holds
+from tests.reference.resources import has_room
+from tests.reference.state import Reservation, State
+
+ALL = 2**62
+
+
+def reservation_depth(dispatch: str) -> int:
+    """Returns how many jobs may hold a reservation."""
+    return {"greedy": 0, "easy": 1, "conservative": ALL}[dispatch] if dispatch.isalpha() else int(dispatch)
+
+
+def scheduling_pass(state: State) -> None:
+    """Goes once through the waiting jobs and starts those that may start."""
+    order = state.order()
+    if state.config.dispatch == "strict":
+        strict_pass(state, order[: state.config.scan_depth] if state.config.moving else order)
+        return
+    depth = reservation_depth(state.config.dispatch)
+    keep_good_reservations(state, order)
+    bounded = depth >= 2 or state.config.moving
+    reservation_pass(state, order[: state.config.scan_depth] if bounded else order, depth)
+
+
+def strict_pass(state: State, order: list[int]) -> None:
+    """Starts jobs in order until one does not fit."""
+    for job in order:
+        allocation = state.place(job, state.free_now())
+        if allocation is None:
+            return
+        state.start(job, allocation)
+
+
+def keep_good_reservations(state: State, order: list[int]) -> None:
+    """Keeps the reservations up to the first job that holds none, or none that is good; the others lapse."""
+    kept: dict[int, Reservation] = {}
+    for job in order:
+        held = state.reservations.get(job)
+        if held is None or not is_good(state, job, held, kept):
+            break
+        kept[job] = held
+    state.reservations = kept
+
+
+def is_good(state: State, job: int, held: Reservation, before: dict[int, Reservation]) -> bool:
+    """Tells whether a reservation is not past and has room beside running jobs and the reservations before it."""
+    if held.start_ms < state.now_ms:
+        return False
+    holds = [*running_holds(state), *reservation_holds(state, before)]
+    free = free_during(state, holds, held.start_ms, held.start_ms + state.limit_ms(job))
+    return has_room(state.jobs[job], held.allocation, free)
+
+
+def reservation_pass(state: State, order: list[int], depth: int) -> None:
+    """Plans jobs until ``depth`` of them have been passed over with a reservation; those behind may backfill."""
+    passed_over = 0
+    for job in order:
+        if passed_over < depth:
+            passed_over += not plan(state, job)
+        else:
+            backfill(state, job, order)
+
+
+def plan(state: State, job: int) -> bool:
+    """Starts the job if its earliest time is now, and returns whether it did; otherwise reserves that time."""
+    others = [*running_holds(state), *reservation_holds(state, state.reservations, but=job)]
+    start_ms, allocation = earliest_start(state, job, others)
+    if start_ms == state.now_ms:
+        state.start(job, allocation)
+        return True
+    state.reservations[job] = Reservation(start_ms, allocation)
+    return False
+
+
+def backfill(state: State, job: int, order: list[int]) -> None:
+    """Starts the job if it fits now and every reservation keeps its start time."""
+    allocation = state.place(job, state.free_now())
+    if allocation is None:
+        return
+    reservations = reservations_beside(state, job, allocation, order)
+    if reservations is not None:
+        state.start(job, allocation)
+        state.reservations = reservations
+
+
+def reservations_beside(
+    state: State, job: int, allocation: Allocation, order: list[int]
+) -> dict[int, Reservation] | None:
+    """Returns the reservations, placed anew where they must be, if a job starts now; None if one would be delayed."""
+    new = Hold(job, state.now_ms, state.now_ms + state.limit_ms(job), allocation)
+    reservations = dict(state.reservations)
+    for other in (place for place in order if place in state.reservations):
+        held = reservations[other]
+        holds = [*running_holds(state), new, *reservation_holds(state, reservations, but=other)]
+        free = free_during(state, holds, held.start_ms, held.start_ms + state.limit_ms(other))
+        if has_room(state.jobs[other], held.allocation, free):
+            continue
+        again = state.place(other, free)
+        if again is None:
+            return None
+        reservations[other] = Reservation(held.start_ms, again)
+    return reservations

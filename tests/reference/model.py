@@ -1,0 +1,179 @@
+"""Jobs, nodes, configuration and result of the reference simulator, in plain integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from shunter.model.schedule import Outcome, RejectReason
+
+DEVICE_MILLI = 1000
+
+
+@dataclass(frozen=True)
+class RefJob:
+    """One job: ``tasks`` identical tasks; cores, memory and GPUs are per task."""
+
+    submit_ms: int
+    run_ms: int
+    requested_ms: int | None = None
+    tasks: int = 1
+    cores_milli: int = 1000
+    memory_mb: int | None = None
+    gpu_milli: int = 0
+    partition: str | None = None
+
+
+@dataclass(frozen=True)
+class RefNode:
+    """One node; memory of None is untracked and never binds."""
+
+    cores_milli: int
+    memory_mb: int | None = None
+    gpus: int = 0
+    partition: str | None = None
+
+
+Score: TypeAlias = Callable[[int, RefJob, int], float]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What to simulate, in the words of the command line; times in milliseconds."""
+
+    policy: str | Score = "fcfs"
+    """A policy's name, or a score of (job's place in the table, job, now in ms)."""
+    dispatch: str = "easy"
+    placement: str = "first-fit"
+    estimate: str = "requested"
+    missing_request_ms: int | None = None
+    """What stands in for an unknown request; None is the run time."""
+    reserve_by: str = "requested"
+    kill_at_request: bool = False
+    max_wait_ms: int | None = None
+    scan_depth: int = 1000
+    seed: int = 0
+    moving: bool = False
+    """The order moves with time, so that the scan depth applies whatever the dispatch rule."""
+    preempt: tuple[tuple[int, int], ...] = ()
+    """(time, job): the job, if it runs, is stopped before the pass of the first instant not earlier than the time."""
+    keep_progress: bool = True
+    preemption_overhead_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one node gives to a job: so many tasks, and so many milli-GPUs of each of its devices."""
+
+    node: int
+    tasks: int
+    devices: tuple[int, ...] = ()
+
+
+Allocation: TypeAlias = tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A job was refused when it arrived."""
+
+    time_ms: int
+    job: int
+    reason: RejectReason
+
+
+@dataclass(frozen=True)
+class Start:
+    """A job started, for the first time or again."""
+
+    time_ms: int
+    job: int
+    allocation: Allocation
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """A running job was stopped and waits again."""
+
+    time_ms: int
+    job: int
+
+
+@dataclass(frozen=True)
+class End:
+    """A job ended for good."""
+
+    time_ms: int
+    job: int
+    outcome: Outcome
+
+
+Event: TypeAlias = Reject | Start | Preempt | End
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The state after one scheduling pass: who waits, in order, and until when reservations reach."""
+
+    time_ms: int
+    waiting: tuple[int, ...]
+    reserved_start_ms: dict[int, int]
+
+
+@dataclass
+class Result:
+    """What happened: the events in order, and the same by job (in the order of the table)."""
+
+    start_ms: list[int | None]
+    """The first start."""
+    end_ms: list[int | None]
+    outcome: list[Outcome]
+    reject_reason: list[RejectReason]
+    allocation: list[Allocation]
+    """Of the latest start."""
+    events: list[Event] = field(default_factory=list)
+    passes: list[Pass] = field(default_factory=list)
+
+    @classmethod
+    def blank(cls, jobs: int) -> Result:
+        """Returns the result before anything has happened."""
+        return cls(
+            start_ms=[None] * jobs,
+            end_ms=[None] * jobs,
+            outcome=[Outcome.UNFINISHED] * jobs,
+            reject_reason=[RejectReason.NONE] * jobs,
+            allocation=[()] * jobs,
+        )
+
+    def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
+        """Returns the (node, tasks) pairs of a job, by node number."""
+        return tuple(sorted((share.node, share.tasks) for share in self.allocation[job]))
+
+
+def request_ms(job: RefJob, config: Config) -> int:
+    """Returns the requested time, or what stands in for it."""
+    if job.requested_ms is not None:
+        return job.requested_ms
+    return job.run_ms if config.missing_request_ms is None else config.missing_request_ms
+
+
+def estimate_ms(job: RefJob, config: Config) -> int:
+    """Returns the run time that a policy sees."""
+    return job.run_ms if config.estimate == "perfect" else request_ms(job, config)
+
+
+def limit_ms(job: RefJob, config: Config) -> int:
+    """Returns the time for which reservations hold resources, at least 1 ms."""
+    chosen = estimate_ms(job, config) if config.reserve_by == "estimate" else request_ms(job, config)
+    return max(1, chosen)
+
+
+def is_killed(job: RefJob, config: Config) -> bool:
+    """Tells whether the job is killed at its request rather than ending by itself."""
+    return config.kill_at_request and job.run_ms > request_ms(job, config)
+
+
+def lasting_ms(job: RefJob, config: Config) -> int:
+    """Returns for how long the job really runs."""
+    return request_ms(job, config) if is_killed(job, config) else job.run_ms

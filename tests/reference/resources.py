@@ -1,0 +1,132 @@
+"""What a node has free, how many tasks it can take, and what is left when it has taken them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from shunter.model.schedule import RejectReason
+from tests.reference.model import DEVICE_MILLI, Allocation, RefJob, RefNode, Share
+
+UNBOUNDED = 2**62
+"""The capacity of a node for a task that asks for nothing which the node counts."""
+
+
+@dataclass(frozen=True)
+class Free:
+    """What one node has free; below zero where more is promised than there is."""
+
+    cores_milli: int
+    memory_mb: int | None
+    devices: tuple[int, ...]
+
+
+FreeNodes: TypeAlias = tuple[Free, ...]
+
+
+def empty(nodes: Sequence[RefNode]) -> FreeNodes:
+    """Returns what an empty cluster has free."""
+    return tuple(Free(node.cores_milli, node.memory_mb, (DEVICE_MILLI,) * node.gpus) for node in nodes)
+
+
+def usable(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
+    """Returns the nodes on which the job may run: those of its partition, or all."""
+    return [number for number, node in enumerate(nodes) if job.partition in (None, node.partition)]
+
+
+def capacity_by_cores(job: RefJob, free: Free) -> int:
+    """Returns how many tasks the free cores allow."""
+    return max(0, free.cores_milli // job.cores_milli) if job.cores_milli else UNBOUNDED
+
+
+def capacity_by_memory(job: RefJob, free: Free) -> int:
+    """Returns how many tasks the free memory allows."""
+    return max(0, free.memory_mb // job.memory_mb) if job.memory_mb and free.memory_mb is not None else UNBOUNDED
+
+
+def capacity_by_gpus(job: RefJob, free: Free) -> int:
+    """Returns how many tasks the devices allow: whole GPUs need whole devices, a fraction lies on one device."""
+    if job.gpu_milli == 0:
+        return UNBOUNDED
+    if job.gpu_milli < DEVICE_MILLI:
+        return sum(max(0, device // job.gpu_milli) for device in free.devices)
+    whole_devices = sum(device == DEVICE_MILLI for device in free.devices)
+    return whole_devices // (job.gpu_milli // DEVICE_MILLI)
+
+
+def capacity(job: RefJob, free: Free) -> int:
+    """Returns how many tasks of the job the node can take."""
+    return min(capacity_by_cores(job, free), capacity_by_memory(job, free), capacity_by_gpus(job, free))
+
+
+def reject_reason(job: RefJob, nodes: Sequence[RefNode]) -> RejectReason:
+    """Returns why the job would not fit on the empty cluster, or NONE if it would."""
+    own = [empty(nodes)[number] for number in usable(job, nodes)]
+    if not own:
+        return RejectReason.NO_SUCH_PARTITION
+    for reason, by_one_resource in (
+        (RejectReason.CORES, capacity_by_cores),
+        (RejectReason.MEMORY, capacity_by_memory),
+        (RejectReason.GPUS, capacity_by_gpus),
+    ):
+        if sum(by_one_resource(job, free) for free in own) < job.tasks:
+            return reason
+    fits = sum(capacity(job, free) for free in own) >= job.tasks
+    return RejectReason.NONE if fits else RejectReason.COMBINATION
+
+
+def choose_devices(job: RefJob, free: Free, tasks: int) -> tuple[int, ...]:
+    """Returns how many milli-GPUs of each device the tasks take on this node."""
+    taken = [0] * len(free.devices)
+    if job.gpu_milli >= DEVICE_MILLI:
+        whole = [number for number, device in enumerate(free.devices) if device == DEVICE_MILLI]
+        for number in whole[: tasks * job.gpu_milli // DEVICE_MILLI]:
+            taken[number] = DEVICE_MILLI
+    elif job.gpu_milli:
+        for _ in range(tasks):
+            left = [device - used for device, used in zip(free.devices, taken, strict=True)]
+            with_room = [number for number, device in enumerate(left) if device >= job.gpu_milli]
+            taken[min(with_room, key=lambda number: (left[number], number))] += job.gpu_milli
+    return tuple(taken)
+
+
+def share_is_free(job: RefJob, share: Share, free: Free) -> bool:
+    """Tells whether the node has exactly this share free, on the very devices; what is not asked for does not bind."""
+    cores = share.tasks * job.cores_milli
+    memory = share.tasks * (job.memory_mb or 0)
+    return (
+        (cores == 0 or cores <= free.cores_milli)
+        and (memory == 0 or free.memory_mb is None or memory <= free.memory_mb)
+        and all(taken == 0 or taken <= device for taken, device in zip(share.devices, free.devices, strict=True))
+    )
+
+
+def has_room(job: RefJob, allocation: Allocation, free: FreeNodes) -> bool:
+    """Tells whether all of an allocation is free."""
+    return all(share_is_free(job, share, free[share.node]) for share in allocation)
+
+
+def without(free: FreeNodes, job: RefJob, allocation: Allocation) -> FreeNodes:
+    """Returns what stays free when the job holds this allocation."""
+    left = list(free)
+    for share in allocation:
+        node = left[share.node]
+        left[share.node] = Free(
+            node.cores_milli - share.tasks * job.cores_milli,
+            None if node.memory_mb is None else node.memory_mb - share.tasks * (job.memory_mb or 0),
+            tuple(device - taken for device, taken in zip(node.devices, share.devices, strict=True)),
+        )
+    return tuple(left)
+
+
+def lowest(moments: Sequence[FreeNodes]) -> FreeNodes:
+    """Returns what is free at every one of several moments: the least of each resource of each node."""
+    return tuple(
+        Free(
+            min(node.cores_milli for node in same),
+            None if same[0].memory_mb is None else min(node.memory_mb or 0 for node in same),
+            tuple(min(device) for device in zip(*(node.devices for node in same), strict=True)),
+        )
+        for same in zip(*moments, strict=True)
+    )

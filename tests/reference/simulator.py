@@ -1,0 +1,73 @@
+"""The reference simulator: completions, arrivals, one pass; then the next instant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.reference.committed import run_committed
+from tests.reference.dispatch import scheduling_pass
+from tests.reference.model import Config, Pass, RefJob, RefNode, Result
+from tests.reference.state import State
+
+
+def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config) -> Result:
+    """Returns what happens to the jobs (sorted by submit time) on the nodes."""
+    result = Result.blank(len(jobs))
+    if jobs:
+        state = State(jobs, nodes, config, result, now_ms=jobs[0].submit_ms)
+        if config.dispatch.startswith("committed"):
+            run_committed(state, backfill=config.dispatch == "committed-backfill")
+        else:
+            run_instants(state)
+        assert not state.waiting, f"jobs {state.waiting} wait for ever"
+    return result
+
+
+def run_instants(state: State) -> None:
+    """Goes through one instant after the other until nothing is to come."""
+    pending_preemptions = sorted(state.config.preempt)
+    next_ms: int | None = state.now_ms
+    while next_ms is not None:
+        assert next_ms >= state.now_ms, "the clock never goes back"
+        state.now_ms = next_ms
+        complete(state)
+        while state.next_submit_ms() == state.now_ms:
+            state.arrive()
+        pending_preemptions = preempt_due(state, pending_preemptions)
+        scheduling_pass(state)
+        record_pass(state)
+        next_ms = next_instant(state)
+
+
+def complete(state: State) -> None:
+    """Ends the jobs whose time has come, in the order of the table."""
+    for running in sorted(state.running, key=lambda running: running.job):
+        if running.end_ms == state.now_ms:
+            state.end(running)
+
+
+def preempt_due(state: State, pending: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Stops the running jobs whose preemption is due, and returns the preemptions still to come."""
+    for time_ms, job in pending:
+        if time_ms <= state.now_ms:
+            for running in [running for running in state.running if running.job == job]:
+                state.preempt(running)
+    return [(time_ms, job) for time_ms, job in pending if time_ms > state.now_ms]
+
+
+def next_instant(state: State) -> int | None:
+    """Returns the earliest completion, arrival or moment at which a waiting job reaches the guard's bound."""
+    moments = [running.end_ms for running in state.running]
+    submit_ms = state.next_submit_ms()
+    if submit_ms is not None:
+        moments.append(submit_ms)
+    if state.config.max_wait_ms is not None:
+        bounds = [state.jobs[job].submit_ms + state.config.max_wait_ms for job in state.waiting]
+        moments += [bound for bound in bounds if bound > state.now_ms]
+    return min(moments, default=None)
+
+
+def record_pass(state: State) -> None:
+    """Writes down who waits and which reservations are held after the pass."""
+    reserved = {job: held.start_ms for job, held in state.reservations.items()}
+    state.result.passes.append(Pass(state.now_ms, tuple(state.order()), reserved))
