@@ -118,11 +118,13 @@ impl Simulation {
             }
             self.lift_reservation(projection, job);
         }
-        if let Some((instant_ms, placement)) = self.earliest(projection, job, held_ms) {
+        // When its time has come, its nodes are chosen anew from all that is free by then.
+        let bound_ms = held_ms.max(self.now_ms + 1);
+        if let Some((instant_ms, placement)) = self.earliest(projection, job, bound_ms) {
             let state = &mut self.states[job as usize];
+            self.freed += u64::from(holds && (instant_ms, &placement) != (held_ms, &state.placement));
             state.reserved_ms = instant_ms;
             state.placement = placement;
-            self.freed += u64::from(holds);
         }
         if self.states[job as usize].reserved_ms == self.now_ms {
             self.holders.retain(|&holder| holder != job);
@@ -178,16 +180,15 @@ impl Simulation {
         }
     }
 
-    /// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow; `now_free` is used up
-    /// only in a copy, since the search goes on from it.
+    /// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow.
     fn lowest(&self, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
         during.clone_from(now_free);
-        let within = steps.iter().take_while(|step| step.instant_ms < until_ms);
-        let Some(last_take) = within.enumerate().filter(|(_, step)| step.takes).map(|(place, _)| place).last() else {
+        let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
+        if !within.iter().any(|step| step.takes) {
             return;
-        };
+        }
         let mut walking = now_free.clone();
-        for group in steps[..=last_take].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
+        for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
             group.iter().for_each(|step| self.apply(step, &mut walking));
             for step in group.iter().filter(|step| step.takes) {
                 during.lower_to(&walking, &self.states[step.job as usize].placement);

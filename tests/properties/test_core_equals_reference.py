@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from tests.properties.crowds import crowd, crowd_config
 from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, PLACEMENTS, POLICIES, Scene, random_configs, random_scenes
 from tests.reference.model import Config
@@ -70,3 +72,11 @@ def test_scan_depth(scene: Scene, config: Config, depth: int) -> None:
 @given(scene=random_scenes(), config=random_configs())
 def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
+
+
+@pytest.mark.parametrize("dispatch", RESERVING)
+@pytest.mark.parametrize("seed", range(3))
+def test_crowds(dispatch: str, seed: int) -> None:
+    random = Random(f"{dispatch} {seed}")
+    for _ in range(150):
+        check_equal(crowd(random), crowd_config(random, dispatch))

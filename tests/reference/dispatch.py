@@ -67,13 +67,18 @@ def reservation_pass(state: State, order: list[int], depth: int) -> None:
 
 
 def plan(state: State, job: int) -> bool:
-    """Starts the job if its earliest time is now, and returns whether it did; otherwise reserves that time."""
+    """Starts the job if its earliest time is now, and returns whether it did; otherwise reserves that time.
+
+    A reservation that cannot move to an earlier time stays as it is, nodes included, until its job starts.
+    """
     others = [*running_holds(state), *reservation_holds(state, state.reservations, but=job)]
     start_ms, allocation = earliest_start(state, job, others)
+    held = state.reservations.get(job)
     if start_ms == state.now_ms:
         state.start(job, allocation)
         return True
-    state.reservations[job] = Reservation(start_ms, allocation)
+    if held is None or start_ms < held.start_ms:
+        state.reservations[job] = Reservation(start_ms, allocation)
     return False
 
 

@@ -171,7 +171,7 @@ def limit_ms(job: RefJob, config: Config) -> int:
 
 def is_killed(job: RefJob, config: Config) -> bool:
     """Tells whether the job is killed at its request rather than ending by itself."""
-    return config.kill_at_request and job.run_ms > request_ms(job, config)
+    return config.kill_at_request and job.requested_ms is not None and job.run_ms > job.requested_ms
 
 
 def lasting_ms(job: RefJob, config: Config) -> int:

@@ -31,7 +31,9 @@ def empty(nodes: Sequence[RefNode]) -> FreeNodes:
 
 
 def usable(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
-    """Returns the nodes on which the job may run: those of its partition, or all."""
+    """Returns the nodes on which the job may run: those of its partition, or all if it or the cluster has none."""
+    if all(node.partition is None for node in nodes):
+        return list(range(len(nodes)))
     return [number for number, node in enumerate(nodes) if job.partition in (None, node.partition)]
 
 
