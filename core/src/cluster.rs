@@ -159,6 +159,17 @@ impl Free {
         false
     }
 
+    /// Takes cores from the only node.
+    pub fn take_pool(&mut self, cores_milli: i64) {
+        self.cores_milli[0] -= cores_milli;
+        self.total_cores_milli -= cores_milli;
+    }
+
+    /// Gives them back.
+    pub fn give_pool(&mut self, cores_milli: i64) {
+        self.take_pool(-cores_milli);
+    }
+
     /// Takes what a job of this shape uses on these nodes and devices.
     pub fn take(&mut self, shape: &Shape, placement: &Placement) {
         self.change(shape, placement, -1);

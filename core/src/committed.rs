@@ -71,9 +71,9 @@ impl Simulation {
     fn earliest_start_ms(&self, job: u32) -> i64 {
         let mut free = self.free.clone();
         let mut earliest_ms = self.now_ms;
-        for &(expected_ms, _, running) in &self.expected {
-            free.give(self.shape_of(running), &self.states[running as usize].placement);
-            earliest_ms = expected_ms;
+        for expected in &self.expected {
+            free.give(self.shape_of(expected.job), &self.states[expected.job as usize].placement);
+            earliest_ms = expected.instant_ms;
             if free.fits(&self.cluster, self.shape_of(job)) {
                 break;
             }
@@ -86,7 +86,7 @@ impl Simulation {
         let longest_ms = earliest_ms - self.now_ms - 1;
         let mut from = 0;
         loop {
-            let shapes = self.shapes_within(self.free.total_cores_milli());
+            let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
             let found = self.queue.first_allowed(shapes, from, longest_ms, |shape| {
                 self.shape_fits(shape).then_some(longest_ms)
             });

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::cluster::Free;
 use crate::placement::{choose, Placement, Rule};
-use crate::simulation::Simulation;
+use crate::simulation::{Phase, Simulation};
 
 /// The head's reservation, and what may be used beside it.
 struct Shadow {
@@ -14,6 +14,17 @@ struct Shadow {
     reserved_ms: i64,
     /// What the projection leaves free at the reserved time, the head not being placed.
     free: Free,
+}
+
+/// How a pass over a pool ended. As long as nothing ends, only those that arrive can start: a pure cache, which may be
+/// thrown away at any time.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocked {
+    head: u32,
+    reserved_ms: i64,
+    spare_cores_milli: i64,
+    /// Jobs before this one were there in that pass.
+    next_arrival: u32,
 }
 
 impl Simulation {
@@ -27,20 +38,18 @@ impl Simulation {
     }
 
     fn first_that_fits(&self, from: u32) -> Option<u32> {
-        let shapes = self.shapes_within(self.free.total_cores_milli());
+        let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
         if self.is_pool {
             return self.queue.first_below(shapes);
         }
         self.queue.first_allowed(shapes, from, i64::MAX, |shape| self.shape_fits(shape).then_some(i64::MAX))
     }
 
-    /// How many shapes, counted from the one with the fewest cores, need no more than these cores.
-    pub(crate) fn shapes_within(&self, cores_milli: i64) -> usize {
-        self.shape_cores_milli.partition_point(|&needed| needed <= cores_milli)
-    }
-
     /// The first that does not fit holds a reservation; others start if they do not delay it.
     pub(crate) fn dispatch_easy(&mut self) {
+        if let Some(blocked) = self.still_blocked() {
+            return self.backfill_newcomer(blocked);
+        }
         loop {
             let Some(head) = self.queue.head() else { return };
             if !self.try_start(head) {
@@ -53,36 +62,72 @@ impl Simulation {
     ///
     /// What could not start before a backfill cannot start after it, since both only shrink: no cursor is needed.
     fn backfill_pool(&mut self, head: u32) {
-        let needed = self.shape_cores_milli[self.states[head as usize].shape as usize];
+        let sizes = &self.jobs.sizes;
+        if self.queue.first_below(sizes.count_within(self.free.cores_milli[0])).is_none() {
+            return;
+        }
+        let needed = sizes.cores_milli(self.states[head as usize].shape);
         let (reserved_ms, free_then) = self.pool_reservation(needed);
         let mut spare = free_then - needed;
         let longest_ms = reserved_ms - self.now_ms;
-        loop {
-            let free = self.free.cores_milli[0];
-            let fitting = self.shapes_within(free);
-            let beside = self.queue.first_below(self.shapes_within(spare.min(free)));
-            let before = self.queue.first_allowed(fitting, 0, longest_ms, |_| Some(longest_ms));
-            let Some(entry) = beside.into_iter().chain(before).min() else { return };
+        while let Some(entry) = self.first_beside_pool(spare, longest_ms) {
             let job = self.queue.job_at(entry);
             let state = &self.states[job as usize];
             if state.limit_ms > longest_ms {
-                spare -= self.shape_cores_milli[state.shape as usize];
+                spare -= self.jobs.sizes.cores_milli(state.shape);
             }
             self.try_start(job);
         }
+        let next_arrival = self.next_arrival;
+        self.blocked = Some(Blocked { head, reserved_ms, spare_cores_milli: spare, next_arrival });
+    }
+
+    /// The end of the last pass, if since then one job has arrived behind the same head, and nothing else happened.
+    fn still_blocked(&mut self) -> Option<Blocked> {
+        let blocked = self.blocked.take()?;
+        let overrun = self.expected.first().is_some_and(|expected| expected.instant_ms <= self.now_ms);
+        let same_head = self.queue.head() == Some(blocked.head);
+        (same_head && !overrun && self.next_arrival == blocked.next_arrival + 1).then_some(blocked)
+    }
+
+    fn backfill_newcomer(&mut self, mut blocked: Blocked) {
+        let job = blocked.next_arrival;
+        let state = &self.states[job as usize];
+        let needed = self.jobs.sizes.cores_milli(state.shape);
+        let outlasts = self.now_ms + state.limit_ms > blocked.reserved_ms;
+        let waits = state.phase == Phase::Waiting;
+        if waits && needed <= self.free.cores_milli[0] && (!outlasts || needed <= blocked.spare_cores_milli) {
+            self.try_start(job);
+            blocked.spare_cores_milli -= if outlasts { needed } else { 0 };
+        }
+        blocked.next_arrival += 1;
+        self.blocked = Some(blocked);
+    }
+
+    /// The first entry that fits now, and either fits beside the head at its reserved time or ends by then.
+    fn first_beside_pool(&self, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
+        let free = self.free.cores_milli[0];
+        let sizes = &self.jobs.sizes;
+        let fitting = sizes.count_within(free);
+        let beside = self.queue.first_below(sizes.count_within(spare_cores_milli.min(free)));
+        let before = match self.queue.shortest_below(fitting) {
+            shortest_ms if shortest_ms > longest_ms => None,
+            _ => self.queue.first_allowed(fitting, 0, longest_ms, |_| Some(longest_ms)),
+        };
+        beside.into_iter().chain(before).min()
     }
 
     /// When a pool will have so many cores, and how many it has then.
     fn pool_reservation(&self, needed_cores_milli: i64) -> (i64, i64) {
         let mut free = self.free.cores_milli[0];
         let mut reserved_ms = self.now_ms;
-        for &(expected_ms, _, job) in &self.expected {
-            let instant_ms = expected_ms.max(self.now_ms + 1);
+        for expected in &self.expected {
+            let instant_ms = expected.instant_ms.max(self.now_ms + 1);
             if free >= needed_cores_milli && instant_ms > reserved_ms {
                 break;
             }
             reserved_ms = instant_ms;
-            free += self.shape_cores_milli[self.states[job as usize].shape as usize];
+            free += expected.cores_milli;
         }
         (reserved_ms, free)
     }
@@ -94,7 +139,7 @@ impl Simulation {
         // Jobs of one shape get the same nodes as long as nothing starts, except from the random rule.
         let mut by_shape: HashMap<u32, Option<i64>> = HashMap::new();
         loop {
-            let shapes = self.shapes_within(self.free.total_cores_milli());
+            let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
             let found = self.queue.first_allowed(shapes, from, i64::MAX, |shape| {
                 *by_shape.entry(shape).or_insert_with(|| self.longest_beside(&mut shadow, shape))
             });
@@ -114,13 +159,13 @@ impl Simulation {
         let shape = self.shape_of(head);
         let mut free = self.free.clone();
         let mut reserved_ms = self.now_ms;
-        for &(expected_ms, _, job) in &self.expected {
-            let instant_ms = expected_ms.max(self.now_ms + 1);
+        for expected in &self.expected {
+            let instant_ms = expected.instant_ms.max(self.now_ms + 1);
             if instant_ms > reserved_ms && free.fits(&self.cluster, shape) {
                 break;
             }
             reserved_ms = instant_ms;
-            free.give(self.shape_of(job), &self.states[job as usize].placement);
+            free.give(self.shape_of(expected.job), &self.states[expected.job as usize].placement);
         }
         Shadow { head, reserved_ms, free }
     }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::shape_sizes::ShapeSizes;
+
 /// Stands for a value that the log does not have.
 pub(crate) const UNKNOWN: i64 = -1;
 
@@ -69,6 +71,8 @@ pub struct Jobs {
     pub shape: Vec<u32>,
     /// The distinct shapes, those with the fewest cores first.
     pub shapes: Vec<Shape>,
+    /// How many cores each shape needs.
+    pub sizes: ShapeSizes,
     /// Tells this table from any other.
     pub fingerprint: u64,
 }
@@ -102,12 +106,13 @@ impl Jobs {
             place[old as usize] = new as u32;
         }
         shape.iter_mut().for_each(|number| *number = place[*number as usize]);
-        let shapes = by_cores.iter().map(|&old| shapes[old as usize].clone()).collect();
+        let shapes: Vec<Shape> = by_cores.iter().map(|&old| shapes[old as usize].clone()).collect();
         Ok(Jobs {
             submit_ms: columns.submit_ms.to_vec(),
             run_ms: columns.run_ms.to_vec(),
             requested_ms: columns.requested_ms.to_vec(),
             fingerprint: fingerprint(columns),
+            sizes: ShapeSizes::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
             shapes,
         })

@@ -18,6 +18,7 @@ pub mod rank_set;
 pub mod reserve;
 pub mod serialize;
 pub mod shape_index;
+pub mod shape_sizes;
 pub mod simulation;
 pub mod snapshot;
 pub mod swf;

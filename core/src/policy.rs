@@ -72,8 +72,11 @@ fn log10(value: f64) -> f64 {
     (if value > 0.0 { value } else { 0.1 }).log10()
 }
 
+/// Of the bytes "policy": keeps the policy's draws apart from the placement's.
+const POLICY_SALT: u64 = 0x706F_6C69_6379;
+
 fn drawn(seed: u64, job: u32) -> f64 {
-    SplitMix64::for_job(seed.wrapping_add(1), job).next_u64() as f64 / 2f64.powi(64)
+    SplitMix64::for_job(seed ^ POLICY_SALT, job).next_u64() as f64 / 2f64.powi(64)
 }
 
 /// Integers that sort as the numbers do; −0 and 0 are one.

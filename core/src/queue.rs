@@ -109,6 +109,11 @@ impl Queue {
         self.index.as_ref()?.first_below(shapes)
     }
 
+    /// The shortest limit of those that wait among the shapes below `shapes`.
+    pub fn shortest_below(&self, shapes: usize) -> i64 {
+        self.index.as_ref().map_or(i64::MAX, |index| index.shortest_below(shapes))
+    }
+
     /// The first entry of the index, not before `from`, that `longest_ms` allows; see `ShapeIndex::first_allowed`.
     pub fn first_allowed(
         &self,

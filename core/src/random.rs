@@ -18,7 +18,7 @@ pub fn mix(value: u64) -> u64 {
 impl SplitMix64 {
     /// The generator that belongs to one job under one seed.
     pub fn for_job(seed: u64, job: u32) -> Self {
-        SplitMix64 { state: mix(seed) ^ mix(u64::from(job) + 1) }
+        SplitMix64 { state: mix(mix(seed).wrapping_add(u64::from(job))) }
     }
 
     /// The next number.

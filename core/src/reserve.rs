@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::cluster::Free;
 use crate::placement::Placement;
-use crate::simulation::{Simulation, NO_RESERVATION};
+use crate::simulation::{Expected, Simulation, NO_RESERVATION};
 
 /// A change of what is free in the projection: a job gives its resources back, or a reservation takes them.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ impl Simulation {
     /// From the first job that holds no reservation, or none that is good, all later reservations lapse.
     fn keep_good_reservations(&mut self, order: &[u32]) {
         let before = std::mem::take(&mut self.holders);
-        let overrun = self.expected.first().is_some_and(|&(expected_ms, _, _)| expected_ms <= self.now_ms);
+        let overrun = self.expected.first().is_some_and(|expected| expected.instant_ms <= self.now_ms);
         let doubtful = overrun || std::mem::take(&mut self.disturbed);
         let mut projection = self.projection();
         for &job in order {
@@ -81,10 +81,10 @@ impl Simulation {
     }
 
     fn projection(&self) -> Projection {
-        let release = |&(expected_ms, _, job): &(i64, u32, u32)| Step {
-            instant_ms: expected_ms.max(self.now_ms + 1),
+        let release = |expected: &Expected| Step {
+            instant_ms: expected.instant_ms.max(self.now_ms + 1),
             takes: false,
-            job,
+            job: expected.job,
         };
         let mut steps: Vec<Step> = self.expected.iter().map(release).collect();
         for &job in &self.holders {

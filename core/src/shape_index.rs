@@ -133,21 +133,30 @@ impl ShapeIndex {
 
     /// The first key of all that wait in shapes 0 to `shapes` − 1.
     pub fn first_below(&self, shapes: usize) -> Option<u32> {
-        let (mut left, mut right) = (self.leaves, self.leaves + shapes);
         let mut best = NO_KEY;
-        while left < right {
-            if left & 1 == 1 {
-                best = best.min(self.summary[left].first_key);
-                left += 1;
-            }
-            if right & 1 == 1 {
-                right -= 1;
-                best = best.min(self.summary[right].first_key);
-            }
-            left /= 2;
-            right /= 2;
-        }
+        self.visit_below(shapes, |summary| best = best.min(summary.first_key));
         (best != NO_KEY).then_some(best)
+    }
+
+    /// The shortest limit of all that wait in shapes 0 to `shapes` − 1.
+    pub fn shortest_below(&self, shapes: usize) -> i64 {
+        let mut shortest_ms = NO_LIMIT;
+        self.visit_below(shapes, |summary| shortest_ms = shortest_ms.min(summary.shortest_ms));
+        shortest_ms
+    }
+
+    /// Visits the few nodes that together cover the shapes 0 to `shapes` − 1: one for each bit of that number.
+    fn visit_below(&self, shapes: usize, mut visit: impl FnMut(&Summary)) {
+        let mut beyond = self.leaves + shapes;
+        while beyond > 1 {
+            if beyond & 1 == 1 {
+                visit(&self.summary[beyond - 1]);
+            }
+            beyond /= 2;
+        }
+        if shapes == self.leaves {
+            visit(&self.summary[1]);
+        }
     }
 
     /// The first waiting key, not before `from`, whose limit is at most what `longest_ms` allows for its shape

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::cluster::{reject_reason, Cluster, Free, RejectReason, UNTRACKED};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Estimate, Policy};
+use crate::dispatch::Blocked;
 use crate::job::{Jobs, Shape, UNKNOWN};
 use crate::placement::{choose, place_as_told, Part, Placement};
 use crate::policy;
@@ -77,8 +78,21 @@ pub struct JobState {
     pub placement: Placement,
 }
 
-/// When a running job ends, or is expected to: (time, start number, job).
+/// When a running job ends: (time, start number, job).
 pub type End = (i64, u32, u32);
+
+/// When a running job is expected to end, and how many cores it gives back: a pool needs to know no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Expected {
+    /// Its latest start, and its limit.
+    pub instant_ms: i64,
+    /// The number of that start.
+    pub sequence: u32,
+    /// The job.
+    pub job: u32,
+    /// Over all tasks.
+    pub cores_milli: i64,
+}
 
 /// See the module. Jobs are counted from the first of the window.
 #[derive(Clone)]
@@ -93,7 +107,7 @@ pub struct Simulation {
     /// True ends of the running jobs; entries whose start number is old belong to a preempted start.
     pub(crate) ends: BinaryHeap<Reverse<End>>,
     /// Expected ends of the running jobs, the earliest first; empty where the rule needs none.
-    pub(crate) expected: Vec<End>,
+    pub(crate) expected: Vec<Expected>,
     pub(crate) queue: Queue,
     pub(crate) next_arrival: u32,
     /// Every job before this one has been put first by the guard, or does not wait.
@@ -106,12 +120,12 @@ pub struct Simulation {
     pub(crate) holders: Vec<u32>,
     /// Something was done from outside since the last pass: reservations may no longer have room.
     pub(crate) disturbed: bool,
+    /// How the last pass of EASY over a pool ended, if nothing has ended or been done from outside since.
+    pub(crate) blocked: Option<Blocked>,
     /// Grows whenever something in the projection becomes free earlier than it was.
     pub(crate) freed: u64,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
-    /// For each shape, what it needs of a pool.
-    pub(crate) shape_cores_milli: Vec<i64>,
 }
 
 impl Simulation {
@@ -149,7 +163,6 @@ impl Simulation {
         let guarded = config.max_wait_ms.is_some();
         let shape_of = &jobs.shape[window.clone()];
         let queue = Queue::new(order, guarded, indexed(config.dispatch), shape_of, jobs.shapes.len());
-        let shape_cores_milli: Vec<i64> = jobs.shapes.iter().map(Shape::total_cores_milli).collect();
         let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
         let is_pool = cluster.nodes.len() == 1
             && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
@@ -168,6 +181,7 @@ impl Simulation {
             commitment: None,
             holders: Vec::new(),
             disturbed: false,
+            blocked: None,
             freed: 0,
             cluster,
             jobs,
@@ -175,7 +189,6 @@ impl Simulation {
             config,
             queue,
             is_pool,
-            shape_cores_milli,
         }
     }
 
@@ -214,6 +227,9 @@ impl Simulation {
     /// Decides: starts what the rule lets start now. Without an order, the policy's own.
     pub fn dispatch(&mut self, order: Option<&[u32]>) {
         let listed = order.map(|order| self.guarded_order(order));
+        if listed.is_some() {
+            self.blocked = None;
+        }
         match self.config.dispatch {
             Dispatch::Strict => self.dispatch_strict(listed.as_deref()),
             Dispatch::Reserve { depth } => match listed {
@@ -289,25 +305,38 @@ impl Simulation {
 
     /// A running job gives back what it uses.
     fn stop(&mut self, job: u32, now_ms: i64) {
+        self.blocked = None;
         let state = &self.states[job as usize];
-        self.free.give(&self.jobs.shapes[state.shape as usize], &state.placement);
-        let expected = (state.segment_start_ms + state.limit_ms, state.sequence, job);
+        if self.is_pool {
+            self.free.give_pool(self.jobs.sizes.cores_milli(state.shape));
+        } else {
+            self.free.give(&self.jobs.shapes[state.shape as usize], &state.placement);
+        }
         if self.tracks_expected() {
+            let expected = self.expected_end(job);
             if let Ok(place) = self.expected.binary_search(&expected) {
                 self.expected.remove(place);
             }
-        }
-        if now_ms < expected.0 {
-            self.freed += 1;
+            self.freed += u64::from(now_ms < expected.instant_ms);
         }
         self.running -= 1;
+    }
+
+    fn expected_end(&self, job: u32) -> Expected {
+        let state = &self.states[job as usize];
+        Expected {
+            instant_ms: state.segment_start_ms + state.limit_ms,
+            sequence: state.sequence,
+            job,
+            cores_milli: self.jobs.sizes.cores_milli(state.shape),
+        }
     }
 
     /// The next job of the table arrives: it begins to wait, or is rejected. Says whether it waits.
     pub(crate) fn arrive(&mut self) -> bool {
         let job = self.next_arrival;
         self.next_arrival += 1;
-        let reason = reject_reason(&self.cluster, self.shape_of(job));
+        let reason = self.reject_reason(job);
         let state = &mut self.states[job as usize];
         if reason != RejectReason::None {
             state.phase = Phase::Rejected;
@@ -318,6 +347,14 @@ impl Simulation {
         state.phase = Phase::Waiting;
         self.queue.insert(job, state.limit_ms, false);
         true
+    }
+
+    fn reject_reason(&self, job: u32) -> RejectReason {
+        let shape = self.shape_of(job);
+        if self.is_pool && shape.partition.is_none() && shape.total_cores_milli() <= self.cluster.nodes[0].cores_milli {
+            return RejectReason::None;
+        }
+        reject_reason(&self.cluster, shape)
     }
 
     // ---- starvation guard ----
@@ -338,6 +375,7 @@ impl Simulation {
     pub(crate) fn put_starving_first(&mut self) {
         while self.next_starving_ms().is_some_and(|instant_ms| instant_ms <= self.now_ms) {
             let job = self.guard_cursor;
+            self.blocked = None;
             self.queue.remove(job);
             self.queue.insert(job, self.states[job as usize].limit_ms, true);
             self.guard_cursor += 1;
@@ -357,7 +395,7 @@ impl Simulation {
 
     pub(crate) fn shape_fits(&self, shape: u32) -> bool {
         if self.is_pool {
-            return self.shape_cores_milli[shape as usize] <= self.free.cores_milli[0];
+            return self.jobs.sizes.cores_milli(shape) <= self.free.cores_milli[0];
         }
         self.free.fits(&self.cluster, &self.jobs.shapes[shape as usize])
     }
@@ -386,7 +424,11 @@ impl Simulation {
     pub(crate) fn start_on(&mut self, job: u32, placement: Placement) {
         self.queue.remove(job);
         let state = &mut self.states[job as usize];
-        self.free.take(&self.jobs.shapes[state.shape as usize], &placement);
+        if self.is_pool {
+            self.free.take_pool(self.jobs.sizes.cores_milli(state.shape));
+        } else {
+            self.free.take(&self.jobs.shapes[state.shape as usize], &placement);
+        }
         state.placement = placement;
         if state.preemptions == 0 {
             state.start_ms = self.now_ms;
@@ -404,9 +446,9 @@ impl Simulation {
         let state = &self.states[job as usize];
         let overhead_ms = if state.preemptions > 0 { self.config.preemption_overhead_ms } else { 0 };
         let end_ms = (state.segment_start_ms + overhead_ms + state.remaining_ms).max(self.now_ms);
-        let expected = (state.segment_start_ms + state.limit_ms, state.sequence, job);
         self.ends.push(Reverse((end_ms, state.sequence, job)));
         if self.tracks_expected() {
+            let expected = self.expected_end(job);
             let place = self.expected.partition_point(|end| *end < expected);
             self.expected.insert(place, expected);
         }
@@ -425,6 +467,7 @@ impl Simulation {
         let placement = placement.ok_or_else(|| format!("job {job} does not fit now"))?;
         self.freed += 1;
         self.disturbed = true;
+        self.blocked = None;
         self.commitment = self.commitment.filter(|commitment| commitment.job != job);
         self.start_on(job, placement);
         Ok(())

@@ -49,6 +49,34 @@ def test_easy_places_the_head_anew(simulator: Simulator) -> None:
     assert nodes(observed) == [{0: 1}, {1: 1}, {1: 1}, {0: 1}, {0: 1}, {1: 1}, {1: 1}]
 
 
+def test_two_reservations_stand_in_each_others_way(simulator: Simulator) -> None:
+    """E would push C from node 0 to node 1, where D holds a core from 5 on: so E waits, though C and D could swap.
+
+    Two nodes of 4 cores, two reservations (C and D)::
+
+        second        0         1
+                      01234567890
+        node 0 core 1 AAAAAC.....
+               core 2 .....C.....
+               core 3 .....C.....
+               core 4 .....C.....
+        node 1 core 1 BBBBBDDDDDD
+               core 2 BBBBBEEEEEE
+               core 3 BBBBB......
+               core 4 BBBBB......
+    """
+    jobs = [
+        job(0, 5, cores=1),  # A
+        job(0, 5, cores=4),  # B
+        job(0, 1, cores=4),  # C
+        job(0, 6, cores=1),  # D
+        job(0, 6, cores=1),  # E
+    ]
+    observed = simulator(jobs, [RefNode(4000)] * 2, Config(dispatch="2"))
+    assert starts_s(observed) == [0, 0, 5, 5, 5]
+    assert nodes(observed) == [{0: 1}, {1: 1}, {0: 1}, {1: 1}, {1: 1}]
+
+
 FRACTIONS = [
     job(0, 10, gpus=0.5),  # A
     job(0, 10, gpus=0.6),  # B

@@ -1,4 +1,4 @@
-"""Full queues on small clusters from a plain generator: rare clashes of reservations that shrinkable draws seldom find."""
+"""Full queues on small clusters from a plain generator, for the rare clashes that shrinkable draws seldom find."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from shunter.model.schedule import Outcome, RejectReason
 from tests.properties.observed import Observed
 from tests.properties.strategies import Scene
 from tests.reference.model import DEVICE_MILLI, Config, RefJob, RefNode, Result, lasting_ms
-from tests.reference.resources import empty, without
+from tests.reference.resources import empty, usable, without
 
 
 def check_every_job_ends_once(scene: Scene, config: Config, observed: Observed) -> None:
@@ -25,7 +25,7 @@ def check_every_job_ends_once(scene: Scene, config: Config, observed: Observed) 
         assert seen.start_ms >= job.submit_ms
         assert seen.end_ms == seen.start_ms + lasting_ms(job, config)
         assert sum(tasks for _, tasks in seen.nodes) == job.tasks
-        assert all(job.partition in (None, scene.nodes[node].partition) for node, _ in seen.nodes)
+        assert {node for node, _ in seen.nodes} <= set(usable(job, scene.nodes))
 
 
 def check_no_node_is_overfull(scene: Scene, observed: Observed) -> None:

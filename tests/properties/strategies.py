@@ -151,8 +151,8 @@ def random_scenes(draw: st.DrawFn, palettes: tuple[Palette, ...] = (MIXED, MIXED
     nodes = draw(random_nodes(palette))
     first_ms = draw(st.sampled_from([0, 0, 1000, 7_500_000, -3000]))
     gaps_ms = st.sampled_from([0, 0, 0, 0, 1000, 1000, 2000, 3000, 1, 700])
-    has_partitions = any(node.partition for node in nodes)
-    partitions = [*PARTITIONS, "nowhere"] if has_partitions and draw(st.booleans()) else []
+    likely = st.booleans() if any(node.partition for node in nodes) else st.sampled_from([False] * 9 + [True])
+    partitions = [*PARTITIONS, "nowhere"] if draw(likely) else []
     jobs: list[RefJob] = []
     for _ in range(draw(st.sampled_from([8, 1, 4, 10, 12, 13, 14]))):
         submit_ms = jobs[-1].submit_ms + draw(gaps_ms) if jobs else first_ms

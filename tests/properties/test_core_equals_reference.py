@@ -27,20 +27,20 @@ def check_equal(scene: Scene, config: Config) -> None:
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(scene=random_scenes(), seed=st.integers(0, 2**64 - 2))
 def test_dispatch_and_placement(dispatch: str, placement: str, scene: Scene, seed: int) -> None:
     check_equal(scene, Config(dispatch=dispatch, placement=placement, seed=seed))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(scene=random_scenes(), config=random_configs())
 def test_policy(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, Config(policy=policy, dispatch=config.dispatch, placement=config.placement, seed=config.seed))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     scene=random_scenes(),
     config=random_configs(policies=["sjf", "smallest", "random"]),
@@ -68,7 +68,7 @@ def test_scan_depth(scene: Scene, config: Config, depth: int) -> None:
     check_equal(scene, replace(config, scan_depth=depth))
 
 
-@settings(max_examples=400)
+@settings(max_examples=300)
 @given(scene=random_scenes(), config=random_configs())
 def test_everything_at_once(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
@@ -78,5 +78,5 @@ def test_everything_at_once(scene: Scene, config: Config) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_crowds(dispatch: str, seed: int) -> None:
     random = Random(f"{dispatch} {seed}")
-    for _ in range(150):
+    for _ in range(100):
         check_equal(crowd(random), crowd_config(random, dispatch))

@@ -15,7 +15,7 @@ from tests.reference.simulator import simulate
 needs_core = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(random_scenes(), random_configs())
 def test_reference_schedules_are_sound(scene: Scene, config: Config) -> None:
     result = simulate(scene.jobs, scene.nodes, config)
@@ -26,7 +26,7 @@ def test_reference_schedules_are_sound(scene: Scene, config: Config) -> None:
 
 
 @needs_core
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(random_scenes(), random_configs())
 def test_core_schedules_are_sound(scene: Scene, config: Config) -> None:
     observed = run_core(scene.jobs, scene.nodes, config)
@@ -34,7 +34,7 @@ def test_core_schedules_are_sound(scene: Scene, config: Config) -> None:
     invariants.check_no_node_is_overfull(scene, observed)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @pytest.mark.parametrize("dispatch", ["easy", "2", "conservative"])
 @given(scene=random_scenes(), config=random_configs(policies=["fcfs", "first-available"]))
 def test_nobody_is_delayed_beyond_a_reservation(dispatch: str, scene: Scene, config: Config) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 GAMMA = 0x9E3779B97F4A7C15
 MASK = 2**64 - 1
+POLICY_SALT = 0x706F6C696379
 
 
 def output(state: int) -> int:
@@ -30,7 +31,7 @@ def splitmix64(state: int) -> Iterator[int]:
 def shuffled(numbers: list[int], seed: int, job: int) -> list[int]:
     """Returns the numbers in the order in which the placement ``random`` tries them for this job."""
     result = list(numbers)
-    outputs = splitmix64(mix(seed) ^ mix(job + 1))
+    outputs = splitmix64(mix((mix(seed) + job) & MASK))
     for place in range(len(result) - 1, 0, -1):
         other = next(outputs) % (place + 1)
         result[place], result[other] = result[other], result[place]
@@ -39,4 +40,4 @@ def shuffled(numbers: list[int], seed: int, job: int) -> list[int]:
 
 def random_score(seed: int, job: int) -> float:
     """Returns the score that the policy ``random`` gives to this job, in [0, 1)."""
-    return next(splitmix64(mix(seed + 1) ^ mix(job + 1))) / 2**64
+    return next(splitmix64(mix((mix(seed ^ POLICY_SALT) + job) & MASK))) / 2**64

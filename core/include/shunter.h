@@ -1,0 +1,349 @@
+/*
+ * Shunter's core: a discrete-event simulator of batch schedulers.
+ *
+ * Calls. Every function but shunter_last_error returns SHUNTER_OK, or one of the negative statuses below with one line
+ * to read from shunter_last_error. After a negative status nothing has been opened, and what the function would have
+ * written is undefined.
+ *
+ * Objects. Clusters, tables of jobs and simulations are known by handles: numbers that are never 0 and never used
+ * twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
+ * function opens is the caller's to close. A simulation keeps its cluster and its jobs alive: they may be closed first.
+ *
+ * Arrays. The caller owns every array. A pointer must be aligned for its type, and valid for the length given with it;
+ * it may be null where that length is 0. Arrays that are written must not overlap others. The core keeps no pointer.
+ *
+ * Threads. Any function may be called from any thread. Calls on one simulation take turns; last errors are per thread.
+ *
+ * Units. Times are milliseconds, submit times, starts and ends being absolute; cores and GPUs are counted in
+ * thousandths; memory in MB. Jobs, nodes, partitions and devices are numbered from 0; the jobs of a simulation from the
+ * first of its window; devices through the whole cluster, node by node. What happens in a simulation is written out in
+ * docs/simulation.md.
+ */
+#ifndef SHUNTER_H
+#define SHUNTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- numbers for names ---- */
+
+/* In an integer column: the log does not say, or it does not apply. */
+#define SHUNTER_UNKNOWN INT64_C(-1)
+
+/* As reservation_depth: every waiting job holds a reservation. */
+#define SHUNTER_RESERVE_ALL UINT32_MAX
+
+/* As most_decisions: until nothing more can happen. */
+#define SHUNTER_ALL_DECISIONS UINT64_MAX
+
+/* The columns that shunter_swf_read fills. */
+#define SHUNTER_SWF_FIELDS 18
+
+/* What a call answers. */
+enum ShunterResult {
+    SHUNTER_OK = 0,
+    SHUNTER_INVALID_ARGUMENT = -1, /* null, misaligned, out of range, of the wrong length or not finite */
+    SHUNTER_INVALID_HANDLE = -2,   /* never given out, closed, or of another kind */
+    SHUNTER_REFUSED = -3,          /* well formed, but the state does not allow it */
+    SHUNTER_PANICKED = -4          /* a defect in the core; close the object concerned, and report it */
+};
+
+/* Who is next. */
+enum ShunterPolicy {
+    SHUNTER_POLICY_FCFS = 0,     /* first come, first served */
+    SHUNTER_POLICY_SJF = 1,      /* shortest estimate first */
+    SHUNTER_POLICY_SMALLEST = 2, /* fewest cores first */
+    SHUNTER_POLICY_F1 = 3,       /* F1 to F4: formulas in docs/simulation.md */
+    SHUNTER_POLICY_F2 = 4,
+    SHUNTER_POLICY_F3 = 5,
+    SHUNTER_POLICY_F4 = 6,
+    SHUNTER_POLICY_RANDOM = 7,   /* a number drawn once for each job from the seed */
+    SHUNTER_POLICY_GIVEN = 8     /* scores that the caller brings, the lowest first */
+};
+
+/* What happens when the next job does not fit. */
+enum ShunterDispatch {
+    SHUNTER_DISPATCH_STRICT = 0,            /* it blocks those behind it */
+    SHUNTER_DISPATCH_RESERVE = 1,           /* reservation_depth: 0 greedy, 1 EASY, SHUNTER_RESERVE_ALL conservative */
+    SHUNTER_DISPATCH_COMMITTED = 2,         /* it is committed, and the clock moves until it fits */
+    SHUNTER_DISPATCH_COMMITTED_BACKFILL = 3 /* the same, filled with jobs that end before its earliest start */
+};
+
+/* Which nodes a job gets. */
+enum ShunterPlacement {
+    SHUNTER_PLACEMENT_FIRST_FIT = 0, /* nodes by number */
+    SHUNTER_PLACEMENT_BEST_FIT = 1,  /* nodes with the least room first */
+    SHUNTER_PLACEMENT_WORST_FIT = 2, /* nodes with the most room first */
+    SHUNTER_PLACEMENT_PACK = 3,      /* as few nodes as possible */
+    SHUNTER_PLACEMENT_SPREAD = 4,    /* as many nodes as possible, evenly */
+    SHUNTER_PLACEMENT_RANDOM = 5     /* nodes in an order drawn for each job from the seed */
+};
+
+/* The run time that a policy may see. */
+enum ShunterEstimate {
+    SHUNTER_ESTIMATE_REQUESTED = 0, /* what the user asked for */
+    SHUNTER_ESTIMATE_PERFECT = 1    /* the true run time */
+};
+
+/* Where a job is in its life. */
+enum ShunterPhase {
+    SHUNTER_PHASE_FUTURE = 0,    /* not submitted yet */
+    SHUNTER_PHASE_WAITING = 1,
+    SHUNTER_PHASE_RUNNING = 2,
+    SHUNTER_PHASE_COMPLETED = 3,
+    SHUNTER_PHASE_KILLED = 4,    /* at its request */
+    SHUNTER_PHASE_REJECTED = 5   /* it could never run */
+};
+
+/* Why a job can never run here. */
+enum ShunterRejectReason {
+    SHUNTER_REJECT_NONE = 0,              /* it can */
+    SHUNTER_REJECT_NO_SUCH_PARTITION = 1, /* it names a partition without nodes */
+    SHUNTER_REJECT_CORES = 2,             /* it asks for more cores than there are */
+    SHUNTER_REJECT_MEMORY = 3,            /* it asks for more memory than there is */
+    SHUNTER_REJECT_GPUS = 4,              /* it asks for more GPUs than there are */
+    SHUNTER_REJECT_COMBINATION = 5        /* each resource would do, but not all of them together */
+};
+
+/* ---- structures ---- */
+
+/* What a simulation is asked to do. Durations are at most 10^12 ms. */
+typedef struct ShunterConfig {
+    int32_t policy;                 /* enum ShunterPolicy */
+    int32_t dispatch;               /* enum ShunterDispatch */
+    uint32_t reservation_depth;     /* for SHUNTER_DISPATCH_RESERVE: how many jobs hold reservations */
+    int32_t placement;              /* enum ShunterPlacement */
+    int32_t estimate;               /* enum ShunterEstimate */
+    int32_t reserve_by_estimate;    /* 1: reservations last as long as the estimate; 0: as long as the request */
+    int32_t kill_at_request;        /* 1: a job that outlives its request is killed at it; 0: it runs on */
+    int32_t keep_progress;          /* 1: a preempted job goes on from where it was; 0: from its beginning */
+    int64_t missing_request_ms;     /* stands in for an unknown request; SHUNTER_UNKNOWN: the run time does */
+    int64_t max_wait_ms;            /* a job that has waited so long goes first; SHUNTER_UNKNOWN: none does */
+    int64_t preemption_overhead_ms; /* what each start after a preemption costs before progress is made */
+    uint32_t scan_depth;            /* 1 or more: how many waiting jobs a pass with several reservations looks at */
+    uint64_t seed;                  /* where every random choice comes from */
+} ShunterConfig;
+
+/* The clock and the counts of a simulation. */
+typedef struct ShunterStatus {
+    int64_t now_ms;
+    uint64_t jobs;    /* all of them */
+    uint64_t waiting;
+    uint64_t running;
+    uint64_t ended;   /* completed, killed or rejected */
+    uint64_t starts;  /* made so far, those after a preemption included */
+    int64_t free_cores_milli;
+} ShunterStatus;
+
+/* ---- errors and handles ---- */
+
+/*
+ * Copies the message of this thread's last negative status into `buffer`: UTF-8, at most `capacity` bytes, without a
+ * terminating zero. Returns the message's full length in bytes, which may be more than `capacity`; with a null
+ * `buffer`, only that.
+ */
+size_t shunter_last_error(uint8_t *buffer, size_t capacity);
+
+/* Closes a handle of any kind. */
+int32_t shunter_close(uint64_t handle);
+
+/* ---- clusters and tables of jobs ---- */
+
+/*
+ * Opens a cluster from columns of `nodes` values (1 to 10,000,000): milli-cores; memory, or SHUNTER_UNKNOWN where it is
+ * not tracked; whole GPU devices; partition, below `nodes`, or SHUNTER_UNKNOWN for none.
+ */
+int32_t shunter_cluster_open(
+    const int64_t *cores_milli,
+    const int64_t *memory_mb,
+    const int64_t *gpus,
+    const int64_t *partition,
+    size_t nodes,
+    uint64_t *handle);
+
+/*
+ * Opens a table from columns of `jobs` values, sorted by submit time. Cores, memory and GPUs are per task; a task asks
+ * for a fraction of one GPU (below 1000) or for whole ones. requested_ms, memory_mb and partition may be
+ * SHUNTER_UNKNOWN.
+ */
+int32_t shunter_jobs_open(
+    const int64_t *submit_ms,
+    const int64_t *run_ms,
+    const int64_t *requested_ms,
+    const int64_t *tasks,
+    const int64_t *cores_milli,
+    const int64_t *memory_mb,
+    const int64_t *gpu_milli,
+    const int64_t *partition,
+    size_t jobs,
+    uint64_t *handle);
+
+/* ---- simulations: made, copied, saved ---- */
+
+/*
+ * Opens a simulation of the `count` jobs from `first` on, on the empty cluster, at the first job's submit time.
+ * `scores` are `count` finite numbers for SHUNTER_POLICY_GIVEN; for other policies, none.
+ */
+int32_t shunter_simulation_open(
+    uint64_t cluster,
+    uint64_t jobs,
+    size_t first,
+    size_t count,
+    const ShunterConfig *config,
+    const double *scores,
+    size_t scores_length,
+    uint64_t *handle);
+
+/* Opens an independent copy of a simulation. */
+int32_t shunter_simulation_fork(uint64_t simulation, uint64_t *handle);
+
+/*
+ * Saves the whole state as bytes. `needed` becomes their number; they are written only if `capacity` is enough, so that
+ * a call with capacity 0 asks for the size.
+ */
+int32_t shunter_simulation_serialize(uint64_t simulation, uint8_t *bytes, size_t capacity, size_t *needed);
+
+/* Opens the simulation that was saved, on the same cluster and jobs; other bytes are an error. */
+int32_t shunter_simulation_restore(
+    uint64_t cluster,
+    uint64_t jobs,
+    const uint8_t *bytes,
+    size_t length,
+    uint64_t *handle);
+
+/*
+ * Puts a simulation that has not begun into the state of a live cluster: the time, and of each job its phase (enum
+ * ShunterPhase), its latest start, its end, and where it runs, in arrays as shunter_simulation_placements fills them.
+ * Reservations are planned anew.
+ */
+int32_t shunter_simulation_load(
+    uint64_t simulation,
+    int64_t now_ms,
+    const uint8_t *phase,
+    const int64_t *start_ms,
+    const int64_t *end_ms,
+    const int64_t *node_offsets,
+    const int64_t *device_offsets,
+    size_t jobs,
+    const int32_t *nodes,
+    const int32_t *tasks,
+    size_t node_count,
+    const int32_t *devices,
+    const int32_t *millis,
+    size_t device_count);
+
+/* ---- simulations: driven ---- */
+
+/* Advances and dispatches, at most `most_decisions` times; `over` becomes 1 when nothing more can happen, else 0. */
+int32_t shunter_simulation_run(uint64_t simulation, uint64_t most_decisions, int32_t *over);
+
+/* Moves to the next instant at which a decision is due; `due` becomes 1, or 0 when nothing is to come. */
+int32_t shunter_simulation_advance(uint64_t simulation, int32_t *due);
+
+/* Decides by the simulation's own policy: starts what the dispatch rule lets start now. */
+int32_t shunter_simulation_dispatch(uint64_t simulation);
+
+/* Decides by an order of waiting jobs, each named once at most; those not named do not start now. */
+int32_t shunter_simulation_dispatch_order(uint64_t simulation, const uint32_t *order, size_t length);
+
+/* Tells whether a job could start now: `fits` becomes 1 or 0. */
+int32_t shunter_simulation_fits(uint64_t simulation, uint32_t job, int32_t *fits);
+
+/*
+ * Starts a waiting job, whatever the dispatch rule says: on `length` distinct nodes with so many tasks each, or, with
+ * length 0, where the placement rule puts it.
+ */
+int32_t shunter_simulation_start(
+    uint64_t simulation,
+    uint32_t job,
+    const uint32_t *nodes,
+    const uint32_t *tasks,
+    size_t length);
+
+/* Stops a running job; it waits again. */
+int32_t shunter_simulation_preempt(uint64_t simulation, uint32_t job);
+
+/* ---- simulations: read ---- */
+
+/* Tells the clock and the counts. */
+int32_t shunter_simulation_status(uint64_t simulation, ShunterStatus *status);
+
+/* Lists the waiting jobs in the order of the policy; `capacity` is their exact number. */
+int32_t shunter_simulation_waiting(uint64_t simulation, uint32_t *jobs, size_t capacity);
+
+/*
+ * Tells of each job: phase (enum ShunterPhase), first start, latest start, end, start of the reservation that it holds,
+ * why it was rejected (enum ShunterRejectReason), and how often it was preempted. Times that are not there yet are
+ * SHUNTER_UNKNOWN. `capacity` is the exact number of jobs.
+ */
+int32_t shunter_simulation_jobs(
+    uint64_t simulation,
+    uint8_t *phase,
+    int64_t *start_ms,
+    int64_t *latest_start_ms,
+    int64_t *end_ms,
+    int64_t *reserved_ms,
+    uint8_t *reject_reason,
+    uint32_t *preemptions,
+    size_t capacity);
+
+/*
+ * Tells where jobs run or ran. `node_offsets` and `device_offsets` have `jobs` + 1 values: job i is on nodes[j] with
+ * tasks[j] tasks for j from node_offsets[i] to node_offsets[i + 1] - 1, and has millis[k] of devices[k] likewise. With
+ * both capacities 0, only the offsets are written; otherwise the capacities are the exact numbers, the last offsets.
+ */
+int32_t shunter_simulation_placements(
+    uint64_t simulation,
+    int64_t *node_offsets,
+    int64_t *device_offsets,
+    size_t jobs,
+    int32_t *nodes,
+    int32_t *tasks,
+    size_t node_capacity,
+    int32_t *devices,
+    int32_t *millis,
+    size_t device_capacity);
+
+/* ---- many at once ---- */
+
+/*
+ * Simulates `windows` windows of `count` jobs each, beginning at the jobs `first`, to their ends, on at most `threads`
+ * threads. The results are `windows` rows of `count` values: first start and end, or SHUNTER_UNKNOWN; enum
+ * ShunterPhase. They do not depend on the number of threads. SHUNTER_POLICY_GIVEN is not possible here.
+ */
+int32_t shunter_batch_run(
+    uint64_t cluster,
+    uint64_t jobs,
+    const ShunterConfig *config,
+    const size_t *first,
+    size_t windows,
+    size_t count,
+    size_t threads,
+    int64_t *start_ms,
+    int64_t *end_ms,
+    uint8_t *phase);
+
+/* ---- logs ---- */
+
+/*
+ * Reads a log in the Standard Workload Format. `columns` are SHUNTER_SWF_FIELDS columns of `capacity` numbers, one
+ * after the other; `lines` gets the number of each row's line, counted from 1; `rows` becomes the number of rows. A
+ * capacity of length / 36 + 1 is always enough. A message about a line starts with its number and a colon.
+ */
+int32_t shunter_swf_read(
+    const uint8_t *text,
+    size_t length,
+    double *columns,
+    int64_t *lines,
+    size_t capacity,
+    size_t *rows);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,142 @@
+"""The compiled core, as maturin generates it from the Rust sources; `core/include/shunter.h` says what it does."""
+
+from typing import Any, TypeAlias
+
+from _cffi_backend import CType
+
+_Pointer: TypeAlias = Any
+
+class _FFI:
+    # Looser than cffi's own stubs, which know neither the fields of structures nor numpy's arrays as buffers.
+    CData: type[_Pointer]
+    NULL: _Pointer
+    def new(self, cdecl: str | CType, init: object = ...) -> _Pointer: ...
+    def cast(self, cdecl: str | CType, value: _Pointer) -> _Pointer: ...
+    def from_buffer(self, cdecl: str | CType, python_buffer: object, require_writable: bool = ...) -> _Pointer: ...
+    def buffer(self, cdata: _Pointer, size: int = ...) -> _Pointer: ...
+    def sizeof(self, cdecl: str | CType | _Pointer, /) -> int: ...
+    def typeof(self, cdecl: str | _Pointer, /) -> CType: ...
+    def list_types(self) -> tuple[list[str], list[str], list[str]]: ...
+
+class _Lib:
+    def shunter_last_error(self, buffer: _Pointer, capacity: int, /) -> int: ...
+    def shunter_close(self, handle: int, /) -> int: ...
+    def shunter_cluster_open(
+        self,
+        cores_milli: _Pointer,
+        memory_mb: _Pointer,
+        gpus: _Pointer,
+        partition: _Pointer,
+        nodes: int,
+        handle: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_jobs_open(
+        self,
+        submit_ms: _Pointer,
+        run_ms: _Pointer,
+        requested_ms: _Pointer,
+        tasks: _Pointer,
+        cores_milli: _Pointer,
+        memory_mb: _Pointer,
+        gpu_milli: _Pointer,
+        partition: _Pointer,
+        jobs: int,
+        handle: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_simulation_open(
+        self,
+        cluster: int,
+        jobs: int,
+        first: int,
+        count: int,
+        config: _Pointer,
+        scores: _Pointer,
+        scores_length: int,
+        handle: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_simulation_fork(self, simulation: int, handle: _Pointer, /) -> int: ...
+    def shunter_simulation_serialize(
+        self, simulation: int, bytes: _Pointer, capacity: int, needed: _Pointer, /
+    ) -> int: ...
+    def shunter_simulation_restore(
+        self, cluster: int, jobs: int, bytes: _Pointer, length: int, handle: _Pointer, /
+    ) -> int: ...
+    def shunter_simulation_load(
+        self,
+        simulation: int,
+        now_ms: int,
+        phase: _Pointer,
+        start_ms: _Pointer,
+        end_ms: _Pointer,
+        node_offsets: _Pointer,
+        device_offsets: _Pointer,
+        jobs: int,
+        nodes: _Pointer,
+        tasks: _Pointer,
+        node_count: int,
+        devices: _Pointer,
+        millis: _Pointer,
+        device_count: int,
+        /,
+    ) -> int: ...
+    def shunter_simulation_run(self, simulation: int, most_decisions: int, over: _Pointer, /) -> int: ...
+    def shunter_simulation_advance(self, simulation: int, due: _Pointer, /) -> int: ...
+    def shunter_simulation_dispatch(self, simulation: int, /) -> int: ...
+    def shunter_simulation_dispatch_order(self, simulation: int, order: _Pointer, length: int, /) -> int: ...
+    def shunter_simulation_fits(self, simulation: int, job: int, fits: _Pointer, /) -> int: ...
+    def shunter_simulation_start(
+        self, simulation: int, job: int, nodes: _Pointer, tasks: _Pointer, length: int, /
+    ) -> int: ...
+    def shunter_simulation_preempt(self, simulation: int, job: int, /) -> int: ...
+    def shunter_simulation_status(self, simulation: int, status: _Pointer, /) -> int: ...
+    def shunter_simulation_waiting(self, simulation: int, jobs: _Pointer, capacity: int, /) -> int: ...
+    def shunter_simulation_jobs(
+        self,
+        simulation: int,
+        phase: _Pointer,
+        start_ms: _Pointer,
+        latest_start_ms: _Pointer,
+        end_ms: _Pointer,
+        reserved_ms: _Pointer,
+        reject_reason: _Pointer,
+        preemptions: _Pointer,
+        capacity: int,
+        /,
+    ) -> int: ...
+    def shunter_simulation_placements(
+        self,
+        simulation: int,
+        node_offsets: _Pointer,
+        device_offsets: _Pointer,
+        jobs: int,
+        nodes: _Pointer,
+        tasks: _Pointer,
+        node_capacity: int,
+        devices: _Pointer,
+        millis: _Pointer,
+        device_capacity: int,
+        /,
+    ) -> int: ...
+    def shunter_batch_run(
+        self,
+        cluster: int,
+        jobs: int,
+        config: _Pointer,
+        first: _Pointer,
+        windows: int,
+        count: int,
+        threads: int,
+        start_ms: _Pointer,
+        end_ms: _Pointer,
+        phase: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_swf_read(
+        self, text: _Pointer, length: int, columns: _Pointer, lines: _Pointer, capacity: int, rows: _Pointer, /
+    ) -> int: ...
+
+ffi: _FFI
+lib: _Lib

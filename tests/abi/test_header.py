@@ -1,0 +1,111 @@
+"""`core/include/shunter.h` is written by hand: it must say exactly what the core exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shunter import native
+from shunter._core import ffi, lib
+from shunter.model.schedule import RejectReason
+from shunter.simulate import settings
+from tests.abi import declarations
+
+STRUCTURES = ["ShunterConfig", "ShunterStatus"]
+
+
+@pytest.fixture(scope="module")
+def header() -> Any:  # noqa: ANN401 - cffi's stubs do not know what a `cdef` declares
+    return declarations.header_ffi()
+
+
+def signature(function: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - a cffi type
+    """Returns the result and the arguments; Rust's `usize` is C's `size_t`, which maturin calls `uintptr_t`."""
+    names = [kind.cname.replace("uintptr_t", "size_t").replace("struct ", "") for kind in function.args]
+    return function.result.cname.replace("uintptr_t", "size_t"), names
+
+
+def header_numbers(header: Any, enum: str, prefix: str) -> dict[str, int]:  # noqa: ANN401 - as above
+    """Returns the numbers of one of the header's enums, by name without the prefix."""
+    return {name.removeprefix(prefix): number for name, number in header.typeof(f"enum {enum}").relements.items()}
+
+
+def test_a_size_is_as_wide_as_a_pointer() -> None:
+    assert ffi.sizeof("size_t") == ffi.sizeof("uintptr_t")
+
+
+def test_header_declares_what_maturin_generated(header: Any) -> None:  # noqa: ANN401
+    library = header.dlopen(None)
+    declared = {name for name in dir(library) if name.startswith("shunter_")}
+    assert declared == set(dir(lib))
+    assert declared == set(declarations.header_functions())
+
+
+@pytest.mark.parametrize("name", sorted(dir(lib)))
+def test_types_are_those_that_maturin_generated(header: Any, name: str) -> None:  # noqa: ANN401
+    result, parameters = signature(ffi.typeof(getattr(lib, name)))
+    declared = declarations.header_functions()[name]
+    pointer = header.typeof(f"{declared.result}(*)({', '.join(kind for kind, _ in declared.parameters)})")
+    assert signature(pointer) == (result, parameters)
+
+
+def test_header_declares_what_the_sources_export() -> None:
+    exported = declarations.rust_functions()
+    assert set(exported) == declarations.exported_names()
+    assert declarations.header_functions() == exported
+
+
+def test_structures_are_those_that_maturin_generated(header: Any) -> None:  # noqa: ANN401
+    structures = [name for name in header.list_types()[0] if name.startswith("Shunter")]
+    assert structures == STRUCTURES == ffi.list_types()[0]
+    for name in STRUCTURES:
+        declared, generated = header.typeof(name), ffi.typeof(name)
+        fields = [
+            [(field, kind.type.cname, kind.offset) for field, kind in structure.fields]
+            for structure in (declared, generated)
+        ]
+        assert fields[0] == fields[1]
+        assert header.sizeof(declared) == ffi.sizeof(generated)
+
+
+def test_numbers_are_those_of_the_sources(header: Any) -> None:  # noqa: ANN401
+    assert header_numbers(header, "ShunterResult", "SHUNTER_") == declarations.rust_enum("ffi/mod.rs", "Status")
+    assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("simulation.rs", "Phase")
+    reasons = declarations.rust_enum("cluster.rs", "RejectReason")
+    assert header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_") == reasons
+    for name in ("Policy", "Placement", "Estimate"):
+        numbers = header_numbers(header, f"Shunter{name}", f"SHUNTER_{name.upper()}_")
+        assert numbers
+        assert numbers == declarations.rust_codes(name)
+
+
+def test_numbers_are_those_of_python(header: Any) -> None:  # noqa: ANN401
+    reasons = header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_")
+    assert reasons == {reason.name: reason.value for reason in RejectReason}
+    results = header_numbers(header, "ShunterResult", "SHUNTER_")
+    assert (results["INVALID_HANDLE"], results["PANICKED"]) == (native.INVALID_HANDLE, native.PANICKED)
+    placements = header_numbers(header, "ShunterPlacement", "SHUNTER_PLACEMENT_")
+    assert placements == in_capitals(settings._PLACEMENT_CODES)
+    assert header_numbers(header, "ShunterEstimate", "SHUNTER_ESTIMATE_") == in_capitals(settings._ESTIMATE_CODES)
+
+
+def test_policies_are_those_of_python(header: Any) -> None:  # noqa: ANN401
+    policies = header_numbers(header, "ShunterPolicy", "SHUNTER_POLICY_")
+    assert policies.pop("GIVEN") == settings.GIVEN_SCORES
+    others = {"FIFO": policies["FCFS"], "FIRST_AVAILABLE": policies["FCFS"]}
+    assert policies | others == in_capitals(settings._POLICY_CODES)
+
+
+def test_dispatch_rules_are_those_of_python(header: Any) -> None:  # noqa: ANN401
+    rules = header_numbers(header, "ShunterDispatch", "SHUNTER_DISPATCH_")
+    codes = {name: code for name, (code, _) in settings._DISPATCH_CODES.items()}
+    reserving = {name for name, code in codes.items() if code == rules["RESERVE"]}
+    assert reserving == {"greedy", "easy", "conservative"}
+    others = in_capitals({name: code for name, code in codes.items() if name not in reserving})
+    assert others | {"RESERVE": 1} == rules
+
+
+def in_capitals(codes: dict[str, int]) -> dict[str, int]:
+    """Returns the numbers by names as C spells them."""
+    return {name.replace("-", "_").upper(): code for name, code in codes.items()}
