@@ -10,6 +10,8 @@ use crate::simulation::{Expected, Simulation, NO_RESERVATION};
 #[derive(Clone, Copy, Debug)]
 struct Step {
     instant_ms: i64,
+    /// What a pool has more from then on; negative for a reservation.
+    cores_milli: i64,
     takes: bool,
     job: u32,
 }
@@ -81,31 +83,32 @@ impl Simulation {
     }
 
     fn projection(&self) -> Projection {
-        let release = |expected: &Expected| Step {
-            instant_ms: expected.instant_ms.max(self.now_ms + 1),
-            takes: false,
-            job: expected.job,
-        };
+        let release = |expected: &Expected| self.release(expected.instant_ms.max(self.now_ms + 1), expected.job);
         let mut steps: Vec<Step> = self.expected.iter().map(release).collect();
-        for &job in &self.holders {
-            let state = &self.states[job as usize];
-            steps.push(Step { instant_ms: state.reserved_ms, takes: true, job });
-            steps.push(Step { instant_ms: state.reserved_ms + state.limit_ms, takes: false, job });
-        }
+        steps.extend(self.holders.iter().flat_map(|&job| self.reservation(job)));
         steps.sort_by_key(|step| step.instant_ms);
         Projection { steps, at_instant: self.free.clone(), during: self.free.clone() }
     }
 
-    fn add_reservation(&self, projection: &mut Projection, job: u32) {
+    fn release(&self, instant_ms: i64, job: u32) -> Step {
+        let cores_milli = self.jobs.sizes.cores_milli(self.states[job as usize].shape);
+        Step { instant_ms, cores_milli, takes: false, job }
+    }
+
+    /// The steps of a job's reservation.
+    fn reservation(&self, job: u32) -> [Step; 2] {
         let state = &self.states[job as usize];
-        projection.add(Step { instant_ms: state.reserved_ms, takes: true, job });
-        projection.add(Step { instant_ms: state.reserved_ms + state.limit_ms, takes: false, job });
+        let release = self.release(state.reserved_ms + state.limit_ms, job);
+        let take = Step { instant_ms: state.reserved_ms, cores_milli: -release.cores_milli, takes: true, job };
+        [take, release]
+    }
+
+    fn add_reservation(&self, projection: &mut Projection, job: u32) {
+        self.reservation(job).into_iter().for_each(|step| projection.add(step));
     }
 
     fn lift_reservation(&self, projection: &mut Projection, job: u32) {
-        let state = &self.states[job as usize];
-        projection.remove(job, state.reserved_ms);
-        projection.remove(job, state.reserved_ms + state.limit_ms);
+        self.reservation(job).iter().for_each(|step| projection.remove(job, step.instant_ms));
     }
 
     /// Gives the job the earliest time it can have; says whether it started.
@@ -142,12 +145,15 @@ impl Simulation {
 
     fn start_planned(&mut self, projection: &mut Projection, job: u32, placement: Placement) {
         self.start_on(job, placement);
-        let instant_ms = self.now_ms + self.states[job as usize].limit_ms;
-        projection.add(Step { instant_ms, takes: false, job });
+        projection.add(self.release(self.now_ms + self.states[job as usize].limit_ms, job));
     }
 
     /// The earliest time before `bound_ms` at which the job fits for the whole of its limit, and its nodes.
     fn earliest(&self, projection: &mut Projection, job: u32, bound_ms: i64) -> Option<(i64, Placement)> {
+        if self.is_pool {
+            let instant_ms = self.earliest_on_pool(&projection.steps, job).filter(|&instant_ms| instant_ms < bound_ms);
+            return instant_ms.map(|instant_ms| (instant_ms, Placement::single(0, self.shape_of(job).tasks)));
+        }
         let Projection { steps, at_instant, during } = projection;
         let limit_ms = self.states[job as usize].limit_ms;
         let shape = self.shape_of(job);
@@ -169,6 +175,27 @@ impl Simulation {
             instant_ms = steps.get(next)?.instant_ms;
         }
         None
+    }
+
+    /// On a pool one walk is enough: the first stretch with enough cores that is long enough.
+    fn earliest_on_pool(&self, steps: &[Step], job: u32) -> Option<i64> {
+        let state = &self.states[job as usize];
+        let needed = self.jobs.sizes.cores_milli(state.shape);
+        let due = steps.partition_point(|step| step.instant_ms <= self.now_ms);
+        let mut free = self.free.cores_milli[0] + steps[..due].iter().map(|step| step.cores_milli).sum::<i64>();
+        let mut since_ms = (free >= needed).then_some(self.now_ms);
+        let mut next = due;
+        while let Some(&Step { instant_ms, .. }) = steps.get(next) {
+            if since_ms.is_some_and(|since_ms| since_ms + state.limit_ms <= instant_ms) {
+                break;
+            }
+            while next < steps.len() && steps[next].instant_ms == instant_ms {
+                free += steps[next].cores_milli;
+                next += 1;
+            }
+            since_ms = (free >= needed).then(|| since_ms.unwrap_or(instant_ms));
+        }
+        since_ms
     }
 
     fn apply(&self, step: &Step, free: &mut Free) {
@@ -221,10 +248,9 @@ impl Simulation {
         }
         let Some(placement) = self.place_on(&self.free, job) else { return };
         let until_ms = self.now_ms + self.states[job as usize].limit_ms;
-        let release = Step { instant_ms: until_ms, takes: false, job };
         self.states[job as usize].placement = placement;
         self.free.take(&self.jobs.shapes[self.states[job as usize].shape as usize], &self.states[job as usize].placement);
-        projection.add(release);
+        projection.add(self.release(until_ms, job));
         let legal = self.make_room(projection, until_ms);
         projection.remove(job, until_ms);
         let placement = std::mem::take(&mut self.states[job as usize].placement);
