@@ -16,7 +16,7 @@ tools:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "error: $$($(PYTHON) --version) is too old; install Python 3.10 or later, or name one: make PYTHON=python3.12"; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: Python's venv module is missing; install it (Debian: apt install python3-venv)"; exit 2; }
 	@command -v cc >/dev/null || { echo "error: a C compiler is missing; install one (Debian: apt install gcc libc6-dev; macOS: xcode-select --install)"; exit 2; }
-	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.85 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.82 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
 
 # The stamps make a second call quick: the environment is built again only when what it is built from changes.
 $(VENV)/.requirements: pyproject.toml constraints.txt | tools

@@ -47,22 +47,6 @@ MILLION_GOAL_S = 60.0
 MILLION_GOAL_MB = 1024.0
 
 
-def settings(policy: str, dispatch: str) -> Settings:
-    """Returns the settings of a benchmark."""
-    return check_settings(
-        policy=policy,
-        dispatch=dispatch,
-        placement=None,
-        estimate="requested",
-        missing_request="run-time",
-        reserve_by="requested",
-        kill_at_request=False,
-        max_wait_s=None,
-        scan_depth=1000,
-        seed=0,
-    )
-
-
 def lublin_256() -> Workload:
     """Returns the real file where it is at hand, and a generated one otherwise."""
     folder = Path(os.environ.get("SHUNTER_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
@@ -85,15 +69,18 @@ def windows(console: Console) -> None:
     workload = lublin_256()
     runner = WindowRunner(workload, Cluster.pool(256))
     first = list(range(0, len(workload) - WINDOW_JOBS, 400))
-    table = Table(title=f"Job starts a second, one thread, {len(first)} windows of {WINDOW_JOBS} jobs of {workload.name}")
+    table = Table(
+        title=f"Job starts a second, one thread, {len(first)} windows of {WINDOW_JOBS} jobs of {workload.name}"
+    )
     for column in ("policy", "dispatch", "million starts/s", "goal", ""):
         table.add_column(column, justify="right" if column in ("million starts/s", "goal") else "left")
     for policy, dispatch in [*WINDOW_GOALS, *WINDOW_OTHERS]:
         repeats = 2 if dispatch == "conservative" else 15
-        seconds = best_of(repeats, runner, settings(policy, dispatch), first, WINDOW_JOBS)
+        seconds = best_of(repeats, runner, check_settings(policy=policy, dispatch=dispatch), first, WINDOW_JOBS)
         rate = len(first) * WINDOW_JOBS / seconds / 1e6
         goal = WINDOW_GOALS.get((policy, dispatch))
-        table.add_row(policy, dispatch, f"{rate:.2f}", f"{goal:.0f}" if goal else "", verdict(goal is None or rate >= goal))
+        reached = goal is None or rate >= goal
+        table.add_row(policy, dispatch, f"{rate:.2f}", f"{goal:.0f}" if goal else "", verdict(reached))
     console.print(table)
 
 
@@ -114,7 +101,7 @@ def growth(console: Console) -> None:
         )
         for policy in ("fcfs", "sjf", "f1"):
             for dispatch in ("strict", "greedy", "easy"):
-                chosen = settings(policy, dispatch)
+                chosen = check_settings(policy=policy, dispatch=dispatch)
                 one = best_of(3, runner, chosen, [0], jobs)
                 two = best_of(3, runner, chosen, [0], 2 * jobs)
                 ratio = two / one
@@ -130,7 +117,7 @@ def million(console: Console) -> None:
     generated_s = time.perf_counter() - begin
     runner = WindowRunner(workload, Cluster.pool(10_000))
     begin = time.perf_counter()
-    runner.run(settings("fcfs", "easy"), [0], len(workload))
+    runner.run(check_settings(policy="fcfs", dispatch="easy"), [0], len(workload))
     seconds = time.perf_counter() - begin
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     console.print(

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::job::Jobs;
-use crate::simulation::{Phase, Simulation};
+use crate::job_state::Phase;
+use crate::simulation::Simulation;
 
 /// Where the results of one window go; all of the window's length.
 pub struct WindowResult<'a> {

@@ -252,12 +252,8 @@ pub fn reject_reason(cluster: &Cluster, shape: &Shape) -> RejectReason {
     let cores_alone = Shape { memory_mb: 0, gpu_milli: 0, ..shape.clone() };
     let memory_alone = Shape { cores_milli: 0, gpu_milli: 0, ..shape.clone() };
     let gpus_alone = Shape { cores_milli: 0, memory_mb: 0, ..shape.clone() };
-    [
-        (cores_alone, RejectReason::Cores),
-        (memory_alone, RejectReason::Memory),
-        (gpus_alone, RejectReason::Gpus),
-    ]
-    .into_iter()
-    .find(|(alone, _)| !empty.fits(cluster, alone))
-    .map_or(RejectReason::Combination, |(_, reason)| reason)
+    [(cores_alone, RejectReason::Cores), (memory_alone, RejectReason::Memory), (gpus_alone, RejectReason::Gpus)]
+        .into_iter()
+        .find(|(alone, _)| !empty.fits(cluster, alone))
+        .map_or(RejectReason::Combination, |(_, reason)| reason)
 }

@@ -87,9 +87,9 @@ impl Simulation {
         let mut from = 0;
         loop {
             let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
-            let found = self.queue.first_allowed(shapes, from, longest_ms, |shape| {
-                self.shape_fits(shape).then_some(longest_ms)
-            });
+            let found = self
+                .queue
+                .first_allowed(shapes, from, longest_ms, |shape| self.shape_fits(shape).then_some(longest_ms));
             let Some(job) = found else { return };
             self.try_start(job);
             from = job + 1;

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use crate::cluster::Free;
+use crate::job_state::Phase;
 use crate::placement::{choose, Placement, Rule};
-use crate::simulation::{Phase, Simulation};
+use crate::simulation::Simulation;
 
 /// The head's reservation, and what may be used beside it.
 struct Shadow {

@@ -142,7 +142,10 @@ fn check(columns: &Columns) -> Result<(), String> {
     ];
     for (name, column) in others {
         if column.len() != count {
-            return Err(format!("{name} has {} values, submit_ms has {count}; they must be equally long", column.len()));
+            return Err(format!(
+                "{name} has {} values, submit_ms has {count}; they must be equally long",
+                column.len()
+            ));
         }
     }
     if count > i32::MAX as usize {

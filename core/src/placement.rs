@@ -142,14 +142,7 @@ fn fill(tasks: u32, nodes: impl Iterator<Item = Part>) -> Option<Placement> {
     None
 }
 
-fn fill_by_rule(
-    cluster: &Cluster,
-    free: &Free,
-    shape: &Shape,
-    rule: Rule,
-    seed: u64,
-    job: u32,
-) -> Option<Placement> {
+fn fill_by_rule(cluster: &Cluster, free: &Free, shape: &Shape, rule: Rule, seed: u64, job: u32) -> Option<Placement> {
     let mut candidates = candidates(cluster, free, shape);
     if candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum::<u64>() < u64::from(shape.tasks) {
         return None;
@@ -239,7 +232,8 @@ fn choose_devices(cluster: &Cluster, free: &Free, shape: &Shape, placement: &Pla
             shares.extend(whole.take(wanted).map(|device| DeviceShare { device, milli: DEVICE_MILLI }));
         } else {
             let milli = shape.gpu_milli as i32;
-            let mut left: Vec<(i32, u32)> = devices.map(|device| (free.device_milli[device as usize], device)).collect();
+            let mut left: Vec<(i32, u32)> =
+                devices.map(|device| (free.device_milli[device as usize], device)).collect();
             for _ in 0..part.tasks {
                 if let Some(fullest) = left.iter_mut().filter(|(room, _)| *room >= milli).min() {
                     fullest.0 -= milli;

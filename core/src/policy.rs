@@ -29,7 +29,14 @@ pub enum Policy {
 }
 
 /// The jobs of a window, in order: for each place, the job (counted from the window's first).
-pub fn order(policy: Policy, jobs: &Jobs, window: Range<usize>, estimate_ms: &[i64], seed: u64, given: &[f64]) -> Vec<u32> {
+pub fn order(
+    policy: Policy,
+    jobs: &Jobs,
+    window: Range<usize>,
+    estimate_ms: &[i64],
+    seed: u64,
+    given: &[f64],
+) -> Vec<u32> {
     let count = window.len() as u32;
     if policy == Policy::Fcfs {
         return (0..count).collect();

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::cluster::Free;
+use crate::job_state::NO_RESERVATION;
 use crate::placement::Placement;
-use crate::simulation::{Expected, Simulation, NO_RESERVATION};
+use crate::simulation::{Expected, Simulation};
 
 /// A change of what is free in the projection: a job gives its resources back, or a reservation takes them.
 #[derive(Clone, Copy, Debug)]
@@ -249,7 +250,8 @@ impl Simulation {
         let Some(placement) = self.place_on(&self.free, job) else { return };
         let until_ms = self.now_ms + self.states[job as usize].limit_ms;
         self.states[job as usize].placement = placement;
-        self.free.take(&self.jobs.shapes[self.states[job as usize].shape as usize], &self.states[job as usize].placement);
+        self.free
+            .take(&self.jobs.shapes[self.states[job as usize].shape as usize], &self.states[job as usize].placement);
         projection.add(self.release(until_ms, job));
         let legal = self.make_room(projection, until_ms);
         projection.remove(job, until_ms);

@@ -6,8 +6,9 @@ use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Estimate, Placement as Rule, Policy};
 use crate::job::{Fingerprint, Jobs};
+use crate::job_state::{JobState, Phase, NO_RESERVATION};
 use crate::placement::{DeviceShare, Part, Placement};
-use crate::simulation::{JobState, Phase, Simulation, NO_RESERVATION};
+use crate::simulation::Simulation;
 
 const MAGIC: i64 = 0x3152_544E_5548_5301;
 
@@ -168,7 +169,8 @@ fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
     ] {
         out.put(value);
     }
-    let parts: Vec<i64> = state.placement.parts().flat_map(|part| [i64::from(part.node), i64::from(part.tasks)]).collect();
+    let parts: Vec<i64> =
+        state.placement.parts().flat_map(|part| [i64::from(part.node), i64::from(part.tasks)]).collect();
     out.put_all(parts.into_iter());
     let shares = state.placement.devices.iter().flat_map(|share| [i64::from(share.device), i64::from(share.milli)]);
     out.put_all(shares.collect::<Vec<_>>().into_iter());
@@ -221,7 +223,8 @@ fn config_numbers(config: &Config) -> [i64; 13] {
 fn read_config(input: &mut Reader) -> Result<Config, String> {
     Ok(Config {
         policy: Policy::from_code(input.get()?).ok_or("the saved state has an unknown policy")?,
-        dispatch: Dispatch::from_code(input.get()?, input.number()?).ok_or("the saved state has an unknown dispatch")?,
+        dispatch: Dispatch::from_code(input.get()?, input.number()?)
+            .ok_or("the saved state has an unknown dispatch")?,
         placement: Rule::from_code(input.get()?).ok_or("the saved state has an unknown placement")?,
         estimate: Estimate::from_code(input.get()?).ok_or("the saved state has an unknown estimate")?,
         missing_request_ms: Some(input.get()?).filter(|&value| value >= 0),

@@ -21,7 +21,8 @@ impl ShapeSizes {
         let unit_milli = u32::try_from(unit).unwrap_or(u32::MAX);
         let mut within = Vec::new();
         if units < LONGEST_TABLE && i64::from(unit_milli) == unit {
-            within = (0..=units).map(|units| cores_milli.partition_point(|&cores| cores <= units * unit) as u32).collect();
+            within =
+                (0..=units).map(|units| cores_milli.partition_point(|&cores| cores <= units * unit) as u32).collect();
         }
         ShapeSizes { cores_milli, unit_milli, within }
     }

@@ -5,78 +5,15 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cluster::{reject_reason, Cluster, Free, RejectReason, UNTRACKED};
+use crate::cluster::{Cluster, Free, UNTRACKED};
 use crate::committed::Commitment;
-use crate::config::{Config, Dispatch, Estimate, Policy};
+use crate::config::{Config, Dispatch, Policy};
 use crate::dispatch::Blocked;
-use crate::job::{Jobs, Shape, UNKNOWN};
+use crate::job::{Jobs, Shape};
+use crate::job_state::{estimate_ms, initial_state, JobState, Phase, NO_RESERVATION};
 use crate::placement::{choose, place_as_told, Part, Placement};
 use crate::policy;
 use crate::queue::{Indexed, Queue};
-
-/// No reservation is held.
-pub(crate) const NO_RESERVATION: i64 = i64::MAX;
-
-/// Where a job is in its life; the numbers are part of the C ABI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Phase {
-    /// It has not been submitted yet.
-    Future = 0,
-    /// It waits.
-    Waiting = 1,
-    /// It runs.
-    Running = 2,
-    /// It ran to its end.
-    Completed = 3,
-    /// It was killed at its request.
-    Killed = 4,
-    /// It could never run.
-    Rejected = 5,
-}
-
-impl Phase {
-    /// The phase with this number.
-    pub fn from_code(code: u8) -> Option<Self> {
-        use Phase::{Completed, Future, Killed, Rejected, Running, Waiting};
-        [Future, Waiting, Running, Completed, Killed, Rejected].into_iter().find(|&phase| phase as u8 == code)
-    }
-}
-
-/// One job's part of the state.
-#[derive(Clone, Debug)]
-pub struct JobState {
-    /// Absolute submit time.
-    pub submit_ms: i64,
-    /// Run time still to go.
-    pub remaining_ms: i64,
-    /// What reservations and expected ends go by.
-    pub limit_ms: i64,
-    /// The first start.
-    pub start_ms: i64,
-    /// The latest start.
-    pub segment_start_ms: i64,
-    /// The end.
-    pub end_ms: i64,
-    /// The start of the reservation that it holds; its nodes are in `placement`.
-    pub reserved_ms: i64,
-    /// `Simulation::freed` when the reservation was planned.
-    pub planned_at: u64,
-    /// A place in the table's shapes.
-    pub shape: u32,
-    /// The number of its latest start: ties among ends go by it.
-    pub sequence: u32,
-    /// How often it was stopped.
-    pub preemptions: u32,
-    /// Where it is in its life.
-    pub phase: Phase,
-    /// Why it was rejected.
-    pub reject_reason: RejectReason,
-    /// It will be killed rather than complete.
-    pub doomed: bool,
-    /// Where it runs, ran, or holds a reservation.
-    pub placement: Placement,
-}
 
 /// When a running job ends: (time, start number, job).
 pub type End = (i64, u32, u32);
@@ -203,27 +140,6 @@ impl Simulation {
         false
     }
 
-    /// Moves to the next instant at which a decision is due: completions, then arrivals. False: nothing is to come.
-    pub fn advance(&mut self) -> bool {
-        if let Dispatch::Committed { backfill } = self.config.dispatch {
-            return self.advance_committed(backfill);
-        }
-        loop {
-            let Some(instant_ms) = self.next_instant_ms() else { return false };
-            self.now_ms = instant_ms;
-            while self.next_end().is_some_and(|(end_ms, _, _)| end_ms <= instant_ms) {
-                self.complete_next();
-            }
-            while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
-                self.arrive();
-            }
-            self.put_starving_first();
-            if !self.queue.is_empty() {
-                return true;
-            }
-        }
-    }
-
     /// Decides: starts what the rule lets start now. Without an order, the policy's own.
     pub fn dispatch(&mut self, order: Option<&[u32]>) {
         let listed = order.map(|order| self.guarded_order(order));
@@ -269,120 +185,6 @@ impl Simulation {
             }
         }
     }
-
-    // ---- events ----
-
-    fn next_instant_ms(&mut self) -> Option<i64> {
-        let end = self.next_end().map(|(end_ms, _, _)| end_ms);
-        [end, self.next_submit_ms(), self.next_starving_ms()].into_iter().flatten().min()
-    }
-
-    /// The earliest true end, entries of preempted starts being thrown away.
-    pub(crate) fn next_end(&mut self) -> Option<End> {
-        while let Some(&Reverse(end)) = self.ends.peek() {
-            let state = &self.states[end.2 as usize];
-            if state.phase == Phase::Running && state.sequence == end.1 {
-                return Some(end);
-            }
-            self.ends.pop();
-        }
-        None
-    }
-
-    pub(crate) fn next_submit_ms(&self) -> Option<i64> {
-        self.states.get(self.next_arrival as usize).map(|state| state.submit_ms)
-    }
-
-    /// The running job with the earliest true end, as `next_end` has just said, ends.
-    pub(crate) fn complete_next(&mut self) {
-        let Some(Reverse((end_ms, _, job))) = self.ends.pop() else { return };
-        self.stop(job, end_ms);
-        let state = &mut self.states[job as usize];
-        state.end_ms = end_ms;
-        state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
-        self.ended += 1;
-    }
-
-    /// A running job gives back what it uses.
-    fn stop(&mut self, job: u32, now_ms: i64) {
-        self.blocked = None;
-        let state = &self.states[job as usize];
-        if self.is_pool {
-            self.free.give_pool(self.jobs.sizes.cores_milli(state.shape));
-        } else {
-            self.free.give(&self.jobs.shapes[state.shape as usize], &state.placement);
-        }
-        if self.tracks_expected() {
-            let expected = self.expected_end(job);
-            if let Ok(place) = self.expected.binary_search(&expected) {
-                self.expected.remove(place);
-            }
-            self.freed += u64::from(now_ms < expected.instant_ms);
-        }
-        self.running -= 1;
-    }
-
-    fn expected_end(&self, job: u32) -> Expected {
-        let state = &self.states[job as usize];
-        Expected {
-            instant_ms: state.segment_start_ms + state.limit_ms,
-            sequence: state.sequence,
-            job,
-            cores_milli: self.jobs.sizes.cores_milli(state.shape),
-        }
-    }
-
-    /// The next job of the table arrives: it begins to wait, or is rejected. Says whether it waits.
-    pub(crate) fn arrive(&mut self) -> bool {
-        let job = self.next_arrival;
-        self.next_arrival += 1;
-        let reason = self.reject_reason(job);
-        let state = &mut self.states[job as usize];
-        if reason != RejectReason::None {
-            state.phase = Phase::Rejected;
-            state.reject_reason = reason;
-            self.ended += 1;
-            return false;
-        }
-        state.phase = Phase::Waiting;
-        self.queue.insert(job, state.limit_ms, false);
-        true
-    }
-
-    fn reject_reason(&self, job: u32) -> RejectReason {
-        let shape = self.shape_of(job);
-        if self.is_pool && shape.partition.is_none() && shape.total_cores_milli() <= self.cluster.nodes[0].cores_milli {
-            return RejectReason::None;
-        }
-        reject_reason(&self.cluster, shape)
-    }
-
-    // ---- starvation guard ----
-
-    fn next_starving_ms(&mut self) -> Option<i64> {
-        let max_wait_ms = self.config.max_wait_ms?;
-        while self.guard_cursor < self.next_arrival {
-            let state = &self.states[self.guard_cursor as usize];
-            if state.phase == Phase::Waiting && !self.queue.is_first(self.guard_cursor) {
-                return Some(state.submit_ms + max_wait_ms);
-            }
-            self.guard_cursor += 1;
-        }
-        None
-    }
-
-    /// Jobs that have reached the bound go before the policy's order.
-    pub(crate) fn put_starving_first(&mut self) {
-        while self.next_starving_ms().is_some_and(|instant_ms| instant_ms <= self.now_ms) {
-            let job = self.guard_cursor;
-            self.blocked = None;
-            self.queue.remove(job);
-            self.queue.insert(job, self.states[job as usize].limit_ms, true);
-            self.guard_cursor += 1;
-        }
-    }
-
-    // ---- primitives ----
 
     /// Whether a job could start now.
     pub fn fits(&self, job: u32) -> bool {
@@ -511,44 +313,5 @@ fn indexed(dispatch: Dispatch) -> Indexed {
         Dispatch::Reserve { depth: 0 | 1 } => Indexed::ByOrder,
         Dispatch::Committed { backfill: true } => Indexed::ByArrival,
         _ => Indexed::No,
-    }
-}
-
-/// What the user asked for, or what stands in for it.
-fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
-    match jobs.requested_ms[job] {
-        UNKNOWN => config.missing_request_ms.unwrap_or(jobs.run_ms[job]),
-        known_ms => known_ms,
-    }
-}
-
-fn estimate_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
-    match config.estimate {
-        Estimate::Requested => requested_ms(jobs, job, config),
-        Estimate::Perfect => jobs.run_ms[job],
-    }
-}
-
-fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobState {
-    let run_ms = jobs.run_ms[job];
-    let requested_ms = requested_ms(jobs, job, config);
-    let doomed = config.kill_at_request && jobs.requested_ms[job] != UNKNOWN && run_ms > requested_ms;
-    let limit_ms = if config.reserve_by_estimate { estimate_ms(jobs, job, config) } else { requested_ms };
-    JobState {
-        submit_ms: jobs.submit_ms[job],
-        remaining_ms: if doomed { requested_ms } else { run_ms },
-        limit_ms: limit_ms.max(1),
-        start_ms: UNKNOWN,
-        segment_start_ms: UNKNOWN,
-        end_ms: UNKNOWN,
-        reserved_ms: NO_RESERVATION,
-        planned_at: 0,
-        shape: jobs.shape[job],
-        sequence: 0,
-        preemptions: 0,
-        phase: Phase::Future,
-        reject_reason: RejectReason::None,
-        doomed,
-        placement: Placement::default(),
     }
 }

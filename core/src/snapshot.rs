@@ -1,8 +1,9 @@
 //! Rebuilding a simulation from what each job is doing: from a live cluster's snapshot, or from saved bytes.
 
 use crate::cluster::RejectReason;
+use crate::job_state::Phase;
 use crate::placement::Placement;
-use crate::simulation::{Phase, Simulation};
+use crate::simulation::Simulation;
 
 /// What a live cluster can tell of one job.
 #[derive(Clone, Debug)]
@@ -35,7 +36,10 @@ impl Simulation {
             let state = &mut self.states[job];
             if matches!(told.phase, Phase::Running) {
                 if told.start_ms < state.submit_ms || told.start_ms > now_ms {
-                    return Err(format!("job {job} runs since {} ms, which is not between its submit and now", told.start_ms));
+                    return Err(format!(
+                        "job {job} runs since {} ms, which is not between its submit and now",
+                        told.start_ms
+                    ));
                 }
                 started.push((told.start_ms, job as u32));
             }

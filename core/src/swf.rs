@@ -86,7 +86,7 @@ fn read_row(cursor: &mut Cursor, table: &mut Table, row: usize) -> Result<(), St
     }
     for field in 0..FIELDS {
         cursor.skip_blanks();
-        if cursor.peek().map_or(true, is_line_end) {
+        if cursor.peek().is_none_or(is_line_end) {
             return Err(format!("the line has {field} fields; expected {FIELDS}; mend the line or remove it"));
         }
         table.columns[field * capacity + row] = cursor.number().map_err(|token| explain(field, token))?;
@@ -163,7 +163,7 @@ impl<'a> Cursor<'a> {
             value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
             count += 1;
         }
-        let ended = digits.get(count).map_or(true, |&byte| is_blank(byte) || is_line_end(byte));
+        let ended = digits.get(count).is_none_or(|&byte| is_blank(byte) || is_line_end(byte));
         if ended && (1..=FAST_DIGITS).contains(&count) {
             self.at += rest.len() - digits.len() + count;
             return Ok((sign * value) as f64);

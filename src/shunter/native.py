@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter._core import ffi, lib
+from shunter import _core
 from shunter.errors import InputError, ShunterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+ffi: Final = _core.ffi
+lib: Final = _core.lib
 
 INVALID_HANDLE: Final = -2
 PANICKED: Final = -4

@@ -80,11 +80,13 @@ def exported_names() -> set[str]:
     return {name for text in sources for name in re.findall(r"#\[no_mangle\][^{;]*?\bfn (\w+)", text)}
 
 
-def rust_enum(file: str, name: str) -> dict[str, int]:
-    """Returns the numbers of a Rust enum, by its names in capitals."""
-    text = (RUST_SOURCES / file).read_text(encoding="utf-8")
-    block = text[text.index(f"pub enum {name} {{") :]
-    return _numbered(re.findall(r"^    (\w+) = (-?\d+),", block[: block.index("\n}")], re.MULTILINE))
+def rust_enum(name: str) -> dict[str, int]:
+    """Returns the numbers of a Rust enum, by its names in capitals; it may stand in any file."""
+    pattern = re.compile(rf"^pub enum {name} {{\n(.*?)^}}", re.MULTILINE | re.DOTALL)
+    [block] = [
+        body for path in RUST_SOURCES.rglob("*.rs") for body in pattern.findall(path.read_text(encoding="utf-8"))
+    ]
+    return _numbered(re.findall(r"^    (\w+) = (-?\d+),", block, re.MULTILINE))
 
 
 def rust_codes(name: str) -> dict[str, int]:

@@ -133,7 +133,7 @@ class Scene:
 
     def states(self) -> dict[str, list[int]]:
         """Returns what each job is doing."""
-        columns = {
+        columns: dict[str, NDArray[Any]] = {
             "phase": np.empty(self.count, dtype=np.uint8),
             "start_ms": np.empty(self.count, dtype=np.int64),
             "latest_start_ms": np.empty(self.count, dtype=np.int64),

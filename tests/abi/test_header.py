@@ -70,9 +70,9 @@ def test_structures_are_those_that_maturin_generated(header: Any) -> None:  # no
 
 
 def test_numbers_are_those_of_the_sources(header: Any) -> None:  # noqa: ANN401
-    assert header_numbers(header, "ShunterResult", "SHUNTER_") == declarations.rust_enum("ffi/mod.rs", "Status")
-    assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("simulation.rs", "Phase")
-    reasons = declarations.rust_enum("cluster.rs", "RejectReason")
+    assert header_numbers(header, "ShunterResult", "SHUNTER_") == declarations.rust_enum("Status")
+    assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("Phase")
+    reasons = declarations.rust_enum("RejectReason")
     assert header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_") == reasons
     for name in ("Policy", "Placement", "Estimate"):
         numbers = header_numbers(header, f"Shunter{name}", f"SHUNTER_{name.upper()}_")

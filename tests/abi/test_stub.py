@@ -35,10 +35,3 @@ def test_stub_has_the_arguments_of_the_library(parameters: dict[str, list[str]])
 def test_stub_names_parameters_as_the_header_does(parameters: dict[str, list[str]]) -> None:
     declared = {name: [label for _, label in function.parameters] for name, function in header_functions().items()}
     assert {name: names[1:] for name, names in parameters.items()} == declared
-
-
-def test_stub_declares_what_the_module_has() -> None:
-    module = ast.parse(STUB.read_text(encoding="utf-8"))
-    assert {
-        node.target.id for node in module.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    } >= {"ffi", "lib"}

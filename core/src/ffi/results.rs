@@ -2,8 +2,9 @@
 
 use super::simulation::with;
 use super::{give, guard, read, write, Failure};
+use crate::job_state::{Phase, NO_RESERVATION};
 use crate::placement::{DeviceShare, Part, Placement};
-use crate::simulation::{Phase, Simulation, NO_RESERVATION};
+use crate::simulation::Simulation;
 use crate::snapshot::JobSnapshot;
 
 /// The clock and the counts.
@@ -206,7 +207,9 @@ pub unsafe extern "C" fn shunter_simulation_load(
             for place in span(node_offsets, job, node_count)? {
                 let (node, tasks) = (nodes[place] as u32, tasks[place]);
                 if tasks < 1 {
-                    return Err(Failure::argument(format!("job {job} has {tasks} tasks on a node; expected 1 or more")));
+                    return Err(Failure::argument(format!(
+                        "job {job} has {tasks} tasks on a node; expected 1 or more"
+                    )));
                 }
                 placement.push(Part { node, tasks: tasks as u32 });
             }

@@ -8,8 +8,9 @@ use crate::batch::{run_windows, WindowResult};
 use crate::cluster::Cluster;
 use crate::config::{Config, Dispatch, Estimate, Placement, Policy};
 use crate::job::{Jobs, MAX_DURATION_MS};
+use crate::job_state::Phase;
 use crate::placement::Part;
-use crate::simulation::{Phase, Simulation};
+use crate::simulation::Simulation;
 
 /// `Config`, as C sees it; the numbers for names are in `core/include/shunter.h`.
 #[repr(C)]
@@ -43,7 +44,8 @@ pub struct ShunterConfig {
 }
 
 fn config(given: &ShunterConfig) -> Result<Config, Failure> {
-    let unknown = |what: &str, code: i32| Failure::argument(format!("{what} is {code}; there is none with this number"));
+    let unknown =
+        |what: &str, code: i32| Failure::argument(format!("{what} is {code}; there is none with this number"));
     let flag = |what: &str, value: i32| match value {
         0 | 1 => Ok(value == 1),
         _ => Err(Failure::argument(format!("{what} is {value}; expected 0 or 1"))),
@@ -91,10 +93,7 @@ pub(super) fn tables(cluster: u64, jobs: u64) -> Result<(Arc<Cluster>, Arc<Jobs>
 }
 
 /// Runs a function on the simulation behind a handle.
-pub(super) fn with<T>(
-    handle: u64,
-    body: impl FnOnce(&mut Simulation) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+pub(super) fn with<T>(handle: u64, body: impl FnOnce(&mut Simulation) -> Result<T, Failure>) -> Result<T, Failure> {
     let shared = find::<Mutex<Simulation>>(handle, "simulation")?;
     let mut simulation: MutexGuard<Simulation> = shared.lock().unwrap_or_else(PoisonError::into_inner);
     body(&mut simulation)

@@ -28,8 +28,9 @@ pub unsafe extern "C" fn shunter_cluster_open(
         let mut built = Vec::with_capacity(nodes);
         for number in 0..nodes {
             let memory = if memory_mb[number] == -1 { UNTRACKED } else { memory_mb[number] };
-            let gpus = u32::try_from(gpus[number])
-                .map_err(|_| Failure::argument(format!("node {number}: gpus is {}; expected 0 or more", gpus[number])))?;
+            let gpus = u32::try_from(gpus[number]).map_err(|_| {
+                Failure::argument(format!("node {number}: gpus is {}; expected 0 or more", gpus[number]))
+            })?;
             let partition = match partition[number] {
                 -1 => None,
                 value => Some(u32::try_from(value).map_err(|_| {

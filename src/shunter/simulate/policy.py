@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -58,7 +58,7 @@ class Policy:
     name = "own"
     """What tables call the policy."""
     moves = True
-    """Whether the order moves with time. If not, `score` is asked once, for all jobs, and the simulation runs natively."""
+    """Whether the order moves with time. If not, `score` is asked once for all jobs, and all else runs natively."""
 
     def score(self, queue: QueueView) -> NDArray[np.float64]:
         """Returns one finite number for each job of the queue."""
@@ -76,7 +76,7 @@ class Views:
         stand_in = run_s if settings.missing_request == "run-time" else float(settings.missing_request)
         known_s = np.where(np.isnan(requested_s), stand_in, requested_s)
         self._total_cores = total_cores
-        self._columns = {
+        self._columns: dict[str, NDArray[Any]] = {
             "submit_s": _numbers(jobs["submit_s"]),
             "estimate_s": run_s if settings.estimate == "perfect" else known_s,
             "requested_s": requested_s,

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 DECISIONS_A_REPORT = 20_000
 """So many decisions take a few milliseconds: progress is smooth, and Ctrl-C is answered at once."""
 
-_OUTCOMES = np.array(
-    [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED], dtype=np.uint8
-)
+_OUTCOMES = np.array([Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED], dtype=np.uint8)
 """By the core's number for a job's phase."""
 
 
@@ -174,4 +172,4 @@ def _ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
 def _plus_unknown(ledger: Ledger, workload: Workload, column: str, rule: str) -> Ledger:
     unknown = workload.jobs[column].is_null()
     first = workload.jobs["job_id"][unknown.arg_max() or 0]
-    return ledger.plus(rule, unknown.sum(), f"job {first}")
+    return ledger.plus(rule, int(unknown.sum()), f"job {first}")

@@ -11,7 +11,8 @@ from shunter.native import ffi
 from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, RESERVE_BY, check_name
 
 _POLICY_CODES: Final = {
-    "fcfs": 0, "fifo": 0, "first-available": 0, "sjf": 1, "smallest": 2, "f1": 3, "f2": 4, "f3": 5, "f4": 6, "random": 7,
+    "fcfs": 0, "fifo": 0, "first-available": 0,
+    "sjf": 1, "smallest": 2, "f1": 3, "f2": 4, "f3": 5, "f4": 6, "random": 7,
 }  # fmt: skip
 GIVEN_SCORES: Final = 8
 """The core's number for a policy that brings its own scores."""
@@ -27,25 +28,24 @@ _LONGEST_S: Final = 1e9
 
 def check_settings(
     *,
-    policy: str,
-    dispatch: str | int,
-    placement: str | None,
-    estimate: str,
-    missing_request: str | float,
-    reserve_by: str,
-    kill_at_request: bool,
-    max_wait_s: float | None,
-    scan_depth: int,
-    seed: int,
+    policy: str = "fcfs",
+    dispatch: str | int = "easy",
+    placement: str | None = None,
+    estimate: str = "requested",
+    missing_request: str | float = "run-time",
+    reserve_by: str = "requested",
+    kill_at_request: bool = False,
+    max_wait_s: float | None = None,
+    scan_depth: int = 1000,
+    seed: int = 0,
     own_policy: bool = False,
 ) -> Settings:
-    """Checks the user's words; see `shunter.simulate.simulate` for what they mean.
+    """Checks the user's words, whose meaning is written at `shunter.simulate.simulate`.
 
-    Args:
-        own_policy: whether the policy is the user's own, so that its name is not one of ours.
+    The name of a policy of the user's own (`own_policy`) is not looked up among ours.
 
     Raises:
-        InputError: a name is unknown, a number is out of range, or two of them contradict each other.
+        InputError: A name is unknown, a number is out of range, or two of them contradict each other.
     """
     if not own_policy:
         check_name("policy", policy, POLICIES)

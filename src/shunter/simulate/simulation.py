@@ -160,8 +160,8 @@ class Simulation:
         """Starts a waiting job on these nodes with so many tasks each, or where the placement rule puts it."""
         if len(nodes) != len(tasks):
             raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
-        arrays = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)
-        check(lib.shunter_simulation_start(self._handle.number, job, *map(pointer, arrays), len(nodes)))
+        on, many = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)
+        check(lib.shunter_simulation_start(self._handle.number, job, pointer(on), pointer(many), len(nodes)))
 
     def preempt(self, job: int) -> None:
         """Stops a running job; it waits again."""
@@ -209,7 +209,19 @@ class Simulation:
             reject_reason=np.empty(count, dtype=np.uint8),
             preemptions=np.empty(count, dtype=np.uint32),
         )
-        check(lib.shunter_simulation_jobs(self._handle.number, *map(pointer, vars(states).values()), count))
+        check(
+            lib.shunter_simulation_jobs(
+                self._handle.number,
+                pointer(states.phase),
+                pointer(states.start_ms),
+                pointer(states.latest_start_ms),
+                pointer(states.end_ms),
+                pointer(states.reserved_ms),
+                pointer(states.reject_reason),
+                pointer(states.preemptions),
+                count,
+            )
+        )
         return states
 
     def snapshot(self) -> Snapshot:

@@ -1,0 +1,139 @@
+//! Events: the clock moves, jobs end, jobs arrive, jobs have waited too long.
+
+use std::cmp::Reverse;
+
+use crate::cluster::{reject_reason, RejectReason};
+use crate::config::Dispatch;
+use crate::job_state::Phase;
+use crate::simulation::{End, Expected, Simulation};
+
+impl Simulation {
+    /// Moves to the next instant at which a decision is due: completions, then arrivals. False: nothing is to come.
+    pub fn advance(&mut self) -> bool {
+        if let Dispatch::Committed { backfill } = self.config.dispatch {
+            return self.advance_committed(backfill);
+        }
+        loop {
+            let Some(instant_ms) = self.next_instant_ms() else { return false };
+            self.now_ms = instant_ms;
+            while self.next_end().is_some_and(|(end_ms, _, _)| end_ms <= instant_ms) {
+                self.complete_next();
+            }
+            while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
+                self.arrive();
+            }
+            self.put_starving_first();
+            if !self.queue.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    fn next_instant_ms(&mut self) -> Option<i64> {
+        let end = self.next_end().map(|(end_ms, _, _)| end_ms);
+        [end, self.next_submit_ms(), self.next_starving_ms()].into_iter().flatten().min()
+    }
+
+    /// The earliest true end, entries of preempted starts being thrown away.
+    pub(crate) fn next_end(&mut self) -> Option<End> {
+        while let Some(&Reverse(end)) = self.ends.peek() {
+            let state = &self.states[end.2 as usize];
+            if state.phase == Phase::Running && state.sequence == end.1 {
+                return Some(end);
+            }
+            self.ends.pop();
+        }
+        None
+    }
+
+    pub(crate) fn next_submit_ms(&self) -> Option<i64> {
+        self.states.get(self.next_arrival as usize).map(|state| state.submit_ms)
+    }
+
+    /// The running job with the earliest true end, as `next_end` has just said, ends.
+    pub(crate) fn complete_next(&mut self) {
+        let Some(Reverse((end_ms, _, job))) = self.ends.pop() else { return };
+        self.stop(job, end_ms);
+        let state = &mut self.states[job as usize];
+        state.end_ms = end_ms;
+        state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
+        self.ended += 1;
+    }
+
+    /// A running job gives back what it uses.
+    pub(crate) fn stop(&mut self, job: u32, now_ms: i64) {
+        self.blocked = None;
+        let state = &self.states[job as usize];
+        if self.is_pool {
+            self.free.give_pool(self.jobs.sizes.cores_milli(state.shape));
+        } else {
+            self.free.give(&self.jobs.shapes[state.shape as usize], &state.placement);
+        }
+        if self.tracks_expected() {
+            let expected = self.expected_end(job);
+            if let Ok(place) = self.expected.binary_search(&expected) {
+                self.expected.remove(place);
+            }
+            self.freed += u64::from(now_ms < expected.instant_ms);
+        }
+        self.running -= 1;
+    }
+
+    pub(crate) fn expected_end(&self, job: u32) -> Expected {
+        let state = &self.states[job as usize];
+        Expected {
+            instant_ms: state.segment_start_ms + state.limit_ms,
+            sequence: state.sequence,
+            job,
+            cores_milli: self.jobs.sizes.cores_milli(state.shape),
+        }
+    }
+
+    /// The next job of the table arrives: it begins to wait, or is rejected. Says whether it waits.
+    pub(crate) fn arrive(&mut self) -> bool {
+        let job = self.next_arrival;
+        self.next_arrival += 1;
+        let reason = self.reject_reason(job);
+        let state = &mut self.states[job as usize];
+        if reason != RejectReason::None {
+            state.phase = Phase::Rejected;
+            state.reject_reason = reason;
+            self.ended += 1;
+            return false;
+        }
+        state.phase = Phase::Waiting;
+        self.queue.insert(job, state.limit_ms, false);
+        true
+    }
+
+    fn reject_reason(&self, job: u32) -> RejectReason {
+        let shape = self.shape_of(job);
+        if self.is_pool && shape.partition.is_none() && shape.total_cores_milli() <= self.cluster.nodes[0].cores_milli {
+            return RejectReason::None;
+        }
+        reject_reason(&self.cluster, shape)
+    }
+
+    fn next_starving_ms(&mut self) -> Option<i64> {
+        let max_wait_ms = self.config.max_wait_ms?;
+        while self.guard_cursor < self.next_arrival {
+            let state = &self.states[self.guard_cursor as usize];
+            if state.phase == Phase::Waiting && !self.queue.is_first(self.guard_cursor) {
+                return Some(state.submit_ms + max_wait_ms);
+            }
+            self.guard_cursor += 1;
+        }
+        None
+    }
+
+    /// Jobs that have reached the bound go before the policy's order.
+    pub(crate) fn put_starving_first(&mut self) {
+        while self.next_starving_ms().is_some_and(|instant_ms| instant_ms <= self.now_ms) {
+            let job = self.guard_cursor;
+            self.blocked = None;
+            self.queue.remove(job);
+            self.queue.insert(job, self.states[job as usize].limit_ms, true);
+            self.guard_cursor += 1;
+        }
+    }
+}

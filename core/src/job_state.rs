@@ -1,0 +1,111 @@
+//! One job's part of a simulation's state.
+
+use crate::cluster::RejectReason;
+use crate::config::{Config, Estimate};
+use crate::job::{Jobs, UNKNOWN};
+use crate::placement::Placement;
+
+/// No reservation is held.
+pub(crate) const NO_RESERVATION: i64 = i64::MAX;
+
+/// Where a job is in its life; the numbers are part of the C ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// It has not been submitted yet.
+    Future = 0,
+    /// It waits.
+    Waiting = 1,
+    /// It runs.
+    Running = 2,
+    /// It ran to its end.
+    Completed = 3,
+    /// It was killed at its request.
+    Killed = 4,
+    /// It could never run.
+    Rejected = 5,
+}
+
+impl Phase {
+    /// The phase with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use Phase::{Completed, Future, Killed, Rejected, Running, Waiting};
+        [Future, Waiting, Running, Completed, Killed, Rejected].into_iter().find(|&phase| phase as u8 == code)
+    }
+}
+
+/// One job's part of the state.
+#[derive(Clone, Debug)]
+pub struct JobState {
+    /// Absolute submit time.
+    pub submit_ms: i64,
+    /// Run time still to go.
+    pub remaining_ms: i64,
+    /// What reservations and expected ends go by.
+    pub limit_ms: i64,
+    /// The first start.
+    pub start_ms: i64,
+    /// The latest start.
+    pub segment_start_ms: i64,
+    /// The end.
+    pub end_ms: i64,
+    /// The start of the reservation that it holds; its nodes are in `placement`.
+    pub reserved_ms: i64,
+    /// `Simulation::freed` when the reservation was planned.
+    pub planned_at: u64,
+    /// A place in the table's shapes.
+    pub shape: u32,
+    /// The number of its latest start: ties among ends go by it.
+    pub sequence: u32,
+    /// How often it was stopped.
+    pub preemptions: u32,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Why it was rejected.
+    pub reject_reason: RejectReason,
+    /// It will be killed rather than complete.
+    pub doomed: bool,
+    /// Where it runs, ran, or holds a reservation.
+    pub placement: Placement,
+}
+
+/// What the user asked for, or what stands in for it.
+fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
+    match jobs.requested_ms[job] {
+        UNKNOWN => config.missing_request_ms.unwrap_or(jobs.run_ms[job]),
+        known_ms => known_ms,
+    }
+}
+
+/// The run time that the policy sees.
+pub(crate) fn estimate_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
+    match config.estimate {
+        Estimate::Requested => requested_ms(jobs, job, config),
+        Estimate::Perfect => jobs.run_ms[job],
+    }
+}
+
+/// A job's state before anything has happened.
+pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobState {
+    let run_ms = jobs.run_ms[job];
+    let requested_ms = requested_ms(jobs, job, config);
+    let doomed = config.kill_at_request && jobs.requested_ms[job] != UNKNOWN && run_ms > requested_ms;
+    let limit_ms = if config.reserve_by_estimate { estimate_ms(jobs, job, config) } else { requested_ms };
+    JobState {
+        submit_ms: jobs.submit_ms[job],
+        remaining_ms: if doomed { requested_ms } else { run_ms },
+        limit_ms: limit_ms.max(1),
+        start_ms: UNKNOWN,
+        segment_start_ms: UNKNOWN,
+        end_ms: UNKNOWN,
+        reserved_ms: NO_RESERVATION,
+        planned_at: 0,
+        shape: jobs.shape[job],
+        sequence: 0,
+        preemptions: 0,
+        phase: Phase::Future,
+        reject_reason: RejectReason::None,
+        doomed,
+        placement: Placement::default(),
+    }
+}

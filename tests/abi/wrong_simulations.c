@@ -1,0 +1,135 @@
+/* Settings, windows and ways of driving a simulation that the core must refuse. */
+#include <math.h>
+
+#include "program.h"
+
+static int32_t open_with(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
+    uint64_t handle;
+    return shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, &handle);
+}
+
+#define BAD_CONFIG(field, value)                        \
+    do {                                                \
+        ShunterConfig config_ = easy();                 \
+        config_.field = (value);                        \
+        BAD_ARGUMENT(open_with(cluster, jobs, config_)); \
+    } while (0)
+
+static void wrong_configs(uint64_t cluster, uint64_t jobs) {
+    static const int32_t codes[] = {-1, 9, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
+    static const int64_t durations[] = {-2, INT64_MIN, INT64_MAX, INT64_C(1000000000001)};
+    size_t i;
+    for (i = 0; i < 4; i++) {
+        BAD_CONFIG(policy, codes[i]);
+        BAD_CONFIG(dispatch, codes[i]);
+        BAD_CONFIG(placement, codes[i]);
+        BAD_CONFIG(estimate, codes[i]);
+        BAD_CONFIG(reserve_by_estimate, flags[i]);
+        BAD_CONFIG(kill_at_request, flags[i]);
+        BAD_CONFIG(keep_progress, flags[i]);
+        BAD_CONFIG(missing_request_ms, durations[i]);
+        BAD_CONFIG(max_wait_ms, durations[i]);
+        BAD_CONFIG(preemption_overhead_ms, durations[i]);
+    }
+    BAD_CONFIG(preemption_overhead_ms, -1);
+    BAD_CONFIG(dispatch, 4);
+    BAD_CONFIG(placement, 6);
+    BAD_CONFIG(estimate, 2);
+    BAD_CONFIG(scan_depth, 0);
+}
+
+static void wrong_openings(uint64_t cluster, uint64_t jobs) {
+    ShunterConfig config = easy(), storage[2];
+    const ShunterConfig *misaligned = (const ShunterConfig *)(const void *)((const char *)storage + 1);
+    double scores[JOBS] = {1, 2, 3, 4};
+    const double absurd[] = {NAN, INFINITY, -INFINITY};
+    uint64_t handle;
+    size_t i;
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, NULL, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, misaligned, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, 0, &config, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 1, JOBS, &config, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, SIZE_MAX, SIZE_MAX, &config, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, SIZE_MAX, &config, NULL, 0, &handle));
+    config.policy = SHUNTER_POLICY_GIVEN;
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, JOBS, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, scores, JOBS - 1, &handle));
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, scores, SIZE_MAX, &handle));
+    for (i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+        scores[2] = absurd[i];
+        BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, scores, JOBS, &handle));
+    }
+    BAD_HANDLE(shunter_simulation_open(jobs, cluster, 0, JOBS, &config, scores, JOBS, &handle));
+    BAD_HANDLE(shunter_simulation_open(0, jobs, 0, JOBS, &config, scores, JOBS, &handle));
+    BAD_HANDLE(shunter_simulation_open(cluster, 0, 0, JOBS, &config, scores, JOBS, &handle));
+}
+
+static void wrong_driving(uint64_t cluster, uint64_t jobs) {
+    uint64_t simulation = open_simulation(cluster, jobs, easy());
+    uint32_t twice[2] = {0, 0}, unknown[1] = {UINT32_MAX}, future[1] = {1}, nodes[2] = {0, 1}, tasks[2] = {1, 1};
+    uint32_t same[2] = {0, 0}, beyond[2] = {0, 2}, many[2] = {2, 2}, zero[2] = {2, 0}, large[2] = {UINT32_MAX, 1};
+    uint32_t *misaligned = (uint32_t *)(void *)((char *)many + 1);
+    int32_t answer;
+    OK(shunter_simulation_advance(simulation, &answer));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, twice, 2));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, unknown, 1));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, future, 1));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, NULL, 1));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, misaligned, 1));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, twice, SIZE_MAX));
+    BAD_ARGUMENT(shunter_simulation_fits(simulation, JOBS, &answer));
+    BAD_ARGUMENT(shunter_simulation_fits(simulation, UINT32_MAX, &answer));
+    BAD_ARGUMENT(shunter_simulation_fits(simulation, 0, NULL));
+    BAD_ARGUMENT(shunter_simulation_start(simulation, JOBS, nodes, tasks, 2));
+    BAD_ARGUMENT(shunter_simulation_start(simulation, 0, NULL, tasks, 2));
+    BAD_ARGUMENT(shunter_simulation_start(simulation, 0, nodes, NULL, 2));
+    BAD_ARGUMENT(shunter_simulation_start(simulation, 0, nodes, tasks, SIZE_MAX));
+    BAD_ARGUMENT(shunter_simulation_preempt(simulation, JOBS));
+    REFUSED(shunter_simulation_start(simulation, 1, NULL, NULL, 0));
+    REFUSED(shunter_simulation_start(simulation, 0, same, tasks, 2));
+    REFUSED(shunter_simulation_start(simulation, 0, beyond, tasks, 2));
+    REFUSED(shunter_simulation_start(simulation, 0, nodes, many, 2));
+    REFUSED(shunter_simulation_start(simulation, 0, nodes, zero, 2));
+    REFUSED(shunter_simulation_start(simulation, 0, nodes, large, 2));
+    REFUSED(shunter_simulation_start(simulation, 0, nodes, tasks, 1));
+    REFUSED(shunter_simulation_preempt(simulation, 0));
+    OK(shunter_simulation_start(simulation, 0, nodes, tasks, 2));
+    REFUSED(shunter_simulation_start(simulation, 0, nodes, tasks, 2));
+    BAD_ARGUMENT(shunter_simulation_dispatch_order(simulation, twice, 1));
+    OK(shunter_close(simulation));
+}
+
+static void windows(uint64_t cluster, uint64_t jobs) {
+    ShunterConfig config = easy();
+    size_t first[2] = {0, 1}, late[2] = {0, 3}, absurd[2] = {0, SIZE_MAX};
+    int64_t start[6], end[6];
+    uint8_t phase[6];
+    OK(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, end, phase));
+    EXPECT(start[0] == 0 && end[0] == 10000 && phase[0] == SHUNTER_PHASE_COMPLETED);
+    EXPECT(start[3] == 1000 && phase[5] == SHUNTER_PHASE_REJECTED && end[5] == SHUNTER_UNKNOWN);
+    OK(shunter_batch_run(cluster, jobs, &config, first, 2, 3, SIZE_MAX, start, end, phase));
+    OK(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 0, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, NULL, first, 2, 3, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, NULL, 2, 3, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, NULL, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, NULL, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, end, NULL));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 0, 3, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 0, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, SIZE_MAX, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, SIZE_MAX, 3, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, late, 2, 3, 2, start, end, phase));
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, absurd, 2, 3, 2, start, end, phase));
+    BAD_HANDLE(shunter_batch_run(0, jobs, &config, first, 2, 3, 2, start, end, phase));
+    BAD_HANDLE(shunter_batch_run(cluster, cluster, &config, first, 2, 3, 2, start, end, phase));
+    config.policy = SHUNTER_POLICY_GIVEN;
+    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, end, phase));
+}
+
+void wrong_simulations(uint64_t cluster, uint64_t jobs) {
+    wrong_configs(cluster, jobs);
+    wrong_openings(cluster, jobs);
+    wrong_driving(cluster, jobs);
+    windows(cluster, jobs);
+}

@@ -1,0 +1,131 @@
+/* Saved states and snapshots that the core must refuse. */
+#include "program.h"
+
+static void wrong_restoring(uint64_t cluster, uint64_t jobs) {
+    uint64_t simulation = open_simulation(cluster, jobs, easy()), handle = 0, other_cluster = 0;
+    static const int64_t one[1] = {1}, none[1] = {-1};
+    int32_t over;
+    size_t length, i;
+    uint8_t *bytes, foreign[64];
+    OK(shunter_simulation_run(simulation, 2, &over));
+    bytes = save(simulation, &length);
+    BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, NULL, length, &handle));
+    BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, NULL, 0, &handle));
+    BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, bytes, SIZE_MAX, &handle));
+    for (i = 0; i < length; i++) BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, bytes, i, &handle));
+    for (i = 0; i < 8 * length; i++) {
+        bytes[i / 8] ^= (uint8_t)(1u << (i % 8));
+        BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, bytes, length, &handle));
+        bytes[i / 8] ^= (uint8_t)(1u << (i % 8));
+    }
+    for (i = 0; i + 8 < length; i++) {
+        uint8_t kept = bytes[i];
+        bytes[i] = (uint8_t)~kept;
+        BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, bytes, length, &handle));
+        bytes[i] = kept;
+    }
+    for (i = 0; i < sizeof foreign; i++) foreign[i] = (uint8_t)(37 * i + 11);
+    BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, foreign, sizeof foreign, &handle));
+    memset(foreign, 0, sizeof foreign);
+    BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, foreign, sizeof foreign, &handle));
+    OK(shunter_cluster_open(one, one, one, none, 1, &other_cluster));
+    BAD_ARGUMENT(shunter_simulation_restore(other_cluster, jobs, bytes, length, &handle));
+    BAD_HANDLE(shunter_simulation_restore(jobs, cluster, bytes, length, &handle));
+    OK(shunter_simulation_restore(cluster, jobs, bytes, length, &handle));
+    expect_equal(simulation, handle);
+    free(bytes);
+    OK(shunter_close(handle));
+    OK(shunter_close(other_cluster));
+    OK(shunter_close(simulation));
+}
+
+typedef struct Snapshot {
+    int64_t now_ms;
+    uint8_t phase[JOBS];
+    int64_t start_ms[JOBS], end_ms[JOBS], node_offsets[JOBS + 1], device_offsets[JOBS + 1];
+    int32_t nodes[2], tasks[2], devices[2], millis[2];
+    size_t jobs, node_count, device_count;
+} Snapshot;
+
+/* Job 0 runs on both nodes and both devices, the next one waits. */
+static Snapshot snapshot(void) {
+    Snapshot told = {
+        1500, {SHUNTER_PHASE_RUNNING, SHUNTER_PHASE_WAITING, SHUNTER_PHASE_FUTURE, SHUNTER_PHASE_FUTURE},
+        {0, -1, -1, -1}, {-1, -1, -1, -1}, {0, 2, 2, 2, 2}, {0, 2, 2, 2, 2},
+        {0, 1}, {1, 1}, {0, 1}, {1000, 1000}, JOBS, 2, 2};
+    return told;
+}
+
+static int32_t load(uint64_t simulation, Snapshot told) {
+    return shunter_simulation_load(simulation, told.now_ms, told.phase, told.start_ms, told.end_ms, told.node_offsets,
+                                   told.device_offsets, told.jobs, told.nodes, told.tasks, told.node_count,
+                                   told.devices, told.millis, told.device_count);
+}
+
+#define BAD_SNAPSHOT(field, value)              \
+    do {                                        \
+        Snapshot told_ = snapshot();            \
+        told_.field = (value);                  \
+        BAD_ARGUMENT(load(simulation, told_));  \
+    } while (0)
+
+static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
+    uint64_t simulation = open_simulation(cluster, jobs, easy()), untouched = open_simulation(cluster, jobs, easy());
+    Snapshot right = snapshot();
+    int32_t over;
+    BAD_SNAPSHOT(now_ms, -1);
+    BAD_SNAPSHOT(now_ms, INT64_MIN);
+    BAD_SNAPSHOT(now_ms, INT64_MAX);
+    BAD_SNAPSHOT(phase[1], 6);
+    BAD_SNAPSHOT(phase[1], 255);
+    BAD_SNAPSHOT(phase[0], SHUNTER_PHASE_FUTURE);
+    BAD_SNAPSHOT(phase[1], SHUNTER_PHASE_RUNNING);
+    BAD_SNAPSHOT(start_ms[0], -1);
+    BAD_SNAPSHOT(start_ms[0], 1501);
+    BAD_SNAPSHOT(start_ms[0], INT64_MIN);
+    BAD_SNAPSHOT(start_ms[0], INT64_MAX);
+    BAD_SNAPSHOT(node_offsets[0], -1);
+    BAD_SNAPSHOT(node_offsets[1], 1);
+    BAD_SNAPSHOT(node_offsets[1], 3);
+    BAD_SNAPSHOT(node_offsets[1], INT64_MIN);
+    BAD_SNAPSHOT(node_offsets[1], INT64_MAX);
+    BAD_SNAPSHOT(node_offsets[JOBS], 0);
+    BAD_SNAPSHOT(device_offsets[0], INT64_MIN);
+    BAD_SNAPSHOT(device_offsets[1], 0);
+    BAD_SNAPSHOT(device_offsets[JOBS], INT64_MAX);
+    BAD_SNAPSHOT(nodes[0], -1);
+    BAD_SNAPSHOT(nodes[0], 2);
+    BAD_SNAPSHOT(nodes[0], INT32_MIN);
+    BAD_SNAPSHOT(tasks[0], 0);
+    BAD_SNAPSHOT(tasks[0], -1);
+    BAD_SNAPSHOT(tasks[0], INT32_MAX);
+    BAD_SNAPSHOT(devices[0], -1);
+    BAD_SNAPSHOT(devices[0], 2);
+    BAD_SNAPSHOT(devices[0], 1);
+    BAD_SNAPSHOT(millis[0], 0);
+    BAD_SNAPSHOT(millis[0], -1000);
+    BAD_SNAPSHOT(millis[0], INT32_MAX);
+    BAD_SNAPSHOT(jobs, JOBS - 1);
+    BAD_SNAPSHOT(jobs, 0);
+    BAD_SNAPSHOT(jobs, SIZE_MAX);
+    BAD_SNAPSHOT(node_count, 1);
+    BAD_SNAPSHOT(node_count, SIZE_MAX);
+    BAD_SNAPSHOT(device_count, 0);
+    BAD_SNAPSHOT(device_count, SIZE_MAX);
+    BAD_ARGUMENT(shunter_simulation_load(simulation, 0, NULL, NULL, NULL, NULL, NULL, JOBS, NULL, NULL, 0, NULL, NULL, 0));
+    BAD_ARGUMENT(shunter_simulation_load(simulation, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0));
+    BAD_HANDLE(load(0, right));
+    expect_equal(simulation, untouched);
+    OK(load(simulation, right));
+    BAD_ARGUMENT(load(simulation, right));
+    OK(shunter_simulation_run(simulation, SHUNTER_ALL_DECISIONS, &over));
+    EXPECT(over == 1);
+    read_results(simulation);
+    OK(shunter_close(untouched));
+    OK(shunter_close(simulation));
+}
+
+void wrong_states(uint64_t cluster, uint64_t jobs) {
+    wrong_restoring(cluster, jobs);
+    wrong_snapshots(cluster, jobs);
+}

@@ -1,0 +1,115 @@
+/* Clusters, jobs and logs that the core must refuse. */
+#include "program.h"
+
+static void wrong_clusters(void) {
+    uint64_t handle;
+    int64_t one[1] = {0}, none[1] = {-1}, bad[1] = {0}, storage[2] = {0, 0};
+    const int64_t *misaligned = (const int64_t *)(const void *)((const char *)storage + 1);
+    static const int64_t cores[] = {-1, INT64_MIN, INT64_MAX}, memory[] = {-2, INT64_MIN, INT64_MAX};
+    static const int64_t gpus[] = {-1, INT64_MIN, INT64_MAX, 1 << 30, UINT32_MAX};
+    static const int64_t partitions[] = {-2, 1, INT64_MIN, INT64_MAX, UINT32_MAX};
+    size_t i;
+    BAD_ARGUMENT(shunter_cluster_open(NULL, one, one, none, 1, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(one, NULL, one, none, 1, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, NULL, none, 1, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, one, NULL, 1, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(misaligned, one, one, none, 1, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, one, none, 0, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, one, none, SIZE_MAX, &handle));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, one, none, SIZE_MAX / 8, &handle));
+    for (i = 0; i < sizeof cores / sizeof *cores; i++) {
+        bad[0] = cores[i];
+        BAD_ARGUMENT(shunter_cluster_open(bad, one, one, none, 1, &handle));
+    }
+    for (i = 0; i < sizeof memory / sizeof *memory; i++) {
+        bad[0] = memory[i];
+        BAD_ARGUMENT(shunter_cluster_open(one, bad, one, none, 1, &handle));
+    }
+    for (i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+        bad[0] = gpus[i];
+        BAD_ARGUMENT(shunter_cluster_open(one, one, bad, none, 1, &handle));
+    }
+    for (i = 0; i < sizeof partitions / sizeof *partitions; i++) {
+        bad[0] = partitions[i];
+        BAD_ARGUMENT(shunter_cluster_open(one, one, one, bad, 1, &handle));
+    }
+}
+
+/* Opens a table of one job in which one column has this value. */
+static int32_t open_job_with(size_t column, int64_t value) {
+    int64_t columns[8] = {0, 1, 1, 1, 1000, 1, 0, -1};
+    uint64_t handle;
+    columns[column] = value;
+    return shunter_jobs_open(&columns[0], &columns[1], &columns[2], &columns[3], &columns[4], &columns[5], &columns[6],
+                             &columns[7], 1, &handle);
+}
+
+static void wrong_jobs(void) {
+    enum { SUBMIT_MS, RUN_MS, REQUESTED_MS, TASK_COUNT, CORES_MILLI, MEMORY_MB, GPU_MILLI, PARTITION };
+    static const int64_t too_long[] = {INT64_MAX, INT64_MIN, INT64_C(1000000000000001), INT64_C(-1000000000000001)};
+    static const int64_t falling[2] = {5, 4}, ones[2] = {1, 1};
+    const int64_t *wanted[8], *misaligned = (const int64_t *)(const void *)((const char *)ones + 4);
+    uint64_t handle;
+    size_t column, i;
+    for (column = SUBMIT_MS; column <= PARTITION; column++)
+        for (i = 0; i < sizeof too_long / sizeof *too_long; i++) BAD_ARGUMENT(open_job_with(column, too_long[i]));
+    BAD_ARGUMENT(open_job_with(RUN_MS, -1));
+    BAD_ARGUMENT(open_job_with(REQUESTED_MS, -2));
+    BAD_ARGUMENT(open_job_with(TASK_COUNT, 0));
+    BAD_ARGUMENT(open_job_with(TASK_COUNT, INT64_C(1) << 31));
+    BAD_ARGUMENT(open_job_with(TASK_COUNT, INT32_MAX * INT64_C(1000)));
+    BAD_ARGUMENT(open_job_with(CORES_MILLI, -1));
+    BAD_ARGUMENT(open_job_with(MEMORY_MB, -2));
+    BAD_ARGUMENT(open_job_with(GPU_MILLI, -1));
+    BAD_ARGUMENT(open_job_with(GPU_MILLI, 1500));
+    BAD_ARGUMENT(open_job_with(PARTITION, -2));
+    for (column = SUBMIT_MS; column <= PARTITION; column++) {
+        for (i = 0; i < 8; i++) wanted[i] = ones;
+        wanted[column] = NULL;
+        BAD_ARGUMENT(shunter_jobs_open(wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
+                                       wanted[7], 2, &handle));
+        wanted[column] = misaligned;
+        BAD_ARGUMENT(shunter_jobs_open(wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
+                                       wanted[7], 2, &handle));
+    }
+    BAD_ARGUMENT(shunter_jobs_open(falling, ones, ones, ones, ones, ones, ones, ones, 2, &handle));
+    BAD_ARGUMENT(shunter_jobs_open(ones, ones, ones, ones, ones, ones, ones, ones, SIZE_MAX, &handle));
+    BAD_ARGUMENT(shunter_jobs_open(ones, ones, ones, ones, ones, ones, ones, ones, (size_t)INT32_MAX + 1, &handle));
+}
+
+static int32_t read_log(const char *text, size_t *rows) {
+    double columns[2 * SHUNTER_SWF_FIELDS];
+    int64_t lines[2];
+    return shunter_swf_read((const uint8_t *)text, strlen(text), columns, lines, 2, rows);
+}
+
+static void logs(void) {
+    static const char *const right = "; a comment\n1 0 -1 10 4 -1 -1 4 20 -1 1 1 1 -1 1 -1 -1 -1\n";
+    static const char *const wrong[] = {
+        "1 2 3\n", "x\n", "1 0 -1 ten 4 -1 -1 4 20 -1 1 1 1 -1 1 -1 -1 -1\n", "\x01\x02\xff\xfe\n", "-\n", "1e999\n",
+        "nan 0 -1 10 4 -1 -1 4 20 -1 1 1 1 -1 1 -1 -1 -1\n", "99999999999999999999 0 -1 10\n", "\xef\xbb\xbf?\n",
+        "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"};
+    double columns[SHUNTER_SWF_FIELDS];
+    int64_t lines[1];
+    size_t rows = 9, i;
+    OK(read_log(right, &rows));
+    EXPECT(rows == 1);
+    OK(shunter_swf_read((const uint8_t *)right, strlen(right), columns, lines, 1, &rows));
+    EXPECT(lines[0] == 2 && columns[3] == 10 && columns[8] == 20);
+    OK(shunter_swf_read(NULL, 0, NULL, NULL, 0, &rows));
+    EXPECT(rows == 0);
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) BAD_ARGUMENT(read_log(wrong[i], &rows));
+    BAD_ARGUMENT(shunter_swf_read(NULL, 5, columns, lines, 1, &rows));
+    BAD_ARGUMENT(shunter_swf_read((const uint8_t *)right, strlen(right), NULL, lines, 1, &rows));
+    BAD_ARGUMENT(shunter_swf_read((const uint8_t *)right, strlen(right), columns, NULL, 1, &rows));
+    BAD_ARGUMENT(shunter_swf_read((const uint8_t *)right, strlen(right), columns, lines, 1, NULL));
+    BAD_ARGUMENT(shunter_swf_read((const uint8_t *)right, SIZE_MAX, columns, lines, 1, &rows));
+    BAD_ARGUMENT(shunter_swf_read((const uint8_t *)right, strlen(right), columns, lines, SIZE_MAX, &rows));
+    BAD_ARGUMENT(shunter_swf_read((const uint8_t *)right, strlen(right), columns, lines, SIZE_MAX / 18, &rows));
+}
+
+void wrong_tables(void) {
+    wrong_clusters();
+    wrong_jobs();
+    logs();
+}
