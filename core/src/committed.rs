@@ -83,6 +83,7 @@ impl Simulation {
 
     /// Starts every waiting job that fits now and is expected to end before this time, in the order of the table.
     fn fill_before(&mut self, earliest_ms: i64) {
+        self.queue.settle();
         let longest_ms = earliest_ms - self.now_ms - 1;
         let mut from = 0;
         loop {

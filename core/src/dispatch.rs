@@ -31,6 +31,7 @@ pub struct Blocked {
 impl Simulation {
     /// Everything that fits starts, in order.
     pub(crate) fn dispatch_greedy(&mut self) {
+        self.queue.settle();
         let mut from = 0;
         while let Some(entry) = self.first_that_fits(from) {
             self.try_start(self.queue.job_at(entry));
@@ -63,6 +64,7 @@ impl Simulation {
     ///
     /// What could not start before a backfill cannot start after it, since both only shrink: no cursor is needed.
     fn backfill_pool(&mut self, head: u32) {
+        self.queue.settle();
         let sizes = &self.jobs.sizes;
         if self.queue.first_below(sizes.count_within(self.free.cores_milli[0])).is_none() {
             return;
@@ -134,6 +136,7 @@ impl Simulation {
     }
 
     fn backfill_nodes(&mut self, head: u32) {
+        self.queue.settle();
         let mut shadow = self.shadow(head);
         let longest_ms = shadow.reserved_ms - self.now_ms;
         let mut from = 0;

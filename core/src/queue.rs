@@ -3,6 +3,9 @@
 use crate::rank_set::RankSet;
 use crate::shape_index::ShapeIndex;
 
+/// With more fresh entries than this, finding one among them costs more than the index does.
+const MOST_FRESH: usize = 16;
+
 /// What the queue keeps by shape, beside the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexed {
@@ -24,6 +27,8 @@ pub struct Queue {
     job_of: Vec<u32>,
     waiting: RankSet,
     index: Option<ShapeIndex>,
+    /// Entries and limits that are not in the index yet: most jobs that start at once never need to be.
+    fresh: Vec<(u32, i64)>,
     index_by_arrival: bool,
     guarded: bool,
 }
@@ -45,6 +50,7 @@ impl Queue {
         };
         Queue {
             waiting: RankSet::new(job_of.len()),
+            fresh: Vec::new(),
             index: index.map(|shape_of| ShapeIndex::new(shape_of, shapes)),
             index_by_arrival: indexed == Indexed::ByArrival,
             key_of,
@@ -67,9 +73,11 @@ impl Queue {
     pub fn insert(&mut self, job: u32, limit_ms: i64, first: bool) {
         let key = if first { job } else { self.key_of[job as usize] };
         self.waiting.insert(key);
-        let entry = if self.index_by_arrival { job } else { key };
-        if let Some(index) = &mut self.index {
-            index.insert(entry, limit_ms);
+        if self.index.is_some() {
+            self.fresh.push((if self.index_by_arrival { job } else { key }, limit_ms));
+            if self.fresh.len() == MOST_FRESH {
+                self.settle();
+            }
         }
     }
 
@@ -79,7 +87,19 @@ impl Queue {
         self.waiting.remove(key);
         let entry = if self.index_by_arrival { job } else { key };
         if let Some(index) = &mut self.index {
-            index.remove(entry);
+            match self.fresh.iter().position(|&(fresh, _)| fresh == entry) {
+                Some(place) => {
+                    self.fresh.swap_remove(place);
+                }
+                None => index.remove(entry),
+            }
+        }
+    }
+
+    /// Brings the index up to date; to be called before it is asked.
+    pub fn settle(&mut self) {
+        if let Some(index) = &mut self.index {
+            self.fresh.drain(..).for_each(|(entry, limit_ms)| index.insert(entry, limit_ms));
         }
     }
 
@@ -106,11 +126,13 @@ impl Queue {
 
     /// The first entry of the index among the shapes below `shapes`.
     pub fn first_below(&self, shapes: usize) -> Option<u32> {
+        debug_assert!(self.fresh.is_empty());
         self.index.as_ref()?.first_below(shapes)
     }
 
     /// The shortest limit of those that wait among the shapes below `shapes`.
     pub fn shortest_below(&self, shapes: usize) -> i64 {
+        debug_assert!(self.fresh.is_empty());
         self.index.as_ref().map_or(i64::MAX, |index| index.shortest_below(shapes))
     }
 
@@ -122,6 +144,7 @@ impl Queue {
         bound_ms: i64,
         longest_ms: impl FnMut(u32) -> Option<i64>,
     ) -> Option<u32> {
+        debug_assert!(self.fresh.is_empty());
         self.index.as_ref()?.first_allowed(shapes, from, bound_ms, longest_ms)
     }
 

@@ -6,10 +6,10 @@
 
 int checks = 0;
 
-void fail(const char *what, int line, long long got) {
+void fail(const char *what, const char *file, int line, long long got) {
     char message[512] = {0};
     shunter_last_error((uint8_t *)message, sizeof message - 1);
-    fprintf(stderr, "program.c:%d: %s gave %lld; last error: %s\n", line, what, got, message);
+    fprintf(stderr, "%s:%d: %s gave %lld; last error: %s\n", file, line, what, got, message);
     exit(1);
 }
 

@@ -14,29 +14,29 @@ enum { JOBS = 4, NODES = 2, BIG = 4096 };
 extern int checks;
 
 /* Says which check failed, and ends the program. */
-void fail(const char *what, int line, long long got);
+void fail(const char *what, const char *file, int line, long long got);
 
-#define EXPECT(condition)                             \
-    do {                                              \
-        checks++;                                     \
-        if (!(condition)) fail(#condition, __LINE__, 0); \
+#define EXPECT(condition)                                          \
+    do {                                                           \
+        checks++;                                                  \
+        if (!(condition)) fail(#condition, __FILE__, __LINE__, 0); \
     } while (0)
 
-#define OK(call)                                           \
-    do {                                                   \
-        int32_t status_ = (call);                          \
-        checks++;                                          \
-        if (status_ != SHUNTER_OK) fail(#call, __LINE__, status_); \
+#define OK(call)                                                             \
+    do {                                                                     \
+        int32_t status_ = (call);                                            \
+        checks++;                                                            \
+        if (status_ != SHUNTER_OK) fail(#call, __FILE__, __LINE__, status_); \
     } while (0)
 
 /* A wrong call is answered by exactly this status, and a message of its own. */
-#define WRONG(status, call)                                                        \
-    do {                                                                           \
-        int32_t status_;                                                           \
-        forget_last_error();                                                       \
-        status_ = (call);                                                          \
-        checks++;                                                                  \
-        if (status_ != (status) || !has_own_message()) fail(#call, __LINE__, status_); \
+#define WRONG(status, call)                                                                      \
+    do {                                                                                         \
+        int32_t status_;                                                                         \
+        forget_last_error();                                                                     \
+        status_ = (call);                                                                        \
+        checks++;                                                                                \
+        if (status_ != (status) || !has_own_message()) fail(#call, __FILE__, __LINE__, status_); \
     } while (0)
 
 #define BAD_ARGUMENT(call) WRONG(SHUNTER_INVALID_ARGUMENT, call)

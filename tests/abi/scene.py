@@ -79,7 +79,7 @@ class Scene:
     """A simulation with its cluster and its jobs; every call that fails raises."""
 
     def __init__(
-        self, cluster: Handle, jobs: Handle, count: int, simulation: Handle | None = None, **changes: int
+        self, cluster: Handle, jobs: Handle, count: int, simulation: Handle | None = None, /, **changes: int
     ) -> None:
         """Opens a simulation of all jobs, unless one is given."""
         self.cluster, self.jobs, self.count = cluster, jobs, count

@@ -8,10 +8,10 @@ static int32_t open_with(uint64_t cluster, uint64_t jobs, ShunterConfig config) 
     return shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, &handle);
 }
 
-#define BAD_CONFIG(field, value)                        \
-    do {                                                \
-        ShunterConfig config_ = easy();                 \
-        config_.field = (value);                        \
+#define BAD_CONFIG(field, value)                         \
+    do {                                                 \
+        ShunterConfig config_ = easy();                  \
+        config_.field = (value);                         \
         BAD_ARGUMENT(open_with(cluster, jobs, config_)); \
     } while (0)
 

@@ -62,11 +62,15 @@ static int32_t load(uint64_t simulation, Snapshot told) {
                                    told.devices, told.millis, told.device_count);
 }
 
-#define BAD_SNAPSHOT(field, value)              \
-    do {                                        \
-        Snapshot told_ = snapshot();            \
-        told_.field = (value);                  \
-        BAD_ARGUMENT(load(simulation, told_));  \
+static int32_t load_nothing(uint64_t simulation, size_t jobs) {
+    return shunter_simulation_load(simulation, 0, NULL, NULL, NULL, NULL, NULL, jobs, NULL, NULL, 0, NULL, NULL, 0);
+}
+
+#define BAD_SNAPSHOT(field, value)             \
+    do {                                       \
+        Snapshot told_ = snapshot();           \
+        told_.field = (value);                 \
+        BAD_ARGUMENT(load(simulation, told_)); \
     } while (0)
 
 static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
@@ -112,8 +116,8 @@ static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
     BAD_SNAPSHOT(node_count, SIZE_MAX);
     BAD_SNAPSHOT(device_count, 0);
     BAD_SNAPSHOT(device_count, SIZE_MAX);
-    BAD_ARGUMENT(shunter_simulation_load(simulation, 0, NULL, NULL, NULL, NULL, NULL, JOBS, NULL, NULL, 0, NULL, NULL, 0));
-    BAD_ARGUMENT(shunter_simulation_load(simulation, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, NULL, 0));
+    BAD_ARGUMENT(load_nothing(simulation, JOBS));
+    BAD_ARGUMENT(load_nothing(simulation, 0));
     BAD_HANDLE(load(0, right));
     expect_equal(simulation, untouched);
     OK(load(simulation, right));

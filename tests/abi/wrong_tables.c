@@ -77,6 +77,8 @@ static void wrong_jobs(void) {
     BAD_ARGUMENT(shunter_jobs_open(ones, ones, ones, ones, ones, ones, ones, ones, (size_t)INT32_MAX + 1, &handle));
 }
 
+#define LINE "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"
+
 static int32_t read_log(const char *text, size_t *rows) {
     double columns[2 * SHUNTER_SWF_FIELDS];
     int64_t lines[2];
@@ -88,7 +90,7 @@ static void logs(void) {
     static const char *const wrong[] = {
         "1 2 3\n", "x\n", "1 0 -1 ten 4 -1 -1 4 20 -1 1 1 1 -1 1 -1 -1 -1\n", "\x01\x02\xff\xfe\n", "-\n", "1e999\n",
         "nan 0 -1 10 4 -1 -1 4 20 -1 1 1 1 -1 1 -1 -1 -1\n", "99999999999999999999 0 -1 10\n", "\xef\xbb\xbf?\n",
-        "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"};
+        LINE LINE LINE};
     double columns[SHUNTER_SWF_FIELDS];
     int64_t lines[1];
     size_t rows = 9, i;
