@@ -25,7 +25,7 @@ $(VENV)/.requirements: pyproject.toml constraints.txt | tools
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml $(shell find core/src -name '*.rs')
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
+	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
 	touch $@
 
 install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
