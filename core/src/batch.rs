@@ -9,6 +9,9 @@ use crate::job::Jobs;
 use crate::job_state::Phase;
 use crate::simulation::Simulation;
 
+/// More are never of use.
+const MOST_THREADS: usize = 256;
+
 /// Where the results of one window go; all of the window's length.
 pub struct WindowResult<'a> {
     /// First starts, or −1.
@@ -27,7 +30,7 @@ pub fn run_windows(
     windows: Vec<(Range<usize>, WindowResult)>,
     threads: usize,
 ) -> Result<(), String> {
-    let threads = threads.clamp(1, windows.len().max(1));
+    let threads = threads.clamp(1, windows.len().clamp(1, MOST_THREADS));
     let work = Mutex::new(windows.into_iter());
     let worker = || -> Result<(), String> {
         loop {

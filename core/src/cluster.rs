@@ -9,6 +9,12 @@ pub(crate) const DEVICE_MILLI: i32 = 1000;
 /// Memory of a node that does not track it: so much that it never binds.
 pub(crate) const UNTRACKED: i64 = i64::MAX / 4;
 
+/// The most GPUs of a cluster.
+const MOST_DEVICES: u32 = 1 << 24;
+
+/// The most nodes of a cluster.
+const MOST_NODES: usize = 10_000_000;
+
 /// One node.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -40,8 +46,10 @@ pub struct Cluster {
 impl Cluster {
     /// Keeps the nodes; an error names the node, the field and the value.
     pub fn new(nodes: Vec<Node>) -> Result<Self, String> {
-        if nodes.is_empty() || nodes.len() > 10_000_000 {
-            return Err(format!("a cluster has 1 to 10,000,000 nodes, not {}", nodes.len()));
+        check_node_count(nodes.len())?;
+        let total: i128 = nodes.iter().map(|node| i128::from(node.cores_milli)).sum();
+        if total > i128::from(i64::MAX / 4) {
+            return Err("cores_milli: the nodes together have more cores than can be counted".to_string());
         }
         let mut device_offsets = vec![0u32];
         let mut partition_nodes: Vec<Vec<u32>> = Vec::new();
@@ -53,7 +61,7 @@ impl Cluster {
             if !(0..=UNTRACKED).contains(&node.memory_mb) {
                 return Err(format!("node {number}: memory_mb is {}; expected 0 or more", node.memory_mb));
             }
-            let devices = device_offsets[number].checked_add(node.gpus).filter(|&sum| sum < 1 << 30);
+            let devices = device_offsets[number].checked_add(node.gpus).filter(|&sum| sum <= MOST_DEVICES);
             device_offsets.push(devices.ok_or_else(|| format!("node {number}: gpus is {}; too many", node.gpus))?);
             if let Some(partition) = node.partition {
                 if partition as usize >= nodes.len() {
@@ -82,6 +90,14 @@ impl Cluster {
 
     fn devices(&self, node: u32) -> std::ops::Range<usize> {
         self.device_offsets[node as usize] as usize..self.device_offsets[node as usize + 1] as usize
+    }
+}
+
+/// A cluster has at least one node, and not more than any cluster has.
+pub(crate) fn check_node_count(count: usize) -> Result<(), String> {
+    match count {
+        1..=MOST_NODES => Ok(()),
+        _ => Err(format!("a cluster has 1 to {MOST_NODES} nodes, not {count}")),
     }
 }
 

@@ -39,6 +39,7 @@ impl Simulation {
 
     /// Commits a waiting job: it starts at once if it fits.
     pub(crate) fn commit(&mut self, job: u32) {
+        self.commitment = None;
         if !self.try_start(job) {
             self.commitment = Some(Commitment { job, earliest_ms: self.earliest_start_ms(job) });
         }

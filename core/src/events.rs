@@ -14,7 +14,10 @@ impl Simulation {
             return self.advance_committed(backfill);
         }
         loop {
-            let Some(instant_ms) = self.next_instant_ms() else { return false };
+            let Some(instant_ms) = self.next_instant_ms() else {
+                return std::mem::take(&mut self.undecided) && !self.queue.is_empty();
+            };
+            self.undecided = false;
             self.now_ms = instant_ms;
             while self.next_end().is_some_and(|(end_ms, _, _)| end_ms <= instant_ms) {
                 self.complete_next();
@@ -106,7 +109,8 @@ impl Simulation {
         true
     }
 
-    fn reject_reason(&self, job: u32) -> RejectReason {
+    /// Why a job can never run here.
+    pub(crate) fn reject_reason(&self, job: u32) -> RejectReason {
         let shape = self.shape_of(job);
         if self.is_pool && shape.partition.is_none() && shape.total_cores_milli() <= self.cluster.nodes[0].cores_milli {
             return RejectReason::None;

@@ -55,6 +55,13 @@ impl Simulation {
         }
     }
 
+    /// All reservations lapse: the rule that decides now makes none that last.
+    pub(crate) fn drop_reservations(&mut self) {
+        for job in std::mem::take(&mut self.holders) {
+            self.states[job as usize].reserved_ms = NO_RESERVATION;
+        }
+    }
+
     /// From the first job that holds no reservation, or none that is good, all later reservations lapse.
     fn keep_good_reservations(&mut self, order: &[u32]) {
         let before = std::mem::take(&mut self.holders);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Estimate, Placement as Rule, Policy};
-use crate::job::{Fingerprint, Jobs};
+use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, MAX_TIME_MS};
 use crate::job_state::{JobState, Phase, NO_RESERVATION};
 use crate::placement::{DeviceShare, Part, Placement};
 use crate::simulation::Simulation;
@@ -39,6 +39,23 @@ impl Reader<'_> {
     fn number<T: TryFrom<i64>>(&mut self) -> Result<T, String> {
         let value = self.get()?;
         T::try_from(value).map_err(|_| format!("the saved state has {value} where that cannot be"))
+    }
+
+    /// An instant: far enough from the ends of the range that a duration can be added to it.
+    fn time(&mut self) -> Result<i64, String> {
+        let value = self.get()?;
+        if (-MAX_TIME_MS..=i64::MAX / 2).contains(&value) {
+            return Ok(value);
+        }
+        Err(format!("the saved state has {value} ms where that cannot be"))
+    }
+
+    fn duration(&mut self) -> Result<i64, String> {
+        let value = self.get()?;
+        if (0..=2 * MAX_DURATION_MS).contains(&value) {
+            return Ok(value);
+        }
+        Err(format!("the saved state has {value} ms where that cannot be"))
     }
 
     fn flag(&mut self) -> Result<bool, String> {
@@ -77,10 +94,10 @@ impl Simulation {
         config_numbers(&self.config).into_iter().for_each(|value| out.put(value));
         out.put_all(self.queue.order().map(i64::from));
         let commitment = self.commitment.map_or((-1, 0), |held| (i64::from(held.job), held.earliest_ms));
-        for value in [self.now_ms, i64::from(self.guard_cursor), i64::from(self.starts), self.freed as i64] {
+        for value in [self.now_ms, i64::from(self.starts), self.freed as i64] {
             out.put(value);
         }
-        for value in [i64::from(self.disturbed), commitment.0, commitment.1] {
+        for value in [i64::from(self.disturbed), i64::from(self.undecided), commitment.0, commitment.1] {
             out.put(value);
         }
         out.put_all(self.holders.iter().map(|&job| i64::from(job)));
@@ -121,17 +138,22 @@ impl Simulation {
     }
 
     fn read_progress(&mut self, input: &mut Reader) -> Result<(), String> {
-        let count = self.states.len() as u32;
-        self.now_ms = input.get()?;
-        self.guard_cursor = input.number::<u32>()?.min(count);
+        self.now_ms = input.time()?;
         self.starts = input.number()?;
         self.freed = input.number()?;
         self.disturbed = input.flag()?;
-        let (committed, earliest_ms) = (input.get()?, input.get()?);
+        self.undecided = input.flag()?;
+        let (committed, earliest_ms) = (input.get()?, input.time()?);
         self.holders = input.numbers()?;
         let mut first = vec![false; self.states.len()];
         for (job, is_first) in first.iter_mut().enumerate() {
             *is_first = read_state(input, &mut self.states[job])?;
+        }
+        if !input.0.is_empty() {
+            return Err("the saved state has more than belongs to it".to_string());
+        }
+        if first.contains(&true) && self.config.max_wait_ms.is_none() {
+            return Err("the saved state puts jobs first without a starvation guard".to_string());
         }
         self.rebuild(|job| first[job as usize])?;
         self.commitment = match u32::try_from(committed) {
@@ -177,12 +199,16 @@ fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
 }
 
 fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> {
-    state.remaining_ms = input.number::<u64>()? as i64;
-    state.limit_ms = input.number::<u64>()? as i64;
-    state.start_ms = input.get()?;
-    state.segment_start_ms = input.get()?;
-    state.end_ms = input.get()?;
-    state.reserved_ms = input.get()?;
+    state.remaining_ms = input.duration()?;
+    state.limit_ms = input.duration()?.max(1);
+    state.start_ms = input.time()?;
+    state.segment_start_ms = input.time()?;
+    state.end_ms = input.time()?;
+    state.reserved_ms = match input.get()? {
+        NO_RESERVATION => NO_RESERVATION,
+        instant_ms if (-MAX_TIME_MS..=i64::MAX / 2).contains(&instant_ms) => instant_ms,
+        other => return Err(format!("the saved state has a reservation at {other} ms")),
+    };
     state.planned_at = input.number()?;
     state.sequence = input.number()?;
     state.preemptions = input.number()?;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::cluster::{Cluster, Free, UNTRACKED};
+use crate::cluster::{Cluster, Free, RejectReason, UNTRACKED};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Policy};
 use crate::dispatch::Blocked;
@@ -57,6 +57,8 @@ pub struct Simulation {
     pub(crate) holders: Vec<u32>,
     /// Something was done from outside since the last pass: reservations may no longer have room.
     pub(crate) disturbed: bool,
+    /// Something was done from outside since the last decision: if nothing else is to come, one is due now.
+    pub(crate) undecided: bool,
     /// How the last pass of EASY over a pool ended, if nothing has ended or been done from outside since.
     pub(crate) blocked: Option<Blocked>,
     /// Grows whenever something in the projection becomes free earlier than it was.
@@ -78,8 +80,9 @@ impl Simulation {
             let (start, end, len) = (window.start, window.end, jobs.len());
             return Err(format!("jobs {start} to {end} are not a window of a table of {len} jobs"));
         }
-        if config.policy == Policy::Given && given_scores.len() != window.len() {
-            return Err(format!("{} scores were given for {} jobs", given_scores.len(), window.len()));
+        let scores = if config.policy == Policy::Given { window.len() } else { 0 };
+        if given_scores.len() != scores {
+            return Err(format!("{} scores were given where {scores} belong", given_scores.len()));
         }
         if let Some(job) = given_scores.iter().position(|score| !score.is_finite()) {
             return Err(format!("job {job}: the score is {}; expected a finite number", given_scores[job]));
@@ -118,6 +121,7 @@ impl Simulation {
             commitment: None,
             holders: Vec::new(),
             disturbed: false,
+            undecided: false,
             blocked: None,
             freed: 0,
             cluster,
@@ -145,6 +149,8 @@ impl Simulation {
         let listed = order.map(|order| self.guarded_order(order));
         if listed.is_some() {
             self.blocked = None;
+        } else if matches!(self.config.dispatch, Dispatch::Reserve { depth: 0 | 1 }) {
+            self.drop_reservations();
         }
         match self.config.dispatch {
             Dispatch::Strict => self.dispatch_strict(listed.as_deref()),
@@ -155,7 +161,10 @@ impl Simulation {
                 Some(order) => self.dispatch_reserving(depth, &order),
             },
             Dispatch::Committed { .. } => {
-                let chosen = listed.and_then(|order| order.first().copied()).or_else(|| self.queue.head());
+                let chosen = match listed {
+                    Some(order) => order.first().copied(),
+                    None => self.queue.head(),
+                };
                 if let Some(job) = chosen {
                     self.commit(job);
                 }
@@ -188,7 +197,7 @@ impl Simulation {
 
     /// Whether a job could start now.
     pub fn fits(&self, job: u32) -> bool {
-        self.shape_fits(self.states[job as usize].shape)
+        self.shape_fits(self.states[job as usize].shape) && self.reject_reason(job) == RejectReason::None
     }
 
     pub(crate) fn shape_of(&self, job: u32) -> &Shape {
@@ -212,7 +221,7 @@ impl Simulation {
     /// Starts a waiting job where the placement rule puts it, if it fits.
     pub(crate) fn try_start(&mut self, job: u32) -> bool {
         if self.is_pool {
-            let fits = self.fits(job);
+            let fits = self.shape_fits(self.states[job as usize].shape);
             if fits {
                 self.start_on(job, Placement::single(0, self.shape_of(job).tasks));
             }
@@ -267,12 +276,19 @@ impl Simulation {
             Some(parts) => place_as_told(&self.cluster, &self.free, self.shape_of(job), parts)?,
         };
         let placement = placement.ok_or_else(|| format!("job {job} does not fit now"))?;
+        self.touch();
         self.freed += 1;
-        self.disturbed = true;
-        self.blocked = None;
+        self.holders.retain(|&holder| holder != job);
         self.commitment = self.commitment.filter(|commitment| commitment.job != job);
         self.start_on(job, placement);
         Ok(())
+    }
+
+    /// Something was done from outside the rule: what was known of the last pass no longer holds.
+    pub(crate) fn touch(&mut self) {
+        self.disturbed = true;
+        self.undecided = true;
+        self.blocked = None;
     }
 
     /// Stops a running job; it waits again.
@@ -281,13 +297,13 @@ impl Simulation {
             return Err(format!("job {job} does not run, so it cannot be preempted"));
         }
         self.stop(job, self.now_ms);
-        self.disturbed = true;
+        self.touch();
         let config = &self.config;
         let state = &mut self.states[job as usize];
         let overhead_ms = if state.preemptions > 0 { config.preemption_overhead_ms } else { 0 };
         let progress_ms = (self.now_ms - state.segment_start_ms - overhead_ms).max(0);
         let kept_ms = if config.keep_progress { progress_ms } else { 0 };
-        state.remaining_ms -= kept_ms;
+        state.remaining_ms = (state.remaining_ms - kept_ms).max(0);
         state.limit_ms = (state.limit_ms - overhead_ms - kept_ms + config.preemption_overhead_ms).max(1);
         state.preemptions += 1;
         state.phase = Phase::Waiting;

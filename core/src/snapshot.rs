@@ -1,8 +1,10 @@
 //! Rebuilding a simulation from what each job is doing: from a live cluster's snapshot, or from saved bytes.
 
-use crate::cluster::RejectReason;
+use std::collections::HashSet;
+
+use crate::cluster::{RejectReason, DEVICE_MILLI};
 use crate::job_state::Phase;
-use crate::placement::Placement;
+use crate::placement::{DeviceShare, Placement};
 use crate::simulation::Simulation;
 
 /// What a live cluster can tell of one job.
@@ -33,16 +35,12 @@ impl Simulation {
         self.now_ms = now_ms;
         let mut started: Vec<(i64, u32)> = Vec::new();
         for (job, told) in snapshot.into_iter().enumerate() {
-            let state = &mut self.states[job];
-            if matches!(told.phase, Phase::Running) {
-                if told.start_ms < state.submit_ms || told.start_ms > now_ms {
-                    return Err(format!(
-                        "job {job} runs since {} ms, which is not between its submit and now",
-                        told.start_ms
-                    ));
-                }
-                started.push((told.start_ms, job as u32));
+            let job = job as u32;
+            self.check_told(job, &told).map_err(|wrong| format!("job {job} {wrong}"))?;
+            if told.phase == Phase::Running {
+                started.push((told.start_ms, job));
             }
+            let state = &mut self.states[job as usize];
             state.phase = told.phase;
             state.start_ms = told.start_ms;
             state.segment_start_ms = told.start_ms;
@@ -56,11 +54,35 @@ impl Simulation {
         self.starts = started.len() as u32;
         for job in 0..self.states.len() {
             if self.states[job].phase == Phase::Rejected {
-                let reason = crate::cluster::reject_reason(&self.cluster, self.shape_of(job as u32));
-                self.states[job].reject_reason = reason;
+                self.states[job].reject_reason = self.reject_reason(job as u32);
             }
         }
+        self.undecided = true;
         self.rebuild(|_| false)
+    }
+
+    /// Whether what is told of a job can be so at this time; the error follows the job's number.
+    fn check_told(&self, job: u32, told: &JobSnapshot) -> Result<(), String> {
+        let submit_ms = self.states[job as usize].submit_ms;
+        let submitted = submit_ms <= self.now_ms;
+        let placed = told.placement.parts().next().is_some() || !told.placement.devices.is_empty();
+        let fits_ever = self.reject_reason(job) == RejectReason::None;
+        let started = (submit_ms..=self.now_ms).contains(&told.start_ms);
+        let ended = started && (told.start_ms..=self.now_ms).contains(&told.end_ms);
+        let told_right = match told.phase {
+            Phase::Future => submit_ms >= self.now_ms && !placed,
+            Phase::Waiting => submitted && !placed,
+            Phase::Rejected => submitted && !placed && !fits_ever,
+            Phase::Running => started,
+            Phase::Completed | Phase::Killed => ended && (!placed || self.belongs(job, &told.placement)),
+        };
+        if told_right {
+            return Ok(());
+        }
+        let (phase, start_ms, end_ms) = (told.phase, told.start_ms, told.end_ms);
+        Err(format!(
+            "cannot be {phase:?} with submit {submit_ms}, start {start_ms} and end {end_ms} ms, or is placed wrongly"
+        ))
     }
 
     /// Works out everything that follows from the jobs' states; an error if they contradict each other.
@@ -101,20 +123,44 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether the nodes and devices exist, may be used by the job, and add up to what it asks for.
+    /// Whether the nodes and devices exist, may be used by the job, and are exactly what it asks for.
     pub(crate) fn belongs(&self, job: u32, placement: &Placement) -> bool {
         let shape = self.shape_of(job);
-        let devices = self.cluster.empty.device_milli.len();
+        let nodes = self.cluster.nodes_for(shape);
+        let mut named = HashSet::new();
+        let mut shares = placement.devices.as_slice();
+        for part in placement.parts() {
+            let mine = i64::from(part.tasks).saturating_mul(shape.gpu_milli) / share_milli(shape.gpu_milli);
+            let Some((here, rest)) = shares.split_at_checked(usize::try_from(mine).unwrap_or(usize::MAX)) else {
+                return false;
+            };
+            // The nodes of a partition, or all of them, are listed in ascending order.
+            if nodes.binary_search(&part.node).is_err() || !named.insert(part.node) {
+                return false;
+            }
+            if !self.shares_belong(part.node, shape.gpu_milli, here) {
+                return false;
+            }
+            shares = rest;
+        }
         let tasks: u64 = placement.parts().map(|part| u64::from(part.tasks)).sum();
-        let milli: i64 = placement.devices.iter().map(|share| i64::from(share.milli)).sum();
-        placement.parts().all(|part| cluster_has(self.cluster.nodes_for(shape), part.node))
-            && placement.devices.iter().all(|share| (share.device as usize) < devices && share.milli > 0)
-            && tasks == u64::from(shape.tasks)
-            && milli == i64::from(shape.tasks) * shape.gpu_milli
+        tasks == u64::from(shape.tasks) && shares.is_empty()
+    }
+
+    /// Whether these are devices of the node, each with one task's fraction, or each whole and only once.
+    fn shares_belong(&self, node: u32, gpu_milli: i64, shares: &[DeviceShare]) -> bool {
+        let devices = self.cluster.device_offsets[node as usize]..self.cluster.device_offsets[node as usize + 1];
+        let whole = gpu_milli >= i64::from(DEVICE_MILLI);
+        let mut named = HashSet::new();
+        shares.iter().all(|share| {
+            devices.contains(&share.device)
+                && i64::from(share.milli) == share_milli(gpu_milli)
+                && (!whole || named.insert(share.device))
+        })
     }
 }
 
-/// The nodes of a partition, or all of them, are listed in ascending order.
-fn cluster_has(nodes: &[u32], node: u32) -> bool {
-    nodes.binary_search(&node).is_ok()
+/// What a task that wants so many milli-GPUs takes of each of its devices.
+fn share_milli(gpu_milli: i64) -> i64 {
+    gpu_milli.clamp(1, i64::from(DEVICE_MILLI))
 }

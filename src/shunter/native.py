@@ -52,6 +52,8 @@ def pointer(array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have 
     """Returns a pointer to a contiguous array's values, null for an empty one; its type is that of the values."""
     if not array.flags.c_contiguous:
         raise CoreError("an array for the core must be contiguous")
+    if array.dtype not in _C_TYPES:
+        raise CoreError(f"an array for the core cannot hold {array.dtype}")
     return ffi.from_buffer(_C_TYPES[array.dtype], array) if array.size else ffi.NULL
 
 

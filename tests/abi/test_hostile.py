@@ -154,22 +154,32 @@ def test_scores_are_finite_and_as_many_as_jobs(half_done: Scene, scores: list[fl
             opened(lib.shunter_simulation_open, *arguments)
 
 
-CALLS = st.one_of(
+ALWAYS = st.one_of(
     st.tuples(st.just("advance")),
-    st.tuples(st.just("dispatch")),
-    st.tuples(st.just("dispatch"), st.lists(JOB_NUMBERS, max_size=JOBS)),
-    st.tuples(st.just("run"), st.integers(0, 2)),
     st.tuples(st.just("start"), JOB_NUMBERS),
     st.tuples(st.just("preempt"), JOB_NUMBERS),
     st.tuples(st.just("fits"), JOB_NUMBERS),
 )
+DECISIONS = st.one_of(
+    st.tuples(st.just("dispatch")),
+    st.tuples(st.just("run"), st.integers(0, 2)),
+    st.tuples(st.just("dispatch"), st.lists(JOB_NUMBERS, max_size=JOBS)),
+)
+RULES = [
+    {"dispatch": scene.STRICT},
+    *({"dispatch": scene.RESERVE, "reservation_depth": depth} for depth in range(4)),
+    {"dispatch": scene.COMMITTED},
+    {"dispatch": scene.COMMITTED_BACKFILL},
+]
 
 
 @HOSTILE
-@given(depth=st.integers(-1, 3), max_wait_ms=st.sampled_from([-1, 0, 700]), calls=st.lists(CALLS, max_size=25))
-def test_any_calls_leave_a_sound_state(depth: int, max_wait_ms: int, calls: list[Any]) -> None:
-    """Depth -1 stands for the strict rule."""
-    rule = {"dispatch": scene.RESERVE, "reservation_depth": depth} if depth >= 0 else {"dispatch": scene.STRICT}
+@given(
+    rule=st.sampled_from(RULES),
+    max_wait_ms=st.sampled_from([-1, 0, 700]),
+    calls=st.lists(ALWAYS | DECISIONS, max_size=25),
+)
+def test_any_calls_leave_a_sound_state(rule: dict[str, int], max_wait_ms: int, calls: list[Any]) -> None:
     simulation = open_scene(**rule, max_wait_ms=max_wait_ms)
     now_ms = simulation.status()["now_ms"]
     for name, *arguments in calls:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, RejectReason, Settings
+from shunter.model.workload import Workload
 from shunter.simulate import Simulation, check_settings
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.observed import Observed, ObservedJob
@@ -40,11 +43,16 @@ def settings_of(config: Config) -> Settings:
     )
 
 
+@lru_cache(maxsize=4)
+def tables_of(scene: Scene) -> tuple[Workload, Cluster]:
+    """Returns a scene as the core knows it; a scene is opened several times in a row."""
+    return workload_of(scene.jobs), cluster_of(scene.nodes)
+
+
 def open_scene(scene: Scene, config: Config) -> Simulation:
     """Opens a simulation of a scene, at its beginning."""
     return Simulation(
-        workload_of(scene.jobs),
-        cluster_of(scene.nodes),
+        *tables_of(scene),
         settings_of(config),
         keep_progress=config.keep_progress,
         preemption_overhead_s=config.preemption_overhead_ms / 1000,
@@ -52,8 +60,8 @@ def open_scene(scene: Scene, config: Config) -> Simulation:
 
 
 def reopen(scene: Scene, saved: bytes) -> Simulation:
-    """Restores a saved simulation of a scene on tables made anew."""
-    return Simulation.restore(workload_of(scene.jobs), cluster_of(scene.nodes), saved)
+    """Restores a saved simulation of a scene."""
+    return Simulation.restore(*tables_of(scene), saved)
 
 
 def state_of(simulation: Simulation) -> dict[str, Any]:
@@ -71,14 +79,14 @@ def finish(simulation: Simulation) -> dict[str, Any]:
 
 def observe(simulation: Simulation) -> Observed:
     """Returns what became of each job."""
-    states, placed = simulation.job_states(), simulation.snapshot()
+    states = simulation.job_states()
     return [
         ObservedJob(
             _known(states.start_ms[job], states.phase[job]),
             _known(states.end_ms[job], states.phase[job]),
             _OUTCOMES[states.phase[job]],
             RejectReason(states.reject_reason[job]),
-            nodes_of(simulation, job) if len(placed.nodes) else (),
+            nodes_of(simulation, job),
         )
         for job in range(len(states.phase))
     ]
@@ -116,9 +124,9 @@ def check_resources(scene: Scene, simulation: Simulation) -> None:
         assert placed.millis[held].sum() == asked.tasks * asked.gpu_milli
         for device, milli in zip(placed.devices[held].tolist(), placed.millis[held].tolist(), strict=True):
             devices[device] += milli
-    for number, node in enumerate(scene.nodes):
-        assert cores[number] <= node.cores_milli
-        assert node.memory_mb is None or memory[number] <= node.memory_mb
+    for number, has in enumerate(scene.nodes):
+        assert cores[number] <= has.cores_milli
+        assert has.memory_mb is None or memory[number] <= has.memory_mb
     assert all(milli <= DEVICE_MILLI for milli in devices.values())
     free_cores = sum(node.cores_milli for node in scene.nodes) - cores.total()
     assert simulation.status().free_cores == free_cores / 1000

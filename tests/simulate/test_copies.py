@@ -13,6 +13,7 @@ from shunter import InputError
 from shunter.native import CoreError
 from shunter.simulate import Simulation
 from tests.properties import invariants
+from tests.properties.crowds import crowd, crowd_config
 from tests.properties.strategies import DISPATCHES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
 from tests.simulate.driving import (
@@ -48,11 +49,9 @@ def check_copy(copy: Simulation, original: Simulation, random: Random | None) ->
     assert finish(copy) == finish(original)
 
 
-@pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(scene=random_scenes(), config=random_configs(), count=decisions)
-def test_a_fork_does_not_change_the_run(dispatch: str, scene: Scene, config: Config, count: int) -> None:
-    config = replace(config, dispatch=dispatch)
+def test_a_fork_does_not_change_the_run(scene: Scene, config: Config, count: int) -> None:
     original = open_scene(scene, config)
     drive(original, count)
     fork = original.fork()
@@ -60,7 +59,7 @@ def test_a_fork_does_not_change_the_run(dispatch: str, scene: Scene, config: Con
     assert finish(original) == state_of(fork) == finish(open_scene(scene, config))
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(scene=random_scenes(), config=random_configs(), count=decisions, seed=seeds, overhead_ms=overheads_ms)
 def test_a_fork_is_independent(scene: Scene, config: Config, count: int, seed: int, overhead_ms: int) -> None:
     original, random = open_scene(scene, replace(config, preemption_overhead_ms=overhead_ms)), Random(seed)
@@ -68,11 +67,9 @@ def test_a_fork_is_independent(scene: Scene, config: Config, count: int, seed: i
     check_copy(original.fork(), original, random)
 
 
-@pytest.mark.parametrize("dispatch", DISPATCHES)
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(scene=random_scenes(), config=random_configs(), count=decisions, is_due=st.booleans())
-def test_bytes_continue_the_run(dispatch: str, scene: Scene, config: Config, count: int, is_due: bool) -> None:
-    config = replace(config, dispatch=dispatch)
+def test_bytes_continue_the_run(scene: Scene, config: Config, count: int, is_due: bool) -> None:
     original = open_scene(scene, config)
     drive(original, count)
     dispatch_is_due = is_due and original.advance()
@@ -82,7 +79,7 @@ def test_bytes_continue_the_run(dispatch: str, scene: Scene, config: Config, cou
     assert finish(restored) == finish(open_scene(scene, config))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     scene=random_scenes(),
     config=random_configs(),
@@ -103,7 +100,18 @@ def test_bytes_hold_what_was_done_from_outside(
     check_copy(reopen(scene, original.serialize()), original, random)
 
 
-@settings(max_examples=150)
+@pytest.mark.parametrize("dispatch", DISPATCHES)
+def test_copies_of_disturbed_crowds(dispatch: str) -> None:
+    random = Random(dispatch)
+    for _ in range(12):
+        scene = crowd(random)
+        original = open_scene(scene, crowd_config(random, dispatch))
+        drive(original, random.randrange(10), random)
+        check_copy(reopen(scene, original.serialize()), original.fork(), random)
+        check_copy(original.fork(), original, random)
+
+
+@settings(max_examples=60)
 @given(scene=random_scenes(), config=random_configs(), count=decisions, seed=seeds)
 def test_bytes_are_the_same_again(scene: Scene, config: Config, count: int, seed: int) -> None:
     original = open_scene(scene, config)
@@ -127,6 +135,16 @@ def test_bytes_hold_reservations() -> None:
     reserved_ms = original.job_states().reserved_ms.tolist()
     assert reserved_ms[1:] == [5000, 8000]
     assert reopen(PAIR, original.serialize()).job_states().reserved_ms.tolist() == reserved_ms
+
+
+def test_a_job_started_out_of_turn_loses_its_reservation() -> None:
+    original = open_scene(PAIR, Config(dispatch="conservative"))
+    drive(original, 1)
+    assert original.job_states().reserved_ms[1] == 5000
+    original.preempt(0)
+    original.start(1)
+    restored = reopen(PAIR, original.serialize())
+    assert state_of(restored) == state_of(original)
 
 
 def test_bytes_hold_what_a_preempted_job_has_left() -> None:
@@ -158,11 +176,9 @@ def test_bytes_of_another_workload_or_cluster_are_refused() -> None:
             reopen(other, saved)
 
 
-@pytest.mark.parametrize("dispatch", ["strict", "greedy", "easy"])
 @settings(max_examples=80)
-@given(scene=random_scenes(), config=random_configs(), count=decisions)
-def test_a_snapshot_continues_the_run(dispatch: str, scene: Scene, config: Config, count: int) -> None:
-    config = replace(config, dispatch=dispatch)
+@given(scene=random_scenes(), config=random_configs(dispatches=["strict", "greedy", "easy"]), count=decisions)
+def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) -> None:
     original, loaded = open_scene(scene, config), open_scene(scene, config)
     drive(original, count)
     loaded.load(original.snapshot())
@@ -172,12 +188,14 @@ def test_a_snapshot_continues_the_run(dispatch: str, scene: Scene, config: Confi
     assert observe(loaded) == observe(original)
 
 
-@pytest.mark.parametrize("dispatch", ["conservative", "2", "committed", "committed-backfill"])
-@settings(max_examples=50)
-@given(scene=random_scenes(), config=random_configs(), count=decisions)
-def test_a_snapshot_without_its_promises_is_sound(dispatch: str, scene: Scene, config: Config, count: int) -> None:
+@settings(max_examples=60)
+@given(
+    scene=random_scenes(),
+    config=random_configs(dispatches=["conservative", "2", "committed", "committed-backfill"]),
+    count=decisions,
+)
+def test_a_snapshot_without_its_promises_is_sound(scene: Scene, config: Config, count: int) -> None:
     """Reservations and commitments are not in a snapshot, so that another schedule may follow, but a good one."""
-    config = replace(config, dispatch=dispatch)
     original, loaded = open_scene(scene, config), open_scene(scene, config)
     drive(original, count)
     loaded.load(original.snapshot())

@@ -76,7 +76,10 @@ pub extern "C" fn shunter_close(handle: u64) -> i32 {
             .filter(|slot| slot.generation == generation)
             .and_then(|slot| slot.object.take())
             .ok_or_else(|| invalid(handle))?;
-        registry.vacant.push(index);
+        // A slot whose generations are used up is not used again: no old handle may ever come to life.
+        if generation < u32::MAX {
+            registry.vacant.push(index);
+        }
         drop(registry);
         drop(object);
         Ok(())

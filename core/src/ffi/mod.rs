@@ -104,14 +104,13 @@ pub(crate) unsafe fn write<'a, T>(name: &str, pointer: *mut T, length: usize) ->
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer, length) })
 }
 
-/// Writes one value through a caller's pointer.
+/// Borrows the place for one result. To be called before anything is done: a result that cannot be told must not happen.
 ///
 /// # Safety
-/// A non-null `pointer` must be writable for one element.
-pub(crate) unsafe fn give<T>(name: &str, pointer: *mut T, value: T) -> Result<(), Failure> {
+/// A non-null `pointer` must be writable for one element, and belong to no one else, until the function returns.
+pub(crate) unsafe fn target<'a, T>(name: &str, pointer: *mut T) -> Result<&'a mut T, Failure> {
     check_pointer(name, pointer as usize, std::mem::align_of::<T>())?;
-    unsafe { pointer.write(value) };
-    Ok(())
+    Ok(unsafe { &mut *pointer })
 }
 
 fn check_pointer(name: &str, address: usize, alignment: usize) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! What a simulation can tell: its clock, its jobs, who waits, who is where; and a snapshot told to it.
 
 use super::simulation::with;
-use super::{give, guard, read, write, Failure};
+use super::{guard, read, target, write, Failure};
 use crate::job_state::{Phase, NO_RESERVATION};
 use crate::placement::{DeviceShare, Part, Placement};
 use crate::simulation::Simulation;
@@ -33,6 +33,7 @@ pub struct ShunterStatus {
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut ShunterStatus) -> i32 {
     guard(|| {
+        let status = unsafe { target("status", status) }?;
         let told = with(simulation, |simulation| {
             Ok(ShunterStatus {
                 now_ms: simulation.now_ms,
@@ -44,7 +45,8 @@ pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut
                 free_cores_milli: simulation.free.total_cores_milli(),
             })
         })?;
-        unsafe { give("status", status, told) }
+        *status = told;
+        Ok(())
     })
 }
 
@@ -192,6 +194,7 @@ pub unsafe extern "C" fn shunter_simulation_load(
     device_count: usize,
 ) -> i32 {
     guard(|| {
+        with(simulation, |simulation| check_capacity("jobs", jobs, simulation.states.len()))?;
         let phase = unsafe { read("phase", phase, jobs) }?;
         let start_ms = unsafe { read("start_ms", start_ms, jobs) }?;
         let end_ms = unsafe { read("end_ms", end_ms, jobs) }?;

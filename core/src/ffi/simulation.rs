@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::handles::{find, open};
-use super::{check_pointer, give, guard, read, write, Failure};
+use super::{check_pointer, guard, read, target, write, Failure};
 use crate::batch::{run_windows, WindowResult};
 use crate::cluster::Cluster;
 use crate::config::{Config, Dispatch, Estimate, Placement, Policy};
@@ -122,12 +122,14 @@ pub unsafe extern "C" fn shunter_simulation_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
+        let handle = unsafe { target("handle", handle) }?;
         let (cluster, jobs) = tables(cluster, jobs)?;
         let config = unsafe { read_config(config) }?;
         let scores = unsafe { read("scores", scores, scores_length) }?;
         let window = first..first.saturating_add(count);
         let simulation = Simulation::new(cluster, jobs, window, config, scores).map_err(Failure::argument)?;
-        unsafe { give("handle", handle, open(Mutex::new(simulation))) }
+        *handle = open(Mutex::new(simulation));
+        Ok(())
     })
 }
 
@@ -138,8 +140,10 @@ pub unsafe extern "C" fn shunter_simulation_open(
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_run(simulation: u64, most_decisions: u64, over: *mut i32) -> i32 {
     guard(|| {
+        let over = unsafe { target("over", over) }?;
         let is_over = with(simulation, |simulation| Ok(simulation.run(most_decisions)))?;
-        unsafe { give("over", over, i32::from(is_over)) }
+        *over = i32::from(is_over);
+        Ok(())
     })
 }
 
@@ -150,8 +154,10 @@ pub unsafe extern "C" fn shunter_simulation_run(simulation: u64, most_decisions:
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_advance(simulation: u64, due: *mut i32) -> i32 {
     guard(|| {
+        let due = unsafe { target("due", due) }?;
         let is_due = with(simulation, |simulation| Ok(simulation.advance()))?;
-        unsafe { give("due", due, i32::from(is_due)) }
+        *due = i32::from(is_due);
+        Ok(())
     })
 }
 
@@ -198,11 +204,13 @@ pub unsafe extern "C" fn shunter_simulation_dispatch_order(simulation: u64, orde
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_fits(simulation: u64, job: u32, fits: *mut i32) -> i32 {
     guard(|| {
+        let fits = unsafe { target("fits", fits) }?;
         let answer = with(simulation, |simulation| {
             check_job(simulation, job)?;
             Ok(simulation.fits(job))
         })?;
-        unsafe { give("fits", fits, i32::from(answer)) }
+        *fits = i32::from(answer);
+        Ok(())
     })
 }
 
@@ -219,6 +227,10 @@ pub unsafe extern "C" fn shunter_simulation_start(
     length: usize,
 ) -> i32 {
     guard(|| {
+        with(simulation, |simulation| match simulation.cluster.nodes.len() {
+            nodes if length <= nodes => Ok(()),
+            nodes => Err(Failure::argument(format!("{length} nodes were named of a cluster of {nodes}"))),
+        })?;
         let nodes = unsafe { read("nodes", nodes, length) }?;
         let tasks = unsafe { read("tasks", tasks, length) }?;
         let parts: Vec<Part> = nodes.iter().zip(tasks).map(|(&node, &tasks)| Part { node, tasks }).collect();
@@ -247,8 +259,10 @@ pub extern "C" fn shunter_simulation_preempt(simulation: u64, job: u32) -> i32 {
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_fork(simulation: u64, handle: *mut u64) -> i32 {
     guard(|| {
+        let handle = unsafe { target("handle", handle) }?;
         let copy = with(simulation, |simulation| Ok(simulation.clone()))?;
-        unsafe { give("handle", handle, open(Mutex::new(copy))) }
+        *handle = open(Mutex::new(copy));
+        Ok(())
     })
 }
 
@@ -264,8 +278,9 @@ pub unsafe extern "C" fn shunter_simulation_serialize(
     needed: *mut usize,
 ) -> i32 {
     guard(|| {
+        let needed = unsafe { target("needed", needed) }?;
         let saved = with(simulation, |simulation| Ok(simulation.serialize()))?;
-        unsafe { give("needed", needed, saved.len()) }?;
+        *needed = saved.len();
         if capacity >= saved.len() {
             unsafe { write("bytes", bytes, saved.len()) }?.copy_from_slice(&saved);
         }
@@ -286,10 +301,12 @@ pub unsafe extern "C" fn shunter_simulation_restore(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
+        let handle = unsafe { target("handle", handle) }?;
         let (cluster, jobs) = tables(cluster, jobs)?;
         let bytes = unsafe { read("bytes", bytes, length) }?;
         let simulation = Simulation::restore(cluster, jobs, bytes).map_err(Failure::argument)?;
-        unsafe { give("handle", handle, open(Mutex::new(simulation))) }
+        *handle = open(Mutex::new(simulation));
+        Ok(())
     })
 }
 

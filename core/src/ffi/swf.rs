@@ -1,6 +1,6 @@
 //! SWF across the border: the caller owns the text and the table.
 
-use super::{give, guard, read, write, Failure};
+use super::{guard, read, target, write, Failure};
 use crate::swf::{tokenize, Table, FIELDS};
 
 /// Reads a SWF log into `columns` (18 columns of `capacity` numbers, one after the other) and `lines` (the number
@@ -20,6 +20,7 @@ pub unsafe extern "C" fn shunter_swf_read(
     rows: *mut usize,
 ) -> i32 {
     guard(|| {
+        let rows = unsafe { target("rows", rows) }?;
         let cells = capacity
             .checked_mul(FIELDS)
             .ok_or_else(|| Failure::argument(format!("capacity is impossible, {capacity}")))?;
@@ -30,6 +31,7 @@ pub unsafe extern "C" fn shunter_swf_read(
         };
         let count = tokenize(text, &mut table)
             .map_err(|fault| Failure::argument(format!("{}: {}", fault.line, fault.message)))?;
-        unsafe { give("rows", rows, count) }
+        *rows = count;
+        Ok(())
     })
 }

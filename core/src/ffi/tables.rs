@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::handles::open;
-use super::{give, guard, read, Failure};
-use crate::cluster::{Cluster, Node, UNTRACKED};
+use super::{guard, read, target, Failure};
+use crate::cluster::{check_node_count, Cluster, Node, UNTRACKED};
 use crate::job::{Columns, Jobs};
 
 /// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, −1 for none.
@@ -21,6 +21,8 @@ pub unsafe extern "C" fn shunter_cluster_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
+        let handle = unsafe { target("handle", handle) }?;
+        check_node_count(nodes).map_err(Failure::argument)?;
         let cores_milli = unsafe { read("cores_milli", cores_milli, nodes) }?;
         let memory_mb = unsafe { read("memory_mb", memory_mb, nodes) }?;
         let gpus = unsafe { read("gpus", gpus, nodes) }?;
@@ -40,7 +42,8 @@ pub unsafe extern "C" fn shunter_cluster_open(
             built.push(Node { cores_milli: cores_milli[number], memory_mb: memory, gpus, partition });
         }
         let cluster = Arc::new(Cluster::new(built).map_err(Failure::argument)?);
-        unsafe { give("handle", handle, open(cluster)) }
+        *handle = open(cluster);
+        Ok(())
     })
 }
 
@@ -63,6 +66,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
+        let handle = unsafe { target("handle", handle) }?;
         let columns = Columns {
             submit_ms: unsafe { read("submit_ms", submit_ms, jobs) }?,
             run_ms: unsafe { read("run_ms", run_ms, jobs) }?,
@@ -74,6 +78,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
             partition: unsafe { read("partition", partition, jobs) }?,
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
-        unsafe { give("handle", handle, open(jobs)) }
+        *handle = open(jobs);
+        Ok(())
     })
 }

@@ -1,0 +1,95 @@
+"""Windows on several threads, and what a seed decides."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from shunter import Cluster, InputError, Schedule, Workload, read_workload
+from shunter.model.cluster import Node
+from shunter.model.schedule import Outcome, Settings
+from shunter.simulate import WindowRunner, check_settings, simulate
+from shunter.simulate.names import DISPATCHES, PLACEMENTS, POLICIES
+
+FIRST = [0, 1, 40, 200, 333, 400]
+LENGTH = 100
+COMPLETED = 3
+
+
+@cache
+def workload() -> Workload:
+    return read_workload("generate:lublin?seed=3&jobs=500&cores=64&load=1.3")
+
+
+CLUSTER = Cluster.from_nodes(tuple(Node(f"n{number}", 16.0) for number in range(4)), name="four")
+
+
+def settings(policy: str = "sjf", dispatch: str = "easy", placement: str | None = None, seed: int = 7) -> Settings:
+    """Returns settings, with a guard so that every part of the core has something to do."""
+    return check_settings(
+        policy=policy,
+        dispatch=dispatch,
+        placement=placement,
+        estimate="requested",
+        missing_request="run-time",
+        reserve_by="requested",
+        kill_at_request=False,
+        max_wait_s=200_000.0,
+        scan_depth=1000,
+        seed=seed,
+    )
+
+
+@pytest.mark.parametrize("dispatch", [*DISPATCHES, "3"])
+@pytest.mark.parametrize("placement", ["first-fit", "pack"])
+def test_windows_equal_runs_of_their_own(dispatch: str, placement: str) -> None:
+    chosen = settings(dispatch=dispatch, placement=placement)
+    windows = WindowRunner(workload(), CLUSTER).run(chosen, FIRST, LENGTH)
+    assert windows.start_ms.shape == (len(FIRST), LENGTH)
+    for row, first in enumerate(FIRST):
+        schedule = simulate(workload().window(first, LENGTH), CLUSTER, **vars(chosen))
+        ended = schedule.outcome == Outcome.COMPLETED
+        np.testing.assert_array_equal(windows.phase[row] == COMPLETED, ended)
+        np.testing.assert_array_equal(windows.start_ms[row][ended], schedule.start_ms[ended])
+        np.testing.assert_array_equal(windows.end_ms[row][ended], schedule.end_ms[ended])
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "f1", "random"])
+@pytest.mark.parametrize("dispatch", [*DISPATCHES, "3"])
+def test_threads_do_not_matter(policy: str, dispatch: str) -> None:
+    runner = WindowRunner(workload(), CLUSTER)
+    chosen = settings(policy, dispatch, "random")
+    alone = runner.run(chosen, FIRST, LENGTH, threads=1)
+    for threads in (2, 4, 100):
+        shared = runner.run(chosen, FIRST, LENGTH, threads=threads)
+        for name, expected in vars(alone).items():
+            np.testing.assert_array_equal(getattr(shared, name), expected)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_window_beyond_the_workload_is_refused(threads: int) -> None:
+    runner = WindowRunner(workload(), CLUSTER)
+    with pytest.raises(InputError, match="jobs 450 to 550 are not a window of a table of 500 jobs"):
+        runner.run(settings(), [0, 450, 10], LENGTH, threads=threads)
+
+
+def run(policy: str, placement: str | None, seed: int) -> Schedule:
+    return simulate(workload(), CLUSTER, policy=policy, placement=placement, seed=seed)
+
+
+@pytest.mark.parametrize(("policy", "placement"), [("random", "first-fit"), ("fcfs", "random"), ("random", "random")])
+def test_a_seed_decides_what_is_random(policy: str, placement: str) -> None:
+    hashes = [run(policy, placement, seed).content_sha256 for seed in (0, 1, 2, 3, 2**64 - 1)]
+    assert len(set(hashes)) == len(hashes)
+    assert run(policy, placement, 2).content_sha256 == hashes[2]
+
+
+@pytest.mark.parametrize(
+    ("policy", "placement"),
+    [*((policy, None) for policy in POLICIES if policy != "random")]
+    + [("sjf", placement) for placement in PLACEMENTS if placement != "random"],
+)
+def test_a_seed_does_not_touch_what_is_not(policy: str, placement: str | None) -> None:
+    assert run(policy, placement, 1).content_sha256 == run(policy, placement, 2).content_sha256

@@ -1,0 +1,34 @@
+"""Importing Shunter is cheap: what is heavy is loaded by what needs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "matplotlib", "numpy", "polars"}
+
+
+@pytest.mark.parametrize("module", ["shunter", "shunter.cli", "shunter.simulate", "shunter.simulate.names"])
+def test_imports_nothing_heavy(module: str) -> None:
+    script = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout))
+    assert module in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_importing_a_name_brings_what_it_needs_and_no_more() -> None:
+    script = "import sys; from shunter import Workload; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "polars" in loaded
+    assert loaded.isdisjoint({"torch", "matplotlib"})
+
+
+def test_help_of_the_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "shunter", "--help"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "simulate" in done.stdout
