@@ -247,7 +247,8 @@ int32_t shunter_simulation_advance(uint64_t simulation, int32_t *due);
 /* Decides by the simulation's own policy: starts what the dispatch rule lets start now. */
 int32_t shunter_simulation_dispatch(uint64_t simulation);
 
-/* Decides by an order of waiting jobs, each named once at most; those not named do not start now. */
+/* Decides by an order of waiting jobs, each named once at most; those not named do not start now, unless the
+ * starvation guard puts them first. */
 int32_t shunter_simulation_dispatch_order(uint64_t simulation, const uint32_t *order, size_t length);
 
 /* Tells whether a job could start now: `fits` becomes 1 or 0. */

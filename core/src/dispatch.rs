@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::cluster::Free;
 use crate::job_state::Phase;
 use crate::placement::{choose, Placement, Rule};
+use crate::queue::Fresh;
 use crate::simulation::Simulation;
 
 /// The head's reservation, and what may be used beside it.
@@ -31,7 +32,11 @@ pub struct Blocked {
 impl Simulation {
     /// Everything that fits starts, in order.
     pub(crate) fn dispatch_greedy(&mut self) {
-        self.queue.settle();
+        if self.is_pool {
+            self.queue.settle_many();
+        } else {
+            self.queue.settle();
+        }
         let mut from = 0;
         while let Some(entry) = self.first_that_fits(from) {
             self.try_start(self.queue.job_at(entry));
@@ -40,10 +45,10 @@ impl Simulation {
     }
 
     fn first_that_fits(&self, from: u32) -> Option<u32> {
-        let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
         if self.is_pool {
-            return self.queue.first_below(shapes);
+            return self.first_beside_pool(from, i64::MAX, i64::MAX);
         }
+        let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
         self.queue.first_allowed(shapes, from, i64::MAX, |shape| self.shape_fits(shape).then_some(i64::MAX))
     }
 
@@ -61,25 +66,21 @@ impl Simulation {
     }
 
     /// On a pool, cores say it all: those free now, and those that the head leaves at its reserved time.
-    ///
-    /// What could not start before a backfill cannot start after it, since both only shrink: no cursor is needed.
     fn backfill_pool(&mut self, head: u32) {
-        self.queue.settle();
-        let sizes = &self.jobs.sizes;
-        if self.queue.first_below(sizes.count_within(self.free.cores_milli[0])).is_none() {
-            return;
-        }
-        let needed = sizes.cores_milli(self.states[head as usize].shape);
+        self.queue.settle_many();
+        let Some(mut from) = self.first_that_fits(0) else { return };
+        let needed = self.jobs.sizes.cores_milli(self.states[head as usize].shape);
         let (reserved_ms, free_then) = self.pool_reservation(needed);
         let mut spare = free_then - needed;
         let longest_ms = reserved_ms - self.now_ms;
-        while let Some(entry) = self.first_beside_pool(spare, longest_ms) {
+        while let Some(entry) = self.first_beside_pool(from, spare, longest_ms) {
             let job = self.queue.job_at(entry);
             let state = &self.states[job as usize];
             if state.limit_ms > longest_ms {
                 spare -= self.jobs.sizes.cores_milli(state.shape);
             }
             self.try_start(job);
+            from = entry + 1;
         }
         let next_arrival = self.next_arrival;
         self.blocked = Some(Blocked { head, reserved_ms, spare_cores_milli: spare, next_arrival });
@@ -107,12 +108,25 @@ impl Simulation {
         self.blocked = Some(blocked);
     }
 
-    /// The first entry that fits now, and either fits beside the head at its reserved time or ends by then.
-    fn first_beside_pool(&self, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
+    /// The first entry, not before `from`, that fits now, and either fits beside the head at its reserved time or ends by
+    /// then.
+    fn first_beside_pool(&self, from: u32, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
         let free = self.free.cores_milli[0];
+        if let Some(few) = self.queue.few() {
+            let may_start = |job: &&Fresh| {
+                job.cores_milli <= free && (job.limit_ms <= longest_ms || job.cores_milli <= spare_cores_milli)
+            };
+            let first = few.partition_point(|job| job.entry < from);
+            return few[first..].iter().find(may_start).map(|job| job.entry);
+        }
+        // What could not start before a backfill cannot start after it, since both bounds only shrink: so all that may
+        // start lies behind `from` anyway.
         let sizes = &self.jobs.sizes;
-        let fitting = sizes.count_within(free);
         let beside = self.queue.first_below(sizes.count_within(spare_cores_milli.min(free)));
+        if spare_cores_milli >= free {
+            return beside;
+        }
+        let fitting = sizes.count_within(free);
         let before = match self.queue.shortest_below(fitting) {
             shortest_ms if shortest_ms > longest_ms => None,
             _ => self.queue.first_allowed(fitting, 0, longest_ms, |_| Some(longest_ms)),

@@ -105,8 +105,14 @@ impl Simulation {
             return false;
         }
         state.phase = Phase::Waiting;
-        self.queue.insert(job, state.limit_ms, false);
+        self.enqueue(job, false);
         true
+    }
+
+    /// A job begins to wait; `first` says that the guard puts it before the policy's order.
+    pub(crate) fn enqueue(&mut self, job: u32, first: bool) {
+        let state = &self.states[job as usize];
+        self.queue.insert(job, self.jobs.sizes.cores_milli(state.shape), state.limit_ms, first);
     }
 
     /// Why a job can never run here.
@@ -136,7 +142,7 @@ impl Simulation {
             let job = self.guard_cursor;
             self.blocked = None;
             self.queue.remove(job);
-            self.queue.insert(job, self.states[job as usize].limit_ms, true);
+            self.enqueue(job, true);
             self.guard_cursor += 1;
         }
     }

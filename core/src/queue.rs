@@ -3,8 +3,19 @@
 use crate::rank_set::RankSet;
 use crate::shape_index::ShapeIndex;
 
-/// With more fresh entries than this, finding one among them costs more than the index does.
-const MOST_FRESH: usize = 16;
+/// Up to so many entries, a plain list is quicker than the index.
+const MOST_FRESH: usize = 128;
+
+/// An entry that is not in the index yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Fresh {
+    /// Its place in the index's order.
+    pub entry: u32,
+    /// What the job needs, over all tasks.
+    pub cores_milli: i64,
+    /// What reservations go by.
+    pub limit_ms: i64,
+}
 
 /// What the queue keeps by shape, beside the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +38,8 @@ pub struct Queue {
     job_of: Vec<u32>,
     waiting: RankSet,
     index: Option<ShapeIndex>,
-    /// Entries and limits that are not in the index yet: most jobs that start at once never need to be.
-    fresh: Vec<(u32, i64)>,
+    /// In order. A job that starts soon never comes into the index, and as long as few wait, none does.
+    fresh: Vec<Fresh>,
     index_by_arrival: bool,
     guarded: bool,
 }
@@ -70,14 +81,16 @@ impl Queue {
     }
 
     /// A job begins to wait; `first` says that the guard puts it before the policy's order.
-    pub fn insert(&mut self, job: u32, limit_ms: i64, first: bool) {
+    pub fn insert(&mut self, job: u32, cores_milli: i64, limit_ms: i64, first: bool) {
         let key = if first { job } else { self.key_of[job as usize] };
         self.waiting.insert(key);
         if self.index.is_some() {
-            self.fresh.push((if self.index_by_arrival { job } else { key }, limit_ms));
             if self.fresh.len() == MOST_FRESH {
                 self.settle();
             }
+            let entry = if self.index_by_arrival { job } else { key };
+            let place = self.fresh.partition_point(|fresh| fresh.entry < entry);
+            self.fresh.insert(place, Fresh { entry, cores_milli, limit_ms });
         }
     }
 
@@ -87,19 +100,31 @@ impl Queue {
         self.waiting.remove(key);
         let entry = if self.index_by_arrival { job } else { key };
         if let Some(index) = &mut self.index {
-            match self.fresh.iter().position(|&(fresh, _)| fresh == entry) {
-                Some(place) => {
-                    self.fresh.swap_remove(place);
+            match self.fresh.binary_search_by_key(&entry, |fresh| fresh.entry) {
+                Ok(place) => {
+                    self.fresh.remove(place);
                 }
-                None => index.remove(entry),
+                Err(_) => index.remove(entry),
             }
         }
+    }
+
+    /// All that wait, in order, if they are few; otherwise the index is to be asked.
+    pub fn few(&self) -> Option<&[Fresh]> {
+        (self.fresh.len() == self.waiting.len()).then_some(&self.fresh)
     }
 
     /// Brings the index up to date; to be called before it is asked.
     pub fn settle(&mut self) {
         if let Some(index) = &mut self.index {
-            self.fresh.drain(..).for_each(|(entry, limit_ms)| index.insert(entry, limit_ms));
+            self.fresh.drain(..).for_each(|fresh| index.insert(fresh.entry, fresh.limit_ms));
+        }
+    }
+
+    /// The same, unless only few wait.
+    pub fn settle_many(&mut self) {
+        if self.few().is_none() {
+            self.settle();
         }
     }
 

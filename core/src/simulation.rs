@@ -310,7 +310,7 @@ impl Simulation {
         state.placement = Placement::default();
         let starving = config.max_wait_ms.is_some_and(|bound_ms| state.submit_ms + bound_ms <= self.now_ms);
         self.guard_cursor = self.guard_cursor.min(job);
-        self.queue.insert(job, state.limit_ms, starving);
+        self.enqueue(job, starving);
         Ok(())
     }
 

@@ -99,7 +99,7 @@ impl Simulation {
                     if crate::cluster::reject_reason(&self.cluster, self.shape_of(job)) != RejectReason::None {
                         return Err(format!("job {job} waits, but can never run on this cluster"));
                     }
-                    self.queue.insert(job, self.states[job as usize].limit_ms, is_first(job));
+                    self.enqueue(job, is_first(job));
                 }
                 Phase::Running => self.occupy(job)?,
                 _ => self.ended += 1,

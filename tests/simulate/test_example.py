@@ -1,4 +1,4 @@
-"""The template of a policy of one's own runs, and says what it says in our documentation."""
+"""The template of a policy of one's own runs from the command line, and compares itself with fcfs and sjf."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ pub extern "C" fn shunter_simulation_dispatch(simulation: u64) -> i32 {
     })
 }
 
-/// Decides by an order of waiting jobs; those not named do not start now.
+/// Decides by an order of waiting jobs; those not named do not start now, unless the starvation guard puts them first.
 ///
 /// # Safety
 /// A non-null `order` must be readable for `length` values.
