@@ -202,7 +202,7 @@ impl Free {
             self.cores_milli[part.node as usize] += tasks * shape.cores_milli;
             self.memory_mb[part.node as usize] += tasks * shape.memory_mb;
         }
-        for share in &placement.devices {
+        for share in placement.devices() {
             self.device_milli[share.device as usize] += sign as i32 * share.milli;
         }
         self.total_cores_milli += sign * shape.total_cores_milli();
@@ -213,7 +213,7 @@ impl Free {
         placement
             .parts()
             .all(|part| self.cores_milli[part.node as usize] >= 0 && self.memory_mb[part.node as usize] >= 0)
-            && placement.devices.iter().all(|share| self.device_milli[share.device as usize] >= 0)
+            && placement.devices().iter().all(|share| self.device_milli[share.device as usize] >= 0)
     }
 
     /// Lowers what this placement touches to what is free in `other`.
@@ -223,7 +223,7 @@ impl Free {
             self.cores_milli[node] = self.cores_milli[node].min(other.cores_milli[node]);
             self.memory_mb[node] = self.memory_mb[node].min(other.memory_mb[node]);
         }
-        for share in &placement.devices {
+        for share in placement.devices() {
             let device = share.device as usize;
             self.device_milli[device] = self.device_milli[device].min(other.device_milli[device]);
         }

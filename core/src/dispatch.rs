@@ -32,9 +32,7 @@ pub struct Blocked {
 impl Simulation {
     /// Everything that fits starts, in order.
     pub(crate) fn dispatch_greedy(&mut self) {
-        if self.is_pool {
-            self.queue.settle_many();
-        } else {
+        if !self.is_pool {
             self.queue.settle();
         }
         let mut from = 0;
@@ -67,7 +65,6 @@ impl Simulation {
 
     /// On a pool, cores say it all: those free now, and those that the head leaves at its reserved time.
     fn backfill_pool(&mut self, head: u32) {
-        self.queue.settle_many();
         let Some(mut from) = self.first_that_fits(0) else { return };
         let needed = self.jobs.sizes.cores_milli(self.states[head as usize].shape);
         let (reserved_ms, free_then) = self.pool_reservation(needed);
@@ -112,15 +109,22 @@ impl Simulation {
     /// then.
     fn first_beside_pool(&self, from: u32, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
         let free = self.free.cores_milli[0];
-        if let Some(few) = self.queue.few() {
-            let may_start = |job: &&Fresh| {
-                job.cores_milli <= free && (job.limit_ms <= longest_ms || job.cores_milli <= spare_cores_milli)
-            };
-            let first = few.partition_point(|job| job.entry < from);
-            return few[first..].iter().find(may_start).map(|job| job.entry);
+        let may_start = |job: &&Fresh| {
+            job.cores_milli <= free && (job.limit_ms <= longest_ms || job.cores_milli <= spare_cores_milli)
+        };
+        let fresh = self.queue.fresh();
+        let first = fresh.partition_point(|job| job.entry < from);
+        let listed = fresh[first..].iter().find(may_start).map(|job| job.entry);
+        if self.queue.all_fresh() {
+            return listed;
         }
-        // What could not start before a backfill cannot start after it, since both bounds only shrink: so all that may
-        // start lies behind `from` anyway.
+        listed.into_iter().chain(self.first_indexed_beside_pool(spare_cores_milli, longest_ms)).min()
+    }
+
+    /// The same among those in the index. What could not start before a backfill cannot start after it, since both bounds
+    /// only shrink: so all that may start lies behind the last one anyway.
+    fn first_indexed_beside_pool(&self, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
+        let free = self.free.cores_milli[0];
         let sizes = &self.jobs.sizes;
         let beside = self.queue.first_below(sizes.count_within(spare_cores_milli.min(free)));
         if spare_cores_milli >= free {

@@ -50,7 +50,8 @@ impl Simulation {
     }
 
     pub(crate) fn next_submit_ms(&self) -> Option<i64> {
-        self.states.get(self.next_arrival as usize).map(|state| state.submit_ms)
+        let job = self.window.start + self.next_arrival as usize;
+        self.jobs.submit_ms[..self.window.end].get(job).copied()
     }
 
     /// The running job with the earliest true end, as `next_end` has just said, ends.
@@ -127,9 +128,9 @@ impl Simulation {
     fn next_starving_ms(&mut self) -> Option<i64> {
         let max_wait_ms = self.config.max_wait_ms?;
         while self.guard_cursor < self.next_arrival {
-            let state = &self.states[self.guard_cursor as usize];
-            if state.phase == Phase::Waiting && !self.queue.is_first(self.guard_cursor) {
-                return Some(state.submit_ms + max_wait_ms);
+            let waits = self.states[self.guard_cursor as usize].phase == Phase::Waiting;
+            if waits && !self.queue.is_first(self.guard_cursor) {
+                return Some(self.submit_ms(self.guard_cursor) + max_wait_ms);
             }
             self.guard_cursor += 1;
         }

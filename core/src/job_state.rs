@@ -5,9 +5,6 @@ use crate::config::{Config, Estimate};
 use crate::job::{Jobs, UNKNOWN};
 use crate::placement::Placement;
 
-/// No reservation is held.
-pub(crate) const NO_RESERVATION: i64 = i64::MAX;
-
 /// Where a job is in its life; the numbers are part of the C ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -34,11 +31,18 @@ impl Phase {
     }
 }
 
-/// One job's part of the state.
+/// A promise to a waiting job.
+#[derive(Clone, Copy, Debug)]
+pub struct Reservation {
+    /// When it is to start.
+    pub start_ms: i64,
+    /// `Simulation::freed` when this was planned.
+    pub planned_at: u64,
+}
+
+/// One job's part of the state; small, since a simulation may have millions.
 #[derive(Clone, Debug)]
 pub struct JobState {
-    /// Absolute submit time.
-    pub submit_ms: i64,
     /// Run time still to go.
     pub remaining_ms: i64,
     /// What reservations and expected ends go by.
@@ -49,10 +53,8 @@ pub struct JobState {
     pub segment_start_ms: i64,
     /// The end.
     pub end_ms: i64,
-    /// The start of the reservation that it holds; its nodes are in `placement`.
-    pub reserved_ms: i64,
-    /// `Simulation::freed` when the reservation was planned.
-    pub planned_at: u64,
+    /// The reservation that it holds; its nodes are in `placement`. Boxed, for few jobs ever hold one.
+    pub reservation: Option<Box<Reservation>>,
     /// A place in the table's shapes.
     pub shape: u32,
     /// The number of its latest start: ties among ends go by it.
@@ -67,6 +69,13 @@ pub struct JobState {
     pub doomed: bool,
     /// Where it runs, ran, or holds a reservation.
     pub placement: Placement,
+}
+
+impl JobState {
+    /// The start of the reservation that the job holds; none: later than any time.
+    pub fn reserved_ms(&self) -> i64 {
+        self.reservation.as_ref().map_or(i64::MAX, |held| held.start_ms)
+    }
 }
 
 /// What the user asked for, or what stands in for it.
@@ -92,14 +101,12 @@ pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobStat
     let doomed = config.kill_at_request && jobs.requested_ms[job] != UNKNOWN && run_ms > requested_ms;
     let limit_ms = if config.reserve_by_estimate { estimate_ms(jobs, job, config) } else { requested_ms };
     JobState {
-        submit_ms: jobs.submit_ms[job],
         remaining_ms: if doomed { requested_ms } else { run_ms },
         limit_ms: limit_ms.max(1),
         start_ms: UNKNOWN,
         segment_start_ms: UNKNOWN,
         end_ms: UNKNOWN,
-        reserved_ms: NO_RESERVATION,
-        planned_at: 0,
+        reservation: None,
         shape: jobs.shape[job],
         sequence: 0,
         preemptions: 0,

@@ -25,24 +25,34 @@ pub struct DeviceShare {
     pub milli: i32,
 }
 
-/// The nodes and devices of one job. One node needs no allocation: most jobs have just one.
+/// The nodes and devices of one job. Most jobs have one node and no GPU: they need no allocation, and little space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     first: Part,
-    rest: Vec<Part>,
-    /// The GPU devices.
-    pub devices: Vec<DeviceShare>,
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct More {
+    parts: Vec<Part>,
+    devices: Vec<DeviceShare>,
 }
 
 impl Placement {
     /// All tasks on one node.
     pub fn single(node: u32, tasks: u32) -> Self {
-        Placement { first: Part { node, tasks }, rest: Vec::new(), devices: Vec::new() }
+        Placement { first: Part { node, tasks }, more: None }
     }
 
     /// The nodes, in the order in which they were chosen; none if the job was never placed.
     pub fn parts(&self) -> impl Iterator<Item = &Part> {
-        std::iter::once(&self.first).filter(|part| part.tasks > 0).chain(&self.rest)
+        let rest = self.more.as_deref().map_or(&[][..], |more| &more.parts);
+        std::iter::once(&self.first).filter(|part| part.tasks > 0).chain(rest)
+    }
+
+    /// The GPU devices, node by node.
+    pub fn devices(&self) -> &[DeviceShare] {
+        self.more.as_deref().map_or(&[], |more| &more.devices)
     }
 
     /// Adds tasks on a node that has none yet.
@@ -50,8 +60,13 @@ impl Placement {
         if self.first.tasks == 0 {
             self.first = part;
         } else {
-            self.rest.push(part);
+            self.more.get_or_insert_with(Box::default).parts.push(part);
         }
+    }
+
+    /// Adds a share of a device on a node that has tasks.
+    pub fn push_device(&mut self, share: DeviceShare) {
+        self.more.get_or_insert_with(Box::default).devices.push(share);
     }
 }
 
@@ -89,7 +104,7 @@ pub fn choose(cluster: &Cluster, free: &Free, shape: &Shape, rule: Rule, seed: u
         Rule::FirstFit => fill_by_number(cluster, free, shape)?,
         _ => fill_by_rule(cluster, free, shape, rule, seed, job)?,
     };
-    placement.devices = choose_devices(cluster, free, shape, &placement);
+    choose_devices(cluster, free, shape, &mut placement);
     Some(placement)
 }
 
@@ -116,7 +131,7 @@ pub fn place_as_told(
     if tasks != u64::from(shape.tasks) {
         return Err(format!("{tasks} tasks were placed of a job that has {}", shape.tasks));
     }
-    placement.devices = choose_devices(cluster, free, shape, &placement);
+    choose_devices(cluster, free, shape, &mut placement);
     Ok(Some(placement))
 }
 
@@ -219,17 +234,16 @@ fn spread(mut candidates: Vec<Candidate>, tasks: u32) -> Placement {
     placement
 }
 
-fn choose_devices(cluster: &Cluster, free: &Free, shape: &Shape, placement: &Placement) -> Vec<DeviceShare> {
-    let mut shares = Vec::new();
+fn choose_devices(cluster: &Cluster, free: &Free, shape: &Shape, placement: &mut Placement) {
     if shape.gpu_milli == 0 {
-        return shares;
+        return;
     }
-    for part in placement.parts() {
+    for part in placement.parts().copied().collect::<Vec<_>>() {
         let devices = cluster.device_offsets[part.node as usize]..cluster.device_offsets[part.node as usize + 1];
         if shape.gpu_milli >= i64::from(DEVICE_MILLI) {
             let wanted = part.tasks as usize * (shape.gpu_milli / i64::from(DEVICE_MILLI)) as usize;
             let whole = devices.filter(|&device| free.device_milli[device as usize] == DEVICE_MILLI);
-            shares.extend(whole.take(wanted).map(|device| DeviceShare { device, milli: DEVICE_MILLI }));
+            whole.take(wanted).for_each(|device| placement.push_device(DeviceShare { device, milli: DEVICE_MILLI }));
         } else {
             let milli = shape.gpu_milli as i32;
             let mut left: Vec<(i32, u32)> =
@@ -237,10 +251,9 @@ fn choose_devices(cluster: &Cluster, free: &Free, shape: &Shape, placement: &Pla
             for _ in 0..part.tasks {
                 if let Some(fullest) = left.iter_mut().filter(|(room, _)| *room >= milli).min() {
                     fullest.0 -= milli;
-                    shares.push(DeviceShare { device: fullest.1, milli });
+                    placement.push_device(DeviceShare { device: fullest.1, milli });
                 }
             }
         }
     }
-    shares
 }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use crate::config::Config;
 use crate::job::Jobs;
+use crate::job_state::estimate_ms;
 use crate::random::SplitMix64;
 
 /// The policies by name; formulas and sources are in `docs/simulation.md`.
@@ -29,14 +31,8 @@ pub enum Policy {
 }
 
 /// The jobs of a window, in order: for each place, the job (counted from the window's first).
-pub fn order(
-    policy: Policy,
-    jobs: &Jobs,
-    window: Range<usize>,
-    estimate_ms: &[i64],
-    seed: u64,
-    given: &[f64],
-) -> Vec<u32> {
+pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) -> Vec<u32> {
+    let policy = config.policy;
     let count = window.len() as u32;
     if policy == Policy::Fcfs {
         return (0..count).collect();
@@ -46,8 +42,8 @@ pub fn order(
             let job = window.start + place as usize;
             let score = match policy {
                 Policy::Given => given[place as usize],
-                Policy::Random => drawn(seed, job as u32),
-                _ => score(policy, jobs, job, estimate_ms[place as usize]),
+                Policy::Random => drawn(config.seed, job as u32),
+                _ => score(policy, jobs, job, estimate_ms(jobs, job, config)),
             };
             (ascending_bits(score), place)
         })

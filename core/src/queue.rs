@@ -1,9 +1,12 @@
 //! The waiting jobs, in the order of the policy, with those that the starvation guard puts first.
 
+use std::sync::Arc;
+
+use crate::job::Jobs;
 use crate::rank_set::RankSet;
 use crate::shape_index::ShapeIndex;
 
-/// Up to so many entries, a plain list is quicker than the index.
+/// Looking through so many entries of a list costs less than to take them into the index and out again.
 const MOST_FRESH: usize = 128;
 
 /// An entry that is not in the index yet.
@@ -37,37 +40,29 @@ pub struct Queue {
     /// For each key, its job.
     job_of: Vec<u32>,
     waiting: RankSet,
+    indexed: Indexed,
+    /// Made when the list of fresh entries first overflows.
     index: Option<ShapeIndex>,
-    /// In order. A job that starts soon never comes into the index, and as long as few wait, none does.
+    /// In order. A job that starts soon never comes into the index, which is large, and slow to change.
     fresh: Vec<Fresh>,
-    index_by_arrival: bool,
     guarded: bool,
+    /// The jobs' shapes: those of the table from `first_job` on.
+    jobs: Arc<Jobs>,
+    first_job: usize,
 }
 
 impl Queue {
-    /// An empty queue for jobs in this order, with these shapes.
-    pub fn new(order: Vec<u32>, guarded: bool, indexed: Indexed, shape_of: &[u32], shapes: usize) -> Self {
+    /// An empty queue for jobs of the table from `first_job` on, in this order.
+    pub fn new(jobs: Arc<Jobs>, first_job: usize, order: Vec<u32>, guarded: bool, indexed: Indexed) -> Self {
         let count = order.len() as u32;
         let first_key = if guarded { count } else { 0 };
         let mut key_of = vec![0; order.len()];
         for (place, &job) in order.iter().enumerate() {
             key_of[job as usize] = first_key + place as u32;
         }
-        let job_of = if guarded { (0..count).chain(order).collect() } else { order };
-        let index = match indexed {
-            Indexed::No => None,
-            Indexed::ByOrder => Some(job_of.iter().map(|&job| shape_of[job as usize]).collect()),
-            Indexed::ByArrival => Some(shape_of.to_vec()),
-        };
-        Queue {
-            waiting: RankSet::new(job_of.len()),
-            fresh: Vec::new(),
-            index: index.map(|shape_of| ShapeIndex::new(shape_of, shapes)),
-            index_by_arrival: indexed == Indexed::ByArrival,
-            key_of,
-            job_of,
-            guarded,
-        }
+        let job_of: Vec<u32> = if guarded { (0..count).chain(order).collect() } else { order };
+        let waiting = RankSet::new(job_of.len());
+        Queue { key_of, job_of, waiting, indexed, index: None, fresh: Vec::new(), guarded, jobs, first_job }
     }
 
     /// How many jobs wait.
@@ -84,11 +79,11 @@ impl Queue {
     pub fn insert(&mut self, job: u32, cores_milli: i64, limit_ms: i64, first: bool) {
         let key = if first { job } else { self.key_of[job as usize] };
         self.waiting.insert(key);
-        if self.index.is_some() {
+        if self.indexed != Indexed::No {
             if self.fresh.len() == MOST_FRESH {
                 self.settle();
             }
-            let entry = if self.index_by_arrival { job } else { key };
+            let entry = self.entry(job, key);
             let place = self.fresh.partition_point(|fresh| fresh.entry < entry);
             self.fresh.insert(place, Fresh { entry, cores_milli, limit_ms });
         }
@@ -98,34 +93,50 @@ impl Queue {
     pub fn remove(&mut self, job: u32) {
         let key = if self.is_first(job) { job } else { self.key_of[job as usize] };
         self.waiting.remove(key);
-        let entry = if self.index_by_arrival { job } else { key };
-        if let Some(index) = &mut self.index {
-            match self.fresh.binary_search_by_key(&entry, |fresh| fresh.entry) {
-                Ok(place) => {
-                    self.fresh.remove(place);
+        let entry = self.entry(job, key);
+        match self.fresh.binary_search_by_key(&entry, |fresh| fresh.entry) {
+            Ok(place) => {
+                self.fresh.remove(place);
+            }
+            Err(_) => {
+                if let Some(index) = &mut self.index {
+                    index.remove(entry);
                 }
-                Err(_) => index.remove(entry),
             }
         }
     }
 
-    /// All that wait, in order, if they are few; otherwise the index is to be asked.
-    pub fn few(&self) -> Option<&[Fresh]> {
-        (self.fresh.len() == self.waiting.len()).then_some(&self.fresh)
+    fn entry(&self, job: u32, key: u32) -> u32 {
+        match self.indexed {
+            Indexed::ByArrival => job,
+            Indexed::No | Indexed::ByOrder => key,
+        }
     }
 
-    /// Brings the index up to date; to be called before it is asked.
+    /// Those that are not in the index, in order.
+    pub fn fresh(&self) -> &[Fresh] {
+        &self.fresh
+    }
+
+    /// Whether all that wait are fresh.
+    pub fn all_fresh(&self) -> bool {
+        self.fresh.len() == self.waiting.len()
+    }
+
+    /// Moves the fresh entries into the index.
     pub fn settle(&mut self) {
-        if let Some(index) = &mut self.index {
-            self.fresh.drain(..).for_each(|fresh| index.insert(fresh.entry, fresh.limit_ms));
+        if self.fresh.is_empty() {
+            return;
         }
-    }
-
-    /// The same, unless only few wait.
-    pub fn settle_many(&mut self) {
-        if self.few().is_none() {
-            self.settle();
-        }
+        let shapes = &self.jobs.shape[self.first_job..];
+        let index = self.index.get_or_insert_with(|| {
+            let shape_of = match self.indexed {
+                Indexed::ByArrival => shapes[..self.key_of.len()].to_vec(),
+                Indexed::No | Indexed::ByOrder => self.job_of.iter().map(|&job| shapes[job as usize]).collect(),
+            };
+            ShapeIndex::new(shape_of, self.jobs.shapes.len())
+        });
+        self.fresh.drain(..).for_each(|fresh| index.insert(fresh.entry, fresh.limit_ms));
     }
 
     /// Whether the guard has put this waiting job first.
@@ -151,13 +162,11 @@ impl Queue {
 
     /// The first entry of the index among the shapes below `shapes`.
     pub fn first_below(&self, shapes: usize) -> Option<u32> {
-        debug_assert!(self.fresh.is_empty());
         self.index.as_ref()?.first_below(shapes)
     }
 
     /// The shortest limit of those that wait among the shapes below `shapes`.
     pub fn shortest_below(&self, shapes: usize) -> i64 {
-        debug_assert!(self.fresh.is_empty());
         self.index.as_ref().map_or(i64::MAX, |index| index.shortest_below(shapes))
     }
 
@@ -169,16 +178,14 @@ impl Queue {
         bound_ms: i64,
         longest_ms: impl FnMut(u32) -> Option<i64>,
     ) -> Option<u32> {
-        debug_assert!(self.fresh.is_empty());
         self.index.as_ref()?.first_allowed(shapes, from, bound_ms, longest_ms)
     }
 
     /// The job behind an entry of the index.
     pub fn job_at(&self, entry: u32) -> u32 {
-        if self.index_by_arrival {
-            entry
-        } else {
-            self.job_of[entry as usize]
+        match self.indexed {
+            Indexed::ByArrival => entry,
+            Indexed::No | Indexed::ByOrder => self.job_of[entry as usize],
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::cluster::Free;
-use crate::job_state::NO_RESERVATION;
+use crate::job_state::Reservation;
 use crate::placement::Placement;
 use crate::simulation::{Expected, Simulation};
 
@@ -58,7 +58,7 @@ impl Simulation {
     /// All reservations lapse: the rule that decides now makes none that last.
     pub(crate) fn drop_reservations(&mut self) {
         for job in std::mem::take(&mut self.holders) {
-            self.states[job as usize].reserved_ms = NO_RESERVATION;
+            self.states[job as usize].reservation = None;
         }
     }
 
@@ -69,8 +69,8 @@ impl Simulation {
         let doubtful = overrun || std::mem::take(&mut self.disturbed);
         let mut projection = self.projection();
         for &job in order {
-            let reserved_ms = self.states[job as usize].reserved_ms;
-            if reserved_ms == NO_RESERVATION || reserved_ms < self.now_ms {
+            let held = &self.states[job as usize].reservation;
+            if held.as_ref().is_none_or(|held| held.start_ms < self.now_ms) {
                 break;
             }
             if doubtful {
@@ -84,7 +84,7 @@ impl Simulation {
         if self.holders.len() < before.len() {
             let kept: HashSet<u32> = self.holders.iter().copied().collect();
             for &job in before.iter().filter(|job| !kept.contains(job)) {
-                self.states[job as usize].reserved_ms = NO_RESERVATION;
+                self.states[job as usize].reservation = None;
             }
             self.freed += 1;
         }
@@ -106,8 +106,8 @@ impl Simulation {
     /// The steps of a job's reservation.
     fn reservation(&self, job: u32) -> [Step; 2] {
         let state = &self.states[job as usize];
-        let release = self.release(state.reserved_ms + state.limit_ms, job);
-        let take = Step { instant_ms: state.reserved_ms, cores_milli: -release.cores_milli, takes: true, job };
+        let release = self.release(state.reserved_ms() + state.limit_ms, job);
+        let take = Step { instant_ms: state.reserved_ms(), cores_milli: -release.cores_milli, takes: true, job };
         [take, release]
     }
 
@@ -121,31 +121,31 @@ impl Simulation {
 
     /// Gives the job the earliest time it can have; says whether it started.
     fn plan(&mut self, projection: &mut Projection, job: u32) -> bool {
-        let held_ms = self.states[job as usize].reserved_ms;
-        let holds = held_ms != NO_RESERVATION;
-        if holds {
-            if held_ms > self.now_ms && self.states[job as usize].planned_at == self.freed {
+        let held = self.states[job as usize].reservation.as_deref().copied();
+        if let Some(held) = held {
+            if held.start_ms > self.now_ms && held.planned_at == self.freed {
                 return false;
             }
             self.lift_reservation(projection, job);
         }
         // When its time has come, its nodes are chosen anew from all that is free by then.
-        let bound_ms = held_ms.max(self.now_ms + 1);
+        let bound_ms = held.map_or(i64::MAX, |held| held.start_ms.max(self.now_ms + 1));
+        let mut start_ms = held.map_or(i64::MAX, |held| held.start_ms);
         if let Some((instant_ms, placement)) = self.earliest(projection, job, bound_ms) {
             let state = &mut self.states[job as usize];
-            self.freed += u64::from(holds && (instant_ms, &placement) != (held_ms, &state.placement));
-            state.reserved_ms = instant_ms;
+            self.freed += u64::from(held.is_some() && (instant_ms, &placement) != (start_ms, &state.placement));
             state.placement = placement;
+            start_ms = instant_ms;
         }
-        if self.states[job as usize].reserved_ms == self.now_ms {
+        if start_ms == self.now_ms {
             self.holders.retain(|&holder| holder != job);
             let placement = std::mem::take(&mut self.states[job as usize].placement);
             self.start_planned(projection, job, placement);
             return true;
         }
-        self.states[job as usize].planned_at = self.freed;
+        self.states[job as usize].reservation = Some(Box::new(Reservation { start_ms, planned_at: self.freed }));
         self.add_reservation(projection, job);
-        if !holds {
+        if held.is_none() {
             self.holders.push(job);
         }
         false
@@ -235,10 +235,10 @@ impl Simulation {
     fn free_during_reservation(&self, projection: &mut Projection, job: u32) {
         let Projection { steps, at_instant, during } = projection;
         let state = &self.states[job as usize];
-        let next = steps.partition_point(|step| step.instant_ms <= state.reserved_ms);
+        let next = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
         at_instant.clone_from(&self.free);
         steps[..next].iter().for_each(|step| self.apply(step, at_instant));
-        self.lowest(at_instant, &steps[next..], state.reserved_ms + state.limit_ms, during);
+        self.lowest(at_instant, &steps[next..], state.reserved_ms() + state.limit_ms, during);
     }
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
@@ -274,7 +274,7 @@ impl Simulation {
     fn make_room(&mut self, projection: &mut Projection, until_ms: i64) -> bool {
         let mut moved: Vec<(u32, Placement)> = Vec::new();
         for holder in self.holders.clone() {
-            if self.states[holder as usize].reserved_ms >= until_ms {
+            if self.states[holder as usize].reserved_ms() >= until_ms {
                 continue;
             }
             self.lift_reservation(projection, holder);

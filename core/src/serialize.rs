@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Estimate, Placement as Rule, Policy};
 use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, MAX_TIME_MS};
-use crate::job_state::{JobState, Phase, NO_RESERVATION};
+use crate::job_state::{JobState, Phase, Reservation};
 use crate::placement::{DeviceShare, Part, Placement};
 use crate::simulation::Simulation;
 
@@ -41,13 +41,8 @@ impl Reader<'_> {
         T::try_from(value).map_err(|_| format!("the saved state has {value} where that cannot be"))
     }
 
-    /// An instant: far enough from the ends of the range that a duration can be added to it.
     fn time(&mut self) -> Result<i64, String> {
-        let value = self.get()?;
-        if (-MAX_TIME_MS..=i64::MAX / 2).contains(&value) {
-            return Ok(value);
-        }
-        Err(format!("the saved state has {value} ms where that cannot be"))
+        checked_time(self.get()?)
     }
 
     fn duration(&mut self) -> Result<i64, String> {
@@ -69,6 +64,14 @@ impl Reader<'_> {
         }
         (0..count).map(|_| self.number()).collect()
     }
+}
+
+/// An instant: far enough from the ends of the range that a duration can be added to it.
+fn checked_time(value: i64) -> Result<i64, String> {
+    if (-MAX_TIME_MS..=i64::MAX / 2).contains(&value) {
+        return Ok(value);
+    }
+    Err(format!("the saved state has {value} ms where that cannot be"))
 }
 
 fn checksum(bytes: &[u8]) -> u64 {
@@ -163,7 +166,7 @@ impl Simulation {
         let waits = |job: u32| self.states.get(job as usize).is_some_and(|state| state.phase == Phase::Waiting);
         let holds = |&job: &u32| {
             waits(job)
-                && self.states[job as usize].reserved_ms != NO_RESERVATION
+                && self.states[job as usize].reservation.is_some()
                 && self.belongs(job, &self.states[job as usize].placement)
         };
         if !self.holders.iter().all(holds) || self.commitment.is_some_and(|held| !waits(held.job)) {
@@ -180,8 +183,8 @@ fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
         state.start_ms,
         state.segment_start_ms,
         state.end_ms,
-        state.reserved_ms,
-        state.planned_at as i64,
+        state.reserved_ms(),
+        state.reservation.as_ref().map_or(0, |held| held.planned_at as i64),
         i64::from(state.sequence),
         i64::from(state.preemptions),
         state.phase as i64,
@@ -194,7 +197,7 @@ fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
     let parts: Vec<i64> =
         state.placement.parts().flat_map(|part| [i64::from(part.node), i64::from(part.tasks)]).collect();
     out.put_all(parts.into_iter());
-    let shares = state.placement.devices.iter().flat_map(|share| [i64::from(share.device), i64::from(share.milli)]);
+    let shares = state.placement.devices().iter().flat_map(|share| [i64::from(share.device), i64::from(share.milli)]);
     out.put_all(shares.collect::<Vec<_>>().into_iter());
 }
 
@@ -204,12 +207,11 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
     state.start_ms = input.time()?;
     state.segment_start_ms = input.time()?;
     state.end_ms = input.time()?;
-    state.reserved_ms = match input.get()? {
-        NO_RESERVATION => NO_RESERVATION,
-        instant_ms if (-MAX_TIME_MS..=i64::MAX / 2).contains(&instant_ms) => instant_ms,
-        other => return Err(format!("the saved state has a reservation at {other} ms")),
+    let (start_ms, planned_at) = (input.get()?, input.number()?);
+    state.reservation = match start_ms {
+        i64::MAX => None,
+        _ => Some(Box::new(Reservation { start_ms: checked_time(start_ms)?, planned_at })),
     };
-    state.planned_at = input.number()?;
     state.sequence = input.number()?;
     state.preemptions = input.number()?;
     state.phase = Phase::from_code(input.number()?).ok_or("the saved state has an unknown phase")?;
@@ -221,7 +223,7 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
         placement.push(Part { node: pair[0], tasks: pair[1] });
     }
     for pair in input.numbers::<u32>()?.chunks_exact(2) {
-        placement.devices.push(DeviceShare { device: pair[0], milli: pair[1] as i32 });
+        placement.push_device(DeviceShare { device: pair[0], milli: pair[1] as i32 });
     }
     state.placement = placement;
     Ok(is_first)

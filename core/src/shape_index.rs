@@ -12,10 +12,8 @@ const NO_LIMIT: i64 = i64::MAX;
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct ShapeIndex {
-    /// For each key, its shape.
-    shape_of: Vec<u32>,
-    /// For each key, its place among its shape's keys.
-    place_of: Vec<u32>,
+    /// For each key, its shape, and its place among that shape's keys.
+    homes: Vec<(u32, u32)>,
     /// The keys by shape, ascending within each.
     keys: Vec<u32>,
     trees: Vec<ShapeTree>,
@@ -59,18 +57,17 @@ impl ShapeIndex {
             root += if keys == 0 { 0 } else { 2 * leaves };
         }
         let mut keys = vec![0; shape_of.len()];
-        let mut place_of = vec![0; shape_of.len()];
+        let mut homes = Vec::with_capacity(shape_of.len());
         let mut filled = vec![0u32; shapes];
         for (key, &shape) in shape_of.iter().enumerate() {
             let place = &mut filled[shape as usize];
             keys[(trees[shape as usize].first_key + *place) as usize] = key as u32;
-            place_of[key] = *place;
+            homes.push((shape, *place));
             *place += 1;
         }
         let leaves = shapes.next_power_of_two();
         ShapeIndex {
-            shape_of,
-            place_of,
+            homes,
             keys,
             trees,
             limits: vec![NO_LIMIT; root as usize],
@@ -81,16 +78,18 @@ impl ShapeIndex {
 
     /// An entry begins to wait, with this limit.
     pub fn insert(&mut self, key: u32, limit_ms: i64) {
-        let shape = self.shape_of[key as usize] as usize;
-        self.set_limit(shape, self.place_of[key as usize], limit_ms);
+        let (shape, place) = self.homes[key as usize];
+        let shape = shape as usize;
+        self.set_limit(shape, place, limit_ms);
         let first_key = self.summary[self.leaves + shape].first_key.min(key);
         self.summarize(shape, first_key);
     }
 
     /// An entry waits no longer.
     pub fn remove(&mut self, key: u32) {
-        let shape = self.shape_of[key as usize] as usize;
-        self.set_limit(shape, self.place_of[key as usize], NO_LIMIT);
+        let (shape, place) = self.homes[key as usize];
+        let shape = shape as usize;
+        self.set_limit(shape, place, NO_LIMIT);
         let mut first_key = self.summary[self.leaves + shape].first_key;
         if first_key == key {
             first_key = self.first_in_shape(shape as u32, key, NO_LIMIT - 1).unwrap_or(NO_KEY);

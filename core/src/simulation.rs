@@ -10,7 +10,7 @@ use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Policy};
 use crate::dispatch::Blocked;
 use crate::job::{Jobs, Shape};
-use crate::job_state::{estimate_ms, initial_state, JobState, Phase, NO_RESERVATION};
+use crate::job_state::{initial_state, JobState, Phase};
 use crate::placement::{choose, place_as_told, Part, Placement};
 use crate::policy;
 use crate::queue::{Indexed, Queue};
@@ -87,8 +87,7 @@ impl Simulation {
         if let Some(job) = given_scores.iter().position(|score| !score.is_finite()) {
             return Err(format!("job {job}: the score is {}; expected a finite number", given_scores[job]));
         }
-        let estimates: Vec<i64> = window.clone().map(|job| estimate_ms(&jobs, job, &config)).collect();
-        let order = policy::order(config.policy, &jobs, window.clone(), &estimates, config.seed, given_scores);
+        let order = policy::order(&jobs, window.clone(), &config, given_scores);
         Ok(Self::with_order(cluster, jobs, window, config, order))
     }
 
@@ -101,8 +100,7 @@ impl Simulation {
         order: Vec<u32>,
     ) -> Self {
         let guarded = config.max_wait_ms.is_some();
-        let shape_of = &jobs.shape[window.clone()];
-        let queue = Queue::new(order, guarded, indexed(config.dispatch), shape_of, jobs.shapes.len());
+        let queue = Queue::new(jobs.clone(), window.start, order, guarded, indexed(config.dispatch));
         let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
         let is_pool = cluster.nodes.len() == 1
             && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
@@ -200,6 +198,11 @@ impl Simulation {
         self.shape_fits(self.states[job as usize].shape) && self.reject_reason(job) == RejectReason::None
     }
 
+    /// A job's absolute submit time.
+    pub(crate) fn submit_ms(&self, job: u32) -> i64 {
+        self.jobs.submit_ms[self.window.start + job as usize]
+    }
+
     pub(crate) fn shape_of(&self, job: u32) -> &Shape {
         &self.jobs.shapes[self.states[job as usize].shape as usize]
     }
@@ -245,7 +248,7 @@ impl Simulation {
             state.start_ms = self.now_ms;
         }
         state.segment_start_ms = self.now_ms;
-        state.reserved_ms = NO_RESERVATION;
+        state.reservation = None;
         state.phase = Phase::Running;
         state.sequence = self.starts;
         self.starts += 1;
@@ -298,6 +301,7 @@ impl Simulation {
         }
         self.stop(job, self.now_ms);
         self.touch();
+        let submit_ms = self.submit_ms(job);
         let config = &self.config;
         let state = &mut self.states[job as usize];
         let overhead_ms = if state.preemptions > 0 { config.preemption_overhead_ms } else { 0 };
@@ -308,7 +312,7 @@ impl Simulation {
         state.preemptions += 1;
         state.phase = Phase::Waiting;
         state.placement = Placement::default();
-        let starving = config.max_wait_ms.is_some_and(|bound_ms| state.submit_ms + bound_ms <= self.now_ms);
+        let starving = config.max_wait_ms.is_some_and(|bound_ms| submit_ms + bound_ms <= self.now_ms);
         self.guard_cursor = self.guard_cursor.min(job);
         self.enqueue(job, starving);
         Ok(())

@@ -63,9 +63,9 @@ impl Simulation {
 
     /// Whether what is told of a job can be so at this time; the error follows the job's number.
     fn check_told(&self, job: u32, told: &JobSnapshot) -> Result<(), String> {
-        let submit_ms = self.states[job as usize].submit_ms;
+        let submit_ms = self.submit_ms(job);
         let submitted = submit_ms <= self.now_ms;
-        let placed = told.placement.parts().next().is_some() || !told.placement.devices.is_empty();
+        let placed = told.placement.parts().next().is_some() || !told.placement.devices().is_empty();
         let fits_ever = self.reject_reason(job) == RejectReason::None;
         let started = (submit_ms..=self.now_ms).contains(&told.start_ms);
         let ended = started && (told.start_ms..=self.now_ms).contains(&told.end_ms);
@@ -128,7 +128,7 @@ impl Simulation {
         let shape = self.shape_of(job);
         let nodes = self.cluster.nodes_for(shape);
         let mut named = HashSet::new();
-        let mut shares = placement.devices.as_slice();
+        let mut shares = placement.devices();
         for part in placement.parts() {
             let mine = i64::from(part.tasks).saturating_mul(shape.gpu_milli) / share_milli(shape.gpu_milli);
             let Some((here, rest)) = shares.split_at_checked(usize::try_from(mine).unwrap_or(usize::MAX)) else {

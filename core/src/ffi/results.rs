@@ -2,7 +2,7 @@
 
 use super::simulation::with;
 use super::{guard, read, target, write, Failure};
-use crate::job_state::{Phase, NO_RESERVATION};
+use crate::job_state::Phase;
 use crate::placement::{DeviceShare, Part, Placement};
 use crate::simulation::Simulation;
 use crate::snapshot::JobSnapshot;
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
                 start_ms[job] = state.start_ms;
                 latest_start_ms[job] = state.segment_start_ms;
                 end_ms[job] = state.end_ms;
-                reserved_ms[job] = if state.reserved_ms == NO_RESERVATION { -1 } else { state.reserved_ms };
+                reserved_ms[job] = state.reservation.as_ref().map_or(-1, |held| held.start_ms);
                 reject_reason[job] = state.reject_reason as u8;
                 preemptions[job] = state.preemptions;
             }
@@ -152,7 +152,8 @@ pub unsafe extern "C" fn shunter_simulation_placements(
             for job in 0..jobs {
                 let placement = placed(simulation, job);
                 node_offsets[job + 1] = node_offsets[job] + placement.map_or(0, |found| found.parts().count()) as i64;
-                device_offsets[job + 1] = device_offsets[job] + placement.map_or(0, |found| found.devices.len()) as i64;
+                device_offsets[job + 1] =
+                    device_offsets[job] + placement.map_or(0, |found| found.devices().len()) as i64;
             }
             if node_capacity == 0 && device_capacity == 0 {
                 return Ok(());
@@ -163,7 +164,7 @@ pub unsafe extern "C" fn shunter_simulation_placements(
             for (place, part) in placements().flat_map(Placement::parts).enumerate() {
                 (nodes[place], tasks[place]) = (part.node as i32, part.tasks as i32);
             }
-            for (place, share) in placements().flat_map(|found| &found.devices).enumerate() {
+            for (place, share) in placements().flat_map(Placement::devices).enumerate() {
                 (devices[place], millis[place]) = (share.device as i32, share.milli);
             }
             Ok(())
@@ -217,7 +218,7 @@ pub unsafe extern "C" fn shunter_simulation_load(
                 placement.push(Part { node, tasks: tasks as u32 });
             }
             for place in span(device_offsets, job, device_count)? {
-                placement.devices.push(DeviceShare { device: devices[place] as u32, milli: millis[place] });
+                placement.push_device(DeviceShare { device: devices[place] as u32, milli: millis[place] });
             }
             let phase = Phase::from_code(phase[job])
                 .ok_or_else(|| Failure::argument(format!("job {job}: phase is {}; there is none", phase[job])))?;
