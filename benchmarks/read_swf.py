@@ -1,4 +1,4 @@
-"""How many rows of a SWF log are read in a second: writes a log of a million jobs, and reads it once.
+"""How many rows of a SWF log are read in a second: writes a log of a million jobs, and reads it.
 
 Run it as ``python benchmarks/read_swf.py [rows]``. The goal is 1 million rows/s for the whole of `read_workload`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,16 @@ def write_log(path: Path, rows: int) -> None:
         file.writelines(" ".join(map(str, row)) + "\n" for row in zip(*(c.tolist() for c in columns), strict=True))
 
 
+def timed(action: Callable[[], object]) -> tuple[float, float]:
+    """Returns the seconds by the clock, and by the processor, of the fastest of three calls."""
+    fastest = (float("inf"), float("inf"))
+    for _ in range(3):
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        action()
+        fastest = min(fastest, (time.perf_counter() - begin, time.process_time() - begin_cpu))
+    return fastest
+
+
 def main() -> None:
     """Prints rows/s for cutting the text into numbers alone, and for the whole reading."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
@@ -36,13 +47,9 @@ def main() -> None:
         path = Path(folder) / "benchmark.swf"
         write_log(path, rows)
         text = path.read_bytes()
-        begin = time.perf_counter()
-        tokenize(text, str(path))
-        tokenizing_s = time.perf_counter() - begin
-        begin, begin_cpu = time.perf_counter(), time.process_time()
-        workload = read_workload(path)
-        reading_s, reading_cpu_s = time.perf_counter() - begin, time.process_time() - begin_cpu
-    print(f"log           {rows:>12,} rows, {len(text) / 1e6:.0f} MB, {len(workload):,} jobs read")
+        tokenizing_s, _ = timed(lambda: tokenize(text, str(path)))
+        reading_s, reading_cpu_s = timed(lambda: read_workload(path))
+    print(f"log           {rows:>12,} rows, {len(text) / 1e6:.0f} MB; the fastest of three runs")
     print(f"tokenizing    {rows / tokenizing_s:>12,.0f} rows/s   {rows / tokenizing_s / GOAL_ROWS_PER_S:.2f} x goal")
     print(f"read_workload {rows / reading_s:>12,.0f} rows/s   {rows / reading_s / GOAL_ROWS_PER_S:.2f} x goal")
     print(f"  by CPU time {rows / reading_cpu_s:>12,.0f} rows/s   (what a busy machine leaves comparable)")
