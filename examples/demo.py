@@ -1,6 +1,6 @@
 """Shunter's main job on an embedded workload: the same jobs under eight rules, a table, and a picture of the best.
 
-    python examples/demo.py
+python examples/demo.py
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def main() -> None:
     FIGURE.parent.mkdir(exist_ok=True)
     draw_schedule(best).savefig(FIGURE, dpi=120)
     console.print(f"Drawn: {FIGURE} ({best.settings.policy} under {best.settings.dispatch}).")
-    console.print("Next, your own log:\n  .venv/bin/shunter simulate --workload LOG.swf.gz --policy sjf --plot schedule.png")
+    console.print("Next, your own log:")
+    console.print("  .venv/bin/shunter simulate --workload LOG.swf.gz --policy sjf --plot my.png")
 
 
 def table(schedules: list[Schedule]) -> Table:
