@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shunter import __version__
 from shunter.errors import InputError
+from shunter.simulate.policy_file import policy_path
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,12 +86,21 @@ def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str
             "sha256": cluster.content_sha256,
             "nodes": [asdict(node) for node in cluster.nodes],
         },
+        "policy": policy_file_record(resolved["policy"]),
         "jobs": len(schedule),
         "schedule_sha256": schedule.content_sha256,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": _package_versions(),
     }
+
+
+def policy_file_record(policy: str) -> dict[str, str] | None:
+    """Returns where the file of a policy of the user's own is, and its hash; None for a policy of Shunter's."""
+    path = policy_path(policy)
+    if path is None:
+        return None
+    return {"path": str(path.resolve()), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
 def absolute_path(spec: str | None) -> str | None:

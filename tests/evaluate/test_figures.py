@@ -86,7 +86,7 @@ def test_binned_means_are_means_of_the_step_function() -> None:
     rng = np.random.default_rng(3)
     start, length = rng.uniform(-2, 10, 50), rng.uniform(0, 6, 50)
     amount, row = rng.uniform(0.5, 2, 50), rng.integers(0, 3, 50)
-    edges = np.linspace(0.0, 10.0, 8)
+    edges = np.linspace(0.0, 10.0, 8, dtype=np.float64)
     times, changes = np.concatenate([start, start + length]), np.concatenate([amount, -amount])
     means = binned_means(times, changes, np.concatenate([row, row]), 3, edges)
     expected = np.zeros((3, 7))

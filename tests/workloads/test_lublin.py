@@ -46,7 +46,7 @@ def share(matching: pl.Series) -> float:
 
 
 def quantiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.quantile(values, QUANTILES)
+    return np.asarray(np.quantile(values, QUANTILES), dtype=np.float64)
 
 
 def test_run_times_match_the_log(logged: pl.DataFrame, generated: pl.DataFrame) -> None:

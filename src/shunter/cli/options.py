@@ -46,7 +46,13 @@ ClusterOption = Annotated[
         help="A number of cores, a preset, or a TOML file.",
     ),
 ]
-PolicyOption = Annotated[str, typer.Option(metavar="NAME", help=_choices("Who is next", POLICIES))]
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help=_choices("Who is next", POLICIES)[:-1] + ", or FILE.py[:CLASS]: a policy of your own (it is run).",
+    ),
+]
 DispatchOption = Annotated[
     str,
     typer.Option(

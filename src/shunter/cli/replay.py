@@ -74,11 +74,29 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
 
+    policy = _recorded_policy(folder, manifest.get("policy"), recorded.policy)
+
     def check_unchanged(read: Workload, parsed: Cluster) -> None:
         _check_unchanged("workload", workload, read.content_sha256, manifest)
         _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
 
-    return run(replace(recorded, workload=workload or recorded.workload, cluster=cluster), check_unchanged)
+    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy)
+    return run(inputs, check_unchanged)
+
+
+def _recorded_policy(folder: Path, record: dict[str, str] | None, given: str) -> str:
+    """Returns the policy; a file of the user's own must be where it was, and unchanged."""
+    from shunter.results import policy_file_record
+    from shunter.simulate.policy_file import class_name
+
+    if record is None:
+        return given
+    if not Path(record["path"]).is_file():
+        raise InputError(f"{folder}: its policy {record['path']} is gone; put it back")
+    if policy_file_record(record["path"]) != record:
+        raise InputError(f"{record['path']}: the policy has changed since the run; put the original back")
+    name = class_name(given)
+    return f"{record['path']}:{name}" if name else record["path"]
 
 
 def _recorded_input(folder: Path, path: str | None, given: str | None, option: str) -> str | None:

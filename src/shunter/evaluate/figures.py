@@ -92,7 +92,7 @@ class TimeAxis:
 
     def bins(self) -> NDArray[np.float64]:
         """Returns the edges of bins over the whole axis."""
-        return np.linspace(0.0, self.last or 1.0, BINS + 1)
+        return np.linspace(0.0, self.last or 1.0, BINS + 1, dtype=np.float64)
 
 
 def _title(schedule: Schedule) -> str:

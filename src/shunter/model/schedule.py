@@ -87,7 +87,8 @@ class Schedule:
     @property
     def ended(self) -> NDArray[np.bool_]:
         """Which jobs started and ended; the metrics are over these."""
-        return np.isfinite(self.start_s) & np.isfinite(self.end_s)
+        ended: NDArray[np.bool_] = np.isfinite(self.start_s) & np.isfinite(self.end_s)
+        return ended
 
     @property
     def rejected(self) -> NDArray[np.bool_]:
@@ -128,7 +129,8 @@ class Schedule:
     def bounded_slowdown(self) -> NDArray[np.float64]:
         """Turnaround over run time, for which at least 10 s count, and at least 1; NaN where a job did not end."""
         ratio = self.turnaround_s / np.maximum(self.duration_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
-        return np.maximum(ratio, 1.0)
+        bounded: NDArray[np.float64] = np.maximum(ratio, 1.0)
+        return bounded
 
     @property
     def cores(self) -> NDArray[np.float64]:

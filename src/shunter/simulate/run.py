@@ -9,6 +9,7 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule, Settings
 from shunter.simulate.policy import Policy, Views
+from shunter.simulate.policy_file import load_policy, policy_path
 from shunter.simulate.settings import check_settings
 from shunter.simulate.simulation import Simulation
 
@@ -49,7 +50,7 @@ def simulate(
     Args:
         workload: The jobs; submit times are absolute.
         cluster: The nodes, empty at the start.
-        policy: Who is next: a name, or a `Policy` of your own.
+        policy: Who is next: a name, a `Policy` of your own, or a file that defines one (``my.py``, ``my.py:Class``).
         dispatch: What happens when the next job does not fit: a name, or a number of reservations.
         placement: Which nodes it gets; first-fit unless said otherwise.
         estimate: The run time that the policy may see.
@@ -66,7 +67,8 @@ def simulate(
     """
     if len(workload) == 0:
         raise InputError(f"{workload.name}: there is no job to simulate")
-    own_policy = isinstance(policy, Policy)
+    if isinstance(policy, str) and policy_path(policy):
+        policy = load_policy(policy)
     settings = check_settings(
         policy=policy.name if isinstance(policy, Policy) else policy,
         dispatch=dispatch,
@@ -78,7 +80,7 @@ def simulate(
         max_wait_s=max_wait_s,
         scan_depth=scan_depth,
         seed=seed,
-        own_policy=own_policy,
+        own_policy=isinstance(policy, Policy),
     )
     if isinstance(policy, Policy):
         simulation = _run_own(policy, workload, cluster, settings, progress)

@@ -216,9 +216,12 @@ def _run_times(variant: Variant, tasks: NDArray[np.float64], generator: np.rando
     def draw(again: NDArray[np.intp]) -> NDArray[np.float64]:
         is_short = generator.random(again.size) <= short_share[again]
         shape = np.where(is_short, variant.short[0], variant.long[0])
-        return generator.standard_gamma(shape) * np.where(is_short, variant.short[1], variant.long[1])
+        logs: NDArray[np.float64] = generator.standard_gamma(shape)
+        logs *= np.where(is_short, variant.short[1], variant.long[1])
+        return logs
 
-    return np.floor(np.exp(_drawn_below(LOG_RUN_LIMIT, tasks.size, draw)))
+    run_s: NDArray[np.float64] = np.floor(np.exp(_drawn_below(LOG_RUN_LIMIT, tasks.size, draw)))
+    return run_s
 
 
 def _truncated_gamma(generator: np.random.Generator, variant: Variant, jobs: int) -> NDArray[np.float64]:

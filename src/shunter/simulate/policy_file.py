@@ -1,0 +1,72 @@
+"""A policy of one's own from a file: ``my_policy.py``, or ``my_policy.py:ClassName``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from shunter.simulate.policy import Policy
+
+_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
+
+
+def policy_path(spec: str) -> Path | None:
+    """Returns the file that a policy's name points to; None if the name is not that of a file."""
+    match = _FILE.fullmatch(spec)
+    return Path(match["path"]) if match else None
+
+
+def class_name(spec: str) -> str | None:
+    """Returns the class that a policy's name asks for behind the file; None if it names none."""
+    match = _FILE.fullmatch(spec)
+    return match["name"] if match else None
+
+
+def load_policy(spec: str) -> Policy:
+    """Returns the policy that a file defines; the file is run, as a script of yours would be.
+
+    Raises:
+        InputError: There is no such file, it fails, or it does not define just the policy asked for.
+    """
+    from shunter.simulate.policy import Policy
+
+    path = policy_path(spec)
+    if path is None or not path.is_file():
+        raise InputError(f"policy {spec!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
+    module = _run(path)
+    classes = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Policy) and value.__module__ == module.__name__
+    }
+    name = class_name(spec)
+    if name and name not in classes:
+        raise InputError(f"{path}: has no policy {name!r}; it has: {', '.join(classes) or 'none'}")
+    if not name and len(classes) != 1:
+        remedy = "derive one from shunter.Policy" if not classes else f"name one: {path}:{next(iter(classes))}"
+        raise InputError(f"{path}: defines {len(classes)} policies ({', '.join(classes) or 'none'}); {remedy}")
+    try:
+        return classes[name or next(iter(classes))]()
+    except TypeError as error:
+        raise InputError(f"{path}: the policy cannot be made without arguments: {error}") from error
+
+
+def _run(path: Path) -> ModuleType:
+    name = f"shunter_policy_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path}: cannot be imported as Python")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"{path}: fails when it is run: {type(error).__name__}: {error}") from error
+    return module
