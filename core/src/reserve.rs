@@ -43,8 +43,7 @@ impl Projection {
 impl Simulation {
     /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
     pub(crate) fn dispatch_reserving(&mut self, depth: u32, order: &[u32]) {
-        self.keep_good_reservations(order);
-        let mut projection = self.projection();
+        let mut projection = self.keep_good_reservations(order);
         let mut holding = 0;
         for &job in order {
             if holding < depth {
@@ -62,12 +61,14 @@ impl Simulation {
         }
     }
 
-    /// From the first job that holds no reservation, or none that is good, all later reservations lapse.
-    fn keep_good_reservations(&mut self, order: &[u32]) {
+    /// From the first job that holds no reservation, or none that is good, all later reservations lapse. Returns the
+    /// projection with those that are kept.
+    fn keep_good_reservations(&mut self, order: &[u32]) -> Projection {
         let before = std::mem::take(&mut self.holders);
         let overrun = self.expected.first().is_some_and(|expected| expected.instant_ms <= self.now_ms);
-        let doubtful = overrun || std::mem::take(&mut self.disturbed);
-        let mut projection = self.projection();
+        // As long as all goes as projected, a reservation that had room still has.
+        let doubtful = std::mem::take(&mut self.disturbed) || overrun;
+        let mut projection = self.projection_of_running();
         for &job in order {
             let held = &self.states[job as usize].reservation;
             if held.as_ref().is_none_or(|held| held.start_ms < self.now_ms) {
@@ -88,13 +89,16 @@ impl Simulation {
             }
             self.freed += 1;
         }
+        if !doubtful {
+            projection.steps.extend(self.holders.iter().flat_map(|&job| self.reservation(job)));
+            projection.steps.sort_by_key(|step| step.instant_ms);
+        }
+        projection
     }
 
-    fn projection(&self) -> Projection {
+    fn projection_of_running(&self) -> Projection {
         let release = |expected: &Expected| self.release(expected.instant_ms.max(self.now_ms + 1), expected.job);
-        let mut steps: Vec<Step> = self.expected.iter().map(release).collect();
-        steps.extend(self.holders.iter().flat_map(|&job| self.reservation(job)));
-        steps.sort_by_key(|step| step.instant_ms);
+        let steps = self.expected.iter().map(release).collect();
         Projection { steps, at_instant: self.free.clone(), during: self.free.clone() }
     }
 
@@ -243,10 +247,28 @@ impl Simulation {
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
     fn has_room(&self, projection: &mut Projection, job: u32) -> bool {
+        if self.is_pool {
+            return self.has_room_on_pool(&projection.steps, job);
+        }
         self.free_during_reservation(projection, job);
         let placement = &self.states[job as usize].placement;
         projection.during.take(self.shape_of(job), placement);
         projection.during.is_sound(placement)
+    }
+
+    fn has_room_on_pool(&self, steps: &[Step], job: u32) -> bool {
+        let state = &self.states[job as usize];
+        let until_ms = state.reserved_ms() + state.limit_ms;
+        let needed = self.jobs.sizes.cores_milli(state.shape);
+        let begun = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
+        let mut free = self.free.cores_milli[0] + steps[..begun].iter().map(|step| step.cores_milli).sum::<i64>();
+        let ended = steps.partition_point(|step| step.instant_ms < until_ms);
+        let mut has_room = free >= needed;
+        for group in steps[begun..ended.max(begun)].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
+            free += group.iter().map(|step| step.cores_milli).sum::<i64>();
+            has_room &= free >= needed;
+        }
+        has_room
     }
 
     /// Starts a job behind the reservations, if it fits now and delays none of them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ class QueueView:
         return self.now_s - self.submit_s
 
 
-class Policy:
+class Policy(ABC):
     """Decides who is next by a score: the lowest goes first, equal scores go by submit time.
 
     The core keeps everything else: the dispatch rule, the placement, the starvation guard. So what a policy
@@ -60,9 +61,9 @@ class Policy:
     moves = True
     """Whether the order moves with time. If not, `score` is asked once for all jobs, and all else runs natively."""
 
+    @abstractmethod
     def score(self, queue: QueueView) -> NDArray[np.float64]:
         """Returns one finite number for each job of the queue."""
-        raise NotImplementedError
 
 
 class Views:
