@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools install demo test lint rust-test python-test valgrind bench format clean
+.PHONY: help tools install demo test lint rust-test python-test bench format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,4 +58,5 @@ format: install ## Format and mend what can be mended by a tool
 	$(BIN)/ruff format
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so
+	rm -rf $(VENV) core/target src/shunter/_core/__init__.py src/shunter/_core/ffi.py src/shunter/_core/*.so demo
+	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache

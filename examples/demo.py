@@ -45,7 +45,7 @@ def main() -> None:
     draw_schedule(best).savefig(FIGURE, dpi=120)
     console.print(f"Drawn: {FIGURE} ({best.settings.policy} under {best.settings.dispatch}).")
     console.print("Next, your own log:")
-    console.print("  .venv/bin/shunter simulate --workload LOG.swf.gz --policy sjf --plot my.png")
+    console.print("  .venv/bin/shunter simulate --workload LOG.swf.gz --policy sjf --plot my.png", soft_wrap=True)
 
 
 def table(schedules: list[Schedule]) -> Table:

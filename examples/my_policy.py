@@ -38,7 +38,7 @@ class SmallestAreaWithAging(Policy):
         """Returns one number for each waiting job: the lowest goes first, equal ones go by submit time.
 
         `queue` has an array for each thing that a scheduler may know (see `QueueView`). The true run time is not
-        among them, unless you simulate with ``estimate="perfect"``.
+        among them, unless you simulate with ``estimate="perfect"`` or let it stand in for requests that the log lacks.
         """
         area_core_s = queue.estimate_s * queue.cores
         impatience = 1.0 + queue.wait_s / self.patience_s
@@ -73,7 +73,7 @@ def main() -> None:
         parser.error(f"--patience is {arguments.patience:g}; expected more than 0 seconds")
     try:
         workload = read_workload(arguments.workload)
-        cores = arguments.cores or workload.machine_cores
+        cores = workload.machine_cores if arguments.cores is None else arguments.cores
         if cores is None:
             parser.error("the log does not say how many cores the machine has; pass --cores")
         policies: list[str | Policy] = ["fcfs", "sjf", SmallestAreaWithAging(arguments.patience)]

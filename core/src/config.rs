@@ -1,6 +1,6 @@
 //! What a simulation is asked to do.
 
-pub use crate::placement::Rule as Placement;
+pub use crate::placement::Rule;
 pub use crate::policy::Policy;
 
 /// What happens when the next job does not fit.
@@ -37,7 +37,7 @@ pub struct Config {
     /// What happens when the next job does not fit.
     pub dispatch: Dispatch,
     /// Which nodes it gets.
-    pub placement: Placement,
+    pub placement: Rule,
     /// The run time that the policy sees.
     pub estimate: Estimate,
     /// What stands in for an unknown request; none: the run time.
@@ -82,13 +82,13 @@ macro_rules! codes {
 
 codes!(Estimate, 0 = Estimate::Requested, 1 = Estimate::Perfect);
 codes!(
-    Placement,
-    0 = Placement::FirstFit,
-    1 = Placement::BestFit,
-    2 = Placement::WorstFit,
-    3 = Placement::Pack,
-    4 = Placement::Spread,
-    5 = Placement::Random,
+    Rule,
+    0 = Rule::FirstFit,
+    1 = Rule::BestFit,
+    2 = Rule::WorstFit,
+    3 = Rule::Pack,
+    4 = Rule::Spread,
+    5 = Rule::Random,
 );
 codes!(
     Policy,

@@ -109,12 +109,12 @@ impl Simulation {
     /// then.
     fn first_beside_pool(&self, from: u32, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
         let free = self.free.cores_milli[0];
-        let may_start = |job: &&Fresh| {
-            job.cores_milli <= free && (job.limit_ms <= longest_ms || job.cores_milli <= spare_cores_milli)
+        let may_start = |one: &&Fresh| {
+            one.cores_milli <= free && (one.limit_ms <= longest_ms || one.cores_milli <= spare_cores_milli)
         };
         let fresh = self.queue.fresh();
-        let first = fresh.partition_point(|job| job.entry < from);
-        let listed = fresh[first..].iter().find(may_start).map(|job| job.entry);
+        let first = fresh.partition_point(|one| one.entry < from);
+        let listed = fresh[first..].iter().find(may_start).map(|one| one.entry);
         if self.queue.all_fresh() {
             return listed;
         }

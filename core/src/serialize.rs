@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
-use crate::config::{Config, Dispatch, Estimate, Placement as Rule, Policy};
+use crate::config::{Config, Dispatch, Estimate, Policy, Rule};
 use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, MAX_TIME_MS};
 use crate::job_state::{JobState, Phase, Reservation};
 use crate::placement::{DeviceShare, Part, Placement};

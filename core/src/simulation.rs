@@ -21,7 +21,7 @@ pub type End = (i64, u32, u32);
 /// When a running job is expected to end, and how many cores it gives back: a pool needs to know no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expected {
-    /// Its latest start, and its limit.
+    /// Its latest start plus its limit.
     pub instant_ms: i64,
     /// The number of that start.
     pub sequence: u32,
@@ -255,11 +255,19 @@ impl Simulation {
         self.foresee_end(job);
     }
 
+    /// What the latest start of a job costs before it makes progress.
+    fn overhead_ms(&self, job: u32) -> i64 {
+        if self.states[job as usize].preemptions > 0 {
+            self.config.preemption_overhead_ms
+        } else {
+            0
+        }
+    }
+
     /// Notes when a job that has begun to run ends, and when it is expected to.
     pub(crate) fn foresee_end(&mut self, job: u32) {
         let state = &self.states[job as usize];
-        let overhead_ms = if state.preemptions > 0 { self.config.preemption_overhead_ms } else { 0 };
-        let end_ms = (state.segment_start_ms + overhead_ms + state.remaining_ms).max(self.now_ms);
+        let end_ms = (state.segment_start_ms + self.overhead_ms(job) + state.remaining_ms).max(self.now_ms);
         self.ends.push(Reverse((end_ms, state.sequence, job)));
         if self.tracks_expected() {
             let expected = self.expected_end(job);
@@ -302,9 +310,9 @@ impl Simulation {
         self.stop(job, self.now_ms);
         self.touch();
         let submit_ms = self.submit_ms(job);
+        let overhead_ms = self.overhead_ms(job);
         let config = &self.config;
         let state = &mut self.states[job as usize];
-        let overhead_ms = if state.preemptions > 0 { config.preemption_overhead_ms } else { 0 };
         let progress_ms = (self.now_ms - state.segment_start_ms - overhead_ms).max(0);
         let kept_ms = if config.keep_progress { progress_ms } else { 0 };
         state.remaining_ms = (state.remaining_ms - kept_ms).max(0);

@@ -6,25 +6,18 @@ import gzip
 import hashlib
 import json
 import math
-import os
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.reference.model import Config, RefJob, RefNode, Score, Start
 from tests.reference.simulator import simulate
+from tests.support import reference_figures, trace
 
-PROJECT = Path(__file__).resolve().parents[2]
-TRACES = Path(os.environ.get("SHUNTER_TRACES", PROJECT.parent / "shared" / "traces"))
-LUBLIN = TRACES / "swf" / "lublin_256.swf.gz"
-FIGURES = TRACES.parent / "reference" / "rlscheduler_lublin256.json"
-
-pytestmark = pytest.mark.skipif(
-    not (LUBLIN.exists() and FIGURES.exists()), reason=f"neither $SHUNTER_TRACES nor {TRACES} holds the lublin_256 log"
-)
+LUBLIN = trace("swf/lublin_256.swf.gz")
+FIGURES = reference_figures("rlscheduler_lublin256.json")
 
 
 @cache

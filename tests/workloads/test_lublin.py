@@ -13,7 +13,7 @@ from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.lublin import BUCKETS, VARIANTS, _Clock, _gamma_share
-from tests.workloads.traces import swf_log
+from tests.support import trace
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 QUANTILE_TOLERANCE = 0.10
@@ -33,7 +33,7 @@ def offered_load(workload: Workload, cores: int) -> float:
 
 @pytest.fixture(scope="module")
 def logged() -> pl.DataFrame:
-    return read_workload(swf_log("lublin_256.swf.gz")).jobs
+    return read_workload(trace("swf/lublin_256.swf.gz")).jobs
 
 
 @pytest.fixture(scope="module")

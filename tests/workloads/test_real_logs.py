@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shunter.workloads import read_workload
-from tests.workloads.traces import swf_folder, swf_log
+from tests.support import trace
 
 LOGS = (
     "ALCF-Theta-2022-real_week_1.swf.gz",
@@ -34,7 +34,7 @@ def plain_rows(path: Path) -> list[list[float]]:
 
 @pytest.mark.parametrize("name", LOGS)
 def test_counts_and_sums_agree_with_a_plain_reading(name: str) -> None:
-    path = swf_log(name)
+    path = trace(f"swf/{name}")
     rows = plain_rows(path)
     ran = [row for row in rows if row[3] > 0 and max(row[4], row[7]) > 0]
     workload = read_workload(path)
@@ -59,11 +59,5 @@ def test_counts_and_sums_agree_with_a_plain_reading(name: str) -> None:
     ],
 )
 def test_known_sizes(name: str, jobs: int, cores: int | None) -> None:
-    workload = read_workload(swf_log(name))
+    workload = read_workload(trace(f"swf/{name}"))
     assert (len(workload), workload.machine_cores) == (jobs, cores)
-
-
-def test_every_log_in_the_folder_is_listed_here() -> None:
-    if not swf_folder().is_dir():
-        pytest.skip("no folder with SWF logs; set SHUNTER_TRACES")
-    assert sorted(path.name for path in swf_folder().glob("*.swf.gz")) == sorted(LOGS)

@@ -6,7 +6,7 @@ use super::handles::{find, open};
 use super::{check_pointer, guard, read, target, write, Failure};
 use crate::batch::{run_windows, WindowResult};
 use crate::cluster::Cluster;
-use crate::config::{Config, Dispatch, Estimate, Placement, Policy};
+use crate::config::{Config, Dispatch, Estimate, Policy, Rule};
 use crate::job::{Jobs, MAX_DURATION_MS};
 use crate::job_state::Phase;
 use crate::placement::Part;
@@ -66,7 +66,7 @@ fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         policy: Policy::from_code(given.policy.into()).ok_or_else(|| unknown("policy", given.policy))?,
         dispatch: Dispatch::from_code(given.dispatch.into(), given.reservation_depth)
             .ok_or_else(|| unknown("dispatch", given.dispatch))?,
-        placement: Placement::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?,
+        placement: Rule::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?,
         estimate: Estimate::from_code(given.estimate.into()).ok_or_else(|| unknown("estimate", given.estimate))?,
         missing_request_ms: optional("missing_request_ms", given.missing_request_ms)?,
         reserve_by_estimate: flag("reserve_by_estimate", given.reserve_by_estimate)?,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from shunter.cli.errors import OneLineErrorGroup
+from shunter.cli.policies import policies
 from shunter.cli.replay import replay
 from shunter.cli.simulate import simulate
 
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate)
 app.command("replay")(replay)
+app.command("policies")(policies)
 
 
 def _print_version(wanted: bool) -> None:

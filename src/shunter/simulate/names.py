@@ -67,5 +67,5 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> s
     if value in names:
         return value
     nearest = get_close_matches(value.lower(), names, n=1, cutoff=0.4)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    raise InputError(f"unknown {kind} {value!r}{hint} known: {', '.join(names)}{also}".replace("? known", "? Known"))
+    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    raise InputError(f"unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")

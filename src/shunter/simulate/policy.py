@@ -29,7 +29,8 @@ class QueueView:
     """Each job's place in the workload."""
     submit_s: NDArray[np.float64]
     estimate_s: NDArray[np.float64]
-    """The run time that the chosen estimate tells; never the true one, unless the estimate is `perfect`."""
+    """The run time that the chosen estimate tells. It is the true one only if the estimate is `perfect`, or where the
+    log has no request and the run time stands in for it (the default, counted in the ledger)."""
     requested_s: NDArray[np.float64]
     """What the user asked for; NaN where the log does not say."""
     tasks: NDArray[np.int64]

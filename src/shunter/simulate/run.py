@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from shunter.model.ledger import Ledger
     from shunter.model.workload import Workload
 
-DECISIONS_A_REPORT = 20_000
-"""So many decisions take a few milliseconds: progress is smooth, and Ctrl-C is answered at once."""
+CALL_S = 0.1
+"""About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
 
 _OUTCOMES = np.array([Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED], dtype=np.uint8)
 """By the core's number for a job's phase."""
@@ -91,10 +92,16 @@ def simulate(
 
 
 def _run(simulation: Simulation, progress: Callable[[int, int], None] | None) -> None:
-    while not simulation.run(DECISIONS_A_REPORT):
+    decisions = 16
+    begin = time.perf_counter()
+    while not simulation.run(decisions):
+        elapsed_s = time.perf_counter() - begin
+        # Decisions grow dearer with the queue, so their number follows the clock: at most doubled, cut at once.
+        decisions = max(1, min(2 * decisions, int(decisions * CALL_S / max(elapsed_s, 1e-9))))
         if progress:
             status = simulation.status()
             progress(status.ended, status.jobs)
+        begin = time.perf_counter()
 
 
 def _run_own(

@@ -58,11 +58,11 @@ def check_settings(
             f"policy 'first-available' places first-fit, but placement is {placement!r}; use policy 'fcfs' with it"
         )
     if not 1 <= scan_depth < 2**32:
-        raise InputError(f"scan depth is {scan_depth}; expected 1 or more")
+        raise InputError(f"--scan-depth (scan_depth) is {scan_depth}; expected 1 to {2**32 - 1}")
     if not 0 <= seed < 2**64:
-        raise InputError(f"seed is {seed}; expected 0 to 2^64 - 1")
+        raise InputError(f"--seed (seed) is {seed}; expected 0 to {2**64 - 1}")
     if max_wait_s is not None and not 0 <= max_wait_s <= _LONGEST_S:
-        raise InputError(f"max wait is {max_wait_s} s; expected 0 to {_LONGEST_S:.0f}")
+        raise InputError(f"--max-wait (max_wait_s) is {max_wait_s}; expected 0 to {_LONGEST_S:.0f} seconds")
     return Settings(
         policy=policy,
         dispatch=_check_dispatch(str(dispatch)),
@@ -93,7 +93,8 @@ def _check_missing_request(value: str) -> str:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= _LONGEST_S:
-        raise InputError(f"missing request is {value!r}; expected 'run-time' or a number of seconds")
+        expected = f"'run-time', or 0 to {_LONGEST_S:.0f} seconds"
+        raise InputError(f"--missing-request (missing_request) is {value!r}; expected {expected}")
     return value
 
 

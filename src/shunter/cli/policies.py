@@ -1,0 +1,34 @@
+"""``shunter policies``: the names that the other verbs take, with a line each."""
+
+from __future__ import annotations
+
+import typer
+
+from shunter.cli.options import JsonOption
+from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+
+KINDS = {
+    "policy": ("--policy: who is next", POLICIES),
+    "dispatch": ("--dispatch: what happens when the next job does not fit", DISPATCHES),
+    "placement": ("--placement: which nodes it gets", PLACEMENTS),
+    "estimate": ("--estimate: the run time that the policy sees", ESTIMATES),
+}
+
+
+def policies(json: JsonOption = False) -> None:
+    """List the policies, dispatch rules, placements and estimates.
+
+    For instance:
+
+        shunter policies
+    """
+    if json:
+        from shunter.results import to_json_text
+
+        typer.echo(to_json_text({kind: names for kind, (_, names) in KINDS.items()}))
+        return
+    width = max(len(name) for _, names in KINDS.values() for name in names)
+    for title, names in KINDS.values():
+        typer.echo(f"\n{title}" if names is not POLICIES else title)
+        for name, meaning in names.items():
+            typer.echo(f"  {name:<{width}}  {meaning}")
