@@ -117,9 +117,15 @@ def _package_versions() -> dict[str, str]:
 
 def check_output_folder(folder: Path, force: bool) -> None:
     """Raises an error if a run cannot be written there; nothing is created."""
+    try:
+        _check_folder(folder, force)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+
+
+def _check_folder(folder: Path, force: bool) -> None:
     if folder.is_dir():
-        if not force and any(folder.iterdir()):
-            raise InputError(f"--out {folder}: the folder is not empty; give another, or --force to overwrite the run")
+        _check_overwriting(folder, force)
         nearest = folder
     elif folder.exists() or folder.is_symlink():
         raise InputError(f"--out {folder}: this is a file; give the name of a folder")
@@ -129,10 +135,28 @@ def check_output_folder(folder: Path, force: bool) -> None:
         raise InputError(f"--out {folder}: {nearest} cannot be written to; give another folder")
 
 
+def _check_overwriting(folder: Path, force: bool) -> None:
+    """Raises an error if a folder holds anything but a run that may be overwritten."""
+    if not any(folder.iterdir()):
+        return
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"--out {folder}: the folder is not empty, and no run (no {MANIFEST} in it); give another")
+    if not force:
+        raise InputError(f"--out {folder}: the folder is not empty; give another, or --force to overwrite the run")
+
+
+def run_files(folder: Path) -> list[Path]:
+    """Returns the files that a run's folder holds."""
+    return [folder / name for name in (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, METRICS, MANIFEST)]
+
+
 def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest: dict[str, Any]) -> None:
     """Writes the five files of a run; the manifest comes last, so that a folder that has one is complete."""
     frame = schedule.to_frame()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be created ({error.strerror}); give another folder") from error
     (folder / MANIFEST).unlink(missing_ok=True)
     write_file(folder / SCHEDULE, frame.write_parquet)
     write_file(folder / SCHEDULE_CSV, csv_frame(frame, len(schedule.cluster.nodes)).write_csv)
@@ -188,11 +212,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_bytes())
         needed = manifest["workload"]["sha256"], manifest["cluster"]["sha256"], manifest["schedule_sha256"]
         resolved = manifest["arguments"]["resolved"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: not a manifest that this version understands ({error!r})") from error
-    if not (isinstance(resolved, dict) and all(isinstance(value, str) for value in needed)):
+    hashes_are_text = all(isinstance(value, str) for value in needed)
+    if not (isinstance(resolved, dict) and hashes_are_text and _paths_are_text(manifest)):
         raise InputError(f"{path}: not a manifest that this version understands")
     return dict(manifest)
+
+
+def _paths_are_text(manifest: dict[str, Any]) -> bool:
+    """Returns whether the files that a manifest names are named by text, or not at all."""
+    policy = manifest.get("policy")
+    if policy is not None and not (isinstance(policy, dict) and isinstance(policy.get("path"), str)):
+        return False
+    return all(isinstance(manifest[what].get("path"), str | None) for what in ("workload", "cluster"))
 
 
 def read_schedule(folder: Path) -> pl.DataFrame:

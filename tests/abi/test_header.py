@@ -74,10 +74,10 @@ def test_numbers_are_those_of_the_sources(header: Any) -> None:  # noqa: ANN401
     assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("Phase")
     reasons = declarations.rust_enum("RejectReason")
     assert header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_") == reasons
-    for name in ("Policy", "Placement", "Estimate"):
+    for name, rust_name in (("Policy", "Policy"), ("Placement", "Rule"), ("Estimate", "Estimate")):
         numbers = header_numbers(header, f"Shunter{name}", f"SHUNTER_{name.upper()}_")
         assert numbers
-        assert numbers == declarations.rust_codes(name)
+        assert numbers == declarations.rust_codes(rust_name)
 
 
 def test_numbers_are_those_of_python(header: Any) -> None:  # noqa: ANN401

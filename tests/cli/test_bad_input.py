@@ -35,7 +35,7 @@ def simulate_error(shunter: Command, path: Path, *options: object) -> str:
 def test_a_bad_line_is_named(shunter: Command, tmp_path: Path, line: str, parts: list[str], packed: bool) -> None:
     text = SWF_HEADER + GOOD + line + swf_line(3, 20, 50, 4)
     path = tmp_path / ("log.swf.gz" if packed else "log.swf")
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if packed else text.encode())
     message = simulate_error(shunter, path)
     assert f"{path}:3" in message
     for part in parts:
@@ -131,21 +131,24 @@ def test_a_bad_cluster(shunter: Command, log: Path, cluster: str) -> None:
         ("--estimate", "perfekt", ["did you mean 'perfect'"]),
         ("--reserve-by", "request", ["did you mean 'requested'"]),
         ("--start", "-1", ["--start is -1", "0 or more"]),
-        ("--start", "4", ["4"]),
+        ("--start", "4", ["the window starts at job 4, but the workload has 4;"]),
         ("--start", "one", ["--start", "'one' is not a whole number"]),
         ("--length", "0", ["--length is 0", "1 or more"]),
         ("--length", "9", ["9", "4 jobs"]),
-        ("--max-wait", "-3", ["max wait is -3"]),
-        ("--max-wait", "nan", ["max wait is nan"]),
+        ("--max-wait", "-3", ["--max-wait (max_wait_s) is -3"]),
+        ("--max-wait", "nan", ["--max-wait (max_wait_s) is nan"]),
         ("--max-wait", "soon", ["--max-wait", "'soon' is not a number"]),
-        ("--missing-request", "never", ["missing request is 'never'", "run-time"]),
-        ("--missing-request", "-1", ["missing request is '-1'"]),
-        ("--missing-request", "inf", ["missing request is 'inf'"]),
-        ("--scan-depth", "0", ["scan depth is 0"]),
-        ("--seed", "-1", ["seed is -1"]),
-        ("--seed", str(2**64), [f"seed is {2**64}"]),
+        ("--missing-request", "never", ["--missing-request (missing_request) is 'never'", "run-time"]),
+        ("--missing-request", "-1", ["--missing-request (missing_request) is '-1'"]),
+        ("--missing-request", "inf", ["--missing-request (missing_request) is 'inf'"]),
+        ("--scan-depth", "0", ["--scan-depth (scan_depth) is 0"]),
+        ("--seed", "-1", ["--seed (seed) is -1"]),
+        ("--seed", str(2**64), [f"--seed (seed) is {2**64}"]),
         ("--colour", "blue", ["--colour"]),
         ("--plot", "figure.gif", ["--plot figure.gif", "unknown suffix '.gif'", ".png, .svg or .pdf"]),
+        ("--workload", "", ["--workload", "it is empty; give a name"]),
+        ("--out", "", ["--out", "it is empty; give a name"]),
+        ("--plot", " ", ["--plot", "it is empty; give a name"]),
         ("--plot", "figure", ["--plot figure", "unknown suffix ''"]),
         ("--plot", "no/such/folder/figure.png", ["no folder no/such/folder"]),
     ],
@@ -185,3 +188,79 @@ def test_an_output_that_is_a_file(shunter: Command, log: Path, tmp_path: Path) -
     folder = tmp_path / "figure.png"
     folder.mkdir()
     assert "this is a folder" in shunter("simulate", "--workload", log, "--plot", folder).error()
+
+
+def test_an_output_folder_that_holds_something_else_is_never_overwritten(
+    shunter: Command, log: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "notes"
+    out.mkdir()
+    assert shunter("simulate", "--workload", log, "--out", out, "--force").code == 0
+    (out / "manifest.json").unlink()
+    before = (out / "schedule.csv").read_bytes()
+    message = shunter("simulate", "--workload", log, "--policy", "sjf", "--out", out, "--force").error()
+    assert message == f"--out {out}: the folder is not empty, and no run (no manifest.json in it); give another"
+    assert (out / "schedule.csv").read_bytes() == before
+
+
+def test_no_output_overwrites_an_input(
+    shunter: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table, cluster = b"submit_s,run_s\n0,10\n", b"[[nodes]]\ncores = 8\n"
+    (tmp_path / "jobs.png").write_bytes(table)
+    (tmp_path / "link.png").symlink_to("jobs.png")
+    (tmp_path / "nodes.svg").write_bytes(cluster)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "schedule.csv").write_bytes(table)
+    (tmp_path / "run" / "manifest.json").touch()
+    jobs = ("--workload", "jobs.png", "--format", "csv", "--cluster")
+    for plot in ("jobs.png", "link.png", tmp_path / "jobs.png"):
+        message = shunter("simulate", *jobs, 8, "--plot", plot).error()
+        assert message == "--plot would overwrite the workload jobs.png; give another place"
+    message = shunter("simulate", "--workload", log, "--cluster", "nodes.svg", "--plot", "nodes.svg").error()
+    assert message == "--plot would overwrite the cluster nodes.svg; give another place"
+    run = ("--workload", "run/schedule.csv", "--cluster", 8, "--out", "run", "--force")
+    message = shunter("simulate", *run).error()
+    assert message == "--out would overwrite the workload run/schedule.csv; give another place"
+    assert (tmp_path / "jobs.png").read_bytes() == (tmp_path / "run" / "schedule.csv").read_bytes() == table
+    assert (tmp_path / "nodes.svg").read_bytes() == cluster
+
+
+def test_a_folder_that_cannot_be_created(shunter: Command, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / ("n" * 300)
+    message = shunter("simulate", "--workload", log, "--out", out).error()
+    assert message == f"--out {out}: cannot be used (File name too long); give another folder"
+    plot = tmp_path / ("n" * 300 + ".png")
+    message = shunter("simulate", "--workload", log, "--plot", plot).error()
+    assert message.startswith(f"cannot write {plot}: File name too long")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no /proc here")
+def test_a_folder_below_one_that_takes_none(shunter: Command, log: Path) -> None:
+    message = shunter("simulate", "--workload", log, "--out", "/proc/shunter").error()
+    assert message.startswith("--out /proc/shunter: ")
+    assert message.endswith("; give another folder")
+
+
+def test_options_that_mean_nothing_without_others(shunter: Command, log: Path) -> None:
+    assert "--force is given without --out" in shunter("simulate", "--workload", log, "--force").error()
+    spec = "generate:lublin?jobs=5"
+    message = shunter("simulate", "--workload", spec, "--format", "swf").error()
+    assert f"--format (format) is 'swf', but {spec} is a generator; leave the format out" in message
+
+
+def test_the_only_job_does_not_fit(shunter: Command, tmp_path: Path) -> None:
+    path = write_log(tmp_path / "log.swf", [GOOD])
+    message = shunter("simulate", "--workload", path, "--cluster", 1).error()
+    assert message.startswith("log.swf: the only job can never fit: job 1 asks for 4 tasks")
+
+
+@pytest.mark.parametrize("value", ["abc", "-5", "0", "9" * 30])
+def test_a_header_that_tells_no_possible_number_of_cores(shunter: Command, tmp_path: Path, value: str) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text(f"; MaxProcs: {value}\n{GOOD}")
+    message = shunter("simulate", "--workload", path).error()
+    expected = f'log.swf: its header says "MaxProcs: {value}", which is no number of cores from 1 to 1,000,000,000; '
+    assert message.startswith(expected + "give --cluster")
+    assert shunter("simulate", "--workload", path, "--cluster", 8).code == 0

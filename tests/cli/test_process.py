@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -96,4 +97,33 @@ def test_standard_output_on_a_full_disk(log: Path) -> None:
             [*SHUNTER, "simulate", "--workload", str(log), "--json"], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 2
-    assert done.stderr.splitlines() == ["error: No space left on device"]
+    assert done.stderr.splitlines() == ["error: standard output: No space left on device"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_standard_output_that_lacks_characters(log: Path, encoding: str) -> None:
+    named = log.rename(log.with_name("log-\N{GREEK SMALL LETTER MU}.swf"))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([*SHUNTER, "simulate", "--workload", named], capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    shown = "log-\N{GREEK SMALL LETTER MU}.swf on 8 cores".encode(encoding, errors="replace")
+    assert done.stdout.startswith(shown)
+    missing = [*SHUNTER, "simulate", "--workload", f"{named}.gone"]
+    failed = subprocess.run(missing, capture_output=True, env=environment)
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(b"error: ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closing a stream takes a POSIX shell")
+@pytest.mark.parametrize("options", ["", "--json"])
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])
+def test_standard_streams_that_are_closed(log: Path, options: str, closed: str) -> None:
+    def run(cluster: int) -> tuple[int, str]:
+        command = [*SHUNTER, "simulate", "--workload", str(log), "--cluster", str(cluster)]
+        done = subprocess.run(f"{shlex.join(command)} {options} {closed}", shell=True, capture_output=True, text=True)
+        return done.returncode, done.stderr
+
+    assert run(8) == (0, "")
+    code, error = run(1)
+    assert code == 2
+    assert error.startswith("error: log.swf: none of the 4 jobs") is ("2>&-" not in closed)

@@ -88,6 +88,14 @@ def test_the_first_job_that_differs_is_named(shunter: Command, folder: Path) -> 
     assert report["first_difference"]["recorded"]["start_s"] == 999.0
 
 
+def test_a_column_of_another_type_is_a_difference(shunter: Command, folder: Path) -> None:
+    path = folder / "schedule.parquet"
+    pl.read_parquet(path).with_columns(pl.col("job_id").cast(pl.String)).write_parquet(path)
+    answer = shunter("replay", folder)
+    assert (answer.code, answer.err) == (1, "")
+    assert answer.out.splitlines()[1:] == ["  recorded job_id of type String", "  replayed job_id of type Int64"]
+
+
 def test_a_hash_that_differs_is_a_difference(shunter: Command, folder: Path) -> None:
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -95,6 +103,7 @@ def test_a_hash_that_differs_is_a_difference(shunter: Command, folder: Path) -> 
     answer = shunter("replay", folder)
     assert answer.code == 1
     assert "recorded by shunter 0.0.1" in answer.out
+    assert f"but not the hash: schedule.parquet or manifest.json was changed in {folder}" in answer.out
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"workload": 3}', "\x00", '{"arguments": {"resolved": []}}'])
@@ -103,12 +112,59 @@ def test_a_broken_manifest(shunter: Command, folder: Path, content: str) -> None
     assert "manifest.json: not a manifest" in shunter("replay", folder).error()
 
 
-def test_unknown_arguments_in_a_manifest(shunter: Command, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("colour", "blue", "arguments not understood: colour"),
+        ("start", "x", "argument start is 'x'; expected int"),
+        ("start", True, "argument start is True; expected int"),
+        ("scan_depth", None, "argument scan_depth is None; expected int"),
+        ("length", 1.5, "argument length is 1.5; expected int | None"),
+        ("max_wait_s", [], "argument max_wait_s is []; expected float | None"),
+        ("strict", 0, "argument strict is 0; expected bool"),
+        ("workload", None, "argument workload is None; expected str"),
+        ("policy", "sfj", "unknown policy 'sfj'"),
+        ("seed", -1, "--seed (seed) is -1"),
+        ("start", 7, "log.swf: the window starts at job 7, but the workload has 4"),
+        ("format", "doc", 'format "doc" is unknown'),
+    ],
+)
+def test_wrong_arguments_in_a_manifest(shunter: Command, folder: Path, name: str, value: object, message: str) -> None:
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
-    manifest["arguments"]["resolved"]["colour"] = "blue"
+    manifest["arguments"]["resolved"][name] = value
     path.write_text(json.dumps(manifest))
-    assert "arguments not understood: colour" in shunter("replay", folder).error()
+    assert shunter("replay", folder).error().startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("what", "value"),
+    [
+        ("policy", 3),
+        ("policy", {"path": 3}),
+        ("workload", {"path": 3, "sha256": ""}),
+        ("cluster", {"path": [], "sha256": ""}),
+    ],
+    ids=str,
+)
+def test_files_that_a_manifest_does_not_name_by_text(shunter: Command, folder: Path, what: str, value: object) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {what: value}))
+    assert shunter("replay", folder).error() == f"{path}: not a manifest that this version understands"
+
+
+def test_a_file_that_cannot_be_read_again_is_named_itself(shunter: Command, folder: Path, log: Path) -> None:
+    log.write_text("1 2 3\n")
+    assert shunter("replay", folder).error().startswith(f"{log}:1: the line has 3 fields")
+    assert shunter("replay", folder, "--cluster", "nowhere").error().startswith('cluster "nowhere" is neither')
+
+
+def test_the_format_is_remembered(shunter: Command, folder: Path, log: Path, tmp_path: Path) -> None:
+    assert json.loads((folder / "manifest.json").read_text())["arguments"]["resolved"]["format"] == "swf"
+    moved = tmp_path / "keep.old"
+    shutil.move(log, moved)
+    assert shunter("replay", folder, "--workload", moved).code == 0
+    assert "--workload" in shunter("replay", folder, "--workload", "").error()
 
 
 def test_a_folder_that_is_no_run(shunter: Command, tmp_path: Path) -> None:

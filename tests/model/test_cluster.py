@@ -160,7 +160,7 @@ def test_unknown_words_get_a_suggestion(spec: str, message: str) -> None:
         ("[[nodes]]\ncores = 4\ngpu_type = 5\n", "gpu_type is 5; expected text"),
         ("[[nodes]]\ncores = 4\npartition = ''\n", "partition is ''; expected text"),
         ("name = 5\n[[nodes]]\ncores = 4\n", "name is 5; expected text"),
-        ("[[nodes]]\ncores = 4\nname = 'a'\n[[nodes]]\ncores = 4\nname = 'a'\n", 'two nodes are called "a"'),
+        ("[[nodes]]\ncores = 4\nname = 'a'\n[[nodes]]\ncores = 4\nname = 'a'\n", 'lab.toml: two nodes are called "a"'),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, message: str) -> None:

@@ -57,9 +57,15 @@ def test_window_keeps_absolute_times_and_the_source() -> None:
     assert len(workload.window(2)) == 1
 
 
-@pytest.mark.parametrize(("start", "length"), [(-1, 2), (3, None), (0, 4), (2, 2), (1, 0), (1, -1)])
+@pytest.mark.parametrize(("start", "length"), [(-1, 2), (0, 4), (2, 2), (1, 0), (1, -1)])
 def test_windows_outside_are_refused(start: int, length: int | None) -> None:
     with pytest.raises(InputError, match=r"three: window of jobs .* lies outside the workload's 3 jobs"):
+        three_jobs().window(start, length)
+
+
+@pytest.mark.parametrize(("start", "length"), [(3, None), (5, 1)])
+def test_windows_that_start_behind_the_last_job(start: int, length: int | None) -> None:
+    with pytest.raises(InputError, match=rf"three: the window starts at job {start}, but the workload has 3; choose"):
         three_jobs().window(start, length)
 
 
@@ -72,7 +78,17 @@ def test_windows_outside_are_refused(start: int, length: int | None) -> None:
         ({"submit_s": [0.0, None], "run_s": [1.0, 1.0]}, 'x: row 2: column "submit_s" is empty'),
         ({"submit_s": [0.0], "run_s": [float("nan")]}, '"run_s" is "nan"; expected a number from 0'),
         ({"submit_s": [0.0], "run_s": [1.0], "tasks": [2**31]}, '"tasks" is "2147483648"; expected a number from 1'),
-        ({"submit_s": [0.0], "run_s": [1.0], "tasks": [4], "cores_per_task": [5e8]}, "at most 1e.09 cores over all"),
+        (
+            {"submit_s": [0.0], "run_s": [1.0], "tasks": [4], "cores_per_task": [5e8]},
+            "at most 1,000,000,000 cores over all",
+        ),
+        ({"submit_s": [0.0], "run_s": [-1.0]}, '"run_s" is "-1"; expected a number from 0 to 1,000,000,000; '),
+        ({"submit_s": [0.0], "run_s": [1.0], "gpus_per_task": [0.0004]}, '"0.0004"; expected 0, or 0.001 at least'),
+        ({"submit_s": [0.0], "run_s": [1.0], "cores_per_task": [0.0005]}, '"0.0005"; expected 0, or 0.001 at least'),
+        ({"submit_s": [0.0] * 2, "run_s": [1.0] * 2, "job_id": [1.0, 1.5]}, 'row 2: column "job_id" is "1.5"'),
+        ({"submit_s": [0.0], "run_s": [1.0], "job_id": [float("nan")]}, 'column "job_id" is "nan"; expected a whole'),
+        ({"submit_s": [0.0], "run_s": [1.0], "job_id": [[1]]}, r'"job_id" holds List\(Int64\); expected text'),
+        ({"submit_s": [0.0], "run_s": [1.0], "user": [[1]]}, r'"user" holds List\(Int64\); expected text'),
         ({"submit_s": [0.0] * 3, "run_s": [1.0] * 3, "job_id": [4, 5, 4]}, 'row 3: column "job_id" is "4"'),
         ({"submit_s": [0.0] * 2, "run_s": [1.0] * 2, "job_id": [1, None]}, 'row 2: column "job_id" is empty'),
     ],
@@ -93,6 +109,9 @@ def test_bad_tables_are_refused(columns: dict[str, list[object]], message: str) 
         ("requested_s", 0.0),
         ("tasks", 10**9),
         ("cores_per_task", 1e9),
+        ("cores_per_task", 0.0),
+        ("cores_per_task", 0.001),
+        ("gpus_per_task", 0.0006),
         ("gpus_per_task", 0.25),
         ("gpus_per_task", 1.0),
         ("gpus_per_task", 8.0),
@@ -101,3 +120,15 @@ def test_bad_tables_are_refused(columns: dict[str, list[object]], message: str) 
 def test_limits_belong_to_what_is_allowed(column: str, value: float) -> None:
     frame = pl.DataFrame({"submit_s": [0.0], "run_s": [1.0]} | {column: [value]})
     assert Workload.from_frame(frame, name="x").jobs[column].to_list() == [value]
+
+
+def test_ids_of_other_number_types() -> None:
+    def ids(values: pl.Series) -> list[object]:
+        frame = pl.DataFrame({"submit_s": [0.0, 0.0], "run_s": [1.0, 1.0], "job_id": values})
+        return Workload.from_frame(frame, name="x").jobs["job_id"].to_list()
+
+    assert ids(pl.Series([3.0, 4.0])) == [3, 4]
+    large = 2**60 + 1
+    assert ids(pl.Series([large, 4], dtype=pl.UInt64)) == [large, 4]
+    with pytest.raises(InputError, match=r'row 2: column "job_id" is "18446744073709551615"; expected a number below'):
+        ids(pl.Series([1, 2**64 - 1], dtype=pl.UInt64))

@@ -7,6 +7,15 @@ from typing import Any
 
 from shunter.errors import InputError
 
+_JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "None": (type(None),),
+}
+"""What JSON gives for each part of an annotation."""
+
 
 @dataclass(frozen=True)
 class RunArguments:
@@ -61,4 +70,13 @@ class RunArguments:
         unknown = set(values) - {field.name for field in fields(cls)}
         if unknown or "workload" not in values:
             raise InputError(f"arguments not understood: {', '.join(sorted(unknown)) or 'no workload'}")
+        for field in fields(cls):
+            if field.name in values and not _is_of_type(values[field.name], str(field.type)):
+                raise InputError(f"argument {field.name} is {values[field.name]!r}; expected {field.type}")
         return cls(**values)
+
+
+def _is_of_type(value: object, annotation: str) -> bool:
+    """Returns whether a value from JSON is of one of the types that an annotation such as ``int | None`` names."""
+    # By the exact type, for a bool is also an int.
+    return any(type(value) in _JSON_TYPES[part] for part in annotation.split(" | "))

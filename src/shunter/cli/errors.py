@@ -45,7 +45,8 @@ def run_with_one_line_errors(run: Callable[[], object]) -> int:
         code = run()
         if code == EXIT_INTERRUPTED:  # Newer versions of Typer catch the interrupt themselves.
             raise KeyboardInterrupt
-        sys.stdout.flush()
+        if sys.stdout is not None:  # It is None where the shell has closed it.
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         _forget_standard_output()
@@ -64,7 +65,8 @@ def run_with_one_line_errors(run: Callable[[], object]) -> int:
 def print_error(message: str) -> None:
     """Prints one line to standard error, whatever the width of the terminal."""
     line = " ".join(message.split("\n"))
-    sys.stderr.write(f"error: {line}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"error: {line}\n")
 
 
 def _message_of(error: Exception) -> str | None:
@@ -73,7 +75,9 @@ def _message_of(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        return f"{error.filename}: {reason}" if error.filename is not None else reason
+        # Files that are written say their names themselves; what has none is the stream that results go to.
+        where = "standard output" if error.filename is None else error.filename
+        return f"{where}: {reason}"
     # Typer's own errors (a missing option, a word for a number) have no public base class.
     format_message = getattr(error, "format_message", None)
     return None if format_message is None else f"{format_message().rstrip('.')}; see 'shunter --help'"
@@ -81,6 +85,8 @@ def _message_of(error: Exception) -> str | None:
 
 def _forget_standard_output() -> None:
     """Points standard output nowhere, so that the interpreter's last flush does not complain of the closed pipe."""
+    if sys.stdout is None:
+        return
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -30,9 +30,22 @@ def number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number") from None
 
 
+def given_text(text: str) -> str:
+    """Returns the text that an option was given, which must not be empty."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; give a name")
+    return text
+
+
+def path(text: str) -> Path:
+    """Returns the path that an option was given; an empty one would mean the current folder."""
+    return Path(given_text(text))
+
+
 WorkloadOption = Annotated[
     str,
     typer.Option(
+        parser=given_text,
         metavar="FILE",
         help="A job log (SWF, CSV or Parquet, also .gz), or "
         "a generator such as generate:lublin?jobs=10000&cores=256&load=0.9.",
@@ -105,11 +118,14 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="Make an error of each repair, and of each job that can never fit.")
 ]
 OutOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write the schedule, the metrics and a manifest to this folder.")
+    Path | None,
+    typer.Option(parser=path, metavar="DIR", help="Write the schedule, the metrics and a manifest to this folder."),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite the run in a folder.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Draw utilization, queue and a Gantt chart: a .png, .svg or .pdf file."),
+    typer.Option(
+        parser=path, metavar="FILE", help="Draw utilization, queue and a Gantt chart: a .png, .svg or .pdf file."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]

@@ -61,7 +61,7 @@ def step(description: str) -> Iterator[Step]:
     shown = Step(description)
     timer = threading.Timer(DELAY_S, shown.show)
     timer.daemon = True
-    if sys.stderr.isatty():
+    if sys.stderr is not None and sys.stderr.isatty():
         timer.start()
     try:
         yield shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +12,7 @@ import typer
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.errors import EXIT_DIFFERENT
-from shunter.cli.options import JsonOption
+from shunter.cli.options import JsonOption, given_text
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ COMPARED = ("job_id", "start_s", "end_s", "nodes", "outcome")
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'shunter simulate --out' has written.")],
     workload: Annotated[
-        str | None, typer.Option(metavar="FILE", show_default="as recorded", help="Where the workload is now.")
+        str | None,
+        typer.Option(parser=given_text, metavar="FILE", show_default="as recorded", help="Where the workload is now."),
     ] = None,
     cluster: Annotated[
         str | None, typer.Option(metavar="FILE", show_default="as recorded", help="Where the cluster file is now.")
@@ -69,8 +72,11 @@ def replay(
 def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
+    from shunter.simulate.policy_file import policy_path
 
-    recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
+    with _naming(folder):
+        recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
+    by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate"] * bool(workload)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
 
@@ -81,7 +87,23 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
         _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
 
     inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy)
-    return run(inputs, check_unchanged)
+    # What is wrong with a file is said under the file's own name.
+    files = [spec for spec in (workload, cluster, policy_path(policy)) if spec]
+    with _naming(folder, *(f"{name}:" for spec in files for name in (spec, Path(spec))), *by_user):
+        return run(inputs, check_unchanged)
+
+
+@contextmanager
+def _naming(folder: Path, *others: str) -> Iterator[None]:
+    """Lets errors name the manifest, whose content is at fault, unless they begin with one of the others."""
+    from shunter.results import MANIFEST
+
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(others):
+            raise
+        raise InputError(f"{folder / MANIFEST}: {error}") from error
 
 
 def _recorded_policy(folder: Path, record: dict[str, str] | None, given: str) -> str:
@@ -123,6 +145,10 @@ def first_difference(recorded: pl.DataFrame, replayed: pl.DataFrame) -> dict[str
 
     if recorded.height != replayed.height or any(name not in recorded.columns for name in COMPARED):
         return {"job_id": None, "recorded": f"{recorded.height} rows", "replayed": f"{replayed.height} rows"}
+    for name in COMPARED:
+        if recorded[name].dtype != replayed[name].dtype:
+            types = {"recorded": recorded[name].dtype, "replayed": replayed[name].dtype}
+            return {"job_id": None} | {which: f"{name} of type {dtype}" for which, dtype in types.items()}
     different = pl.Series([False]).new_from_index(0, recorded.height)
     for name in COMPARED:
         different = different | recorded[name].ne_missing(replayed[name])
@@ -145,7 +171,8 @@ def describe(folder: Path, report: dict[str, Any]) -> str:
     if report["same"]:
         lines.append(f"same schedule: {report['jobs']:,} jobs of {folder}, sha256 {report['schedule_sha256']}")
     elif difference is None:
-        lines.append(f"different: the rows are equal, but not the hash: {folder}/schedule.parquet was changed")
+        changed = f"schedule.parquet or manifest.json was changed in {folder}"
+        lines.append(f"different: the rows are equal, but not the hash: {changed}")
     else:
         lines.append(f"different: the first job that differs is {difference['job_id']}")
         lines += [f"  recorded {difference['recorded']}", f"  replayed {difference['replayed']}"]

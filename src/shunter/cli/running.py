@@ -49,6 +49,7 @@ def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | 
     arguments = arguments.checked()
     cluster = None if arguments.cluster is None else Cluster.parse(arguments.cluster)
     workload = read_workload(arguments)
+    arguments = replace(arguments, format=workload.format)
     from_workload = cluster is None
     if cluster is None:
         cluster = _cluster_of_workload(workload)
@@ -77,10 +78,8 @@ def _cluster_of_workload(workload: Workload) -> Cluster:
     from shunter.model.cluster import Cluster
 
     if workload.machine_cores is None:
-        raise InputError(
-            f"{workload.name}: does not tell how many cores its machine had; "
-            f"give --cluster with a number of cores, a preset or a TOML file"
-        )
+        why = workload.machine_cores_note or "does not tell how many cores its machine had"
+        raise InputError(f"{workload.name}: {why}; give --cluster with a number of cores, a preset or a TOML file")
     return Cluster.pool(workload.machine_cores)
 
 
@@ -105,6 +104,5 @@ def _check_rejections(schedule: Schedule, strict: bool) -> None:
     if strict:
         remedy = "give a larger cluster, or leave --strict out to have such jobs rejected and counted"
         raise InputError(f"{schedule.workload.name}: {what}; {remedy} ({rejected} of {len(schedule)} jobs)")
-    raise InputError(
-        f"{schedule.workload.name}: none of the {len(schedule)} jobs can ever fit: {what}; check --cluster"
-    )
+    none = f"none of the {len(schedule)} jobs can ever fit" if len(schedule) > 1 else "the only job can never fit"
+    raise InputError(f"{schedule.workload.name}: {none}: {what}; check --cluster")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +74,23 @@ def simulate(
         shunter simulate --workload log.csv --cluster 256 --length 1024 --json
     """
     arguments = RunArguments(
-        workload, cluster, policy, dispatch, placement, estimate, start, length, max_wait, missing_request, reserve_by,
-        kill_at_request, scan_depth, seed, format_, strict,
-    )  # fmt: skip
+        workload=workload,
+        cluster=cluster,
+        policy=policy,
+        dispatch=dispatch,
+        placement=placement,
+        estimate=estimate,
+        start=start,
+        length=length,
+        max_wait_s=max_wait,
+        missing_request=missing_request,
+        reserve_by=reserve_by,
+        kill_at_request=kill_at_request,
+        scan_depth=scan_depth,
+        seed=seed,
+        format=format_,
+        strict=strict,
+    )
     _check_outputs(arguments, out, force, plot)
     from shunter.cli.running import run
 
@@ -89,16 +104,34 @@ def simulate(
 
 def _check_outputs(arguments: RunArguments, out: Path | None, force: bool, plot: Path | None) -> None:
     """Raises an error for what can be known to fail before the simulation is run."""
-    from shunter.results import check_output_folder
+    from shunter.results import check_output_folder, run_files
 
     arguments.checked()
     if out is not None:
+        _check_apart("--out", run_files(out), arguments)
         check_output_folder(out, force)
-    if plot is None:
-        return
+    elif force:
+        raise InputError("--force is given without --out; it lets --out overwrite a run, and means nothing else")
+    if plot is not None:
+        _check_apart("--plot", [plot], arguments)
+        _check_plot(plot, out)
+
+
+def _check_apart(option: str, outputs: list[Path], arguments: RunArguments) -> None:
+    """Raises an error if an output would overwrite an input."""
+    from shunter.simulate.policy_file import policy_path
+
+    inputs = {"workload": arguments.workload, "cluster": arguments.cluster, "policy": policy_path(arguments.policy)}
+    for output in outputs:
+        for what, given in inputs.items():
+            if given and os.path.exists(output) and os.path.exists(given) and output.samefile(given):
+                raise InputError(f"{option} would overwrite the {what} {given}; give another place")
+
+
+def _check_plot(plot: Path, out: Path | None) -> None:
     if plot.suffix.lower() not in PLOT_SUFFIXES:
         raise InputError(f"--plot {plot}: unknown suffix {plot.suffix!r}; give a name that ends in .png, .svg or .pdf")
-    if plot.is_dir():
+    if os.path.isdir(plot):
         raise InputError(f"--plot {plot}: this is a folder; give the name of a file")
     if not plot.absolute().parent.is_dir() and plot.absolute().parent != (out.absolute() if out else None):
         raise InputError(f"--plot {plot}: there is no folder {plot.parent}; create it first")

@@ -9,6 +9,6 @@ if TYPE_CHECKING:
 
 
 def cluster_label(cluster: Cluster) -> str:
-    """Returns a cluster's name and size: ``theta (281,088 cores)``; of a plain number of cores, ``256 cores``."""
+    """Returns a cluster's name and size: ``theta (4,360 cores)``; of a plain number of cores, ``256 cores``."""
     cores = f"{cluster.total_cores:,.15g} cores"
     return cores if cluster.name.isdecimal() else f"{cluster.name} ({cores})"

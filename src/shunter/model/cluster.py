@@ -7,7 +7,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -69,11 +69,7 @@ class Cluster:
         """
         if not nodes:
             raise InputError(f"{name}: the cluster has no nodes; give it at least one")
-        seen: set[str] = set()
-        for node in nodes:
-            if node.name in seen:
-                raise InputError(f'{name}: two nodes are called "{node.name}"; give each group its own name')
-            seen.add(node.name)
+        _check_names(nodes, name)
         return cls(nodes, name, _digest(nodes))
 
     @classmethod
@@ -185,7 +181,16 @@ def _from_toml(text: str, where: str, default_name: str) -> Cluster:
         nodes.extend(_group_nodes(group, f"{where}: [[nodes]] group {number}", len(nodes)))
     if (total := sum(node.cores for node in nodes)) > CORES_LIMIT:
         raise InputError(f"{where}: {total:.0f} cores in all; expected at most {CORES_LIMIT}")
-    return Cluster.from_nodes(tuple(nodes), name)
+    _check_names(nodes, where)
+    return Cluster(tuple(nodes), name, _digest(tuple(nodes)))
+
+
+def _check_names(nodes: Iterable[Node], where: str) -> None:
+    seen: set[str] = set()
+    for node in nodes:
+        if node.name in seen:
+            raise InputError(f'{where}: two nodes are called "{node.name}"; give each group its own name')
+        seen.add(node.name)
 
 
 def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> list[Node]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from shunter.errors import InputError
 from shunter.model.ledger import Ledger
@@ -82,6 +83,10 @@ class Workload:
     """Of the source's bytes (a file), or of the canonical spec (a generator); a window keeps its source's."""
     machine_cores: int | None = None
     """How many cores the log's header says the machine had."""
+    machine_cores_note: str | None = None
+    """Why what the header says is of no use, where it says something."""
+    format: str | None = None
+    """The format in which the file was read; None for what is no file."""
 
     @classmethod
     def from_frame(
@@ -115,7 +120,7 @@ class Workload:
             *(_typed(frame, column, locate) for column in COLUMNS),
             *(_typed_extra(frame, column, locate) for column in frame.columns if column not in COLUMNS),
         )
-        _check_values(jobs, locate)
+        _check_values(jobs, frame, locate)
         _check_ids(jobs.get_column("job_id"), locate)
         jobs, ledger = _sorted(jobs, ledger or Ledger(), strict, locate)
         digest = content_sha256 or hashlib.sha256(jobs.write_csv().encode()).hexdigest()
@@ -130,6 +135,11 @@ class Workload:
         Raises:
             InputError: The window holds no job, or reaches beyond the last one.
         """
+        if start >= len(self):
+            raise InputError(
+                f"{self.name}: the window starts at job {start}, but the workload has {len(self)}; "
+                "choose an earlier start (the first job is 0)"
+            )
         stop = len(self) if length is None else start + length
         if not 0 <= start < stop <= len(self):
             raise InputError(
@@ -166,7 +176,7 @@ def _typed(frame: pl.DataFrame, column: str, locate: Locate) -> pl.Series:
         return pl.repeat(kind.default, frame.height, dtype=kind.dtype(), eager=True).alias(column)
     values = frame.get_column(column)
     if column == "job_id":
-        return _typed_ids(values)
+        return _typed_ids(values, locate)
     typed = _to_type(values, kind.dtype, locate)
     return typed if kind.default is None else typed.fill_null(kind.default)
 
@@ -177,14 +187,29 @@ def _typed_extra(frame: pl.DataFrame, column: str, locate: Locate) -> pl.Series:
 
 
 def _to_type(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> pl.Series:
-    return values.cast(pl.String) if dtype is pl.String else _to_number(values, dtype, locate)
+    return _to_text(values, locate) if dtype is pl.String else _to_number(values, dtype, locate)
 
 
-def _typed_ids(values: pl.Series) -> pl.Series:
+def _to_text(values: pl.Series, locate: Locate) -> pl.Series:
+    try:
+        return values.cast(pl.String)
+    except PolarsError:
+        raise InputError(
+            f'{locate(0)}: column "{values.name}" holds {values.dtype}; expected text; convert it'
+        ) from None
+
+
+def _typed_ids(values: pl.Series, locate: Locate) -> pl.Series:
     """Returns ids as whole numbers where all of them are written as such, otherwise as text."""
     if values.dtype.is_integer():
-        return values.cast(pl.Int64)
-    text = values.cast(pl.String)
+        numbers = values.cast(pl.Int64, strict=False)
+        if numbers.null_count() > values.null_count():
+            row = (numbers.is_null() & values.is_not_null()).arg_max() or 0
+            raise _wrong_value(values, row, "a number below 2**63", locate)
+        return numbers
+    if values.dtype.is_numeric():
+        return _to_number(values, pl.Int64, locate)
+    text = _to_text(values, locate)
     numbers = text.cast(pl.Int64, strict=False)
     return numbers if (numbers.cast(pl.String) == text).fill_null(False).all() else text
 
@@ -209,18 +234,22 @@ def _to_number(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> p
 
 
 def _wrong_value(values: pl.Series, row: int, expected: str, locate: Locate) -> InputError:
-    shown = "empty" if values[row] is None else f'"{values[row]}"'
+    value = values[row]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    shown = "empty" if value is None else f'"{value}"'
     return InputError(f'{locate(row)}: column "{values.name}" is {shown}; expected {expected}; mend or remove the row')
 
 
-def _check_values(jobs: pl.DataFrame, locate: Locate) -> None:
-    """Raises an error for the first value that its column does not allow."""
+def _check_values(jobs: pl.DataFrame, frame: pl.DataFrame, locate: Locate) -> None:
+    """Raises an error for the first value that its column does not allow, as the source's table has it."""
     rules = _rules()
     broken = jobs.select(rule.any().alias(str(number)) for number, (_, rule, _) in enumerate(rules)).row(0)
     for (column, rule, expected), is_broken in zip(rules, broken, strict=True):
         if is_broken:
             row = jobs.select(rule.fill_null(False).arg_max()).item()
-            raise _wrong_value(jobs.get_column(column), row, expected, locate)
+            values = (frame if column in frame.columns else jobs).get_column(column)
+            raise _wrong_value(values, row, expected, locate)
 
 
 def _rules() -> list[tuple[str, pl.Expr, str]]:
@@ -231,13 +260,17 @@ def _rules() -> list[tuple[str, pl.Expr, str]]:
         if kind.required or column == "job_id":
             rules.append((column, value.is_null(), "a value"))
         if kind.low is not None:
-            expected = f"a number from {kind.low:g} to {kind.high:g}"
+            expected = f"a number from {kind.low:,.0f} to {kind.high:,.0f}"
             # A NaN is neither below nor above, and therefore asked for by name.
             outside = ~value.is_between(kind.low, kind.high)
             rules.append((column, outside | value.is_nan() if kind.dtype is pl.Float64 else outside, expected))
     cores, gpus = pl.col("tasks") * pl.col("cores_per_task"), pl.col("gpus_per_task")
-    rules.append(("cores_per_task", cores > CORES_LIMIT, f"at most {CORES_LIMIT:g} cores over all tasks"))
+    rules.append(("cores_per_task", cores > CORES_LIMIT, f"at most {CORES_LIMIT:,.0f} cores over all tasks"))
     rules.append(("gpus_per_task", (gpus > 1) & (gpus != gpus.floor()), "a fraction below 1, or a whole number"))
+    for column in ("cores_per_task", "gpus_per_task"):
+        # The core counts thousandths, rounded half to even: what rounds to none would be had for nothing.
+        vanishes = (pl.col(column) > 0) & (pl.col(column) * 1000 <= 0.5)
+        rules.append((column, vanishes, "0, or 0.001 at least"))
     return rules
 
 

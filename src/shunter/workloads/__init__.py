@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,13 +39,16 @@ def read_workload(spec: str | Path, *, format: str | None = None, strict: bool =
     if isinstance(spec, str) and spec.startswith(GENERATE):
         from shunter.workloads.generate import generate
 
+        if format is not None:
+            raise InputError(f"--format (format) is {format!r}, but {spec} is a generator; leave the format out")
         return generate(spec.removeprefix(GENERATE))
     if format is not None and format not in FORMATS:
         raise InputError(f'format "{format}" is unknown; expected one of {", ".join(FORMATS)}')
     from shunter.workloads.source import load
 
     source = load(spec)
-    return _read(source, format or _detect(source), strict)
+    format = format or _detect(source)
+    return replace(_read(source, format, strict), format=format)
 
 
 def _read(source: Source, format_name: str, strict: bool) -> Workload:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -76,15 +76,17 @@ def read_swf(source: Source, *, strict: bool = False) -> Workload:
     _refuse_impossible(rows)
     _take_as_unknown(rows)
     _renumber(rows)
-    return Workload.from_frame(
+    machine_cores, note = _machine_cores(swf_tokens.header(source.data))
+    workload = Workload.from_frame(
         _table(rows.fields),
         name=source.path.name,
         ledger=rows.ledger,
         content_sha256=source.content_sha256,
-        machine_cores=_machine_cores(swf_tokens.header(source.data)),
+        machine_cores=machine_cores,
         strict=strict,
         locate=rows.locate,
     )
+    return replace(workload, machine_cores_note=note)
 
 
 @dataclass
@@ -152,7 +154,7 @@ def _refuse_impossible(rows: _Rows) -> None:
         processors = rows.column(number)
         rows.refuse((processors < 0) & (processors != _UNKNOWN), number, "a number of processors, or -1 for unknown")
     for number, largest in _LARGEST.items():
-        rows.refuse(rows.column(number) > largest, number, f"at most {largest:g} (an absurd value)")
+        rows.refuse(rows.column(number) > largest, number, f"at most {largest:,.0f} (an absurd value)")
     for number in _WHOLE_FIELDS:
         values = rows.column(number)
         rows.refuse(values != np.floor(values), number, "a whole number")
@@ -237,10 +239,13 @@ def _labelled(values: NDArray[np.float64], labels: pl.Series) -> pl.Series:
     return labels.gather(places.set(~has_label, None).cast(pl.UInt32))
 
 
-def _machine_cores(header: dict[str, str]) -> int | None:
-    """Returns the leading number of MaxProcs, or else of MaxNodes, if it is a possible one."""
+def _machine_cores(header: dict[str, str]) -> tuple[int | None, str | None]:
+    """Returns the leading number of MaxProcs, or else of MaxNodes, if it is a possible one, or why there is none."""
+    note = None
     for key in ("MaxProcs", "MaxNodes"):
-        number = re.match(r"\d+", header.get(key, ""))
+        number = re.match(r"[0-9]+", header.get(key, ""))
         if number and 1 <= int(number.group()[:20]) <= CORES_LIMIT:
-            return int(number.group()[:20])
-    return None
+            return int(number.group()[:20]), None
+        if key in header and note is None:
+            note = f'its header says "{key}: {header[key]}", which is no number of cores from 1 to {CORES_LIMIT:,.0f}'
+    return None, note

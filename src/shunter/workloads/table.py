@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 from dataclasses import replace
@@ -33,9 +34,23 @@ def read_csv(source: Source, *, strict: bool = False) -> Workload:
         # As text, so that a value that is no number can be shown, with its line.
         frame = pl.read_csv(io.BytesIO(source.data), infer_schema=False)
     except (PolarsError, ValueError) as error:
+        _check_row_lengths(source)
         raise InputError(f"{source.where}: is not a CSV table ({_first_line(error)}); mend the file") from None
     filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
     return _workload(frame.filter(filled), source, strict, _line_of(source.where, source.data, filled.arg_true()))
+
+
+def _check_row_lengths(source: Source) -> None:
+    """Raises an error for the first row that has more fields than the header, for Polars does not tell its line."""
+    rows = csv.reader(io.StringIO(source.data.decode("utf-8-sig", errors="replace"), newline=""))
+    try:
+        header = next((row for row in rows if row), [])
+        for row in rows:
+            if len(row) > len(header):
+                what = f"the row has {len(row)} fields, the header {len(header)}"
+                raise InputError(f"{source.where}:{rows.line_num}: {what}; mend or remove the row")
+    except csv.Error:
+        return
 
 
 def read_parquet(source: Source, *, strict: bool = False) -> Workload:
