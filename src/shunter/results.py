@@ -136,10 +136,12 @@ def _check_folder(folder: Path, force: bool) -> None:
 
 
 def _check_overwriting(folder: Path, force: bool) -> None:
-    """Raises an error if a folder holds anything but a run that may be overwritten."""
-    if not any(folder.iterdir()):
+    """Raises an error if a folder holds anything but a run, whole or not, that may be overwritten."""
+    held = set(folder.iterdir())
+    if not held:
         return
-    if not (folder / MANIFEST).is_file():
+    # A run whose writing was cut short has no manifest, but nothing else than a run's files either.
+    if not (folder / MANIFEST).is_file() and held - set(run_files(folder)):
         raise InputError(f"--out {folder}: the folder is not empty, and no run (no {MANIFEST} in it); give another")
     if not force:
         raise InputError(f"--out {folder}: the folder is not empty; give another, or --force to overwrite the run")

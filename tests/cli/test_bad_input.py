@@ -195,12 +195,19 @@ def test_an_output_folder_that_holds_something_else_is_never_overwritten(
 ) -> None:
     out = tmp_path / "notes"
     out.mkdir()
-    assert shunter("simulate", "--workload", log, "--out", out, "--force").code == 0
-    (out / "manifest.json").unlink()
-    before = (out / "schedule.csv").read_bytes()
-    message = shunter("simulate", "--workload", log, "--policy", "sjf", "--out", out, "--force").error()
+    (out / "schedule.csv").write_text("my own")
+    (out / "notes.txt").write_text("mine too")
+    message = shunter("simulate", "--workload", log, "--out", out, "--force").error()
     assert message == f"--out {out}: the folder is not empty, and no run (no manifest.json in it); give another"
-    assert (out / "schedule.csv").read_bytes() == before
+    assert (out / "schedule.csv").read_text() == "my own"
+
+
+def test_a_run_that_was_cut_short_can_be_overwritten(shunter: Command, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert shunter("simulate", "--workload", log, "--out", out).code == 0
+    (out / "manifest.json").unlink()
+    assert "--force" in shunter("simulate", "--workload", log, "--out", out).error()
+    assert shunter("simulate", "--workload", log, "--out", out, "--force").code == 0
 
 
 def test_no_output_overwrites_an_input(
