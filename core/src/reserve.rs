@@ -163,7 +163,7 @@ impl Simulation {
     /// The earliest time before `bound_ms` at which the job fits for the whole of its limit, and its nodes.
     fn earliest(&self, projection: &mut Projection, job: u32, bound_ms: i64) -> Option<(i64, Placement)> {
         if self.is_pool {
-            let instant_ms = self.earliest_on_pool(&projection.steps, job).filter(|&instant_ms| instant_ms < bound_ms);
+            let instant_ms = self.earliest_on_pool(&projection.steps, job, bound_ms);
             return instant_ms.map(|instant_ms| (instant_ms, Placement::single(0, self.shape_of(job).tasks)));
         }
         let Projection { steps, at_instant, during } = projection;
@@ -190,7 +190,7 @@ impl Simulation {
     }
 
     /// On a pool one walk is enough: the first stretch with enough cores that is long enough.
-    fn earliest_on_pool(&self, steps: &[Step], job: u32) -> Option<i64> {
+    fn earliest_on_pool(&self, steps: &[Step], job: u32, bound_ms: i64) -> Option<i64> {
         let state = &self.states[job as usize];
         let needed = self.jobs.sizes.cores_milli(state.shape);
         let due = steps.partition_point(|step| step.instant_ms <= self.now_ms);
@@ -198,7 +198,9 @@ impl Simulation {
         let mut since_ms = (free >= needed).then_some(self.now_ms);
         let mut next = due;
         while let Some(&Step { instant_ms, .. }) = steps.get(next) {
-            if since_ms.is_some_and(|since_ms| since_ms + state.limit_ms <= instant_ms) {
+            let long_enough = since_ms.is_some_and(|since_ms| since_ms + state.limit_ms <= instant_ms);
+            let too_late = since_ms.unwrap_or(instant_ms) >= bound_ms;
+            if long_enough || too_late {
                 break;
             }
             while next < steps.len() && steps[next].instant_ms == instant_ms {
@@ -207,7 +209,7 @@ impl Simulation {
             }
             since_ms = (free >= needed).then(|| since_ms.unwrap_or(instant_ms));
         }
-        since_ms
+        since_ms.filter(|&since_ms| since_ms < bound_ms)
     }
 
     fn apply(&self, step: &Step, free: &mut Free) {
