@@ -90,7 +90,7 @@ impl Simulation {
             self.freed += 1;
         }
         if !doubtful {
-            projection.steps.extend(self.holders.iter().flat_map(|&job| self.reservation(job)));
+            projection.steps.extend(self.holders.iter().flat_map(|&job| self.reservation_steps(job)));
             projection.steps.sort_by_key(|step| step.instant_ms);
         }
         projection
@@ -108,7 +108,7 @@ impl Simulation {
     }
 
     /// The steps of a job's reservation.
-    fn reservation(&self, job: u32) -> [Step; 2] {
+    fn reservation_steps(&self, job: u32) -> [Step; 2] {
         let state = &self.states[job as usize];
         let release = self.release(state.reserved_ms() + state.limit_ms, job);
         let take = Step { instant_ms: state.reserved_ms(), cores_milli: -release.cores_milli, takes: true, job };
@@ -116,11 +116,11 @@ impl Simulation {
     }
 
     fn add_reservation(&self, projection: &mut Projection, job: u32) {
-        self.reservation(job).into_iter().for_each(|step| projection.add(step));
+        self.reservation_steps(job).into_iter().for_each(|step| projection.add(step));
     }
 
     fn lift_reservation(&self, projection: &mut Projection, job: u32) {
-        self.reservation(job).iter().for_each(|step| projection.remove(job, step.instant_ms));
+        self.reservation_steps(job).iter().for_each(|step| projection.remove(job, step.instant_ms));
     }
 
     /// Gives the job the earliest time it can have; says whether it started.
@@ -179,7 +179,7 @@ impl Simulation {
             }
             if at_instant.fits(&self.cluster, shape) {
                 let until_ms = instant_ms + limit_ms;
-                self.lowest(at_instant, &steps[next..], until_ms, during);
+                self.lowest_free(at_instant, &steps[next..], until_ms, during);
                 if let Some(placement) = self.place_on(during, job) {
                     return Some((instant_ms, placement));
                 }
@@ -222,7 +222,7 @@ impl Simulation {
     }
 
     /// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow.
-    fn lowest(&self, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
+    fn lowest_free(&self, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
         during.clone_from(now_free);
         let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
         if !within.iter().any(|step| step.takes) {
@@ -244,7 +244,7 @@ impl Simulation {
         let next = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
         at_instant.clone_from(&self.free);
         steps[..next].iter().for_each(|step| self.apply(step, at_instant));
-        self.lowest(at_instant, &steps[next..], state.reserved_ms() + state.limit_ms, during);
+        self.lowest_free(at_instant, &steps[next..], state.reserved_ms() + state.limit_ms, during);
     }
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
@@ -280,14 +280,14 @@ impl Simulation {
         }
         let Some(placement) = self.place_on(&self.free, job) else { return };
         let until_ms = self.now_ms + self.states[job as usize].limit_ms;
+        let shape = self.shape_of(job).clone();
+        self.free.take(&shape, &placement);
         self.states[job as usize].placement = placement;
-        self.free
-            .take(&self.jobs.shapes[self.states[job as usize].shape as usize], &self.states[job as usize].placement);
         projection.add(self.release(until_ms, job));
         let legal = self.make_room(projection, until_ms);
         projection.remove(job, until_ms);
         let placement = std::mem::take(&mut self.states[job as usize].placement);
-        self.free.give(&self.jobs.shapes[self.states[job as usize].shape as usize], &placement);
+        self.free.give(&shape, &placement);
         if legal {
             self.start_planned(projection, job, placement);
         }

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from shunter.simulate.tables import numbers
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -73,20 +75,20 @@ class Views:
     def __init__(self, workload: Workload, settings: Settings, total_cores: float) -> None:
         jobs = workload.jobs
         tasks = jobs["tasks"].to_numpy()
-        requested_s = _numbers(jobs["requested_s"])
-        run_s = _numbers(jobs["run_s"])
+        requested_s = numbers(jobs["requested_s"])
+        run_s = numbers(jobs["run_s"])
         stand_in = run_s if settings.missing_request == "run-time" else float(settings.missing_request)
         known_s = np.where(np.isnan(requested_s), stand_in, requested_s)
         self._total_cores = total_cores
         self._columns: dict[str, NDArray[Any]] = {
-            "submit_s": _numbers(jobs["submit_s"]),
+            "submit_s": numbers(jobs["submit_s"]),
             "estimate_s": run_s if settings.estimate == "perfect" else known_s,
             "requested_s": requested_s,
             "tasks": tasks,
-            "cores": tasks * _numbers(jobs["cores_per_task"]),
-            "memory_mb": tasks * _numbers(jobs["memory_mb_per_task"]),
-            "gpus": tasks * _numbers(jobs["gpus_per_task"]),
-            "priority": _numbers(jobs["priority"]),
+            "cores": tasks * numbers(jobs["cores_per_task"]),
+            "memory_mb": tasks * numbers(jobs["memory_mb_per_task"]),
+            "gpus": tasks * numbers(jobs["gpus_per_task"]),
+            "priority": numbers(jobs["priority"]),
             "user": jobs["user"].rank("dense").cast(pl.Int64).fill_null(-1).to_numpy(),
         }
 
@@ -94,7 +96,3 @@ class Views:
         """Returns a view of these jobs."""
         columns = {name: column[index] for name, column in self._columns.items()}
         return QueueView(now_s=now_s, free_cores=free_cores, total_cores=self._total_cores, index=index, **columns)
-
-
-def _numbers(column: pl.Series) -> NDArray[np.float64]:
-    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()

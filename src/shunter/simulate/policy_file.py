@@ -23,6 +23,14 @@ def policy_path(spec: str) -> Path | None:
     return Path(match["path"]) if match else None
 
 
+def check_policy_file(spec: str) -> Path:
+    """Returns the file that a policy's name points to, or raises an error if there is none."""
+    path = policy_path(spec)
+    if path is None or not path.is_file():
+        raise InputError(f"policy {spec!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
+    return path
+
+
 def class_name(spec: str) -> str | None:
     """Returns the class that a policy's name asks for behind the file; None if it names none."""
     match = _FILE.fullmatch(spec)
@@ -37,9 +45,7 @@ def load_policy(spec: str) -> Policy:
     """
     from shunter.simulate.policy import Policy
 
-    path = policy_path(spec)
-    if path is None or not path.is_file():
-        raise InputError(f"policy {spec!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
+    path = check_policy_file(spec)
     module = _run(path)
     classes = {
         name: value

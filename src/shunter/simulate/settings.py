@@ -9,7 +9,7 @@ from shunter.errors import InputError
 from shunter.model.schedule import Settings
 from shunter.native import ffi
 from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, RESERVE_BY, check_name
-from shunter.simulate.policy_file import policy_path
+from shunter.simulate.policy_file import check_policy_file, policy_path
 
 _POLICY_CODES: Final = {
     "fcfs": 0, "fifo": 0, "first-available": 0,
@@ -48,11 +48,8 @@ def check_settings(
     Raises:
         InputError: A name is unknown, a number is out of range, or two of them contradict each other.
     """
-    path = policy_path(policy)
-    if path is not None and not own_policy and not path.is_file():
-        raise InputError(f"policy {policy!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
-    if path is None and not own_policy:
-        check_name("policy", policy, POLICIES, also=", or a file FILE.py with a policy of your own")
+    if not own_policy:
+        _check_policy(policy)
     if policy == "first-available" and placement not in (None, "first-fit"):
         raise InputError(
             f"policy 'first-available' places first-fit, but placement is {placement!r}; use policy 'fcfs' with it"
@@ -75,6 +72,13 @@ def check_settings(
         scan_depth=scan_depth,
         seed=seed,
     )
+
+
+def _check_policy(policy: str) -> None:
+    if policy_path(policy):
+        check_policy_file(policy)
+    else:
+        check_name("policy", policy, POLICIES, also=", or a file FILE.py with a policy of your own")
 
 
 def _check_dispatch(dispatch: str) -> str:

@@ -18,14 +18,22 @@ if TYPE_CHECKING:
 UNKNOWN = -1
 """Stands in the core's integer columns for what the log does not say."""
 
+MILLI = 1000
+
 NO_SUCH_PARTITION = 2**31 - 1
 """A partition that no cluster has: its jobs are rejected."""
 
 
-def to_milli(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Returns thousandths, rounded to the nearest; NaN becomes unknown."""
+def numbers(column: pl.Series) -> NDArray[np.float64]:
+    """Returns a column's values; NaN where the log does not say."""
+    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
+    """Returns a column in a smaller unit, rounded to the nearest; unknown where the log does not say."""
+    values = numbers(column)
     known = np.isfinite(values)
-    return np.where(known, np.rint(np.where(known, values, 0.0) * 1000), UNKNOWN).astype(np.int64)
+    return np.where(known, np.rint(np.where(known, values, 0.0) * units), UNKNOWN).astype(np.int64)
 
 
 def open_cluster(cluster: Cluster) -> Handle:
@@ -33,7 +41,7 @@ def open_cluster(cluster: Cluster) -> Handle:
     partitions = {name: number for number, name in enumerate(cluster.partitions)}
     nodes = cluster.nodes
     columns = [
-        np.array([round(node.cores * 1000) for node in nodes], dtype=np.int64),
+        np.array([round(node.cores * MILLI) for node in nodes], dtype=np.int64),
         np.array([UNKNOWN if node.memory_mb is None else node.memory_mb for node in nodes], dtype=np.int64),
         np.array([node.gpus for node in nodes], dtype=np.int64),
         np.array([UNKNOWN if node.partition is None else partitions[node.partition] for node in nodes], dtype=np.int64),
@@ -45,25 +53,16 @@ def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
     """Hands a workload to the core; partitions are numbered as the cluster has them."""
     jobs = workload.jobs
     columns = [
-        to_milli(_numbers(jobs, "submit_s")),
-        to_milli(_numbers(jobs, "run_s")),
-        to_milli(_numbers(jobs, "requested_s")),
+        _whole(jobs["submit_s"], MILLI),
+        _whole(jobs["run_s"], MILLI),
+        _whole(jobs["requested_s"], MILLI),
         jobs["tasks"].to_numpy().astype(np.int64),
-        to_milli(_numbers(jobs, "cores_per_task")),
-        _rounded(_numbers(jobs, "memory_mb_per_task")),
-        to_milli(_numbers(jobs, "gpus_per_task")),
+        _whole(jobs["cores_per_task"], MILLI),
+        _whole(jobs["memory_mb_per_task"], 1),
+        _whole(jobs["gpus_per_task"], MILLI),
         _partitions(jobs["partition"], cluster),
     ]
     return opened(lib.shunter_jobs_open, *map(pointer, columns), len(jobs))
-
-
-def _numbers(jobs: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    return jobs[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-
-
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    known = np.isfinite(values)
-    return np.where(known, np.rint(np.where(known, values, 0.0)), UNKNOWN).astype(np.int64)
 
 
 def _partitions(names: pl.Series, cluster: Cluster) -> NDArray[np.int64]:
