@@ -52,17 +52,37 @@ enum ShunterResult {
     SHUNTER_PANICKED = -4          /* a defect in the core; close the object concerned, and report it */
 };
 
-/* Who is next. */
+/* Who is next; the formulas are in docs/policies.md. */
 enum ShunterPolicy {
-    SHUNTER_POLICY_FCFS = 0,     /* first come, first served */
-    SHUNTER_POLICY_SJF = 1,      /* shortest estimate first */
-    SHUNTER_POLICY_SMALLEST = 2, /* fewest cores first */
-    SHUNTER_POLICY_F1 = 3,       /* F1 to F4: formulas in docs/simulation.md */
+    SHUNTER_POLICY_FCFS = 0,             /* first come, first served */
+    SHUNTER_POLICY_SJF = 1,              /* shortest estimate first */
+    SHUNTER_POLICY_SMALLEST = 2,         /* fewest cores first */
+    SHUNTER_POLICY_F1 = 3,               /* F1 to F4: formulas in docs/policies.md */
     SHUNTER_POLICY_F2 = 4,
     SHUNTER_POLICY_F3 = 5,
     SHUNTER_POLICY_F4 = 6,
-    SHUNTER_POLICY_RANDOM = 7,   /* a number drawn once for each job from the seed */
-    SHUNTER_POLICY_GIVEN = 8     /* scores that the caller brings, the lowest first */
+    SHUNTER_POLICY_RANDOM = 7,           /* a number drawn once for each job from the seed */
+    SHUNTER_POLICY_GIVEN = 8,            /* scores that the caller brings, the lowest first */
+    SHUNTER_POLICY_LCFS = 9,             /* last come, first served */
+    SHUNTER_POLICY_LJF = 10,             /* longest estimate first */
+    SHUNTER_POLICY_LARGEST = 11,         /* most cores first */
+    SHUNTER_POLICY_SAF = 12,             /* smallest area (estimate x cores) first */
+    SHUNTER_POLICY_LAF = 13,             /* largest area first */
+    SHUNTER_POLICY_SRF = 14,             /* smallest ratio (estimate / cores) first */
+    SHUNTER_POLICY_LRF = 15,             /* largest ratio first */
+    SHUNTER_POLICY_HYBRID = 16,          /* SJF with aging; parameters: aging */
+    SHUNTER_POLICY_SEXP = 17,            /* smallest expansion factor first; from here on the orders move */
+    SHUNTER_POLICY_LEXP = 18,            /* largest expansion factor first */
+    SHUNTER_POLICY_WFP3 = 19,
+    SHUNTER_POLICY_UNICEF = 20,
+    SHUNTER_POLICY_FAIR_SHARE = 21,      /* parameters: half-life in seconds, then nothing or a share for each user */
+    SHUNTER_POLICY_MULTIFACTOR = 22,     /* parameters: age, max_age_s, size, favor_small (0, 1), fair_share,
+                                        half_life_s, then nothing or a share for each user; the caller brings
+                                        what does not move, as scores, the highest first */
+    SHUNTER_POLICY_RANDOM_FEASIBLE = 23, /* a number drawn for each job at every pass */
+    SHUNTER_POLICY_LINEAR = 24           /* parameters: estimate, cores, wait, wait_ratio, free_estimate,
+                                        free_cores, queue_estimate, queue_cores, reserve_below, hold_share,
+                                        hold_from_s, hold_patience_s */
 };
 
 /* What happens when the next job does not fit. */
@@ -86,7 +106,22 @@ enum ShunterPlacement {
 /* The run time that a policy may see. */
 enum ShunterEstimate {
     SHUNTER_ESTIMATE_REQUESTED = 0, /* what the user asked for */
-    SHUNTER_ESTIMATE_PERFECT = 1    /* the true run time */
+    SHUNTER_ESTIMATE_PERFECT = 1,   /* the true run time */
+    SHUNTER_ESTIMATE_NOISY = 2,     /* the true run time with noise; parameters: sigma of the logarithm */
+    SHUNTER_ESTIMATE_LAST_TWO = 3,  /* the mean of the user's last two jobs that have ended */
+    SHUNTER_ESTIMATE_POSTERIOR = 4  /* what jobs that have ended say; parameters: two decays, three strengths, for each
+                                       bin of requests (powers of two of seconds; the last: no request) the mean run
+                                       time in seconds and the mean of 1 / max(run time, 10 s) */
+};
+
+/* What an estimate rests on. */
+enum ShunterBasis {
+    SHUNTER_BASIS_REQUEST = 0,  /* the user's request */
+    SHUNTER_BASIS_STAND_IN = 1, /* what stands in for a request that the log does not have */
+    SHUNTER_BASIS_RUN_TIME = 2, /* the true run time */
+    SHUNTER_BASIS_NOISE = 3,    /* the true run time with noise */
+    SHUNTER_BASIS_LEARNED = 4,  /* jobs of the user that have ended */
+    SHUNTER_BASIS_PRIOR = 5     /* the prior alone */
 };
 
 /* Where a job is in its life. */
@@ -124,8 +159,13 @@ typedef struct ShunterConfig {
     int64_t missing_request_ms;     /* stands in for an unknown request; SHUNTER_UNKNOWN: the run time does */
     int64_t max_wait_ms;            /* a job that has waited so long goes first; SHUNTER_UNKNOWN: none does */
     int64_t preemption_overhead_ms; /* what each start after a preemption costs before progress is made */
-    uint32_t scan_depth;            /* 1 or more: how many waiting jobs a pass with several reservations looks at */
+    uint32_t scan_depth;            /* 1 or more: how many waiting jobs a pass with several reservations, or over an
+                                       order that moves, looks at */
     uint64_t seed;                  /* where every random choice comes from */
+    const double *policy_parameters; /* what the policy needs to know, see enum ShunterPolicy; null for none */
+    size_t policy_parameters_length;
+    const double *estimate_parameters; /* what the estimate needs to know, see enum ShunterEstimate; null for none */
+    size_t estimate_parameters_length;
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */
@@ -167,8 +207,8 @@ int32_t shunter_cluster_open(
 
 /*
  * Opens a table from columns of `jobs` values, sorted by submit time. Cores, memory and GPUs are per task; a task asks
- * for a fraction of one GPU (below 1000) or for whole ones. requested_ms, memory_mb and partition may be
- * SHUNTER_UNKNOWN.
+ * for a fraction of one GPU (below 1000) or for whole ones. Users are numbered below `jobs`. requested_ms, memory_mb,
+ * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN.
  */
 int32_t shunter_jobs_open(
     const int64_t *submit_ms,
@@ -179,6 +219,8 @@ int32_t shunter_jobs_open(
     const int64_t *memory_mb,
     const int64_t *gpu_milli,
     const int64_t *partition,
+    const int64_t *user,
+    const int64_t *logged_wait_ms,
     size_t jobs,
     uint64_t *handle);
 
@@ -186,7 +228,8 @@ int32_t shunter_jobs_open(
 
 /*
  * Opens a simulation of the `count` jobs from `first` on, on the empty cluster, at the first job's submit time.
- * `scores` are `count` finite numbers for SHUNTER_POLICY_GIVEN; for other policies, none.
+ * `scores` are `count` finite numbers for SHUNTER_POLICY_GIVEN and SHUNTER_POLICY_MULTIFACTOR; for other policies, none.
+ * Estimates that are learned know from the beginning which jobs of the table before `first` had ended by then.
  */
 int32_t shunter_simulation_open(
     uint64_t cluster,
@@ -293,6 +336,12 @@ int32_t shunter_simulation_jobs(
     size_t capacity);
 
 /*
+ * Tells of each job the estimate that the policy saw when it started, or sees now if it has not, and what it rests on
+ * (enum ShunterBasis). `capacity` is the exact number of jobs.
+ */
+int32_t shunter_simulation_estimates(uint64_t simulation, int64_t *estimate_ms, uint8_t *basis, size_t capacity);
+
+/*
  * Tells where jobs run or ran. `node_offsets` and `device_offsets` have `jobs` + 1 values: job i is on nodes[j] with
  * tasks[j] tasks for j from node_offsets[i] to node_offsets[i + 1] - 1, and has millis[k] of devices[k] likewise. With
  * both capacities 0, only the offsets are written; otherwise the capacities are the exact numbers, the last offsets.
@@ -314,21 +363,37 @@ int32_t shunter_simulation_placements(
 /*
  * Simulates `windows` windows of `count` jobs each, beginning at the jobs `first`, to their ends, on at most `threads`
  * threads. The results are `windows` rows of `count` values: first start and end, or SHUNTER_UNKNOWN; enum
- * ShunterPhase. They do not depend on the number of threads. SHUNTER_POLICY_GIVEN is not possible here.
+ * ShunterPhase; enum ShunterBasis. They do not depend on the number of threads. `scores`, for the policies that want
+ * them, are those of all jobs of the table.
  */
 int32_t shunter_batch_run(
     uint64_t cluster,
     uint64_t jobs,
     const ShunterConfig *config,
+    const double *scores,
+    size_t scores_length,
     const size_t *first,
     size_t windows,
     size_t count,
     size_t threads,
     int64_t *start_ms,
     int64_t *end_ms,
-    uint8_t *phase);
+    uint8_t *phase,
+    uint8_t *basis);
 
 /* ---- logs ---- */
+
+/*
+ * Tells what each job of a table would be estimated at when it was submitted, had the jobs ended when the log says
+ * (submit + logged wait + run time; where the wait is unknown, submit + run time), and what that rests on. `capacity`
+ * is the exact number of jobs.
+ */
+int32_t shunter_estimates_at_submit(
+    uint64_t jobs,
+    const ShunterConfig *config,
+    int64_t *estimate_ms,
+    uint8_t *basis,
+    size_t capacity);
 
 /*
  * Reads a log in the Standard Workload Format. `columns` are SHUNTER_SWF_FIELDS columns of `capacity` numbers, one

@@ -20,23 +20,30 @@ pub struct WindowResult<'a> {
     pub end_ms: &'a mut [i64],
     /// A `Phase` each.
     pub phase: &'a mut [u8],
+    /// What each estimate rested on when the job started: a `Basis`.
+    pub basis: &'a mut [u8],
 }
 
-/// Runs every window to its end. The result does not depend on the number of threads.
+/// Runs every window to its end; `given` are the table's scores, if the policy wants them. The result does not depend on the number of threads.
 pub fn run_windows(
     cluster: &Arc<Cluster>,
     jobs: &Arc<Jobs>,
     config: &Config,
+    given: &[f64],
     windows: Vec<(Range<usize>, WindowResult)>,
     threads: usize,
 ) -> Result<(), String> {
+    let wanted = if config.policy.wants_given() { jobs.len() } else { 0 };
+    if given.len() != wanted {
+        return Err(format!("{} scores were given where {wanted} belong", given.len()));
+    }
     let threads = threads.clamp(1, windows.len().clamp(1, MOST_THREADS));
     let work = Mutex::new(windows.into_iter());
     let worker = || -> Result<(), String> {
         loop {
             let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((window, result)) = next else { return Ok(()) };
-            run_window(cluster, jobs, config, window, result)?;
+            run_window(cluster, jobs, config, given, window, result)?;
         }
     };
     if threads == 1 {
@@ -55,15 +62,19 @@ fn run_window(
     cluster: &Arc<Cluster>,
     jobs: &Arc<Jobs>,
     config: &Config,
+    given: &[f64],
     window: Range<usize>,
     result: WindowResult,
 ) -> Result<(), String> {
-    let mut simulation = Simulation::new(cluster.clone(), jobs.clone(), window, config.clone(), &[])?;
+    // A window that is none is refused by the simulation, with the right words.
+    let given = given.get(window.clone()).unwrap_or_default();
+    let mut simulation = Simulation::new(cluster.clone(), jobs.clone(), window, config.clone(), given)?;
     simulation.run(u64::MAX);
     for (place, state) in simulation.states.iter().enumerate() {
         result.start_ms[place] = state.start_ms;
         result.end_ms[place] = state.end_ms;
         result.phase[place] = state.phase as u8;
+        result.basis[place] = simulation.estimate_at_start(place as u32).1 as u8;
         debug_assert!(matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Rejected));
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! What a simulation is asked to do.
 
+use std::sync::Arc;
+
 pub use crate::placement::Rule;
 pub use crate::policy::Policy;
 
@@ -27,6 +29,12 @@ pub enum Estimate {
     Requested,
     /// The true run time.
     Perfect,
+    /// The true run time with noise. Parameters: the standard deviation of the logarithm.
+    Noisy,
+    /// The mean of the user's last two jobs that have ended.
+    LastTwo,
+    /// What the jobs that have ended say. Parameters: see `Prior`.
+    Posterior,
 }
 
 /// All of it; the meaning of each field is written out in `docs/simulation.md`.
@@ -34,12 +42,16 @@ pub enum Estimate {
 pub struct Config {
     /// Who is next.
     pub policy: Policy,
+    /// What the policy needs to know; see `Policy`.
+    pub policy_parameters: Arc<[f64]>,
     /// What happens when the next job does not fit.
     pub dispatch: Dispatch,
     /// Which nodes it gets.
     pub placement: Rule,
     /// The run time that the policy sees.
     pub estimate: Estimate,
+    /// What the estimate needs to know; see `Estimate`.
+    pub estimate_parameters: Arc<[f64]>,
     /// What stands in for an unknown request; none: the run time.
     pub missing_request_ms: Option<i64>,
     /// Reservations go by the estimate, not by the request.
@@ -56,6 +68,45 @@ pub struct Config {
     pub keep_progress: bool,
     /// What a start after a preemption costs before progress is made.
     pub preemption_overhead_ms: i64,
+}
+
+impl Config {
+    /// Whether the order has to be made anew at every pass.
+    pub fn order_moves(&self) -> bool {
+        self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned()
+    }
+
+    /// Whether as many parameters were given as the policy and the estimate need, and each is a number.
+    pub fn check_parameters(&self) -> Result<(), String> {
+        let policy = self.policy_parameters.len();
+        let wanted = match self.policy {
+            Policy::Hybrid => policy == 1,
+            Policy::FairShare => policy >= 1,
+            Policy::Multifactor => policy >= 6,
+            Policy::Linear => policy == 12,
+            _ => policy == 0,
+        };
+        if !wanted || self.policy_parameters.iter().any(|value| value.is_nan()) {
+            return Err(format!("the {policy} parameters of the policy are not what {:?} needs", self.policy));
+        }
+        let estimate = self.estimate_parameters.len();
+        let wanted = match self.estimate {
+            Estimate::Noisy => estimate == 1,
+            Estimate::Posterior => true,
+            _ => estimate == 0,
+        };
+        if !wanted || self.estimate_parameters.iter().any(|value| !value.is_finite()) {
+            return Err(format!("the {estimate} parameters of the estimate are not what {:?} needs", self.estimate));
+        }
+        Ok(())
+    }
+}
+
+impl Estimate {
+    /// Whether the estimate changes as jobs end.
+    pub fn is_learned(self) -> bool {
+        matches!(self, Estimate::LastTwo | Estimate::Posterior)
+    }
 }
 
 /// Numbers for names: part of the C ABI and of saved simulations.
@@ -80,7 +131,14 @@ macro_rules! codes {
     };
 }
 
-codes!(Estimate, 0 = Estimate::Requested, 1 = Estimate::Perfect);
+codes!(
+    Estimate,
+    0 = Estimate::Requested,
+    1 = Estimate::Perfect,
+    2 = Estimate::Noisy,
+    3 = Estimate::LastTwo,
+    4 = Estimate::Posterior,
+);
 codes!(
     Rule,
     0 = Rule::FirstFit,
@@ -101,6 +159,22 @@ codes!(
     6 = Policy::F4,
     7 = Policy::Random,
     8 = Policy::Given,
+    9 = Policy::Lcfs,
+    10 = Policy::Ljf,
+    11 = Policy::Largest,
+    12 = Policy::Saf,
+    13 = Policy::Laf,
+    14 = Policy::Srf,
+    15 = Policy::Lrf,
+    16 = Policy::Hybrid,
+    17 = Policy::Sexp,
+    18 = Policy::Lexp,
+    19 = Policy::Wfp3,
+    20 = Policy::Unicef,
+    21 = Policy::FairShare,
+    22 = Policy::Multifactor,
+    23 = Policy::RandomFeasible,
+    24 = Policy::Linear,
 );
 
 impl Dispatch {

@@ -139,7 +139,7 @@ impl Simulation {
     }
 
     /// When a pool will have so many cores, and how many it has then.
-    fn pool_reservation(&self, needed_cores_milli: i64) -> (i64, i64) {
+    pub(crate) fn pool_reservation(&self, needed_cores_milli: i64) -> (i64, i64) {
         let mut free = self.free.cores_milli[0];
         let mut reserved_ms = self.now_ms;
         for expected in &self.expected {

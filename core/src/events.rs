@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use crate::cluster::{reject_reason, RejectReason};
 use crate::config::Dispatch;
+use crate::estimate::requested_ms;
 use crate::job_state::Phase;
 use crate::simulation::{End, Expected, Simulation};
 
@@ -62,6 +63,20 @@ impl Simulation {
         state.end_ms = end_ms;
         state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
         self.ended += 1;
+        self.learn(job);
+    }
+
+    /// A job that has ended tells how long it ran.
+    pub(crate) fn learn(&mut self, job: u32) {
+        let place = self.window.start + job as usize;
+        let lasted_ms = if self.states[job as usize].doomed {
+            requested_ms(&self.jobs, place, &self.config)
+        } else {
+            self.jobs.run_ms[place]
+        };
+        if let Some(learner) = &mut self.learner {
+            learner.learn(&self.jobs, self.window.start, job, lasted_ms);
+        }
     }
 
     /// A running job gives back what it uses.
@@ -81,6 +96,7 @@ impl Simulation {
             self.freed += u64::from(now_ms < expected.instant_ms);
         }
         self.running -= 1;
+        self.charge(job, -1);
     }
 
     pub(crate) fn expected_end(&self, job: u32) -> Expected {
@@ -106,6 +122,9 @@ impl Simulation {
             return false;
         }
         state.phase = Phase::Waiting;
+        if self.config.reserve_by_estimate && self.learner.is_some() {
+            self.states[job as usize].limit_ms = self.estimate(job).0.max(1);
+        }
         self.enqueue(job, false);
         true
     }
@@ -114,6 +133,7 @@ impl Simulation {
     pub(crate) fn enqueue(&mut self, job: u32, first: bool) {
         let state = &self.states[job as usize];
         self.queue.insert(job, self.jobs.sizes.cores_milli(state.shape), state.limit_ms, first);
+        self.rank_newcomer(job);
     }
 
     /// Why a job can never run here.

@@ -1,7 +1,9 @@
 //! Jobs: a table of requests, its columns checked once.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
+use crate::estimate::KnownWindows;
 use crate::shape_sizes::ShapeSizes;
 
 /// Stands for a value that the log does not have.
@@ -56,6 +58,10 @@ pub struct Columns<'a> {
     pub gpu_milli: &'a [i64],
     /// A partition's number, or `UNKNOWN` for any.
     pub partition: &'a [i64],
+    /// A user's number, below the number of jobs, or `UNKNOWN`.
+    pub user: &'a [i64],
+    /// How long the job waited in reality, or `UNKNOWN`.
+    pub logged_wait_ms: &'a [i64],
 }
 
 /// A checked table of jobs in the order of their submit times.
@@ -75,12 +81,24 @@ pub struct Jobs {
     pub sizes: ShapeSizes,
     /// Tells this table from any other.
     pub fingerprint: u64,
+    /// For each job, its user; all that are unknown have the last number.
+    pub user: Vec<u32>,
+    /// How many numbers of users there are, that of the unknown included if there are such jobs.
+    pub users: usize,
+    unknown_user: u32,
+    /// How long each job waited in reality, or `UNKNOWN`.
+    logged_wait_ms: Vec<i64>,
+    /// The jobs by the ends that the log tells; worked out when first asked for.
+    by_logged_end: OnceLock<Vec<u32>>,
+    /// What learned estimates know at the beginning of a window.
+    pub(crate) known: KnownWindows,
 }
 
 impl Jobs {
     /// Checks the columns and keeps them; an error names the job, the column and the value.
     pub fn new(columns: &Columns) -> Result<Self, String> {
         check(columns)?;
+        let unknown_user = columns.user.iter().max().map_or(0, |&most| (most + 1) as u32);
         let count = columns.submit_ms.len();
         let mut numbers: HashMap<Shape, u32> = HashMap::new();
         let mut shapes: Vec<Shape> = Vec::new();
@@ -112,6 +130,12 @@ impl Jobs {
             run_ms: columns.run_ms.to_vec(),
             requested_ms: columns.requested_ms.to_vec(),
             fingerprint: fingerprint(columns),
+            user: columns.user.iter().map(|&user| if user == UNKNOWN { unknown_user } else { user as u32 }).collect(),
+            users: unknown_user as usize + usize::from(columns.user.contains(&UNKNOWN)),
+            unknown_user,
+            logged_wait_ms: columns.logged_wait_ms.to_vec(),
+            by_logged_end: OnceLock::new(),
+            known: KnownWindows::default(),
             sizes: ShapeSizes::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
             shapes,
@@ -121,6 +145,30 @@ impl Jobs {
     /// How many jobs there are.
     pub fn len(&self) -> usize {
         self.submit_ms.len()
+    }
+
+    /// A job's cores over all tasks.
+    pub fn cores(&self, job: usize) -> f64 {
+        self.sizes.cores_milli(self.shape[job]) as f64 / 1000.0
+    }
+
+    /// A job's user, if the log names one.
+    pub fn known_user(&self, job: usize) -> Option<u32> {
+        Some(self.user[job]).filter(|&user| user != self.unknown_user)
+    }
+
+    /// When a job ended in reality; without a logged wait, when it could have ended at the earliest.
+    pub fn logged_end_ms(&self, job: usize) -> i64 {
+        self.submit_ms[job] + self.logged_wait_ms[job].max(0) + self.run_ms[job]
+    }
+
+    /// The jobs in the order in which they ended in reality.
+    pub fn by_logged_end(&self) -> &[u32] {
+        self.by_logged_end.get_or_init(|| {
+            let mut jobs: Vec<u32> = (0..self.len() as u32).collect();
+            jobs.sort_by_key(|&job| self.logged_end_ms(job as usize));
+            jobs
+        })
     }
 
     /// Whether there is no job at all.
@@ -139,6 +187,8 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("memory_mb", columns.memory_mb),
         ("gpu_milli", columns.gpu_milli),
         ("partition", columns.partition),
+        ("user", columns.user),
+        ("logged_wait_ms", columns.logged_wait_ms),
     ];
     for (name, column) in others {
         if column.len() != count {
@@ -151,7 +201,7 @@ fn check(columns: &Columns) -> Result<(), String> {
     if count > i32::MAX as usize {
         return Err(format!("{count} jobs are more than one table holds ({})", i32::MAX));
     }
-    let bounds: [(&str, &[i64], i64, i64); 8] = [
+    let bounds: [(&str, &[i64], i64, i64); 10] = [
         ("submit_ms", columns.submit_ms, -MAX_TIME_MS, MAX_TIME_MS),
         ("run_ms", columns.run_ms, 0, MAX_DURATION_MS),
         ("requested_ms", columns.requested_ms, UNKNOWN, MAX_DURATION_MS),
@@ -160,6 +210,8 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("memory_mb", columns.memory_mb, UNKNOWN, MAX_AMOUNT),
         ("gpu_milli", columns.gpu_milli, 0, MAX_AMOUNT),
         ("partition", columns.partition, UNKNOWN, i64::from(i32::MAX)),
+        ("user", columns.user, UNKNOWN, count as i64 - 1),
+        ("logged_wait_ms", columns.logged_wait_ms, UNKNOWN, MAX_DURATION_MS),
     ];
     for (name, column, least, most) in bounds {
         if let Some(job) = column.iter().position(|value| !(least..=most).contains(value)) {
@@ -201,6 +253,8 @@ fn fingerprint(columns: &Columns) -> u64 {
         columns.memory_mb,
         columns.gpu_milli,
         columns.partition,
+        columns.user,
+        columns.logged_wait_ms,
     ] {
         hash.add(column.len() as u64);
         column.iter().for_each(|&value| hash.add(value as u64));

@@ -1,7 +1,8 @@
 //! One job's part of a simulation's state.
 
 use crate::cluster::RejectReason;
-use crate::config::{Config, Estimate};
+use crate::config::Config;
+use crate::estimate::{fixed_estimate_ms, requested_ms};
 use crate::job::{Jobs, UNKNOWN};
 use crate::placement::Placement;
 
@@ -78,28 +79,12 @@ impl JobState {
     }
 }
 
-/// What the user asked for, or what stands in for it.
-fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
-    match jobs.requested_ms[job] {
-        UNKNOWN => config.missing_request_ms.unwrap_or(jobs.run_ms[job]),
-        known_ms => known_ms,
-    }
-}
-
-/// The run time that the policy sees.
-pub(crate) fn estimate_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
-    match config.estimate {
-        Estimate::Requested => requested_ms(jobs, job, config),
-        Estimate::Perfect => jobs.run_ms[job],
-    }
-}
-
 /// A job's state before anything has happened.
 pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobState {
     let run_ms = jobs.run_ms[job];
     let requested_ms = requested_ms(jobs, job, config);
     let doomed = config.kill_at_request && jobs.requested_ms[job] != UNKNOWN && run_ms > requested_ms;
-    let limit_ms = if config.reserve_by_estimate { estimate_ms(jobs, job, config) } else { requested_ms };
+    let limit_ms = if config.reserve_by_estimate { fixed_estimate_ms(jobs, job, config) } else { requested_ms };
     JobState {
         remaining_ms: if doomed { requested_ms } else { run_ms },
         limit_ms: limit_ms.max(1),

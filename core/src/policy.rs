@@ -1,21 +1,35 @@
-//! Policies whose order stands still: a score for each job, turned into a rank once.
+//! Policies: who is next. Orders that stand still are ranked here, once; those that move are in `ranking.rs`.
 
 use std::ops::Range;
 
 use crate::config::Config;
+use crate::estimate::fixed_estimate_ms;
 use crate::job::Jobs;
-use crate::job_state::estimate_ms;
 use crate::random::SplitMix64;
 
-/// The policies by name; formulas and sources are in `docs/simulation.md`.
+/// The policies by name; formulas and sources are in `docs/policies.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// First come, first served.
     Fcfs,
+    /// Last come, first served.
+    Lcfs,
     /// Shortest estimate first.
     Sjf,
+    /// Longest estimate first.
+    Ljf,
     /// Fewest cores first.
     Smallest,
+    /// Most cores first.
+    Largest,
+    /// Smallest area first: r·n.
+    Saf,
+    /// Largest area first.
+    Laf,
+    /// Smallest ratio first: r/n.
+    Srf,
+    /// Largest ratio first.
+    Lrf,
     /// log10(r)·n + 870·log10(s).
     F1,
     /// √r·n + 25600·log10(s).
@@ -24,17 +38,57 @@ pub enum Policy {
     F3,
     /// r·√n + 530000·log10(s).
     F4,
+    /// r + aging·s. Parameters: aging.
+    Hybrid,
     /// A number drawn once for each job.
     Random,
     /// Scores that the caller brings.
     Given,
+    /// Smallest expansion factor first: (w + r)/r.
+    Sexp,
+    /// Largest expansion factor first.
+    Lexp,
+    /// −(w/r)³·n.
+    Wfp3,
+    /// −w/(log2(n)·r).
+    Unicef,
+    /// The user who has used least. Parameters: half-life in seconds, then a share for each user, or none.
+    FairShare,
+    /// Slurm's weighted sum. Parameters: see `Multifactor`; the caller brings what does not move.
+    Multifactor,
+    /// A number drawn for each job at every pass.
+    RandomFeasible,
+    /// A weighted sum, with a threshold for reservations and a gate. Parameters: see `Linear`.
+    Linear,
 }
 
-/// The jobs of a window, in order: for each place, the job (counted from the window's first).
+impl Policy {
+    /// Whether the order changes as time passes.
+    pub fn moves(self) -> bool {
+        use Policy::{FairShare, Lexp, Linear, Multifactor, RandomFeasible, Sexp, Unicef, Wfp3};
+        matches!(self, Sexp | Lexp | Wfp3 | Unicef | FairShare | Multifactor | RandomFeasible | Linear)
+    }
+
+    /// Whether the order depends on the estimate.
+    pub fn uses_estimate(self) -> bool {
+        use Policy::{FairShare, Fcfs, Given, Largest, Lcfs, Multifactor, Random, RandomFeasible, Smallest};
+        let without =
+            [Fcfs, Lcfs, Smallest, Largest, Random, Given, FairShare, Multifactor, RandomFeasible].contains(&self);
+        !without
+    }
+
+    /// Whether the caller brings a number for each job.
+    pub fn wants_given(self) -> bool {
+        matches!(self, Policy::Given | Policy::Multifactor)
+    }
+}
+
+/// The jobs of a window, in order: for each place, the job (counted from the window's first). Orders that move begin as
+/// the table's.
 pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) -> Vec<u32> {
     let policy = config.policy;
     let count = window.len() as u32;
-    if policy == Policy::Fcfs {
+    if policy == Policy::Fcfs || config.order_moves() {
         return (0..count).collect();
     }
     let mut keyed: Vec<(u64, u32)> = (0..count)
@@ -42,8 +96,8 @@ pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) 
             let job = window.start + place as usize;
             let score = match policy {
                 Policy::Given => given[place as usize],
-                Policy::Random => drawn(config.seed, job as u32),
-                _ => score(policy, jobs, job, estimate_ms(jobs, job, config)),
+                Policy::Random => drawn(config.seed ^ POLICY_SALT, job as u32),
+                _ => standing_score(config, jobs, job, fixed_estimate_ms(jobs, job, config)),
             };
             (ascending_bits(score), place)
         })
@@ -52,22 +106,34 @@ pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) 
     keyed.into_iter().map(|(_, place)| place).collect()
 }
 
-fn score(policy: Policy, jobs: &Jobs, job: usize, estimate_ms: i64) -> f64 {
+/// The score of a policy whose order stands still as long as the estimate does.
+pub(crate) fn standing_score(config: &Config, jobs: &Jobs, job: usize, estimate_ms: i64) -> f64 {
     let r = seconds(estimate_ms);
     let s = seconds(jobs.submit_ms[job]);
-    let n = jobs.shapes[jobs.shape[job] as usize].total_cores_milli() as f64 / 1000.0;
-    match policy {
+    let n = jobs.cores(job);
+    match config.policy {
+        Policy::Lcfs => -s,
         Policy::Sjf => r,
+        Policy::Ljf => -r,
         Policy::Smallest => n,
+        Policy::Largest => -n,
+        Policy::Saf => r * n,
+        Policy::Laf => -(r * n),
+        Policy::Srf => r / n.max(LEAST_CORES),
+        Policy::Lrf => -(r / n.max(LEAST_CORES)),
         Policy::F1 => log10(r) * n + 870.0 * log10(s),
         Policy::F2 => r.sqrt() * n + 25_600.0 * log10(s),
         Policy::F3 => r * n + 6_860_000.0 * log10(s),
         Policy::F4 => r * n.sqrt() + 530_000.0 * log10(s),
-        Policy::Fcfs | Policy::Random | Policy::Given => s,
+        Policy::Hybrid => r + config.policy_parameters[0] * s,
+        _ => s,
     }
 }
 
-fn seconds(milliseconds: i64) -> f64 {
+/// As a divisor, and in a logarithm.
+pub(crate) const LEAST_CORES: f64 = 0.001;
+
+pub(crate) fn seconds(milliseconds: i64) -> f64 {
     milliseconds as f64 / 1000.0
 }
 
@@ -76,14 +142,15 @@ fn log10(value: f64) -> f64 {
 }
 
 /// Of the bytes "policy": keeps the policy's draws apart from the placement's.
-const POLICY_SALT: u64 = 0x706F_6C69_6379;
+pub(crate) const POLICY_SALT: u64 = 0x706F_6C69_6379;
 
-fn drawn(seed: u64, job: u32) -> f64 {
-    SplitMix64::for_job(seed ^ POLICY_SALT, job).next_u64() as f64 / 2f64.powi(64)
+/// A number between 0 and 1 that belongs to a job under a seed.
+pub(crate) fn drawn(seed: u64, job: u32) -> f64 {
+    SplitMix64::for_job(seed, job).next_u64() as f64 / 2f64.powi(64)
 }
 
 /// Integers that sort as the numbers do; −0 and 0 are one.
-fn ascending_bits(score: f64) -> u64 {
+pub(crate) fn ascending_bits(score: f64) -> u64 {
     let bits = (score + 0.0).to_bits();
     if bits >> 63 == 1 {
         !bits
@@ -101,5 +168,6 @@ mod tests {
         let numbers = [f64::MIN, -1.5, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 0.5, 1.0, 1e300];
         assert!(numbers.windows(2).all(|pair| ascending_bits(pair[0]) < ascending_bits(pair[1])));
         assert_eq!(ascending_bits(-0.0), ascending_bits(0.0));
+        assert!(ascending_bits(f64::NEG_INFINITY) > 0);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::cluster::Free;
 use crate::job_state::Reservation;
 use crate::placement::Placement;
+use crate::ranking::Turn;
 use crate::simulation::{Expected, Simulation};
 
 /// A change of what is free in the projection: a job gives its resources back, or a reservation takes them.
@@ -42,11 +43,14 @@ impl Projection {
 
 impl Simulation {
     /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
-    pub(crate) fn dispatch_reserving(&mut self, depth: u32, order: &[u32]) {
+    pub(crate) fn dispatch_reserving(&mut self, depth: u32, order: &[Turn]) {
         let mut projection = self.keep_good_reservations(order);
         let mut holding = 0;
-        for &job in order {
-            if holding < depth {
+        for turn in order {
+            let job = turn.job;
+            if self.is_passed_over(turn) {
+                self.give_up_reservation(&mut projection, job);
+            } else if holding < depth {
                 holding += u32::from(!self.plan(&mut projection, job));
             } else {
                 self.backfill(&mut projection, job);
@@ -61,15 +65,25 @@ impl Simulation {
         }
     }
 
+    /// A job that is passed over holds no reservation any more.
+    fn give_up_reservation(&mut self, projection: &mut Projection, job: u32) {
+        if self.states[job as usize].reservation.is_some() {
+            self.lift_reservation(projection, job);
+            self.states[job as usize].reservation = None;
+            self.holders.retain(|&holder| holder != job);
+            self.freed += 1;
+        }
+    }
+
     /// From the first job that holds no reservation, or none that is good, all later reservations lapse. Returns the
     /// projection with those that are kept.
-    fn keep_good_reservations(&mut self, order: &[u32]) -> Projection {
+    fn keep_good_reservations(&mut self, order: &[Turn]) -> Projection {
         let before = std::mem::take(&mut self.holders);
         let overrun = self.expected.first().is_some_and(|expected| expected.instant_ms <= self.now_ms);
         // As long as all goes as projected, a reservation that had room still has.
         let doubtful = std::mem::take(&mut self.disturbed) || overrun;
         let mut projection = self.projection_of_running();
-        for &job in order {
+        for &Turn { job, .. } in order {
             let held = &self.states[job as usize].reservation;
             if held.as_ref().is_none_or(|held| held.start_ms < self.now_ms) {
                 break;

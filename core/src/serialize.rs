@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Estimate, Policy, Rule};
-use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, MAX_TIME_MS};
+use crate::estimate::Basis;
+use crate::job::{Fingerprint, Jobs, MAX_AMOUNT, MAX_DURATION_MS, MAX_TIME_MS};
 use crate::job_state::{JobState, Phase, Reservation};
 use crate::placement::{DeviceShare, Part, Placement};
 use crate::simulation::Simulation;
 
-const MAGIC: i64 = 0x3152_544E_5548_5301;
+const MAGIC: i64 = 0x3152_544E_5548_5302;
 
 /// Numbers one after the other, 8 bytes each: simple to check, and fast enough.
 #[derive(Default)]
@@ -19,6 +20,14 @@ struct Writer(Vec<u8>);
 impl Writer {
     fn put(&mut self, value: i64) {
         self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn put_float(&mut self, value: f64) {
+        self.put(value.to_bits() as i64);
+    }
+
+    fn put_floats(&mut self, values: &[f64]) {
+        self.put_all(values.iter().map(|value| value.to_bits() as i64));
     }
 
     fn put_all(&mut self, values: impl ExactSizeIterator<Item = i64>) {
@@ -55,6 +64,14 @@ impl Reader<'_> {
 
     fn flag(&mut self) -> Result<bool, String> {
         Ok(self.get()? != 0)
+    }
+
+    fn float(&mut self) -> Result<f64, String> {
+        Ok(f64::from_bits(self.get()? as u64))
+    }
+
+    fn floats(&mut self) -> Result<Vec<f64>, String> {
+        Ok(self.numbers::<i64>()?.into_iter().map(|bits| f64::from_bits(bits as u64)).collect())
     }
 
     fn numbers<T: TryFrom<i64>>(&mut self) -> Result<Vec<T>, String> {
@@ -95,6 +112,9 @@ impl Simulation {
         ];
         fixed.into_iter().for_each(|value| out.put(value));
         config_numbers(&self.config).into_iter().for_each(|value| out.put(value));
+        out.put_floats(&self.config.policy_parameters);
+        out.put_floats(&self.config.estimate_parameters);
+        out.put_floats(&self.given);
         out.put_all(self.queue.order().map(i64::from));
         let commitment = self.commitment.map_or((-1, 0), |held| (i64::from(held.job), held.earliest_ms));
         for value in [self.now_ms, i64::from(self.starts), self.freed as i64] {
@@ -107,6 +127,8 @@ impl Simulation {
         for (job, state) in self.states.iter().enumerate() {
             write_state(&mut out, state, self.queue.is_first(job as u32));
         }
+        self.write_learned(&mut out);
+        self.write_usage(&mut out);
         out.put(checksum(&out.0) as i64);
         out.0
     }
@@ -129,13 +151,19 @@ impl Simulation {
             return Err("the saved state has an impossible window".to_string());
         }
         let config = read_config(&mut input)?;
+        let given = input.floats()?;
+        let wanted = if config.order_moves() && config.policy.wants_given() { window.len() } else { 0 };
+        if given.len() != wanted || given.iter().any(|value| !value.is_finite()) {
+            return Err("the saved state's scores do not belong to its jobs".to_string());
+        }
         let order = input.numbers::<u32>()?;
         let mut seen = vec![false; window.len()];
         order.iter().for_each(|&job| seen.get_mut(job as usize).into_iter().for_each(|slot| *slot = true));
         if order.len() != window.len() || seen.contains(&false) {
             return Err("the saved state's order does not name every job once".to_string());
         }
-        let mut simulation = Simulation::with_order(cluster, jobs, window, config, order);
+        config.check_parameters()?;
+        let mut simulation = Simulation::with_order(cluster, jobs, window, config, &given, order)?;
         simulation.read_progress(&mut input)?;
         Ok(simulation)
     }
@@ -152,6 +180,8 @@ impl Simulation {
         for (job, is_first) in first.iter_mut().enumerate() {
             *is_first = read_state(input, &mut self.states[job])?;
         }
+        self.read_learned(input)?;
+        self.read_usage(input)?;
         if !input.0.is_empty() {
             return Err("the saved state has more than belongs to it".to_string());
         }
@@ -171,6 +201,57 @@ impl Simulation {
         };
         if !self.holders.iter().all(holds) || self.commitment.is_some_and(|held| !waits(held.job)) {
             return Err("the saved state reserves for jobs that do not wait".to_string());
+        }
+        Ok(())
+    }
+}
+
+impl Simulation {
+    fn write_learned(&self, out: &mut Writer) {
+        let Some(learner) = &self.learner else { return };
+        for recent in &learner.recent {
+            [recent.run_ms[0], recent.run_ms[1], i64::from(recent.ended)].into_iter().for_each(|value| out.put(value));
+        }
+        for sums in &learner.sums {
+            [sums.count, sums.run, sums.inverse].into_iter().for_each(|value| out.put_float(value));
+        }
+        for &(estimate_ms, basis) in &learner.at_start {
+            out.put(estimate_ms);
+            out.put(basis as i64);
+        }
+    }
+
+    fn read_learned(&mut self, input: &mut Reader) -> Result<(), String> {
+        let Some(learner) = &mut self.learner else { return Ok(()) };
+        for recent in &mut learner.recent {
+            recent.run_ms = [input.duration()?, input.duration()?];
+            recent.ended = input.number()?;
+        }
+        for sums in &mut learner.sums {
+            (sums.count, sums.run, sums.inverse) = (input.float()?, input.float()?, input.float()?);
+        }
+        for noted in &mut learner.at_start {
+            let estimate_ms = input.get()?.clamp(-1, MAX_DURATION_MS);
+            *noted = (estimate_ms, Basis::from_code(input.number()?).ok_or("the saved state has an unknown basis")?);
+        }
+        Ok(())
+    }
+
+    fn write_usage(&self, out: &mut Writer) {
+        let Some(usage) = &self.usage else { return };
+        for account in usage.accounts.iter().chain([&usage.total]) {
+            out.put_float(account.core_seconds);
+            out.put(account.at_ms);
+            out.put(account.cores_milli);
+        }
+    }
+
+    fn read_usage(&mut self, input: &mut Reader) -> Result<(), String> {
+        let Some(usage) = &mut self.usage else { return Ok(()) };
+        for account in usage.accounts.iter_mut().chain([&mut usage.total]) {
+            account.core_seconds = input.float()?;
+            account.at_ms = input.time()?;
+            account.cores_milli = input.get()?.clamp(-MAX_AMOUNT, MAX_AMOUNT);
         }
         Ok(())
     }
@@ -263,5 +344,7 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         seed: input.get()? as u64,
         keep_progress: input.flag()?,
         preemption_overhead_ms: input.get()?,
+        policy_parameters: input.floats()?.into(),
+        estimate_parameters: input.floats()?.into(),
     })
 }

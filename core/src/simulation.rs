@@ -9,11 +9,14 @@ use crate::cluster::{Cluster, Free, RejectReason, UNTRACKED};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Policy};
 use crate::dispatch::Blocked;
+use crate::estimate::{fixed_basis, fixed_estimate_ms, Basis, Learner};
 use crate::job::{Jobs, Shape};
 use crate::job_state::{initial_state, JobState, Phase};
 use crate::placement::{choose, place_as_told, Part, Placement};
 use crate::policy;
 use crate::queue::{Indexed, Queue};
+use crate::ranking::{Ranking, Turn};
+use crate::usage::Usage;
 
 /// When a running job ends: (time, start number, job).
 pub type End = (i64, u32, u32);
@@ -65,30 +68,39 @@ pub struct Simulation {
     pub(crate) freed: u64,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
+    /// What the caller brought for each job, where an order that moves needs it.
+    pub(crate) given: Arc<[f64]>,
+    /// Who is next, where the order moves.
+    pub(crate) ranking: Option<Ranking>,
+    /// What estimates are learned from, where they are.
+    pub(crate) learner: Option<Learner>,
+    /// What users have used, where the policy asks.
+    pub(crate) usage: Option<Usage>,
 }
 
 impl Simulation {
-    /// A simulation of the jobs in a window of the table; `given_scores` belong to `Policy::Given`.
+    /// A simulation of the jobs in a window of the table; `given` has a number for each job where the policy wants them.
     pub fn new(
         cluster: Arc<Cluster>,
         jobs: Arc<Jobs>,
         window: Range<usize>,
         config: Config,
-        given_scores: &[f64],
+        given: &[f64],
     ) -> Result<Self, String> {
         if window.start >= window.end || window.end > jobs.len() {
             let (start, end, len) = (window.start, window.end, jobs.len());
             return Err(format!("jobs {start} to {end} are not a window of a table of {len} jobs"));
         }
-        let scores = if config.policy == Policy::Given { window.len() } else { 0 };
-        if given_scores.len() != scores {
-            return Err(format!("{} scores were given where {scores} belong", given_scores.len()));
+        let wanted = if config.policy.wants_given() { window.len() } else { 0 };
+        if given.len() != wanted {
+            return Err(format!("{} scores were given where {wanted} belong", given.len()));
         }
-        if let Some(job) = given_scores.iter().position(|score| !score.is_finite()) {
-            return Err(format!("job {job}: the score is {}; expected a finite number", given_scores[job]));
+        if let Some(job) = given.iter().position(|score| !score.is_finite()) {
+            return Err(format!("job {job}: the score is {}; expected a finite number", given[job]));
         }
-        let order = policy::order(&jobs, window.clone(), &config, given_scores);
-        Ok(Self::with_order(cluster, jobs, window, config, order))
+        config.check_parameters()?;
+        let order = policy::order(&jobs, window.clone(), &config, given);
+        Self::with_order(cluster, jobs, window, config, given, order)
     }
 
     /// A simulation of the jobs in a window that is known to lie in the table, in this order.
@@ -97,16 +109,18 @@ impl Simulation {
         jobs: Arc<Jobs>,
         window: Range<usize>,
         config: Config,
+        given: &[f64],
         order: Vec<u32>,
-    ) -> Self {
+    ) -> Result<Self, String> {
         let guarded = config.max_wait_ms.is_some();
-        let queue = Queue::new(jobs.clone(), window.start, order, guarded, indexed(config.dispatch));
+        let queue = Queue::new(jobs.clone(), window.start, order, guarded, indexed(&config));
         let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
         let is_pool = cluster.nodes.len() == 1
             && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
                 || jobs.shapes.iter().all(cores_alone));
-        Simulation {
-            now_ms: jobs.submit_ms[window.start],
+        let now_ms = jobs.submit_ms[window.start];
+        Ok(Simulation {
+            now_ms,
             states: window.clone().map(|job| initial_state(&jobs, job, &config)).collect(),
             free: cluster.empty.clone(),
             ends: BinaryHeap::new(),
@@ -122,13 +136,17 @@ impl Simulation {
             undecided: false,
             blocked: None,
             freed: 0,
+            given: if config.order_moves() { given.into() } else { Arc::default() },
+            ranking: Ranking::new(&config),
+            learner: Learner::new(&jobs, window.clone(), &config)?,
+            usage: usage(&jobs, &config, now_ms)?,
             cluster,
             jobs,
             window,
             config,
             queue,
             is_pool,
-        }
+        })
     }
 
     /// Runs until nothing more can happen, or until so many decisions have been made. Says whether it is over.
@@ -150,13 +168,16 @@ impl Simulation {
         } else if matches!(self.config.dispatch, Dispatch::Reserve { depth: 0 | 1 }) {
             self.drop_reservations();
         }
+        if listed.is_none() && self.ranking.is_some() {
+            return self.dispatch_moving();
+        }
         match self.config.dispatch {
             Dispatch::Strict => self.dispatch_strict(listed.as_deref()),
             Dispatch::Reserve { depth } => match listed {
                 None if depth == 0 => self.dispatch_greedy(),
                 None if depth == 1 => self.dispatch_easy(),
-                None => self.dispatch_reserving(depth, &self.queue.iter().take(self.scan_depth()).collect::<Vec<_>>()),
-                Some(order) => self.dispatch_reserving(depth, &order),
+                None => self.dispatch_reserving(depth, &turns(self.queue.iter().take(self.scan_depth()))),
+                Some(order) => self.dispatch_reserving(depth, &turns(order.into_iter())),
             },
             Dispatch::Committed { .. } => {
                 let chosen = match listed {
@@ -236,7 +257,7 @@ impl Simulation {
 
     /// Starts a waiting job on nodes that have room for it.
     pub(crate) fn start_on(&mut self, job: u32, placement: Placement) {
-        self.queue.remove(job);
+        self.note_start(job);
         let state = &mut self.states[job as usize];
         if self.is_pool {
             self.free.take_pool(self.jobs.sizes.cores_milli(state.shape));
@@ -253,6 +274,43 @@ impl Simulation {
         state.sequence = self.starts;
         self.starts += 1;
         self.foresee_end(job);
+    }
+
+    /// A job leaves the queue: what its estimate was is kept, and its user is charged from now on.
+    fn note_start(&mut self, job: u32) {
+        self.queue.remove(job);
+        if let Some(ranking) = &mut self.ranking {
+            ranking.remove(job);
+        }
+        if let Some(learner) = &mut self.learner {
+            let estimate = learner.estimate(&self.jobs, self.window.start, job, &self.config);
+            learner.at_start[job as usize] = estimate;
+        }
+        self.charge(job, 1);
+    }
+
+    /// A job's user holds its cores from now on (1), or no longer (−1).
+    pub(crate) fn charge(&mut self, job: u32, sign: i64) {
+        if let Some(usage) = &mut self.usage {
+            let user = self.jobs.user[self.window.start + job as usize];
+            let cores_milli = self.jobs.sizes.cores_milli(self.states[job as usize].shape);
+            usage.change(user, self.now_ms, sign * cores_milli);
+        }
+    }
+
+    /// The run time that the policy sees of a job now, and what it rests on.
+    pub fn estimate(&self, job: u32) -> (i64, Basis) {
+        if let Some(learner) = &self.learner {
+            return learner.estimate(&self.jobs, self.window.start, job, &self.config);
+        }
+        let place = self.window.start + job as usize;
+        (fixed_estimate_ms(&self.jobs, place, &self.config), fixed_basis(&self.jobs, place, &self.config))
+    }
+
+    /// A job's estimate when it started, or as of now if it has not, and what it rests on.
+    pub fn estimate_at_start(&self, job: u32) -> (i64, Basis) {
+        let noted = self.learner.as_ref().map(|learner| learner.at_start[job as usize]);
+        noted.filter(|noted| noted.0 >= 0).unwrap_or_else(|| self.estimate(job))
     }
 
     /// What the latest start of a job costs before it makes progress.
@@ -336,9 +394,23 @@ impl Simulation {
     }
 }
 
-fn indexed(dispatch: Dispatch) -> Indexed {
-    match dispatch {
-        Dispatch::Reserve { depth: 0 | 1 } => Indexed::ByOrder,
+fn turns(order: impl Iterator<Item = u32>) -> Vec<Turn> {
+    order.map(|job| Turn::plain(0, job)).collect()
+}
+
+/// The accounts that the policy asks for; the half-life and the shares come last in its parameters.
+fn usage(jobs: &Jobs, config: &Config, now_ms: i64) -> Result<Option<Usage>, String> {
+    let parameters = match config.policy {
+        Policy::FairShare => &config.policy_parameters[..],
+        Policy::Multifactor => &config.policy_parameters[5..],
+        _ => return Ok(None),
+    };
+    Usage::new(jobs.users, parameters[0], &parameters[1..], now_ms).map(Some)
+}
+
+fn indexed(config: &Config) -> Indexed {
+    match config.dispatch {
+        Dispatch::Reserve { depth: 0 | 1 } if !config.order_moves() => Indexed::ByOrder,
         Dispatch::Committed { backfill: true } => Indexed::ByArrival,
         _ => Indexed::No,
     }

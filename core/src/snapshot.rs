@@ -58,7 +58,36 @@ impl Simulation {
             }
         }
         self.undecided = true;
+        self.tell_the_past();
         self.rebuild(|_| false)
+    }
+
+    /// What has run before: estimates learn from what has ended, and users have used what they have.
+    fn tell_the_past(&mut self) {
+        let mut events: Vec<(i64, i64, u32)> = Vec::new();
+        for (job, state) in self.states.iter().enumerate() {
+            let ended = matches!(state.phase, Phase::Completed | Phase::Killed);
+            if ended || state.phase == Phase::Running {
+                events.push((state.start_ms, 1, job as u32));
+            }
+            if ended {
+                events.push((state.end_ms, -1, job as u32));
+            }
+        }
+        // At one instant jobs end before others start, unless they have just started themselves.
+        events.sort_by_key(|&(time_ms, sign, job)| {
+            let state = &self.states[job as usize];
+            (time_ms, sign > 0 || state.start_ms == state.end_ms, sign < 0, job)
+        });
+        let now_ms = self.now_ms;
+        for (time_ms, sign, job) in events {
+            self.now_ms = time_ms;
+            self.charge(job, sign);
+            if sign < 0 {
+                self.learn(job);
+            }
+        }
+        self.now_ms = now_ms;
     }
 
     /// Whether what is told of a job can be so at this time; the error follows the job's number.

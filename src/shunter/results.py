@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -20,13 +20,21 @@ from shunter.simulate.policy_file import policy_path
 if TYPE_CHECKING:
     import polars as pl
 
+    from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
+    from shunter.model.workload import Workload
 
 MANIFEST = "manifest.json"
 METRICS = "metrics.json"
 SCHEDULE = "schedule.parquet"
 SCHEDULE_CSV = "schedule.csv"
 SCHEDULE_JSONL = "schedule.jsonl"
+RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, METRICS, MANIFEST)
+"""What the folder of a run holds; the manifest is written last."""
+
+
+Writer = Callable[[BinaryIO], object]
+"""Writes a file's content to an open file."""
 
 
 def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds: float) -> dict[str, Any]:
@@ -47,6 +55,7 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
         "rejected": int(schedule.rejected.sum()),
         "ledger": schedule.ledger.to_json(),
         "metrics": metrics,
+        "estimated_from": schedule.bases(),
         "workload": schedule.workload.name,
         "cluster": schedule.cluster.name,
         "seed": settings.seed,
@@ -68,16 +77,24 @@ def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str
         given: the options that the user gave.
         resolved: all options, with what stood in for those not given.
     """
-    cluster = schedule.cluster
+    return provenance(schedule.workload, schedule.cluster, given, resolved) | {
+        "policy": policy_file_record(resolved["policy"]),
+        "jobs": len(schedule),
+        "schedule_sha256": schedule.content_sha256,
+    }
+
+
+def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+    """Returns what every manifest holds: the options, what they were used on, and by which versions."""
     return {
         "shunter": __version__,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "arguments": {"given": given, "resolved": resolved},
-        "seed": schedule.settings.seed,
+        "seed": resolved["seed"],
         "workload": {
-            "name": schedule.workload.name,
+            "name": workload.name,
             "path": absolute_path(resolved["workload"]),
-            "sha256": schedule.workload.content_sha256,
+            "sha256": workload.content_sha256,
         },
         "cluster": {
             "name": cluster.name,
@@ -86,9 +103,6 @@ def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str
             "sha256": cluster.content_sha256,
             "nodes": [asdict(node) for node in cluster.nodes],
         },
-        "policy": policy_file_record(resolved["policy"]),
-        "jobs": len(schedule),
-        "schedule_sha256": schedule.content_sha256,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": _package_versions(),
@@ -98,8 +112,11 @@ def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str
 def policy_file_record(policy: str) -> dict[str, str] | None:
     """Returns where the file of a policy of the user's own is, and its hash; None for a policy of Shunter's."""
     path = policy_path(policy)
-    if path is None:
-        return None
+    return None if path is None else file_record(path)
+
+
+def file_record(path: Path) -> dict[str, str]:
+    """Returns where a file is, and its hash."""
     return {"path": str(path.resolve()), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 
@@ -115,17 +132,17 @@ def _package_versions() -> dict[str, str]:
     return {"numpy": numpy.__version__, "polars": polars.__version__}
 
 
-def check_output_folder(folder: Path, force: bool) -> None:
-    """Raises an error if a run cannot be written there; nothing is created."""
+def check_output_folder(folder: Path, force: bool, files: Sequence[str] = RUN_FILES) -> None:
+    """Raises an error if these files cannot be written there; nothing is created."""
     try:
-        _check_folder(folder, force)
+        _check_folder(folder, force, files)
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
 
 
-def _check_folder(folder: Path, force: bool) -> None:
+def _check_folder(folder: Path, force: bool, files: Sequence[str]) -> None:
     if folder.is_dir():
-        _check_overwriting(folder, force)
+        _check_overwriting(folder, force, files)
         nearest = folder
     elif folder.exists() or folder.is_symlink():
         raise InputError(f"--out {folder}: this is a file; give the name of a folder")
@@ -135,39 +152,43 @@ def _check_folder(folder: Path, force: bool) -> None:
         raise InputError(f"--out {folder}: {nearest} cannot be written to; give another folder")
 
 
-def _check_overwriting(folder: Path, force: bool) -> None:
+def _check_overwriting(folder: Path, force: bool, files: Sequence[str]) -> None:
     """Raises an error if a folder holds anything but a run, whole or not, that may be overwritten."""
-    held = set(folder.iterdir())
+    held = {path.name for path in folder.iterdir()}
     if not held:
         return
     # A run whose writing was cut short has no manifest, but nothing else than a run's files either.
-    if not (folder / MANIFEST).is_file() and held - set(run_files(folder)):
+    if not (folder / MANIFEST).is_file() and held - set(files):
         raise InputError(f"--out {folder}: the folder is not empty, and no run (no {MANIFEST} in it); give another")
     if not force:
         raise InputError(f"--out {folder}: the folder is not empty; give another, or --force to overwrite the run")
 
 
-def run_files(folder: Path) -> list[Path]:
-    """Returns the files that a run's folder holds."""
-    return [folder / name for name in (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, METRICS, MANIFEST)]
-
-
 def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest: dict[str, Any]) -> None:
-    """Writes the five files of a run; the manifest comes last, so that a folder that has one is complete."""
+    """Writes the five files of a run."""
     frame = schedule.to_frame()
+    writers: dict[str, Writer] = {
+        SCHEDULE: frame.write_parquet,
+        SCHEDULE_CSV: csv_frame(frame, len(schedule.cluster.nodes)).write_csv,
+        SCHEDULE_JSONL: frame.write_ndjson,
+        METRICS: _json_writer(result),
+    }
+    write_folder(folder, writers, manifest)
+
+
+def write_folder(folder: Path, writers: Mapping[str, Writer], manifest: dict[str, Any]) -> None:
+    """Writes files by name and a manifest; it comes last, so that a folder that has one is complete."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be created ({error.strerror}); give another folder") from error
     (folder / MANIFEST).unlink(missing_ok=True)
-    write_file(folder / SCHEDULE, frame.write_parquet)
-    write_file(folder / SCHEDULE_CSV, csv_frame(frame, len(schedule.cluster.nodes)).write_csv)
-    write_file(folder / SCHEDULE_JSONL, frame.write_ndjson)
-    write_file(folder / METRICS, _json_writer(result))
+    for name, write in writers.items():
+        write_file(folder / name, write)
     write_file(folder / MANIFEST, _json_writer(manifest))
 
 
-def _json_writer(value: object) -> Callable[[BinaryIO], object]:
+def _json_writer(value: object) -> Writer:
     return lambda file: file.write((to_json_text(value) + "\n").encode())
 
 
@@ -181,7 +202,7 @@ def csv_frame(frame: pl.DataFrame, node_count: int) -> pl.DataFrame:
     return frame.with_columns(pl.col("nodes").list.eval(text).list.join(";"))
 
 
-def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
+def write_file(path: Path, write: Writer) -> None:
     """Writes a file under a temporary name beside it and renames it, so that there is never half a file."""
     import polars as pl
 

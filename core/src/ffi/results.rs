@@ -1,7 +1,12 @@
 //! What a simulation can tell: its clock, its jobs, who waits, who is where; and a snapshot told to it.
 
-use super::simulation::with;
+use std::sync::Arc;
+
+use super::handles::find;
+use super::simulation::{read_config, with, ShunterConfig};
 use super::{guard, read, target, write, Failure};
+use crate::estimate::estimates_at_submit;
+use crate::job::Jobs;
 use crate::job_state::Phase;
 use crate::placement::{DeviceShare, Part, Placement};
 use crate::simulation::Simulation;
@@ -67,9 +72,63 @@ pub unsafe extern "C" fn shunter_simulation_waiting(simulation: u64, jobs: *mut 
         let target = unsafe { write("jobs", jobs, capacity) }?;
         with(simulation, |simulation| {
             check_capacity("waiting jobs", capacity, simulation.queue.len())?;
-            target.iter_mut().zip(simulation.queue.iter()).for_each(|(slot, job)| *slot = job);
+            target.copy_from_slice(&simulation.waiting_in_order());
             Ok(())
         })
+    })
+}
+
+/// Tells of each job the estimate that the policy saw when it started, or sees now, and what it rests on.
+///
+/// # Safety
+/// Non-null pointers must be writable for `capacity` values, the number of jobs.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_estimates(
+    simulation: u64,
+    estimate_ms: *mut i64,
+    basis: *mut u8,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        let estimate_ms = unsafe { write("estimate_ms", estimate_ms, capacity) }?;
+        let basis = unsafe { write("basis", basis, capacity) }?;
+        with(simulation, |simulation| {
+            check_capacity("jobs", capacity, simulation.states.len())?;
+            for job in 0..capacity {
+                let (told_ms, told_basis) = simulation.estimate_at_start(job as u32);
+                estimate_ms[job] = told_ms;
+                basis[job] = told_basis as u8;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Tells what each job of a table would be estimated at when it was submitted, had the jobs ended when the log says.
+///
+/// # Safety
+/// `config` must be readable; non-null arrays must be writable for `capacity` values, the number of jobs.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_estimates_at_submit(
+    jobs: u64,
+    config: *const ShunterConfig,
+    estimate_ms: *mut i64,
+    basis: *mut u8,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        let jobs = find::<Arc<Jobs>>(jobs, "table of jobs")?;
+        let config = unsafe { read_config(config) }?;
+        config.check_parameters().map_err(Failure::argument)?;
+        check_capacity("jobs", capacity, jobs.len())?;
+        let estimate_ms = unsafe { write("estimate_ms", estimate_ms, capacity) }?;
+        let basis = unsafe { write("basis", basis, capacity) }?;
+        let told = estimates_at_submit(&jobs, &config).map_err(Failure::argument)?;
+        for (job, (told_ms, told_basis)) in told.into_iter().enumerate() {
+            estimate_ms[job] = told_ms;
+            basis[job] = told_basis as u8;
+        }
+        Ok(())
     })
 }
 

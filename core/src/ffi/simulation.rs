@@ -41,9 +41,19 @@ pub struct ShunterConfig {
     pub scan_depth: u32,
     /// Any number.
     pub seed: u64,
+    /// What the policy needs to know.
+    pub policy_parameters: *const f64,
+    /// How many.
+    pub policy_parameters_length: usize,
+    /// What the estimate needs to know.
+    pub estimate_parameters: *const f64,
+    /// How many.
+    pub estimate_parameters_length: usize,
 }
 
-fn config(given: &ShunterConfig) -> Result<Config, Failure> {
+/// # Safety
+/// The parameters must be readable for their lengths.
+unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
     let unknown =
         |what: &str, code: i32| Failure::argument(format!("{what} is {code}; there is none with this number"));
     let flag = |what: &str, value: i32| match value {
@@ -62,7 +72,11 @@ fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         let value = given.preemption_overhead_ms;
         return Err(Failure::argument(format!("preemption_overhead_ms is {value}; expected 0 to {MAX_DURATION_MS}")));
     }
+    let policy = unsafe { read("policy_parameters", given.policy_parameters, given.policy_parameters_length) }?;
+    let estimate = unsafe { read("estimate_parameters", given.estimate_parameters, given.estimate_parameters_length) }?;
     Ok(Config {
+        policy_parameters: policy.into(),
+        estimate_parameters: estimate.into(),
         policy: Policy::from_code(given.policy.into()).ok_or_else(|| unknown("policy", given.policy))?,
         dispatch: Dispatch::from_code(given.dispatch.into(), given.reservation_depth)
             .ok_or_else(|| unknown("dispatch", given.dispatch))?,
@@ -80,10 +94,10 @@ fn config(given: &ShunterConfig) -> Result<Config, Failure> {
 }
 
 /// # Safety
-/// A non-null pointer must be readable.
-unsafe fn read_config(given: *const ShunterConfig) -> Result<Config, Failure> {
+/// A non-null pointer must be readable, and so must what it points to.
+pub(super) unsafe fn read_config(given: *const ShunterConfig) -> Result<Config, Failure> {
     check_pointer("config", given as usize, std::mem::align_of::<ShunterConfig>())?;
-    config(unsafe { &*given })
+    unsafe { config(&*given) }
 }
 
 pub(super) fn tables(cluster: u64, jobs: u64) -> Result<(Arc<Cluster>, Arc<Jobs>), Failure> {
@@ -106,7 +120,7 @@ fn check_job(simulation: &Simulation, job: u32) -> Result<(), Failure> {
     Err(Failure::argument(format!("job {job} is not one of the simulation's {} jobs", simulation.states.len())))
 }
 
-/// Opens a simulation of the jobs `first` to `first + count` − 1; `scores` belong to the policy that brings its own.
+/// Opens a simulation of the jobs `first` to `first + count` − 1; `scores` belong to the policies that want them.
 ///
 /// # Safety
 /// Non-null pointers must be readable for their lengths; `handle` must be writable.
@@ -311,15 +325,18 @@ pub unsafe extern "C" fn shunter_simulation_restore(
 }
 
 /// Runs windows of `count` jobs each, from these first jobs, on so many threads; the results are `windows` × `count`.
+/// `scores`, if the policy wants them, are those of the whole table.
 ///
 /// # Safety
-/// Non-null pointers must be readable or writable for their lengths: `windows`, or `windows` × `count`.
+/// Non-null pointers must be readable or writable for their lengths: `windows`, `windows` × `count`, or as given.
 #[no_mangle]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn shunter_batch_run(
     cluster: u64,
     jobs: u64,
     config: *const ShunterConfig,
+    scores: *const f64,
+    scores_length: usize,
     first: *const usize,
     windows: usize,
     count: usize,
@@ -327,24 +344,27 @@ pub unsafe extern "C" fn shunter_batch_run(
     start_ms: *mut i64,
     end_ms: *mut i64,
     phase: *mut u8,
+    basis: *mut u8,
 ) -> i32 {
     guard(|| {
         let (cluster, jobs) = tables(cluster, jobs)?;
         let config = unsafe { read_config(config) }?;
+        let scores = unsafe { read("scores", scores, scores_length) }?;
         let first = unsafe { read("first", first, windows) }?;
         let total = windows.checked_mul(count).filter(|&total| total > 0);
         let total = total.ok_or_else(|| Failure::argument(format!("{windows} windows of {count} jobs are none")))?;
         let start_ms = unsafe { write("start_ms", start_ms, total) }?.chunks_mut(count);
         let end_ms = unsafe { write("end_ms", end_ms, total) }?.chunks_mut(count);
         let phase = unsafe { write("phase", phase, total) }?.chunks_mut(count);
-        let results = start_ms.zip(end_ms).zip(phase);
+        let basis = unsafe { write("basis", basis, total) }?.chunks_mut(count);
+        let results = start_ms.zip(end_ms).zip(phase.zip(basis));
         let work = first
             .iter()
             .zip(results)
-            .map(|(&first, ((start_ms, end_ms), phase))| {
-                (first..first.saturating_add(count), WindowResult { start_ms, end_ms, phase })
+            .map(|(&first, ((start_ms, end_ms), (phase, basis)))| {
+                (first..first.saturating_add(count), WindowResult { start_ms, end_ms, phase, basis })
             })
             .collect();
-        run_windows(&cluster, &jobs, &config, work, threads).map_err(Failure::argument)
+        run_windows(&cluster, &jobs, &config, scores, work, threads).map_err(Failure::argument)
     })
 }

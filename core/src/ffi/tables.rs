@@ -62,6 +62,8 @@ pub unsafe extern "C" fn shunter_jobs_open(
     memory_mb: *const i64,
     gpu_milli: *const i64,
     partition: *const i64,
+    user: *const i64,
+    logged_wait_ms: *const i64,
     jobs: usize,
     handle: *mut u64,
 ) -> i32 {
@@ -76,6 +78,8 @@ pub unsafe extern "C" fn shunter_jobs_open(
             memory_mb: unsafe { read("memory_mb", memory_mb, jobs) }?,
             gpu_milli: unsafe { read("gpu_milli", gpu_milli, jobs) }?,
             partition: unsafe { read("partition", partition, jobs) }?,
+            user: unsafe { read("user", user, jobs) }?,
+            logged_wait_ms: unsafe { read("logged_wait_ms", logged_wait_ms, jobs) }?,
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
         *handle = open(jobs);

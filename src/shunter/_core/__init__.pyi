@@ -41,6 +41,8 @@ class _Lib:
         memory_mb: _Pointer,
         gpu_milli: _Pointer,
         partition: _Pointer,
+        user: _Pointer,
+        logged_wait_ms: _Pointer,
         jobs: int,
         handle: _Pointer,
         /,
@@ -106,6 +108,9 @@ class _Lib:
         capacity: int,
         /,
     ) -> int: ...
+    def shunter_simulation_estimates(
+        self, simulation: int, estimate_ms: _Pointer, basis: _Pointer, capacity: int, /
+    ) -> int: ...
     def shunter_simulation_placements(
         self,
         simulation: int,
@@ -125,6 +130,8 @@ class _Lib:
         cluster: int,
         jobs: int,
         config: _Pointer,
+        scores: _Pointer,
+        scores_length: int,
         first: _Pointer,
         windows: int,
         count: int,
@@ -132,7 +139,11 @@ class _Lib:
         start_ms: _Pointer,
         end_ms: _Pointer,
         phase: _Pointer,
+        basis: _Pointer,
         /,
+    ) -> int: ...
+    def shunter_estimates_at_submit(
+        self, jobs: int, config: _Pointer, estimate_ms: _Pointer, basis: _Pointer, capacity: int, /
     ) -> int: ...
     def shunter_swf_read(
         self, text: _Pointer, length: int, columns: _Pointer, lines: _Pointer, capacity: int, rows: _Pointer, /

@@ -1,4 +1,4 @@
-"""The cluster: nodes and what they hold; a number of cores, a preset, or a TOML file."""
+"""The cluster: nodes and what they hold; a number of cores, a preset, a TOML file, or generated."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from shunter.errors import InputError
+from shunter.workloads import GENERATE
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -85,11 +86,18 @@ class Cluster:
 
     @classmethod
     def parse(cls, spec: str) -> Cluster:
-        """Returns the cluster that a word on the command line means: ``256``, a preset's name, or a TOML file.
+        """Returns the cluster that a word on the command line means.
+
+        Args:
+            spec: ``256``, a preset's name, a TOML file, or a generator's spec (``generate:eda?hosts=20&seed=42``).
 
         Raises:
-            InputError: It is none of these, or the file has a mistake.
+            InputError: It is none of these, or the file or the spec has a mistake.
         """
+        if spec.startswith(GENERATE):
+            from shunter.workloads.generate import generate_cluster
+
+            return generate_cluster(spec.removeprefix(GENERATE))
         if _is_number(spec):
             return cls.pool(_whole_cores(spec))
         if spec in preset_names():

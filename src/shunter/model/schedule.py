@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
 """Jobs shorter than this count as this long in the bounded slowdown."""
 
+BASES = ("request", "stand-in", "run-time", "noise", "learned", "prior")
+"""What an estimate may rest on, by the core's numbers; ``docs/policies.md`` says what each means."""
+
 KILLED_REASON = "killed at its requested time"
 
 
@@ -80,6 +83,8 @@ class Schedule:
     """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
     placement_nodes: NDArray[np.int32]
     placement_tasks: NDArray[np.int32]
+    estimate_basis: NDArray[np.uint8] | None = None
+    """What each job's estimate rested on when it started: a place in `BASES`; None where nobody noted it."""
 
     def __len__(self) -> int:
         return len(self.start_s)
@@ -89,6 +94,12 @@ class Schedule:
         """Which jobs started and ended; the metrics are over these."""
         ended: NDArray[np.bool_] = np.isfinite(self.start_s) & np.isfinite(self.end_s)
         return ended
+
+    def bases(self) -> dict[str, int]:
+        """Returns how many of the jobs that ran were estimated on what; nothing where nobody noted it."""
+        if self.estimate_basis is None:
+            return {}
+        return count_bases(self.estimate_basis[np.isfinite(self.start_s)])
 
     @property
     def rejected(self) -> NDArray[np.bool_]:
@@ -207,6 +218,12 @@ class Schedule:
         lists = entries.group_by("row").agg(pl.struct("node", "tasks").alias("nodes"))
         rows = pl.DataFrame({"row": np.arange(len(self))})
         return rows.join(lists, on="row", how="left", maintain_order="left")["nodes"]
+
+
+def count_bases(basis: NDArray[np.uint8]) -> dict[str, int]:
+    """Returns how often each basis of an estimate occurs, those that do not left out."""
+    counts = np.bincount(basis.ravel(), minlength=len(BASES)).tolist()
+    return {name: count for name, count in zip(BASES, counts, strict=True) if count}
 
 
 def whole_milliseconds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -81,12 +81,14 @@ class Workload:
     """What was repaired while reading."""
     content_sha256: str
     """Of the source's bytes (a file), or of the canonical spec (a generator); a window keeps its source's."""
-    machine_cores: int | None = None
-    """How many cores the log's header says the machine had."""
-    machine_cores_note: str | None = None
-    """Why what the header says is of no use, where it says something."""
+    cluster_spec: str | None = None
+    """The machine that the source tells of, as `Cluster.parse` takes it: the cores of a log's header, for instance."""
+    cluster_note: str | None = None
+    """Why what the source says of its machine is of no use, where it says something."""
     format: str | None = None
     """The format in which the file was read; None for what is no file."""
+    earlier: pl.DataFrame | None = None
+    """Of a window: the jobs before it, from which estimates may have learned."""
 
     @classmethod
     def from_frame(
@@ -96,7 +98,7 @@ class Workload:
         name: str,
         ledger: Ledger | None = None,
         content_sha256: str | None = None,
-        machine_cores: int | None = None,
+        cluster_spec: str | None = None,
         strict: bool = False,
         locate: Locate | None = None,
     ) -> Workload:
@@ -107,7 +109,7 @@ class Workload:
             name: What tables and errors call the workload.
             ledger: Repairs already made.
             content_sha256: Of the source; by default of the table itself.
-            machine_cores: How many cores the machine had, if the source says so.
+            cluster_spec: The machine, if the source tells of one.
             strict: Whether rows out of order are an error instead of being sorted.
             locate: Names a row's place in the source, for errors and the ledger.
 
@@ -124,7 +126,7 @@ class Workload:
         _check_ids(jobs.get_column("job_id"), locate)
         jobs, ledger = _sorted(jobs, ledger or Ledger(), strict, locate)
         digest = content_sha256 or hashlib.sha256(jobs.write_csv().encode()).hexdigest()
-        return cls(jobs, name, ledger, digest, machine_cores)
+        return cls(jobs, name, ledger, digest, cluster_spec)
 
     def __len__(self) -> int:
         return self.jobs.height
@@ -148,7 +150,19 @@ class Workload:
             )
         if (start, stop) == (0, len(self)):
             return self
-        return replace(self, jobs=self.jobs.slice(start, stop - start), name=f"{self.name}[{start}:{stop}]")
+        before = self.jobs.slice(0, start)
+        return replace(
+            self,
+            jobs=self.jobs.slice(start, stop - start),
+            name=f"{self.name}[{start}:{stop}]",
+            earlier=before if self.earlier is None else pl.concat([self.earlier, before]),
+        )
+
+    def whole(self) -> Workload:
+        """Returns a window together with the jobs before it; what is no window as it is."""
+        if self.earlier is None or self.earlier.height == 0:
+            return self
+        return replace(self, jobs=pl.concat([self.earlier, self.jobs]), earlier=None)
 
 
 def _check_columns(frame: pl.DataFrame, name: str) -> None:

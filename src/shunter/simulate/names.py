@@ -10,16 +10,33 @@ from shunter.errors import InputError
 POLICIES: dict[str, str] = {
     "fcfs": "first come, first served",
     "fifo": "the same as fcfs",
+    "lcfs": "last come, first served",
     "sjf": "shortest estimated run time first",
+    "ljf": "longest estimated run time first",
     "smallest": "fewest cores first",
+    "largest": "most cores first",
+    "saf": "smallest area first: r·n",
+    "laf": "largest area first",
+    "srf": "smallest ratio first: r/n",
+    "lrf": "largest ratio first",
+    "sexp": "smallest expansion factor first: (w + r)/r",
+    "lexp": "largest expansion factor first",
     "f1": "log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo",
     "f2": "√r·n + 25600·log10(s), of the same family",
     "f3": "r·n + 6860000·log10(s), of the same family",
     "f4": "r·√n + 530000·log10(s), of the same family",
+    "wfp3": "highest (w/r)³·n first, of Tang and others",
+    "unicef": "highest w/(log2(n)·r) first, of the same authors",
+    "hybrid": "sjf with aging: r + aging·s",
+    "priority": "the log's own priorities, the highest first",
+    "fair-share": "the user who has used least first, old use fading",
+    "multifactor": "Slurm's weighted sum: age, size, fair share, partition, QOS",
+    "linear": "a weighted sum that 'shunter tune' fits to a log",
     "random": "a random order, drawn once from the seed",
+    "random-feasible": "any job that fits, drawn anew each time; never waits (implies greedy)",
     "first-available": "fcfs on the first nodes with room (implies first-fit)",
 }
-"""Policies: who is next. r is the estimate, n the cores, s the submit time, in seconds."""
+"""Policies: who is next. r is the estimate, n the cores, s the submit time, w the wait; docs/policies.md has it all."""
 
 DISPATCHES: dict[str, str] = {
     "strict": "the first job that does not fit blocks all behind it",
@@ -44,6 +61,9 @@ PLACEMENTS: dict[str, str] = {
 ESTIMATES: dict[str, str] = {
     "requested": "the run time that the user asked for",
     "perfect": "the true run time",
+    "noisy": "the true run time with noise: noisy?sigma=1",
+    "last-two": "the mean of the user's last two jobs that have ended, otherwise the request",
+    "posterior": "what the jobs that have ended say of those like them",
 }
 """Estimates: the run time that a policy may see."""
 
@@ -66,6 +86,8 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> s
     names = list(names)
     if value in names:
         return value
-    nearest = get_close_matches(value.lower(), names, n=1, cutoff=0.4)
+    nearest = get_close_matches(value.lower(), names, n=5, cutoff=0.4)
+    # Letters are often swapped: sfj is sjf, though srf is as near.
+    nearest.sort(key=lambda name: sorted(name) != sorted(value.lower()))
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
     raise InputError(f"unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
-from shunter.simulate.tables import numbers
+from shunter.simulate.tables import MILLI, numbers, user_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
 
 
@@ -72,25 +70,25 @@ class Policy(ABC):
 class Views:
     """Cuts views of a workload's jobs, from columns that are made once."""
 
-    def __init__(self, workload: Workload, settings: Settings, total_cores: float) -> None:
+    def __init__(self, workload: Workload, estimate_ms: NDArray[np.int64], total_cores: float) -> None:
         jobs = workload.jobs
         tasks = jobs["tasks"].to_numpy()
-        requested_s = numbers(jobs["requested_s"])
-        run_s = numbers(jobs["run_s"])
-        stand_in = run_s if settings.missing_request == "run-time" else float(settings.missing_request)
-        known_s = np.where(np.isnan(requested_s), stand_in, requested_s)
         self._total_cores = total_cores
         self._columns: dict[str, NDArray[Any]] = {
             "submit_s": numbers(jobs["submit_s"]),
-            "estimate_s": run_s if settings.estimate == "perfect" else known_s,
-            "requested_s": requested_s,
+            "estimate_s": estimate_ms / MILLI,
+            "requested_s": numbers(jobs["requested_s"]),
             "tasks": tasks,
             "cores": tasks * numbers(jobs["cores_per_task"]),
             "memory_mb": tasks * numbers(jobs["memory_mb_per_task"]),
             "gpus": tasks * numbers(jobs["gpus_per_task"]),
             "priority": numbers(jobs["priority"]),
-            "user": jobs["user"].rank("dense").cast(pl.Int64).fill_null(-1).to_numpy(),
+            "user": user_numbers(jobs["user"]),
         }
+
+    def refresh(self, estimate_ms: NDArray[np.int64]) -> None:
+        """Takes over estimates that have changed."""
+        self._columns["estimate_s"] = estimate_ms / MILLI
 
     def of(self, index: NDArray[np.uint32], now_s: float, free_cores: float) -> QueueView:
         """Returns a view of these jobs."""

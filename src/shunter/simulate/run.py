@@ -9,6 +9,8 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule, Settings
+from shunter.simulate.native_estimate import estimate_spec, native_estimate
+from shunter.simulate.native_policy import stand_ins
 from shunter.simulate.policy import Policy, Views
 from shunter.simulate.policy_file import load_policy, policy_path
 from shunter.simulate.settings import check_settings
@@ -35,7 +37,7 @@ def simulate(
     cluster: Cluster,
     *,
     policy: str | Policy = "fcfs",
-    dispatch: str | int = "easy",
+    dispatch: str | int | None = None,
     placement: str | None = None,
     estimate: str = "requested",
     missing_request: str | float = "run-time",
@@ -51,10 +53,12 @@ def simulate(
     Args:
         workload: The jobs; submit times are absolute.
         cluster: The nodes, empty at the start.
-        policy: Who is next: a name, a `Policy` of your own, or a file that defines one (``my.py``, ``my.py:Class``).
-        dispatch: What happens when the next job does not fit: a name, or a number of reservations.
+        policy: Who is next: a name, also with parameters (``hybrid?aging=0.5``), a TOML file, a `Policy` of your own,
+            or a file that defines one (``my.py``, ``my.py:Class``).
+        dispatch: What happens when the next job does not fit: a name, or a number of reservations; ``easy`` unless said
+            otherwise, or ``greedy`` if the policy never waits.
         placement: Which nodes it gets; first-fit unless said otherwise.
-        estimate: The run time that the policy may see.
+        estimate: The run time that the policy may see: a name, also with parameters, or a TOML file with a prior.
         missing_request: What stands in for a request that the log does not have: ``run-time``, or seconds.
         reserve_by: Which run time reservations go by.
         kill_at_request: Whether a job that outlives its request is killed at it.
@@ -111,7 +115,8 @@ def _run_own(
     settings: Settings,
     progress: Callable[[int, int], None] | None,
 ) -> Simulation:
-    views = Views(workload, settings, cluster.total_cores)
+    simulation = Simulation(workload, cluster, settings, own_order=True)
+    views = Views(workload, simulation.estimates().estimate_ms, cluster.total_cores)
     if not policy.moves:
         everyone = np.arange(len(workload), dtype=np.uint32)
         first_submit_s = float(workload.jobs["submit_s"][0])
@@ -119,11 +124,14 @@ def _run_own(
         simulation = Simulation(workload, cluster, settings, scores=scores)
         _run(simulation, progress)
         return simulation
-    simulation = Simulation(workload, cluster, settings)
+    learned = native_estimate(settings.estimate).is_learned
     decisions = 0
     while simulation.advance():
         status = simulation.status()
-        waiting = np.sort(simulation.waiting())
+        # As for the core's own orders that move: only those that have waited longest are looked at.
+        waiting = np.sort(simulation.waiting())[: settings.scan_depth]
+        if learned:
+            views.refresh(simulation.estimates().estimate_ms)
         scores = _checked(policy, policy.score(views.of(waiting, status.now_s, status.free_cores)), len(waiting))
         simulation.dispatch(waiting[np.argsort(scores, kind="stable")])
         decisions += 1
@@ -145,12 +153,13 @@ def _checked(policy: Policy, scores: NDArray[np.float64], jobs: int) -> NDArray[
 def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, settings: Settings) -> Schedule:
     states = simulation.job_states()
     placed = simulation.snapshot()
+    basis = simulation.estimates().basis
     simulation.close()
     return Schedule(
         workload=workload,
         cluster=cluster,
         settings=settings,
-        ledger=_ledger(workload, cluster, settings),
+        ledger=result_ledger(workload, cluster, settings),
         start_s=_seconds(states.start_ms, states.phase),
         end_s=_seconds(states.end_ms, states.phase),
         outcome=_OUTCOMES[states.phase],
@@ -159,6 +168,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sett
         placement_offsets=placed.node_offsets,
         placement_nodes=placed.nodes,
         placement_tasks=placed.tasks,
+        estimate_basis=basis,
     )
 
 
@@ -167,14 +177,16 @@ def _seconds(milliseconds: NDArray[np.int64], phase: NDArray[np.uint8]) -> NDArr
     return np.where(ran, milliseconds / 1000, np.nan)
 
 
-def _ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
-    """The workload's ledger, and what stood in for what the log does not say."""
+def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
+    """Returns the workload's ledger, and what stood in for what the log does not say."""
     ledger = workload.ledger
-    if settings.estimate == "requested" or settings.reserve_by == "requested":
+    if estimate_spec(settings.estimate).kind not in ("perfect", "noisy") or settings.reserve_by == "requested":
         stand_in = "the run time" if settings.missing_request == "run-time" else f"{settings.missing_request} s"
         ledger = _plus_unknown(ledger, workload, "requested_s", f"no requested time: {stand_in} stands in")
     if any(node.memory_mb is not None for node in cluster.nodes):
         ledger = _plus_unknown(ledger, workload, "memory_mb_per_task", "no memory request: memory does not bind")
+    for column, rule in stand_ins(settings.policy).items():
+        ledger = _plus_unknown(ledger, workload, column, rule)
     return ledger
 
 

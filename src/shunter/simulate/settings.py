@@ -1,36 +1,27 @@
-"""What a simulation is asked to do, from the user's words to the core's numbers."""
+"""What a simulation is asked to do, in the user's words, checked."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from shunter.errors import InputError
 from shunter.model.schedule import Settings
-from shunter.native import ffi
-from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, RESERVE_BY, check_name
+from shunter.simulate.names import DISPATCHES, PLACEMENTS, RESERVE_BY, check_name
+from shunter.simulate.native_estimate import estimate_spec
+from shunter.simulate.native_policy import policy_spec
 from shunter.simulate.policy_file import check_policy_file, policy_path
 
-_POLICY_CODES: Final = {
-    "fcfs": 0, "fifo": 0, "first-available": 0,
-    "sjf": 1, "smallest": 2, "f1": 3, "f2": 4, "f3": 5, "f4": 6, "random": 7,
-}  # fmt: skip
-GIVEN_SCORES: Final = 8
-"""The core's number for a policy that brings its own scores."""
-_PLACEMENT_CODES: Final = {name: code for code, name in enumerate(PLACEMENTS)}
-_ESTIMATE_CODES: Final = {name: code for code, name in enumerate(ESTIMATES)}
-_ALL_RESERVE: Final = 2**32 - 1
-_DISPATCH_CODES: Final = {
-    "strict": (0, 0), "greedy": (1, 0), "easy": (1, 1), "conservative": (1, _ALL_RESERVE),
-    "committed": (2, 0), "committed-backfill": (3, 0),
-}  # fmt: skip
+NEVER_WAITS: Final = "random-feasible"
+"""The policy that goes with one dispatch rule alone."""
+MOST_RESERVATIONS: Final = 2**32 - 1
 _LONGEST_S: Final = 1e9
 
 
 def check_settings(
     *,
     policy: str = "fcfs",
-    dispatch: str | int = "easy",
+    dispatch: str | int | None = None,
     placement: str | None = None,
     estimate: str = "requested",
     missing_request: str | float = "run-time",
@@ -48,12 +39,13 @@ def check_settings(
     Raises:
         InputError: A name is unknown, a number is out of range, or two of them contradict each other.
     """
-    if not own_policy:
-        _check_policy(policy)
-    if policy == "first-available" and placement not in (None, "first-fit"):
+    kind = None if own_policy else _policy_kind(policy)
+    if kind == "first-available" and placement not in (None, "first-fit"):
         raise InputError(
             f"policy 'first-available' places first-fit, but placement is {placement!r}; use policy 'fcfs' with it"
         )
+    if kind == NEVER_WAITS and dispatch not in (None, "greedy"):
+        raise InputError(f"policy {NEVER_WAITS!r} never waits, but dispatch is {str(dispatch)!r}; use 'greedy' with it")
     if not 1 <= scan_depth < 2**32:
         raise InputError(f"--scan-depth (scan_depth) is {scan_depth}; expected 1 to {2**32 - 1}")
     if not 0 <= seed < 2**64:
@@ -62,9 +54,9 @@ def check_settings(
         raise InputError(f"--max-wait (max_wait_s) is {max_wait_s}; expected 0 to {_LONGEST_S:.0f} seconds")
     return Settings(
         policy=policy,
-        dispatch=_check_dispatch(str(dispatch)),
+        dispatch=_check_dispatch(str(_default_dispatch(kind) if dispatch is None else dispatch)),
         placement=check_name("placement", placement or "first-fit", PLACEMENTS),
-        estimate=check_name("estimate", estimate, ESTIMATES),
+        estimate=_check_estimate(estimate),
         missing_request=_check_missing_request(str(missing_request)),
         reserve_by=check_name("reserve-by", reserve_by, RESERVE_BY),
         kill_at_request=kill_at_request,
@@ -74,17 +66,27 @@ def check_settings(
     )
 
 
-def _check_policy(policy: str) -> None:
+def _default_dispatch(kind: str | None) -> str:
+    return "greedy" if kind == NEVER_WAITS else "easy"
+
+
+def _policy_kind(policy: str) -> str | None:
+    """Returns which of our policies is meant, however it was given; None for a file of the user's own."""
     if policy_path(policy):
         check_policy_file(policy)
-    else:
-        check_name("policy", policy, POLICIES, also=", or a file FILE.py with a policy of your own")
+        return None
+    return policy_spec(policy).kind
+
+
+def _check_estimate(estimate: str) -> str:
+    estimate_spec(estimate)
+    return estimate
 
 
 def _check_dispatch(dispatch: str) -> str:
     if dispatch.isascii() and dispatch.isdigit():
-        if int(dispatch) > _ALL_RESERVE:
-            raise InputError(f"dispatch {dispatch} is too deep; expected 0 to {_ALL_RESERVE}, or 'conservative'")
+        if int(dispatch) > MOST_RESERVATIONS:
+            raise InputError(f"dispatch {dispatch} is too deep; expected 0 to {MOST_RESERVATIONS}, or 'conservative'")
         return dispatch
     return check_name("dispatch", dispatch, DISPATCHES, also=", or a number of reservations")
 
@@ -100,27 +102,3 @@ def _check_missing_request(value: str) -> str:
         expected = f"'run-time', or 0 to {_LONGEST_S:.0f} seconds"
         raise InputError(f"--missing-request (missing_request) is {value!r}; expected {expected}")
     return value
-
-
-def core_config(settings: Settings, *, own_scores: bool, keep_progress: bool, preemption_overhead_s: float) -> Any:  # noqa: ANN401
-    """Returns the core's configuration for checked settings."""
-    dispatch, depth = _DISPATCH_CODES.get(settings.dispatch) or (1, int(settings.dispatch))
-    missing = settings.missing_request
-    return ffi.new(
-        "ShunterConfig *",
-        {
-            "policy": GIVEN_SCORES if own_scores else _POLICY_CODES.get(settings.policy, 0),
-            "dispatch": dispatch,
-            "reservation_depth": depth,
-            "placement": _PLACEMENT_CODES[settings.placement],
-            "estimate": _ESTIMATE_CODES[settings.estimate],
-            "reserve_by_estimate": settings.reserve_by == "estimate",
-            "kill_at_request": settings.kill_at_request,
-            "keep_progress": keep_progress,
-            "missing_request_ms": -1 if missing == "run-time" else round(float(missing) * 1000),
-            "max_wait_ms": -1 if settings.max_wait_s is None else round(settings.max_wait_s * 1000),
-            "preemption_overhead_ms": round(preemption_overhead_s * 1000),
-            "scan_depth": settings.scan_depth,
-            "seed": settings.seed,
-        },
-    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulate.settings import core_config
+from shunter.simulate.core_config import core_config, own_policy
 from shunter.simulate.tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
@@ -69,6 +69,15 @@ class JobStates:
     preemptions: NDArray[np.uint32]
 
 
+@dataclass(frozen=True)
+class Estimates:
+    """The run time that the policy sees of each job."""
+
+    estimate_ms: NDArray[np.int64]
+    basis: NDArray[np.uint8]
+    """What it rests on: a place in `shunter.model.schedule.BASES`."""
+
+
 class Simulation:
     """Jobs of a workload on a cluster, from the empty cluster at the first submit time.
 
@@ -83,6 +92,7 @@ class Simulation:
         settings: Settings,
         *,
         scores: NDArray[np.float64] | None = None,
+        own_order: bool = False,
         keep_progress: bool = True,
         preemption_overhead_s: float = 0.0,
     ) -> None:
@@ -93,19 +103,30 @@ class Simulation:
             cluster: The nodes.
             settings: Checked settings, from `shunter.simulate.check_settings`.
             scores: An order of the user's own, the lowest first; it takes the place of the policy's.
+            own_order: Whether the caller gives `dispatch` an order of the user's own at every pass.
             keep_progress: Whether a preempted job goes on from where it was.
             preemption_overhead_s: What each start after a preemption costs.
         """
+        # Jobs before a window are part of the table: what is drawn and what is learned is the same in every window.
+        table = workload.whole()
+        first = len(table) - len(workload)
         config = core_config(
             settings,
-            own_scores=scores is not None,
+            table,
+            policy=own_policy(scores) if own_order or scores is not None else None,
             keep_progress=keep_progress,
             preemption_overhead_s=preemption_overhead_s,
         )
-        given = np.empty(0) if scores is None else np.ascontiguousarray(scores, dtype=np.float64)
-        self._tables = (open_cluster(cluster), open_jobs(workload, cluster))
+        given = config.scores[first if scores is None else 0 :]
+        self._tables = (open_cluster(cluster), open_jobs(table, cluster))
         self._handle = opened(
-            lib.shunter_simulation_open, *self._table_numbers(), 0, len(workload), config, pointer(given), len(given)
+            lib.shunter_simulation_open,
+            *self._table_numbers(),
+            first,
+            len(workload),
+            config.pointer,
+            pointer(given),
+            len(given),
         )
 
     @classmethod
@@ -192,7 +213,7 @@ class Simulation:
     @classmethod
     def restore(cls, workload: Workload, cluster: Cluster, saved: bytes) -> Simulation:
         """Returns the simulation that `serialize` saved; damaged bytes, or another workload's, are an error."""
-        tables = (open_cluster(cluster), open_jobs(workload, cluster))
+        tables = (open_cluster(cluster), open_jobs(workload.whole(), cluster))
         numbers = (tables[0].number, tables[1].number)
         buffer = ffi.from_buffer("uint8_t[]", saved) if saved else ffi.NULL
         return cls._from_handle(tables, opened(lib.shunter_simulation_restore, *numbers, buffer, len(saved)))
@@ -223,6 +244,17 @@ class Simulation:
             )
         )
         return states
+
+    def estimates(self) -> Estimates:
+        """Returns the run times that the policy saw when jobs started, or sees now, and what they rest on."""
+        count = self.status().jobs
+        estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
+        check(
+            lib.shunter_simulation_estimates(
+                self._handle.number, pointer(estimates.estimate_ms), pointer(estimates.basis), count
+            )
+        )
+        return estimates
 
     def snapshot(self) -> Snapshot:
         """Returns what a live cluster could tell of this state."""

@@ -61,8 +61,15 @@ def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
         _whole(jobs["memory_mb_per_task"], 1),
         _whole(jobs["gpus_per_task"], MILLI),
         _partitions(jobs["partition"], cluster),
+        user_numbers(jobs["user"]),
+        _whole(jobs["logged_wait_s"], MILLI),
     ]
     return opened(lib.shunter_jobs_open, *map(pointer, columns), len(jobs))
+
+
+def user_numbers(users: pl.Series) -> NDArray[np.int64]:
+    """Returns a number for each user, in the order of their names; unknown where the log does not say."""
+    return (users.rank("dense").cast(pl.Int64) - 1).fill_null(UNKNOWN).to_numpy()
 
 
 def _partitions(names: pl.Series, cluster: Cluster) -> NDArray[np.int64]:

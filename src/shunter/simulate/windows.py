@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shunter.native import check, lib, pointer
-from shunter.simulate.settings import core_config
+from shunter.simulate.core_config import core_config
 from shunter.simulate.tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
@@ -31,12 +31,15 @@ class WindowResults:
     """(windows, length)"""
     phase: NDArray[np.uint8]
     """(windows, length): 3 completed, 4 killed, 5 rejected."""
+    basis: NDArray[np.uint8]
+    """(windows, length): what the estimate rested on when the job started: a place in `model.schedule.BASES`."""
 
 
 class WindowRunner:
     """Runs windows of one workload on one cluster; handing them to the core once, it is quick to ask again."""
 
     def __init__(self, workload: Workload, cluster: Cluster) -> None:
+        self._workload = workload
         self._cluster = open_cluster(cluster)
         self._jobs = open_jobs(workload, cluster)
 
@@ -49,17 +52,22 @@ class WindowRunner:
             length: How many jobs a window has.
             threads: How many threads share the windows.
         """
-        config = core_config(settings, own_scores=False, keep_progress=True, preemption_overhead_s=0.0)
+        config = core_config(settings, self._workload)
         begins = np.ascontiguousarray(first, dtype=np.uintp)
         shape = (len(begins), length)
         results = WindowResults(
-            np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.uint8)
+            start_ms=np.empty(shape, dtype=np.int64),
+            end_ms=np.empty(shape, dtype=np.int64),
+            phase=np.empty(shape, dtype=np.uint8),
+            basis=np.empty(shape, dtype=np.uint8),
         )
         check(
             lib.shunter_batch_run(
                 self._cluster.number,
                 self._jobs.number,
-                config,
+                config.pointer,
+                pointer(config.scores),
+                len(config.scores),
                 pointer(begins),
                 len(begins),
                 length,
@@ -67,6 +75,7 @@ class WindowRunner:
                 pointer(results.start_ms),
                 pointer(results.end_ms),
                 pointer(results.phase),
+                pointer(results.basis),
             )
         )
         return results

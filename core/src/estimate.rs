@@ -1,0 +1,306 @@
+//! Estimates: the run time that a policy may see. What is learned, is learned from jobs that have ended.
+//!
+//! `docs/policies.md` writes the formulas out.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::config::{Config, Estimate};
+use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, UNKNOWN};
+use crate::posterior::{Prior, Sums};
+use crate::random::SplitMix64;
+
+/// What an estimate rests on; the numbers are part of the C ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Basis {
+    /// The user's request.
+    Request = 0,
+    /// What stands in for a request that the log does not have.
+    StandIn = 1,
+    /// The true run time.
+    RunTime = 2,
+    /// The true run time with noise.
+    Noise = 3,
+    /// Jobs of the user that have ended.
+    Learned = 4,
+    /// The prior alone.
+    Prior = 5,
+}
+
+impl Basis {
+    /// The basis with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use Basis::{Learned, Noise, Prior, Request, RunTime, StandIn};
+        [Request, StandIn, RunTime, Noise, Learned, Prior].into_iter().find(|&basis| basis as u8 == code)
+    }
+}
+
+/// What the user asked for, or what stands in for it.
+pub(crate) fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
+    match jobs.requested_ms[job] {
+        UNKNOWN => config.missing_request_ms.unwrap_or(jobs.run_ms[job]),
+        known_ms => known_ms,
+    }
+}
+
+/// The estimate that stands still; of one that is learned, what it begins with.
+pub(crate) fn fixed_estimate_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {
+    match config.estimate {
+        Estimate::Perfect => jobs.run_ms[job],
+        Estimate::Noisy => noisy_ms(jobs.run_ms[job], config.estimate_parameters[0], config.seed, job as u32),
+        Estimate::Requested | Estimate::LastTwo | Estimate::Posterior => requested_ms(jobs, job, config),
+    }
+}
+
+/// What an estimate that stands still rests on.
+pub(crate) fn fixed_basis(jobs: &Jobs, job: usize, config: &Config) -> Basis {
+    match config.estimate {
+        Estimate::Perfect => Basis::RunTime,
+        Estimate::Noisy => Basis::Noise,
+        _ if jobs.requested_ms[job] == UNKNOWN => Basis::StandIn,
+        _ => Basis::Request,
+    }
+}
+
+/// Of the bytes "esti": keeps these draws apart from all others.
+const ESTIMATE_SALT: u64 = 0x6573_7469;
+
+fn noisy_ms(run_ms: i64, sigma: f64, seed: u64, job: u32) -> i64 {
+    let mut generator = SplitMix64::for_job(seed ^ ESTIMATE_SALT, job);
+    let unit = 2f64.powi(-53);
+    let u = ((generator.next_u64() >> 11) + 1) as f64 * unit;
+    let v = (generator.next_u64() >> 11) as f64 * unit;
+    let z = (-2.0 * u.ln()).sqrt() * (2.0 * std::f64::consts::PI * v).cos();
+    ((run_ms as f64 * (sigma * z).exp()).round() as i64).clamp(0, MAX_DURATION_MS)
+}
+
+/// Stands for a user that the log does not name.
+const NOBODY: u32 = u32::MAX;
+
+/// What the jobs of a window have in common, and what is known of them when the window begins.
+#[derive(Debug)]
+pub struct Known {
+    /// For each job, its user among those of the window, or `NOBODY`.
+    user: Vec<u32>,
+    /// For each job of a known user: the groups of the user, of the request too, of the size too.
+    groups: Vec<[u32; 3]>,
+    users: usize,
+    recent: Vec<Recent>,
+    sums: Vec<Sums>,
+}
+
+/// What was worked out for windows before: a pure cache, which saves going through the log for every simulation.
+#[derive(Debug, Default)]
+pub struct KnownWindows(Mutex<HashMap<WindowKey, Arc<Known>>>);
+
+/// First job, end, estimate, fingerprint of its parameters.
+type WindowKey = (usize, usize, u64, u64);
+
+/// More are never of use at once.
+const MOST_WINDOWS: usize = 4096;
+
+impl KnownWindows {
+    fn get(&self, key: WindowKey, make: impl FnOnce() -> Known) -> Arc<Known> {
+        if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return known.clone();
+        }
+        let known = Arc::new(make());
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() >= MOST_WINDOWS {
+            windows.clear();
+        }
+        windows.insert(key, known.clone());
+        known
+    }
+}
+
+/// A user's last two run times, the later one second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recent {
+    pub(crate) run_ms: [i64; 2],
+    pub(crate) ended: u32,
+}
+
+impl Recent {
+    fn add(&mut self, run_ms: i64) {
+        self.run_ms = [self.run_ms[1], run_ms];
+        self.ended = self.ended.saturating_add(1);
+    }
+}
+
+/// An estimate that is learned as jobs end.
+#[derive(Clone, Debug)]
+pub struct Learner {
+    known: Arc<Known>,
+    prior: Option<Arc<Prior>>,
+    pub(crate) recent: Vec<Recent>,
+    pub(crate) sums: Vec<Sums>,
+    /// For each user, how often the estimates of the user's jobs have changed.
+    changes: Vec<u32>,
+    /// For each job that has started, its estimate then and what it rested on.
+    pub(crate) at_start: Vec<(i64, Basis)>,
+}
+
+impl Learner {
+    /// The learner of a window, with what is known when it begins; none if the estimate is not learned.
+    pub fn new(jobs: &Jobs, window: Range<usize>, config: &Config) -> Result<Option<Self>, String> {
+        let prior = match config.estimate {
+            Estimate::LastTwo => None,
+            Estimate::Posterior => Some(Arc::new(Prior::new(&config.estimate_parameters)?)),
+            _ => return Ok(None),
+        };
+        let mut key = Fingerprint::default();
+        config.estimate_parameters.iter().for_each(|value| key.add(value.to_bits()));
+        let known = jobs.known.get((window.start, window.end, config.estimate.code() as u64, key.finish()), || {
+            Known::new(jobs, window.clone(), prior.as_deref())
+        });
+        Ok(Some(Learner {
+            prior,
+            recent: known.recent.clone(),
+            sums: known.sums.clone(),
+            changes: vec![0; known.users],
+            at_start: vec![(UNKNOWN, Basis::Request); window.len()],
+            known,
+        }))
+    }
+
+    /// A job (counted from the window's first) has ended after so long a run.
+    pub fn learn(&mut self, jobs: &Jobs, first: usize, job: u32, run_ms: i64) {
+        let user = self.known.user[job as usize];
+        if user == NOBODY {
+            return;
+        }
+        self.changes[user as usize] = self.changes[user as usize].wrapping_add(1);
+        match &self.prior {
+            None => self.recent[user as usize].add(run_ms),
+            Some(prior) => {
+                let request_ms = jobs.requested_ms[first + job as usize];
+                observe(prior, &mut self.sums, self.known.groups[job as usize], request_ms, run_ms);
+            }
+        }
+    }
+
+    /// How often the estimate of a job may have changed.
+    pub fn changes(&self, job: u32) -> u32 {
+        self.changes.get(self.known.user[job as usize] as usize).copied().unwrap_or(0)
+    }
+
+    /// The estimate of a job (counted from the window's first) as of now, and what it rests on.
+    pub fn estimate(&self, jobs: &Jobs, first: usize, job: u32, config: &Config) -> (i64, Basis) {
+        let place = first + job as usize;
+        let user = self.known.user[job as usize];
+        let fallback = || (requested_ms(jobs, place, config), fixed_basis(jobs, place, config));
+        let Some(prior) = &self.prior else {
+            let Some(recent) = self.recent.get(user as usize).filter(|recent| recent.ended >= 2) else {
+                return fallback();
+            };
+            return ((recent.run_ms[0] + recent.run_ms[1]) / 2, Basis::Learned);
+        };
+        let request_ms = jobs.requested_ms[place];
+        if user == NOBODY && request_ms == UNKNOWN {
+            return fallback();
+        }
+        let none = [Sums::default(); 3];
+        let sums = match user {
+            NOBODY => none,
+            _ => self.known.groups[job as usize].map(|group| self.sums[group as usize]),
+        };
+        let basis = if sums[0].count > 0.0 { Basis::Learned } else { Basis::Prior };
+        (prior.estimate_ms(request_ms, &sums), basis)
+    }
+}
+
+fn observe(prior: &Prior, sums: &mut [Sums], groups: [u32; 3], request_ms: i64, run_ms: i64) {
+    let (ratio, plain) = prior.observed(request_ms, run_ms);
+    sums[groups[0] as usize].add(prior.user_decay, ratio);
+    sums[groups[1] as usize].add(prior.decay, plain);
+    sums[groups[2] as usize].add(prior.decay, plain);
+}
+
+impl Known {
+    fn new(jobs: &Jobs, window: Range<usize>, prior: Option<&Prior>) -> Self {
+        let mut users: HashMap<u32, u32> = HashMap::new();
+        let mut numbers: HashMap<(u32, i64, i64), u32> = HashMap::new();
+        let mut known = Known { user: Vec::new(), groups: Vec::new(), users: 0, recent: Vec::new(), sums: Vec::new() };
+        for job in window.clone() {
+            let Some(user) = jobs.known_user(job) else {
+                known.user.push(NOBODY);
+                known.groups.push([0; 3]);
+                continue;
+            };
+            let next = users.len() as u32;
+            known.user.push(*users.entry(user).or_insert(next));
+            known.groups.push(group_keys(jobs, job, user).map(|key| {
+                let next = numbers.len() as u32;
+                *numbers.entry(key).or_insert(next)
+            }));
+        }
+        known.users = users.len();
+        known.recent = vec![Recent::default(); users.len()];
+        known.sums = vec![Sums::default(); numbers.len()];
+        let begins_ms = jobs.submit_ms[window.start];
+        for &job in jobs.by_logged_end() {
+            let job = job as usize;
+            if job >= window.start || jobs.logged_end_ms(job) > begins_ms {
+                continue;
+            }
+            let user = jobs.known_user(job);
+            let Some((user, &number)) = user.and_then(|user| Some((user, users.get(&user)?))) else { continue };
+            match prior {
+                None => known.recent[number as usize].add(jobs.run_ms[job]),
+                Some(prior) => known.observe_earlier(jobs, job, user, &numbers, prior),
+            }
+        }
+        known
+    }
+
+    /// Of a job before the window, only the groups matter that the window's jobs belong to.
+    fn observe_earlier(
+        &mut self,
+        jobs: &Jobs,
+        job: usize,
+        user: u32,
+        numbers: &HashMap<(u32, i64, i64), u32>,
+        prior: &Prior,
+    ) {
+        let (ratio, plain) = prior.observed(jobs.requested_ms[job], jobs.run_ms[job]);
+        for (level, key) in group_keys(jobs, job, user).iter().enumerate() {
+            if let Some(&group) = numbers.get(key) {
+                let (decay, term) = if level == 0 { (prior.user_decay, ratio) } else { (prior.decay, plain) };
+                self.sums[group as usize].add(decay, term);
+            }
+        }
+    }
+}
+
+/// The groups that a job belongs to, the widest first.
+fn group_keys(jobs: &Jobs, job: usize, user: u32) -> [(u32, i64, i64); 3] {
+    const ANY: i64 = -2;
+    let request_ms = jobs.requested_ms[job];
+    let cores_milli = jobs.sizes.cores_milli(jobs.shape[job]);
+    [(user, ANY, ANY), (user, request_ms, ANY), (user, request_ms, cores_milli)]
+}
+
+/// What each job of a table would be estimated at when it was submitted, had the jobs ended when the log says.
+pub fn estimates_at_submit(jobs: &Jobs, config: &Config) -> Result<Vec<(i64, Basis)>, String> {
+    let Some(mut learner) = Learner::new(jobs, 0..jobs.len(), config)? else {
+        let fixed = |job| (fixed_estimate_ms(jobs, job, config), fixed_basis(jobs, job, config));
+        return Ok((0..jobs.len()).map(fixed).collect());
+    };
+    let mut ended = jobs.by_logged_end().iter().copied().peekable();
+    let mut estimates = Vec::with_capacity(jobs.len());
+    for job in 0..jobs.len() {
+        // A job that ends as it is submitted must not be known before it is estimated.
+        let is_known = |other: &u32| {
+            let other = *other as usize;
+            other < job && jobs.logged_end_ms(other) <= jobs.submit_ms[job]
+        };
+        while let Some(other) = ended.next_if(is_known) {
+            learner.learn(jobs, 0, other, jobs.run_ms[other as usize]);
+        }
+        estimates.push(learner.estimate(jobs, 0, job as u32, config));
+    }
+    Ok(estimates)
+}

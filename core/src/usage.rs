@@ -1,0 +1,111 @@
+//! What users have used: core-seconds that weigh half as much after every half-life.
+
+use std::f64::consts::LN_2;
+
+/// One user's use so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Account {
+    /// Core-seconds, decayed, at `at_ms`.
+    pub core_seconds: f64,
+    /// When the sum was last brought up to date.
+    pub at_ms: i64,
+    /// What the user holds since then.
+    pub cores_milli: i64,
+}
+
+impl Account {
+    fn at(&self, now_ms: i64, half_life_s: f64) -> f64 {
+        let elapsed_s = (now_ms - self.at_ms) as f64 / 1000.0;
+        let decayed = (-(elapsed_s / half_life_s) * LN_2).exp();
+        let cores = self.cores_milli as f64 / 1000.0;
+        self.core_seconds * decayed + cores * (1.0 - decayed) * half_life_s / LN_2
+    }
+
+    fn change(&mut self, now_ms: i64, half_life_s: f64, cores_milli: i64) {
+        self.core_seconds = self.at(now_ms, half_life_s);
+        self.at_ms = now_ms;
+        self.cores_milli += cores_milli;
+    }
+}
+
+/// The accounts of all users, and their sum.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    half_life_s: f64,
+    /// Of each user, as a part of all shares.
+    shares: Vec<f64>,
+    pub(crate) accounts: Vec<Account>,
+    pub(crate) total: Account,
+}
+
+impl Usage {
+    /// Nobody has used anything. Without shares, all users have the same.
+    pub fn new(users: usize, half_life_s: f64, shares: &[f64], now_ms: i64) -> Result<Self, String> {
+        let is_good = |value: f64| value > 0.0 && value.is_finite();
+        if !is_good(half_life_s) {
+            return Err(format!("the half-life is {half_life_s} s; expected a positive number"));
+        }
+        if !shares.is_empty() && shares.len() != users {
+            return Err(format!("{} shares were given for {users} users", shares.len()));
+        }
+        if let Some(&share) = shares.iter().find(|&&share| !is_good(share)) {
+            return Err(format!("a share is {share}; expected a positive number"));
+        }
+        let shares = if shares.is_empty() { vec![1.0; users] } else { shares.to_vec() };
+        let sum: f64 = shares.iter().sum();
+        let account = Account { at_ms: now_ms, ..Account::default() };
+        Ok(Usage {
+            half_life_s,
+            shares: shares.into_iter().map(|share| share / sum).collect(),
+            accounts: vec![account; users],
+            total: account,
+        })
+    }
+
+    /// A job of the user starts (cores above 0) or stops (below).
+    pub fn change(&mut self, user: u32, now_ms: i64, cores_milli: i64) {
+        self.accounts[user as usize].change(now_ms, self.half_life_s, cores_milli);
+        self.total.change(now_ms, self.half_life_s, cores_milli);
+    }
+
+    /// A user's use, divided by the user's share.
+    pub fn over_share(&self, user: u32, now_ms: i64) -> f64 {
+        self.accounts[user as usize].at(now_ms, self.half_life_s) / self.shares[user as usize]
+    }
+
+    /// Slurm's factor: 1 for those who have used nothing, 1/2 for those who have used just their share.
+    pub fn factor(&self, user: u32, now_ms: i64) -> f64 {
+        let total = self.total.at(now_ms, self.half_life_s);
+        if total <= 0.0 {
+            return 1.0;
+        }
+        let part = self.accounts[user as usize].at(now_ms, self.half_life_s) / total;
+        (-(part / self.shares[user as usize]) * LN_2).exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_is_left_after_a_half_life() {
+        let mut usage = Usage::new(2, 100.0, &[], 0).unwrap();
+        usage.change(0, 0, 4000);
+        usage.change(0, 10_000, -4000);
+        let then = usage.accounts[0].at(10_000, 100.0);
+        // Four cores for ten seconds, the first of them worth a little less.
+        assert!((38.0..40.0).contains(&then));
+        assert!((usage.accounts[0].at(110_000, 100.0) - then / 2.0).abs() < 1e-9);
+        assert_eq!(usage.factor(1, 10_000), 1.0);
+        assert!((usage.factor(0, 10_000) - 0.25).abs() < 1e-12);
+        assert!((usage.over_share(0, 10_000) - 2.0 * then).abs() < 1e-9);
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused() {
+        assert!(Usage::new(2, 0.0, &[], 0).is_err());
+        assert!(Usage::new(2, 1.0, &[1.0], 0).is_err());
+        assert!(Usage::new(2, 1.0, &[1.0, -1.0], 0).is_err());
+    }
+}
