@@ -73,11 +73,11 @@ def main() -> None:
         parser.error(f"--patience is {arguments.patience:g}; expected more than 0 seconds")
     try:
         workload = read_workload(arguments.workload)
-        cores = workload.machine_cores if arguments.cores is None else arguments.cores
-        if cores is None:
+        machine = workload.cluster_spec if arguments.cores is None else str(arguments.cores)
+        if machine is None:
             parser.error("the log does not say how many cores the machine has; pass --cores")
         policies: list[str | Policy] = ["fcfs", "sjf", SmallestAreaWithAging(arguments.patience)]
-        cluster = Cluster.pool(cores)
+        cluster = Cluster.parse(machine)
         schedules = [simulate(workload, cluster, policy=policy, dispatch=arguments.dispatch) for policy in policies]
     except ShunterError as error:
         print(f"error: {error}", file=sys.stderr)

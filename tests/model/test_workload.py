@@ -43,8 +43,8 @@ def test_sorting_is_stable_and_adds_to_the_ledger() -> None:
 def test_the_hash_is_that_of_the_jobs_unless_given() -> None:
     other = Workload.from_frame(pl.DataFrame({"submit_s": [0, 5, 9], "run_s": [1.0, 2.0, 4.0]}), name="three")
     assert three_jobs().content_sha256 == three_jobs().content_sha256 != other.content_sha256
-    given = Workload.from_frame(three_jobs().jobs, name="x", content_sha256="abc", machine_cores=8)
-    assert (given.content_sha256, given.machine_cores) == ("abc", 8)
+    given = Workload.from_frame(three_jobs().jobs, name="x", content_sha256="abc", cluster_spec="8")
+    assert (given.content_sha256, given.cluster_spec) == ("abc", "8")
 
 
 def test_window_keeps_absolute_times_and_the_source() -> None:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from shunter.errors import InputError
-from shunter.model.workload import Workload
+from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
+from shunter.workloads.load import offered_load
 from shunter.workloads.lublin import BUCKETS, VARIANTS, _Clock, _gamma_share
 from tests.support import trace
 
@@ -22,13 +22,6 @@ SHARE_TOLERANCE = 0.02
 """Absolute; the share of a size among 10,000 jobs has a standard deviation below 0.005."""
 MEAN_GAP_TOLERANCE = 0.25
 """Relative; nights and rare long gaps make the mean of 10,000 gaps vary by 7 % (standard deviation)."""
-
-
-def offered_load(workload: Workload, cores: int) -> float:
-    jobs = workload.jobs
-    span_s = jobs["submit_s"][-1] - jobs["submit_s"][0]
-    work_core_s = (jobs["tasks"] * jobs["run_s"]).sum()
-    return float(work_core_s / (cores * span_s))
 
 
 @pytest.fixture(scope="module")
@@ -115,44 +108,8 @@ def test_incomplete_gamma_against_its_closed_form(x: float) -> None:
 @pytest.mark.parametrize("cores", [64, 200, 256])
 def test_offered_load_is_as_asked(load: float, cores: int) -> None:
     workload = read_workload(f"generate:lublin?seed=1&jobs=2000&cores={cores}&load={load}")
-    assert offered_load(workload, cores) == pytest.approx(load, rel=1e-4)
-    assert workload.machine_cores == cores
-
-
-def test_the_load_changes_arrivals_and_nothing_else() -> None:
-    plain, loaded = (read_workload(f"generate:lublin?jobs=500{extra}").jobs for extra in ("", "&load=2"))
-    assert plain.drop("submit_s").equals(loaded.drop("submit_s"))
-    assert not plain["submit_s"].equals(loaded["submit_s"])
-
-
-def test_same_seed_same_jobs_other_seed_other_jobs() -> None:
-    first, again, other = (
-        read_workload(f"generate:lublin?{query}") for query in ("seed=5&jobs=300", "jobs=300&seed=5", "seed=6&jobs=300")
-    )
-    assert first.jobs.equals(again.jobs)
-    assert first.content_sha256 == again.content_sha256 != other.content_sha256
-    assert not first.jobs.equals(other.jobs)
-
-
-def test_known_jobs_of_a_seed() -> None:
-    """If this fails, results on generated workloads can no longer be compared with older ones."""
-    jobs = read_workload("generate:lublin?seed=42&jobs=3&cores=256").jobs
-    known = [(32.0, 7.0, 45), (947.0, 3605.0, 167), (1548.0, 1406.0, 3)]
-    assert jobs.select("submit_s", "run_s", "tasks").rows() == known
-
-
-def test_requests() -> None:
-    none, accurate, factor = (
-        read_workload(f"generate:lublin?jobs=5000&requests={requests}&factor=3").jobs
-        for requests in ("none", "accurate", "factor")
-    )
-    assert none["requested_s"].null_count() == 5000
-    assert accurate["requested_s"].equals(accurate["run_s"], check_names=False)
-    ratio = (factor["requested_s"] / factor["run_s"]).to_numpy()[factor["run_s"].to_numpy() > 1000]
-    assert ratio.min() >= 1
-    assert ratio.max() <= 4.001
-    assert ratio.mean() == pytest.approx(2.5, abs=0.1)
-    assert none.drop("requested_s").equals(factor.drop("requested_s"))
+    assert offered_load(workload, Cluster.pool(cores)) == pytest.approx(load, rel=1e-4)
+    assert workload.cluster_spec == str(cores)
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 5, 100, 1000])
@@ -160,30 +117,3 @@ def test_jobs_fit_the_machine(cores: int) -> None:
     tasks = read_workload(f"generate:lublin?jobs=5000&cores={cores}").jobs["tasks"]
     assert tasks.min() == 1
     assert tasks.is_between(1, cores).all()
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("lubli?jobs=5", 'generator "lubli" is unknown; did you mean "lublin"?'),
-        ("", 'generator "" is unknown; known: lublin'),
-        ("lublin?job=5", 'unknown parameter "job"; did you mean "jobs"?'),
-        ("lublin?jobs=0", 'jobs is "0"; expected a whole number from 1 to 100000000'),
-        ("lublin?jobs=1e4", 'jobs is "1e4"; expected a whole number'),
-        ("lublin?jobs=", 'jobs is ""; expected a whole number'),
-        ("lublin?cores=-4", 'cores is "-4"; expected a whole number'),
-        ("lublin?seed=-1", 'seed is "-1"; expected a whole number'),
-        ("lublin?load=0", 'load is "0"; expected a number from 0.001 to 1000'),
-        ("lublin?load=nan", 'load is "nan"; expected a number'),
-        ("lublin?load=high", 'load is "high"; expected a number'),
-        ("lublin?jobs=1&load=1", "ask for at least 2 jobs"),
-        ("lublin?jobs", "parameters cannot be read"),
-        ("lublin?jobs=5&jobs=6", 'parameter "jobs" is given twice'),
-        ("lublin?requests=some", 'requests is "some"; expected one of none, accurate, factor'),
-        ("lublin?kind=night", 'kind is "night"; expected one of all, batch'),
-    ],
-)
-def test_bad_specs(spec: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read_workload(f"generate:{spec}")
-    assert message in str(caught.value)

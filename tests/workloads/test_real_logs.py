@@ -50,14 +50,14 @@ def test_counts_and_sums_agree_with_a_plain_reading(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "jobs", "cores"),
+    ("name", "jobs", "cluster"),
     [
-        ("lublin_256.swf.gz", 10_000, 256),
-        ("KTH-SP2-1996-2.1-cln.swf.gz", 27_992, 100),
-        ("SDSC-SP2-1998.easy_sim_waits.swf.gz", 54_006, 128),
+        ("lublin_256.swf.gz", 10_000, "256"),
+        ("KTH-SP2-1996-2.1-cln.swf.gz", 27_992, "100"),
+        ("SDSC-SP2-1998.easy_sim_waits.swf.gz", 54_006, "128"),
         ("RICC-2010-2.first30000.swf.gz", 29_991, None),
     ],
 )
-def test_known_sizes(name: str, jobs: int, cores: int | None) -> None:
+def test_known_sizes(name: str, jobs: int, cluster: str | None) -> None:
     workload = read_workload(trace(f"swf/{name}"))
-    assert (len(workload), workload.machine_cores) == (jobs, cores)
+    assert (len(workload), workload.cluster_spec) == (jobs, cluster)

@@ -78,32 +78,32 @@ def test_every_column_of_five_jobs(tmp_path: Path) -> None:
     assert workload.jobs.to_dict(as_series=False) == EXPECTED
     assert dict(workload.jobs.schema) == {name: kind.dtype for name, kind in COLUMNS.items()} | EXTRA_COLUMNS
     assert workload.name == "log.swf"
-    assert workload.machine_cores == 338
+    assert workload.cluster_spec == "338"
     assert not workload.ledger
     assert workload.content_sha256 == hashlib.sha256(FIVE_JOBS.encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
-    ("header", "cores"),
+    ("header", "cluster"),
     [
         ("", None),
-        ("; MaxNodes: 144\n", 144),
-        ("; MaxNodes: -1\n; MaxProcs: 128\n", 128),
-        ("; MaxProcs: unknown\n; MaxNodes: 12\n", 12),
+        ("; MaxNodes: 144\n", "144"),
+        ("; MaxNodes: -1\n; MaxProcs: 128\n", "128"),
+        ("; MaxProcs: unknown\n; MaxNodes: 12\n", "12"),
         ("; MaxProcs: 0\n", None),
         ("; MaxProcs: 99999999999999999999999999999\n", None),
-        ("\ufeff;MaxProcs:7\r\n\r\n", 7),
+        ("\ufeff;MaxProcs:7\r\n\r\n", "7"),
     ],
 )
-def test_machine_size_from_the_header(tmp_path: Path, header: str, cores: int | None) -> None:
-    assert read_text(tmp_path, header + line()).machine_cores == cores
+def test_machine_size_from_the_header(tmp_path: Path, header: str, cluster: str | None) -> None:
+    assert read_text(tmp_path, header + line()).cluster_spec == cluster
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_line_ends_and_a_missing_last_one(tmp_path: Path, ending: str) -> None:
     workload = read_text(tmp_path, FIVE_JOBS.replace("\n", ending).rstrip())
     assert workload.jobs.to_dict(as_series=False) == EXPECTED
-    assert workload.machine_cores == 338
+    assert workload.cluster_spec == "338"
 
 
 def test_gzip_is_known_by_its_first_bytes(tmp_path: Path) -> None:

@@ -1,63 +1,103 @@
-"""Generators by name: ``lublin?seed=42&jobs=10000&cores=256&load=0.9``."""
+"""Generators by name: of jobs (``lublin?seed=42&jobs=10000``) and of the clusters that they are made for."""
 
 from __future__ import annotations
 
 import hashlib
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qsl
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shunter.errors import InputError
+from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
+from shunter.workloads import GENERATE, bursty_gpu, eda, lublin, poisson, uniform
+from shunter.workloads.load import scale_to_load
+from shunter.workloads.parameters import JobParameters, QueryParameters, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import polars as pl
 
-GENERATORS: Final = ("lublin",)
+    from shunter.model.cluster import Node
+
+
+class Generator(NamedTuple):
+    """A generator of jobs."""
+
+    parameters: type[JobParameters]
+    draw_jobs: Callable[[Any], pl.DataFrame]
+    help: str
+    """A line on it."""
+    draws_at_load: bool = False
+    """Whether it follows ``load`` by itself; the arrivals of the others are stretched."""
+
+
+class ClusterGenerator(NamedTuple):
+    """A generator of nodes."""
+
+    parameters: type[QueryParameters]
+    draw_nodes: Callable[[Any], tuple[Node, ...]]
+
+
+GENERATORS: Final = {
+    "lublin": Generator(
+        lublin.Parameters,
+        lublin.draw_jobs,
+        "the model of Lublin and Feitelson: parallel jobs, with a daily cycle",
+        draws_at_load=True,
+    ),
+    "poisson": Generator(poisson.Parameters, poisson.draw_jobs, "exponential gaps and run times: queueing theory's"),
+    "uniform": Generator(uniform.Parameters, uniform.draw_jobs, "uniform sizes, run times and gaps"),
+    "bursty-gpu": Generator(
+        bursty_gpu.Parameters, bursty_gpu.draw_jobs, "bursts of jobs of 1 to 8 GPUs, some of them very long"
+    ),
+    "eda": Generator(eda.Parameters, eda.draw_jobs, "many short jobs of 1 to 4 cores, on hosts of several sizes"),
+}
+"""Every generator of jobs."""
+
+CLUSTER_GENERATORS: Final = {
+    "bursty-gpu": ClusterGenerator(bursty_gpu.NodeParameters, bursty_gpu.draw_nodes),
+    "eda": ClusterGenerator(eda.HostParameters, eda.draw_nodes),
+}
+"""Those whose machine is more than a number of cores."""
 
 
 def generate(spec: str) -> Workload:
-    """Generates a workload from a generator's name and its parameters, written like a web address's query.
+    """Generates a workload from a generator's name and its parameters.
 
     The content hash is that of the spec with every parameter in it, so that two spellings of one workload agree.
 
     Raises:
         InputError: The generator or a parameter is unknown, or a value is out of its range.
     """
-    from shunter.workloads import lublin
-
-    name, _, query = spec.partition("?")
-    where = f"generate:{name}"
-    if name not in GENERATORS:
-        raise InputError(f'generator "{name}" is unknown; {_suggest(name, GENERATORS)}')
-    given = _query(query, where)
-    for key in given:
-        if key not in lublin.DEFAULTS:
-            raise InputError(f'{where}: unknown parameter "{key}"; {_suggest(key, lublin.DEFAULTS)}')
-    parameters = lublin.Parameters.parse(given, where)
-    canonical = f"{where}?{parameters.canonical()}"
-    return Workload.from_frame(
-        lublin.generate_jobs(parameters),
-        name=f"generate:{spec}",
-        content_sha256=hashlib.sha256(canonical.encode()).hexdigest(),
-        machine_cores=parameters.cores,
+    name, where, query = _parts(spec, GENERATORS)
+    generator = GENERATORS[name]
+    parameters = generator.parameters.parse(query, where)
+    workload = Workload.from_frame(
+        generator.draw_jobs(parameters),
+        name=f"{GENERATE}{spec}",
+        content_sha256=hashlib.sha256(f"{where}?{parameters.canonical()}".encode()).hexdigest(),
+        cluster_spec=parameters.cluster_spec,
     )
+    if parameters.load is None or generator.draws_at_load:
+        return workload
+    return replace(workload, jobs=scale_to_load(workload, Cluster.parse(parameters.cluster_spec), parameters.load).jobs)
 
 
-def _query(query: str, where: str) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError as error:
-        raise InputError(f"{where}: parameters cannot be read ({error}); write them as seed=42&jobs=1000") from None
-    given: dict[str, str] = {}
-    for key, value in pairs:
-        if key in given:
-            raise InputError(f'{where}: parameter "{key}" is given twice; give it once')
-        given[key] = value
-    return given
+def generate_cluster(spec: str) -> Cluster:
+    """Generates a cluster from a generator's name and its parameters.
+
+    Raises:
+        InputError: The generator or a parameter is unknown, or a value is out of its range.
+    """
+    name, where, query = _parts(spec, CLUSTER_GENERATORS)
+    generator = CLUSTER_GENERATORS[name]
+    return Cluster.from_nodes(generator.draw_nodes(generator.parameters.parse(query, where)), f"{GENERATE}{spec}")
 
 
-def _suggest(word: str, known: Iterable[str]) -> str:
-    names = list(known)
-    close = get_close_matches(word, names, n=1, cutoff=0.4)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
+def _parts(spec: str, known: Mapping[str, object]) -> tuple[str, str, str]:
+    """Returns the generator's name, how errors call it, and its parameters."""
+    name, _, query = spec.partition("?")
+    if name not in known:
+        what = "clusters" if known is CLUSTER_GENERATORS else "jobs"
+        raise InputError(f'{GENERATE}{name}: no generator of {what} is called "{name}"; {suggest(name, known)}')
+    return name, f"{GENERATE}{name}", query

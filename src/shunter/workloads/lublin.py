@@ -7,13 +7,14 @@ jobs", J. Parallel Distrib. Comput. 63(11), 2003. The parameters are the publish
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from shunter.errors import InputError
+from shunter.workloads.drawing import streams, with_requests
+from shunter.workloads.parameters import PoolParameters, word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,110 +89,26 @@ VARIANTS: Final = {
 }
 """The published parameters, for jobs of all kinds and for batch jobs alone."""
 
-REQUESTS: Final = ("none", "accurate", "factor")
-
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(PoolParameters):
     """What to generate."""
 
-    jobs: int = 10_000
-    cores: int = 256
-    seed: int = 0
-    load: float | None = None
-    """Offered load: work over cores times the span of the arrivals; None leaves the model's arrivals as they are."""
-    kind: str = "all"
-    """One of `VARIANTS`."""
-    requests: str = "none"
-    """One of `REQUESTS`: no requested times, the run time, or the run time times a random factor."""
-    factor: float = 4.0
-    """With ``requests=factor``, a request lies uniformly between once and (1 + factor) times the run time."""
-
-    @classmethod
-    def parse(cls, given: dict[str, str], where: str) -> Parameters:
-        """Returns the parameters that a spec gives, the others being defaults.
-
-        Raises:
-            InputError: A value is not what the parameter holds.
-        """
-        reader = _Reader(given, where)
-        parameters = cls(
-            jobs=reader.whole("jobs", cls.jobs, 1, 100_000_000),
-            cores=reader.whole("cores", cls.cores, 1, 2**31 - 1),
-            seed=reader.whole("seed", cls.seed, 0, 2**64 - 1),
-            load=reader.number("load", 0.001, 1000.0) if "load" in given else None,
-            kind=reader.word("kind", cls.kind, tuple(VARIANTS)),
-            requests=reader.word("requests", cls.requests, REQUESTS),
-            factor=reader.number("factor", 0.0, 1000.0) if "factor" in given else cls.factor,
-        )
-        if parameters.load is not None and parameters.jobs < 2:
-            raise InputError(f"{where}: load needs a span between arrivals; ask for at least 2 jobs")
-        return parameters
-
-    def canonical(self) -> str:
-        """Returns every parameter, in one spelling."""
-        values = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return "&".join(f"{name}={value}" for name, value in values)
+    kind: str = word("all", VARIANTS)
 
 
-DEFAULTS: Final = tuple(field.name for field in fields(Parameters))
-"""The names of the parameters."""
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads parameters from text."""
-
-    given: dict[str, str]
-    where: str
-
-    def whole(self, name: str, default: int, low: int, high: int) -> int:
-        text = self.given.get(name, str(default))
-        # int() alone would accept underscores, blanks and digits of other scripts.
-        if not (text.isascii() and text.removeprefix("-").isdigit() and low <= int(text[:25]) <= high):
-            raise self._error(name, f"a whole number from {low} to {high}")
-        return int(text)
-
-    def number(self, name: str, low: float, high: float) -> float:
-        try:
-            value = float(self.given[name])
-        except ValueError:
-            value = math.nan
-        if not low <= value <= high:
-            raise self._error(name, f"a number from {low:g} to {high:g}")
-        return value
-
-    def word(self, name: str, default: str, known: tuple[str, ...]) -> str:
-        word = self.given.get(name, default)
-        if word not in known:
-            raise self._error(name, f"one of {', '.join(known)}")
-        return word
-
-    def _error(self, name: str, expected: str) -> InputError:
-        return InputError(f'{self.where}: {name} is "{self.given[name]}"; expected {expected}')
-
-
-def generate_jobs(parameters: Parameters) -> pl.DataFrame:
-    """Returns jobs drawn from the model; the same parameters give the same jobs.
-
-    Sizes, run times, arrivals and requests have generators of their own, all seeded from one: asking for requests,
-    or for another load, changes nothing else.
-    """
+def draw_jobs(parameters: Parameters) -> pl.DataFrame:
+    """Returns jobs drawn from the model, at the load that is asked for: the day stays a day long."""
     variant = VARIANTS[parameters.kind]
-    of_sizes, of_runs, of_gaps, of_requests = (
-        np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(parameters.seed).spawn(4)
-    )
+    of_sizes, of_runs, of_gaps, of_requests = streams(parameters.seed, 4)
     tasks = _sizes(variant, parameters, of_sizes)
     run_s = _run_times(variant, tasks, of_runs)
     points = np.exp(_truncated_gamma(of_gaps, variant, parameters.jobs)).cumsum() / BUCKET_S
     clock = _Clock.of(variant)
     if parameters.load is not None:
         points *= _stretch(points, clock, float(tasks @ run_s) / (parameters.cores * parameters.load))
-    frame = pl.DataFrame({"submit_s": np.floor(clock.time_s(points)), "run_s": run_s, "tasks": tasks.astype(np.int64)})
-    if parameters.requests == "none":
-        return frame
-    factor = parameters.factor if parameters.requests == "factor" else 0.0
-    return frame.with_columns(requested_s=pl.Series(np.ceil(run_s * (1 + factor * of_requests.random(run_s.size)))))
+    jobs = pl.DataFrame({"submit_s": np.floor(clock.time_s(points)), "run_s": run_s, "tasks": tasks.astype(np.int64)})
+    return with_requests(jobs, parameters, of_requests)
 
 
 def _sizes(variant: Variant, parameters: Parameters, generator: np.random.Generator) -> NDArray[np.float64]:

@@ -76,17 +76,17 @@ def read_swf(source: Source, *, strict: bool = False) -> Workload:
     _refuse_impossible(rows)
     _take_as_unknown(rows)
     _renumber(rows)
-    machine_cores, note = _machine_cores(swf_tokens.header(source.data))
+    cores, note = _machine_cores(swf_tokens.header(source.data))
     workload = Workload.from_frame(
         _table(rows.fields),
         name=source.path.name,
         ledger=rows.ledger,
         content_sha256=source.content_sha256,
-        machine_cores=machine_cores,
+        cluster_spec=cores,
         strict=strict,
         locate=rows.locate,
     )
-    return replace(workload, machine_cores_note=note)
+    return replace(workload, cluster_note=note)
 
 
 @dataclass
@@ -239,13 +239,13 @@ def _labelled(values: NDArray[np.float64], labels: pl.Series) -> pl.Series:
     return labels.gather(places.set(~has_label, None).cast(pl.UInt32))
 
 
-def _machine_cores(header: dict[str, str]) -> tuple[int | None, str | None]:
+def _machine_cores(header: dict[str, str]) -> tuple[str | None, str | None]:
     """Returns the leading number of MaxProcs, or else of MaxNodes, if it is a possible one, or why there is none."""
     note = None
     for key in ("MaxProcs", "MaxNodes"):
         number = re.match(r"[0-9]+", header.get(key, ""))
         if number and 1 <= int(number.group()[:20]) <= CORES_LIMIT:
-            return int(number.group()[:20]), None
+            return str(int(number.group()[:20])), None
         if key in header and note is None:
             note = f'its header says "{key}: {header[key]}", which is no number of cores from 1 to {CORES_LIMIT:,.0f}'
     return None, note

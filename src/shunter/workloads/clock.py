@@ -1,0 +1,47 @@
+"""What time of day a log's seconds mean: the header of a SWF log says when its time 0 was."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from shunter.model.workload import Workload
+
+UNIX_TIMES_FROM_S: Final = 631_152_000.0
+"""The first second of 1990: submit times from here on are taken as Unix times, not as seconds since a log's start."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How to tell the time of day from a log's seconds."""
+
+    offset_s: float
+    """To be added to the log's seconds: whole days of the sum begin at midnight."""
+    meaning: str
+    """What the hours are hours of, for tables and figures."""
+
+
+def read_clock(workload: Workload, path: str) -> Clock:
+    """Returns the clock of a workload that was read from this path; what is no SWF log has no header to ask."""
+    header: dict[str, str] = {}
+    if workload.format == "swf":
+        from shunter.workloads.source import load
+        from shunter.workloads.swf_tokens import header as read_header
+
+        header = read_header(load(path).data)
+    zone_s = _whole(header.get("TimeZone"))
+    meaning = "UTC" if not zone_s else "local standard time"
+    if float(workload.jobs["submit_s"][0]) >= UNIX_TIMES_FROM_S:
+        return Clock(zone_s or 0, meaning)
+    zero_s = _whole(header.get("UnixStartTime"))
+    if zero_s is None or zero_s <= 0:
+        return Clock(0, "counted from the log's time 0")
+    return Clock(zero_s + (zone_s or 0), meaning)
+
+
+def _whole(text: str | None) -> int | None:
+    """Returns the whole number with which a header's entry begins."""
+    number = re.match(r"-?[0-9]{1,12}\b", text or "")
+    return int(number.group()) if number else None

@@ -1,0 +1,102 @@
+"""Offered load: how much work arrives for what the cluster could do, and workloads at a load of one's choice."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.fitting import SHAPE, can_ever_fit
+from shunter.model.workload import SUBMIT_LIMIT_S
+from shunter.workloads.parameters import LOAD_RANGE
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
+    from shunter.model.workload import Workload
+
+MILLI = 1000
+
+
+def offered_load(workload: Workload, cluster: Cluster) -> float | None:
+    """Returns the work of the jobs over what the cluster could do between the first and the last arrival.
+
+    Work is counted in core-seconds and, where there are GPUs, in GPU-seconds; the larger share of the two is the load.
+    Jobs that can never fit do not count. None: no two jobs that fit arrive at different times.
+    """
+    # Whole milliseconds add up exactly, in whatever order.
+    shapes = workload.jobs.group_by(*SHAPE).agg(
+        run_ms=(pl.col("run_s") * MILLI).round().cast(pl.Int64).sum(),
+        first_s=pl.col("submit_s").min(),
+        last_s=pl.col("submit_s").max(),
+    )
+    shapes = shapes.filter(pl.Series(can_ever_fit(shapes, cluster), dtype=pl.Boolean))
+    if shapes.height == 0:
+        return None
+    span_s = shapes["last_s"].to_numpy().max() - shapes["first_s"].to_numpy().min()
+    if not span_s:
+        return None
+    loads = [_work_s(shapes, "cores_per_task") / (cluster.total_cores * span_s)]
+    if cluster.total_gpus:
+        loads.append(_work_s(shapes, "gpus_per_task") / (cluster.total_gpus * span_s))
+    return float(max(loads))
+
+
+def scale_to_load(workload: Workload, cluster: Cluster, load: float) -> Workload:
+    """Returns the workload with its arrivals stretched or squeezed so that its offered load is this one.
+
+    Raises:
+        InputError: The load is out of range, or the workload has none that could be scaled.
+    """
+    check_load(load)
+    offered = offered_load(workload, cluster)
+    if not offered:
+        raise InputError(
+            f"{workload.name}: cannot be scaled to a load on {cluster.name}: no work, or no two arrival times, "
+            "of jobs that fit; check --cluster, or leave --load (load) out"
+        )
+    return replace(scale_arrivals(workload, offered / load), name=f"{workload.name} at load {load:.15g}")
+
+
+def check_load(load: float) -> None:
+    """Raises an error for a load that nobody means."""
+    low, high = LOAD_RANGE
+    if not low <= load <= high:
+        raise InputError(f"--load (load) is {load:g}; expected {low:g} to {high:g}")
+
+
+def scale_arrivals(workload: Workload, factor: float) -> Workload:
+    """Returns the workload with every gap between arrivals multiplied by a factor; the first job stays where it is.
+
+    Run times stay. Logged waits become unknown, for they were those of the old arrivals.
+
+    Raises:
+        InputError: The factor is not a positive number, or an arrival would be too late to be counted.
+    """
+    submit_s = workload.jobs["submit_s"]
+    first_s = submit_s[0]
+    if not (factor > 0 and math.isfinite(factor) and first_s + (submit_s[-1] - first_s) * factor <= SUBMIT_LIMIT_S):
+        raise InputError(
+            f"{workload.name}: arrivals cannot be stretched {factor:.6g}-fold; expected a factor above 0 that keeps "
+            f"the last one within {SUBMIT_LIMIT_S:g} s"
+        )
+    stretched = {
+        "submit_s": first_s + (pl.col("submit_s") - first_s) * factor,
+        "logged_wait_s": pl.lit(None, dtype=pl.Float64),
+    }
+    return replace(
+        workload,
+        jobs=workload.jobs.with_columns(**stretched),
+        name=f"{workload.name} stretched {factor:.6g}-fold",
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {factor!r}".encode()).hexdigest(),
+        earlier=None if workload.earlier is None else workload.earlier.with_columns(**stretched),
+    )
+
+
+def _work_s(shapes: pl.DataFrame, amount: str) -> float:
+    """Returns the sum over all jobs of the amount times the run time."""
+    columns = (shapes[name].to_list() for name in ("tasks", amount, "run_ms"))
+    return math.fsum(tasks * each * run_ms for tasks, each, run_ms in zip(*columns, strict=True)) / MILLI
