@@ -1,4 +1,4 @@
-"""Shunter's main job on an embedded workload: the same jobs under eight rules, a table, and a picture of the best.
+"""Shunter's main job on an embedded workload: the classic policies on the same windows, a table, and two pictures.
 
 python examples/demo.py
 """
@@ -11,56 +11,68 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from shunter import Cluster, Schedule, compute_metrics, read_workload
+from shunter import Cluster, read_workload
+from shunter.evaluate.combinations import combine
+from shunter.evaluate.compare import Comparison, compare
+from shunter.evaluate.comparison_figures import draw_comparison
+from shunter.evaluate.comparison_rows import combination_rows
 from shunter.evaluate.figures import draw_schedule
+from shunter.evaluate.window_runs import available_threads
+from shunter.evaluate.windows import choose_windows
 from shunter.simulate import simulate
 
-WORKLOAD = "generate:lublin?seed=42&jobs=5000&cores=256&load=0.9&requests=factor"
-RULES = [
-    ("fcfs", "strict"),
-    ("fcfs", "easy"),
-    ("fcfs", "conservative"),
-    ("sjf", "committed"),
-    ("sjf", "easy"),
-    ("smallest", "easy"),
-    ("f1", "easy"),
-    ("f2", "easy"),
-]
-FIGURE = Path("demo") / "schedule.png"
+WORKLOAD = "generate:lublin?seed=42&jobs=10000&cores=256&load=0.9&requests=factor"
+POLICIES = ["fcfs", "sjf", "smallest", "saf", "f1", "f2", "f3", "f4", "wfp3", "unicef"]
+DISPATCHES = ["strict", "easy", "conservative"]
+SHOWN = 12
+FOLDER = Path("demo")
+NEXT = ".venv/bin/shunter compare --workload LOG.swf.gz --dispatch easy,conservative --plot compare.png"
 
 
 def main() -> None:
-    """Simulates, prints, draws."""
+    """Compares, prints, draws."""
     console = Console()
     workload = read_workload(WORKLOAD)
     cluster = Cluster.pool(256)
+    windows = choose_windows(len(workload), count=20, length=1024)
+    combinations = combine(POLICIES, DISPATCHES).possible
     begin = time.perf_counter()
-    schedules = [simulate(workload, cluster, policy=policy, dispatch=dispatch) for policy, dispatch in RULES]
+    threads = available_threads()
+    comparison = compare(workload, cluster, combinations, windows, baseline="fcfs/easy", threads=threads)
     seconds = time.perf_counter() - begin
-    console.print(table(schedules))
-    starts = len(RULES) * len(workload)
-    console.print(f"{starts:,} job starts decided, and their schedules read back, in {seconds:.2f} s.")
-    best = min(schedules, key=lambda schedule: compute_metrics(schedule)["mean_bounded_slowdown"] or 0.0)
-    FIGURE.parent.mkdir(exist_ok=True)
-    draw_schedule(best).savefig(FIGURE, dpi=120)
-    console.print(f"Drawn: {FIGURE} ({best.settings.policy} under {best.settings.dispatch}).")
+    console.print(table(comparison))
+    starts = len(combinations) * len(windows) * windows.length
+    console.print(f"20 windows of 1,024 jobs: {starts:,} job starts decided and measured in {seconds:.1f} s.")
+    FOLDER.mkdir(exist_ok=True)
+    draw_comparison(comparison).savefig(FOLDER / "compare.png")
+    best = comparison.scored[0].combination.settings
+    first = int(windows.first[0])
+    schedule = simulate(workload.window(first, windows.length), cluster, policy=best.policy, dispatch=best.dispatch)
+    draw_schedule(schedule).savefig(FOLDER / "schedule.png")
+    console.print(f"Drawn: {FOLDER}/compare.png, and {FOLDER}/schedule.png (a window under the best).")
     console.print("Next, your own log:")
-    console.print("  .venv/bin/shunter simulate --workload LOG.swf.gz --policy sjf --plot my.png", soft_wrap=True)
+    console.print(f"  {NEXT}", soft_wrap=True)
 
 
-def table(schedules: list[Schedule]) -> Table:
-    """Returns what each rule did to the users, the best last."""
-    result = Table(title="5,000 generated jobs (Lublin-Feitelson) on 256 cores, load 0.9")
-    result.add_column("policy")
-    result.add_column("dispatch")
-    for heading in ("mean\nwait, h", "p95\nwait, h", "max\nwait, h", "bounded\nslowdown", "cores\nused"):
+def table(comparison: Comparison) -> Table:
+    """Returns what the best, and the baseline, did to the users."""
+    baseline = comparison.baseline.label
+    result = Table(title="Generated jobs (Lublin-Feitelson) on 256 cores, load 0.9")
+    result.add_column("policy/dispatch")
+    ratio = f"ratio to {baseline}\n(95 %)"
+    for heading in ("bounded\nslowdown", ratio, "mean\nwait, h", "max\nwait, h", "cores\nused"):
         result.add_column(heading, justify="right")
-    rows = [(schedule.settings, compute_metrics(schedule)) for schedule in schedules]
-    for settings, metrics in sorted(rows, key=lambda row: -(row[1]["mean_bounded_slowdown"] or 0.0)):
-        hours = [f"{(metrics[name] or 0.0) / 3600:,.1f}" for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
-        slowdown = f"{metrics['mean_bounded_slowdown']:,.1f}"
-        used = f"{metrics['core_utilization']:.1%}"
-        result.add_row(settings.policy, settings.dispatch, *hours, slowdown, used)
+    for row in combination_rows(comparison):
+        if row["rank"] > SHOWN and row["label"] != baseline:
+            continue
+        result.add_row(
+            row["label"],
+            f"{row['geometric_mean']:,.1f}",
+            f"{row['ratio']:.2f} ({row['ratio_low']:.2f} – {row['ratio_high']:.2f})",
+            f"{row['mean_wait_s'] / 3600:,.1f}",
+            f"{row['max_wait_s'] / 3600:,.0f}",
+            f"{row['core_utilization']:.1%}",
+        )
     return result
 
 

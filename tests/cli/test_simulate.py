@@ -23,6 +23,7 @@ def test_json_is_one_object_with_the_promised_keys(shunter: Command, log: Path) 
     assert list(result)[:8] == FIRST_KEYS
     assert (result["policy"], result["dispatch"], result["placement"]) == ("sjf", "strict", "first-fit")
     assert (result["estimate"], result["jobs"], result["rejected"]) == ("requested", 4, 0)
+    assert result["estimated_from"] == {"request": 3, "stand-in": 1}
     assert tuple(result["metrics"]) == METRIC_NAMES
 
 
@@ -52,7 +53,8 @@ def test_the_header_tells_the_cluster(shunter: Command, log: Path) -> None:
 def test_tables_for_people(shunter: Command, log: Path) -> None:
     answer = shunter("simulate", "--workload", log, "--cluster", 7)
     assert (answer.code, answer.err) == (0, "")
-    assert "log.swf on 7 cores\nfcfs · easy · first-fit · estimate requested\n4 jobs, 1 rejected" in answer.out
+    assert "fcfs · easy · first-fit · estimate requested (2 request, 1 stand-in)\n4 jobs, 1 rejected" in answer.out
+    assert "log.swf on 7 cores\n" in answer.out
     for name in METRIC_NAMES:
         assert name in answer.out
     assert "s (1 min" in answer.out

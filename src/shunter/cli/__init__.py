@@ -8,10 +8,14 @@ from typing import Annotated
 
 import typer
 
+from shunter.cli.calibrate import calibrate
+from shunter.cli.compare import compare
 from shunter.cli.errors import OneLineErrorGroup
 from shunter.cli.policies import policies
 from shunter.cli.replay import replay
 from shunter.cli.simulate import simulate
+from shunter.cli.trace import trace
+from shunter.cli.what_if import what_if
 
 app = typer.Typer(
     cls=OneLineErrorGroup,
@@ -21,7 +25,11 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate)
 app.command("replay")(replay)
+app.command("calibrate")(calibrate)
+app.command("compare")(compare)
+app.command("what-if")(what_if)
 app.command("policies")(policies)
+app.add_typer(trace, name="trace")
 
 
 def _print_version(wanted: bool) -> None:

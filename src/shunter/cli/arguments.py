@@ -23,9 +23,12 @@ class RunArguments:
 
     workload: str
     cluster: str | None = None
-    """None: the number of cores that the log's header tells."""
+    """None: the one that the workload tells of."""
+    load: float | None = None
+    """None: the arrivals as they are."""
     policy: str = "fcfs"
-    dispatch: str = "easy"
+    dispatch: str | None = None
+    """None: ``easy``, or ``greedy`` if the policy never waits."""
     placement: str | None = None
     """None: ``first-fit``."""
     estimate: str = "requested"
@@ -51,14 +54,18 @@ class RunArguments:
         return {name: getattr(self, name) for name in names}
 
     def checked(self) -> RunArguments:
-        """Returns the arguments with the placement filled in, or raises an error for the first that is wrong."""
+        """Returns the arguments with dispatch and placement filled in; the first that is wrong is an error."""
         from shunter.simulate import check_settings
+        from shunter.workloads.load import check_load
 
+        if self.load is not None:
+            check_load(self.load)
         if self.start < 0:
             raise InputError(f"--start is {self.start}; expected 0 or more")
         if self.length is not None and self.length < 1:
             raise InputError(f"--length is {self.length}; expected 1 or more")
-        return replace(self, placement=check_settings(**self.settings()).placement)
+        settings = check_settings(**self.settings())
+        return replace(self, dispatch=settings.dispatch, placement=settings.placement)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the arguments as a plain object."""

@@ -47,29 +47,40 @@ WorkloadOption = Annotated[
     typer.Option(
         parser=given_text,
         metavar="FILE",
-        help="A job log (SWF, CSV or Parquet, also .gz), or "
-        "a generator such as generate:lublin?jobs=10000&cores=256&load=0.9.",
+        help="A job log (SWF, CSV or Parquet, also .gz), or a generator such as "
+        "generate:lublin?jobs=10000&cores=256&load=0.9 (others: poisson, uniform, bursty-gpu, eda).",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
         metavar="CLUSTER",
-        show_default="the cores that the log's header tells",
-        help="A number of cores, a preset, or a TOML file.",
+        show_default="what the log's header or the generator tells",
+        help="A number of cores, a preset, a TOML file, or a generator such as generate:eda?hosts=20&seed=42.",
+    ),
+]
+LoadOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=number,
+        metavar="X",
+        show_default="the arrivals as they are",
+        help="Stretch the arrivals of the whole workload so that its offered load on the cluster is X.",
     ),
 ]
 PolicyOption = Annotated[
     str,
     typer.Option(
         metavar="NAME",
-        help=_choices("Who is next", POLICIES)[:-1] + ", or FILE.py[:CLASS]: a policy of your own (it is run).",
+        help=_choices("Who is next", POLICIES)[:-1] + ", a name with parameters such as hybrid?aging=0.5, FILE.toml, "
+        "or FILE.py[:CLASS]: a policy of your own (it is run).",
     ),
 ]
 DispatchOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
+        show_default="easy",
         help=_choices("What happens when the next job does not fit", DISPATCHES)[:-1]
         + ", or a number k: so many jobs hold reservations.",
     ),
@@ -79,7 +90,12 @@ PlacementOption = Annotated[
     typer.Option(metavar="NAME", show_default="first-fit", help=_choices("Which nodes a job gets", PLACEMENTS)),
 ]
 EstimateOption = Annotated[
-    str, typer.Option(metavar="NAME", help=_choices("The run time that the policy sees", ESTIMATES))
+    str,
+    typer.Option(
+        metavar="NAME",
+        help=_choices("The run time that the policy sees", ESTIMATES)[:-1]
+        + ", also with parameters (noisy?sigma=2), or FILE.toml with a prior.",
+    ),
 ]
 StartOption = Annotated[
     int, typer.Option(parser=whole_number, metavar="I", help="The first job of the window, counted from 0.")
@@ -106,7 +122,9 @@ KillOption = Annotated[bool, typer.Option("--kill-at-request", help="Kill a job 
 ScanDepthOption = Annotated[
     int,
     typer.Option(
-        parser=whole_number, metavar="N", help="How many waiting jobs a pass with two or more reservations looks at."
+        parser=whole_number,
+        metavar="N",
+        help="How many waiting jobs a pass with two or more reservations, or over an order that moves, looks at.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="For everything random.")]

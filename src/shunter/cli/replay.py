@@ -76,15 +76,16 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
-    by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate"] * bool(workload)
+    by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
 
     policy = _recorded_policy(folder, manifest.get("policy"), recorded.policy)
 
     def check_unchanged(read: Workload, parsed: Cluster) -> None:
-        _check_unchanged("workload", workload, read.content_sha256, manifest)
+        # With a load, the arrivals depend on the cluster: so the cluster comes first.
         _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
+        _check_unchanged("workload", workload, read.content_sha256, manifest)
 
     inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy)
     # What is wrong with a file is said under the file's own name.

@@ -29,21 +29,29 @@ class Run:
     seconds: float
     """How long the simulation itself took."""
     cluster_from_workload: bool
-    """Whether the number of cores is the one that the workload tells."""
+    """Whether the cluster is the one that the workload tells of."""
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         source = "the workload" if self.cluster_from_workload else "--cluster"
-        return result_object(self.schedule, self.metrics, self.seconds) | {"cluster_from": source}
+        extra = {"cluster_from": source, "load": self.arguments.load}
+        return result_object(self.schedule, self.metrics, self.seconds) | extra
 
 
-def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | None = None) -> Run:
-    """Reads, simulates and measures; whatever can be checked without the workload is checked first.
+@dataclass(frozen=True)
+class Inputs:
+    """What is simulated."""
 
-    Args:
-        arguments: What to do.
-        inspect: Called with the whole workload and the cluster before the simulation; it may raise an error.
-    """
+    arguments: RunArguments
+    """As checked, with what stood in for options not given."""
+    workload: Workload
+    """Whole, whatever window is asked for; at the load that is asked for."""
+    cluster: Cluster
+    cluster_from_workload: bool
+
+
+def read_inputs(arguments: RunArguments) -> Inputs:
+    """Reads workload and cluster; whatever can be checked without the workload is checked first."""
     from shunter.model.cluster import Cluster
 
     arguments = arguments.checked()
@@ -52,18 +60,39 @@ def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | 
     arguments = replace(arguments, format=workload.format)
     from_workload = cluster is None
     if cluster is None:
-        cluster = _cluster_of_workload(workload)
-        arguments = replace(arguments, cluster=str(workload.machine_cores))
+        cluster = cluster_of_workload(workload)
+        arguments = replace(arguments, cluster=workload.cluster_spec)
+    if arguments.load is not None:
+        from shunter.workloads.load import scale_to_load
+
+        workload = scale_to_load(workload, cluster, arguments.load)
+    return Inputs(arguments, workload, cluster, from_workload)
+
+
+def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | None = None) -> Run:
+    """Reads, simulates and measures.
+
+    Args:
+        arguments: What to do.
+        inspect: Called with the whole workload and the cluster before the simulation; it may raise an error.
+    """
+    inputs = read_inputs(arguments)
     if inspect is not None:
-        inspect(workload, cluster)
-    window = workload.window(arguments.start, arguments.length)
-    schedule, seconds = _simulate(window, cluster, arguments)
+        inspect(inputs.workload, inputs.cluster)
+    return simulate_inputs(inputs)
+
+
+def simulate_inputs(inputs: Inputs) -> Run:
+    """Simulates and measures the window that is asked for."""
+    arguments = inputs.arguments
+    window = inputs.workload.window(arguments.start, arguments.length)
+    schedule, seconds = _simulate(window, inputs.cluster, arguments)
     _check_rejections(schedule, arguments.strict)
     with step("measuring"):
         from shunter.evaluate.metrics import compute_metrics
 
         metrics = compute_metrics(schedule)
-    return Run(arguments, schedule, metrics, seconds, from_workload)
+    return Run(arguments, schedule, metrics, seconds, inputs.cluster_from_workload)
 
 
 def read_workload(arguments: RunArguments) -> Workload:
@@ -74,13 +103,14 @@ def read_workload(arguments: RunArguments) -> Workload:
         return read(arguments.workload, format=arguments.format, strict=arguments.strict)
 
 
-def _cluster_of_workload(workload: Workload) -> Cluster:
+def cluster_of_workload(workload: Workload) -> Cluster:
+    """Returns the machine that the workload tells of."""
     from shunter.model.cluster import Cluster
 
-    if workload.machine_cores is None:
-        why = workload.machine_cores_note or "does not tell how many cores its machine had"
+    if workload.cluster_spec is None:
+        why = workload.cluster_note or "does not tell how many cores its machine had"
         raise InputError(f"{workload.name}: {why}; give --cluster with a number of cores, a preset or a TOML file")
-    return Cluster.pool(workload.machine_cores)
+    return Cluster.parse(workload.cluster_spec)
 
 
 def _simulate(workload: Workload, cluster: Cluster, arguments: RunArguments) -> tuple[Schedule, float]:

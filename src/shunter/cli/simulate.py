@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from shunter.cli.options import (
     JsonOption,
     KillOption,
     LengthOption,
+    LoadOption,
     MaxWaitOption,
     MissingRequestOption,
     OutOption,
@@ -31,21 +31,20 @@ from shunter.cli.options import (
     StrictOption,
     WorkloadOption,
 )
+from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
 from shunter.cli.progress import step
-from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.cli.running import Run
-
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def simulate(
     context: typer.Context,
     workload: WorkloadOption,
     cluster: ClusterOption = None,
+    load: LoadOption = None,
     policy: PolicyOption = "fcfs",
-    dispatch: DispatchOption = "easy",
+    dispatch: DispatchOption = None,
     placement: PlacementOption = None,
     estimate: EstimateOption = "requested",
     start: StartOption = 0,
@@ -72,10 +71,13 @@ def simulate(
         shunter simulate --workload log.swf --cluster nodes.toml --plot pack.png
 
         shunter simulate --workload log.csv --cluster 256 --length 1024 --json
+
+        shunter simulate --workload 'generate:eda?seed=42' --load 0.9
     """
     arguments = RunArguments(
         workload=workload,
         cluster=cluster,
+        load=load,
         policy=policy,
         dispatch=dispatch,
         placement=placement,
@@ -96,7 +98,7 @@ def simulate(
 
     result = run(arguments)
     if out is not None:
-        _write(out, result, _given(context))
+        _write(out, result, given_options(context))
     if plot is not None:
         _draw(plot, result)
     _print(result, json, out, plot)
@@ -104,47 +106,19 @@ def simulate(
 
 def _check_outputs(arguments: RunArguments, out: Path | None, force: bool, plot: Path | None) -> None:
     """Raises an error for what can be known to fail before the simulation is run."""
-    from shunter.results import check_output_folder, run_files
+    from shunter.results import RUN_FILES
+    from shunter.simulate.policy_file import policy_path
+    from shunter.simulate.specs import spec_file
 
     arguments.checked()
-    if out is not None:
-        _check_apart("--out", run_files(out), arguments)
-        check_output_folder(out, force)
-    elif force:
-        raise InputError("--force is given without --out; it lets --out overwrite a run, and means nothing else")
-    if plot is not None:
-        _check_apart("--plot", [plot], arguments)
-        _check_plot(plot, out)
-
-
-def _check_apart(option: str, outputs: list[Path], arguments: RunArguments) -> None:
-    """Raises an error if an output would overwrite an input."""
-    from shunter.simulate.policy_file import policy_path
-
-    inputs = {"workload": arguments.workload, "cluster": arguments.cluster, "policy": policy_path(arguments.policy)}
-    for output in outputs:
-        for what, given in inputs.items():
-            if given and os.path.exists(output) and os.path.exists(given) and output.samefile(given):
-                raise InputError(f"{option} would overwrite the {what} {given}; give another place")
-
-
-def _check_plot(plot: Path, out: Path | None) -> None:
-    if plot.suffix.lower() not in PLOT_SUFFIXES:
-        raise InputError(f"--plot {plot}: unknown suffix {plot.suffix!r}; give a name that ends in .png, .svg or .pdf")
-    if os.path.isdir(plot):
-        raise InputError(f"--plot {plot}: this is a folder; give the name of a file")
-    if not plot.absolute().parent.is_dir() and plot.absolute().parent != (out.absolute() if out else None):
-        raise InputError(f"--plot {plot}: there is no folder {plot.parent}; create it first")
-
-
-def _given(context: typer.Context) -> dict[str, Any]:
-    """Returns the options that the user gave, as they were understood."""
-    given = {}
-    for name, value in context.params.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT":
-            given[name.rstrip("_")] = str(value) if isinstance(value, Path) else value
-    return given
+    inputs = {
+        "workload": arguments.workload,
+        "cluster": arguments.cluster,
+        "policy": policy_path(arguments.policy) or spec_file(arguments.policy),
+        "estimate": spec_file(arguments.estimate),
+    }
+    check_folder(out, force, RUN_FILES, inputs)
+    check_plot(plot, out, inputs)
 
 
 def _write(folder: Path, result: Run, given: dict[str, Any]) -> None:
@@ -157,11 +131,9 @@ def _write(folder: Path, result: Run, given: dict[str, Any]) -> None:
 
 def _draw(path: Path, result: Run) -> None:
     from shunter.evaluate.figures import draw_schedule
-    from shunter.results import write_file
 
     with step(f"drawing {path}"):
-        figure = draw_schedule(result.schedule)
-        write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
+        save_figure(path, draw_schedule(result.schedule))
 
 
 def _print(result: Run, json: bool, out: Path | None, plot: Path | None) -> None:

@@ -41,9 +41,16 @@ def run_title(run: Run) -> str:
     rejected = int(schedule.rejected.sum())
     return (
         f"[bold]{escape(schedule.workload.name)}[/bold] on {escape(cluster)}\n"
-        f"{settings.policy} · {settings.dispatch} · {settings.placement} · estimate {settings.estimate}\n"
+        f"{settings.policy} · {settings.dispatch} · {settings.placement} · "
+        f"estimate {settings.estimate}{_bases(schedule)}\n"
         f"{len(schedule):,} jobs, {rejected:,} rejected, simulated in {run.seconds:.3g} s"
     )
+
+
+def _bases(schedule: Schedule) -> str:
+    """Returns what the estimates rested on, where that was not the same for all jobs."""
+    bases = schedule.bases()
+    return f" ({', '.join(f'{count:,} {name}' for name, count in bases.items())})" if len(bases) > 1 else ""
 
 
 def metrics_table(metrics: dict[str, float | None]) -> Table:

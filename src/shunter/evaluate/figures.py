@@ -16,6 +16,7 @@ from shunter.evaluate.binning import binned_means
 from shunter.evaluate.gantt import pack_rectangles
 from shunter.evaluate.labels import cluster_label
 from shunter.evaluate.load import MILLI, core_changes, makespan_seconds
+from shunter.evaluate.sizes import size_class, size_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -238,7 +239,7 @@ def _draw_heat(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     if by_node:
         _label_heat_nodes(panel, schedule, len(capacity))
     else:
-        labels = [f"{2**size:,}–{2 ** (size + 1) - 1:,}" if size else "≤ 1" for size in range(len(capacity))]
+        labels = [size_label(size) for size in range(len(capacity))]
         panel.set_yticks(np.arange(len(capacity)) + 0.5, labels, fontsize=8)
         panel.set_ylabel("cores of the job")
 
@@ -267,7 +268,7 @@ def _size_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
     """Returns the changes by size class: up to 1 core, 2 to 3, 4 to 7, and so on."""
     ended = schedule.ended
     cores = schedule.cores[ended]
-    row = np.floor(np.log2(np.maximum(cores, 1))).astype(np.int64)
+    row = size_class(cores)
     time_ms = np.concatenate([schedule.start_ms[ended], schedule.end_ms[ended]])
     capacity = np.full(int(row.max()) + 1, schedule.cluster.total_cores)
     return time_ms, np.concatenate([cores, -cores]), np.concatenate([row, row]), capacity

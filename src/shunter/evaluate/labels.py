@@ -12,3 +12,8 @@ def cluster_label(cluster: Cluster) -> str:
     """Returns a cluster's name and size: ``theta (4,360 cores)``; of a plain number of cores, ``256 cores``."""
     cores = f"{cluster.total_cores:,.15g} cores"
     return cores if cluster.name.isdecimal() else f"{cluster.name} ({cores})"
+
+
+def counted(number: int, what: str) -> str:
+    """Returns a number of things: ``1 block``, ``8 blocks``."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

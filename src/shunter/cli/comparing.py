@@ -1,0 +1,199 @@
+"""One comparison: read the log, choose windows, run every combination on them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shunter.cli.arguments import RunArguments
+from shunter.cli.progress import step
+from shunter.cli.running import read_inputs
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from shunter.cli.running import Inputs
+    from shunter.evaluate.combinations import Combination, Combinations
+    from shunter.evaluate.compare import Comparison
+    from shunter.evaluate.windows import Windows
+
+MANIFEST = "manifest.json"
+LISTS = ("policy", "dispatch", "placement", "estimate")
+"""The options that take lists."""
+COMPARISON, WINDOWS = "comparison", "windows"
+FILES = (*(f"{name}.{kind}" for name in (COMPARISON, WINDOWS) for kind in ("parquet", "csv")), MANIFEST)
+"""What the folder of a comparison holds."""
+
+
+@dataclass(frozen=True)
+class CompareArguments:
+    """The options of ``shunter compare`` that decide its result."""
+
+    shared: RunArguments
+    """What all combinations share: the log, the cluster, and settings."""
+    policy: str
+    """Names with commas between them, as are the next three."""
+    dispatch: str | None
+    """None: each policy's default."""
+    placement: str
+    estimate: str
+    metric: str
+    baseline: str | None
+    windows: int
+    length: int
+    blocks: int | None
+    warmup: int
+    part: str
+    threads: int | None
+
+    def combinations(self) -> Combinations:
+        """Returns what is compared, or raises an error for the first name or number that is wrong."""
+        from shunter.evaluate.combinations import combine
+
+        lists = {option: _names(option, getattr(self, option)) for option in LISTS}
+        common = {name: value for name, value in self.shared.settings().items() if name not in LISTS}
+        return combine(*lists.values(), **common)
+
+    def checked(self) -> Combinations:
+        """Returns what is compared, having checked all that can be checked without the log."""
+        from shunter.evaluate.combinations import find_baseline
+        from shunter.evaluate.window_metrics import FORMULAS
+        from shunter.evaluate.windows import check_numbers
+        from shunter.simulate.names import check_name
+
+        self.shared.checked()
+        combinations = self.combinations()
+        find_baseline(combinations.possible, self.baseline)
+        check_name("metric", self.metric, FORMULAS)
+        check_numbers(**self._window_numbers())
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"--threads is {self.threads}; expected 1 or more")
+        return combinations
+
+    def choose_windows(self, jobs: int) -> Windows:
+        """Returns the windows of a log of so many jobs."""
+        from shunter.evaluate.windows import choose_windows
+
+        return choose_windows(jobs, seed=self.shared.seed, **self._window_numbers())
+
+    def _window_numbers(self) -> dict[str, Any]:
+        from shunter.evaluate.windows import parse_part
+
+        return {
+            "count": self.windows,
+            "length": self.length,
+            "blocks": self.blocks,
+            "part": parse_part(self.part),
+            "warmup": self.warmup,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the arguments as a plain object."""
+        own = asdict(self)
+        shared: dict[str, Any] = own.pop("shared")
+        return shared | own
+
+
+def _names(option: str, text: str | None) -> list[Any]:
+    """Returns the names in a list with commas; what is not given is the default alone."""
+    if text is None:
+        return [None]
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--{option} is {text!r}; expected names with single commas between them")
+    return names
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What was compared, and what came out."""
+
+    arguments: CompareArguments
+    inputs: Inputs
+    skipped: tuple[str, ...]
+    """Why some combinations cannot be."""
+    comparison: Comparison
+    seconds: float
+    """How long the simulations and their statistics took."""
+
+    def result(self) -> dict[str, Any]:
+        """Returns what ``--json`` prints."""
+        from shunter import __version__
+        from shunter.evaluate.comparison_rows import comparison_object
+
+        return comparison_object(self.comparison) | {
+            "skipped": list(self.skipped),
+            "workload": self.inputs.workload.name,
+            "cluster": self.inputs.cluster.name,
+            "cluster_from": "the workload" if self.inputs.cluster_from_workload else "--cluster",
+            "load": self.inputs.arguments.load,
+            "part": self.arguments.part,
+            "seed": self.arguments.shared.seed,
+            "version": __version__,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+def run_comparison(arguments: CompareArguments) -> Compared:
+    """Reads, chooses windows, simulates and compares."""
+    combinations = arguments.checked()
+    inputs = read_inputs(arguments.shared)
+    windows = arguments.choose_windows(len(inputs.workload))
+    began = time.perf_counter()
+    comparison = _compare(arguments, inputs, combinations.possible, windows)
+    _check_rejections(arguments, comparison)
+    return Compared(arguments, inputs, combinations.skipped, comparison, time.perf_counter() - began)
+
+
+def _compare(
+    arguments: CompareArguments, inputs: Inputs, combinations: tuple[Combination, ...], windows: Windows
+) -> Comparison:
+    from shunter.evaluate.compare import compare
+    from shunter.evaluate.window_runs import available_threads
+
+    with step(f"comparing {len(combinations)} combinations") as progress:
+        return compare(
+            inputs.workload,
+            inputs.cluster,
+            combinations,
+            windows,
+            metric=arguments.metric,
+            baseline=arguments.baseline,
+            seed=arguments.shared.seed,
+            threads=arguments.threads or available_threads(),
+            progress=progress,
+        )
+
+
+def _check_rejections(arguments: CompareArguments, comparison: Comparison) -> None:
+    rejected = max(one.rejected for one in comparison.scored)
+    if rejected and arguments.shared.strict:
+        raise InputError(
+            f"{comparison.workload.name}: {rejected} jobs of the windows can never fit on {comparison.cluster.name}; "
+            "give a larger cluster, or leave --strict out to have such jobs rejected and counted"
+        )
+
+
+def write_comparison(folder: Path, compared: Compared, given: dict[str, Any]) -> None:
+    """Writes the five files of a comparison."""
+    import polars as pl
+
+    from shunter.evaluate.comparison_rows import combination_rows, window_frame
+    from shunter.results import Writer, file_record, provenance, write_folder
+
+    comparison = compared.comparison
+    frames = {
+        COMPARISON: pl.DataFrame(combination_rows(comparison), infer_schema_length=None),
+        WINDOWS: window_frame(comparison),
+    }
+    writers: dict[str, Writer] = {}
+    for name, frame in frames.items():
+        writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": frame.write_csv}
+    resolved = compared.arguments.to_json() | {"cluster": compared.inputs.arguments.cluster}
+    files = {name: path for one in comparison.scored for name, path in one.combination.files.items()}
+    manifest = provenance(comparison.workload, comparison.cluster, given, resolved) | {
+        "files": {name: file_record(path) for name, path in sorted(files.items())},
+        "jobs": comparison.windows.length * len(comparison.windows),
+    }
+    write_folder(folder, writers, manifest)

@@ -1,0 +1,181 @@
+"""``shunter trace estimate``: how well run times are known in advance, and a prior fitted on training days."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shunter.cli.arguments import RunArguments
+from shunter.cli.options import FormatOption, JsonOption, SeedOption, WorkloadOption, number, path
+from shunter.cli.outputs import check_apart, check_plot, save_figure
+from shunter.cli.progress import step
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shunter.evaluate.forecasts import Trial
+
+TrainOption = Annotated[
+    float,
+    typer.Option(
+        parser=number, metavar="X", help="The part of the jobs, from the first on, that the prior is fitted on."
+    ),
+]
+EstimatesOption = Annotated[
+    str,
+    typer.Option(
+        "--estimate",
+        metavar="A,B,...",
+        help="Estimates to hold against the fitted posterior, with commas between them: names (see 'shunter policies'; "
+        "also with parameters), or FILE.toml with a prior.",
+    ),
+]
+SaveOption = Annotated[
+    Path | None,
+    typer.Option(parser=path, metavar="FILE", help="Write the fitted prior: a .toml file, to be given to --estimate."),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --save overwrite a file.")]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(parser=path, metavar="FILE", help="Draw run times against estimates: a .png, .svg or .pdf file."),
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Make an error of each repair of the log.")]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Estimates of a log's later days, and what was asked for."""
+
+    trial: Trial
+    train: float
+    seed: int
+
+    def result(self) -> dict[str, Any]:
+        """Returns what ``--json`` prints."""
+        from shunter import __version__
+
+        trial = self.trial
+        return {
+            "workload": trial.workload.name,
+            "workload_sha256": trial.workload.content_sha256,
+            "train": self.train,
+            "training_jobs": trial.training_jobs,
+            "later_jobs": trial.later_jobs,
+            "estimates": [forecast.to_json() for forecast in trial.forecasts],
+            "notes": list(trial.notes),
+            "prior": asdict(trial.prior),
+            "ledger": trial.workload.ledger.to_json(),
+            "seed": self.seed,
+            "version": __version__,
+        }
+
+
+def estimate(
+    workload: WorkloadOption,
+    train: TrainOption = 0.6,
+    estimates: EstimatesOption = "requested,last-two,posterior",
+    seed: SeedOption = 0,
+    format_: FormatOption = None,
+    strict: StrictOption = False,
+    save: SaveOption = None,
+    force: ForceOption = False,
+    plot: PlotOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Fit a prior for run times on the first days of a log, and say how good estimates are on the later ones.
+
+    For instance:
+
+        shunter trace estimate --workload log.swf.gz
+
+        shunter trace estimate --workload log.swf.gz --save prior.toml --plot estimates.png
+
+        shunter simulate --workload log.swf.gz --policy sjf --estimate prior.toml
+    """
+    names = _names(estimates)
+    _check(workload, names, train, seed, save, force, plot)
+    report = Report(_try(RunArguments(workload, format=format_, strict=strict), names, train, seed, save), train, seed)
+    if plot is not None:
+        from shunter.evaluate.estimate_figure import draw_trial
+
+        with step(f"drawing {plot}"):
+            save_figure(plot, draw_trial(report.trial))
+    if save is not None:
+        _save(save, report)
+    if json:
+        from shunter.results import to_json_text
+
+        typer.echo(to_json_text(report.result()))
+        return
+    from shunter.cli.estimate_tables import print_trial
+
+    print_trial(report.trial, [written for written in (save, plot) if written is not None])
+
+
+def _names(text: str) -> list[str]:
+    """Returns the estimates in a list with commas."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--estimate is {text!r}; expected names with single commas between them")
+    return names
+
+
+def _check(
+    workload: str, names: list[str], train: float, seed: int, save: Path | None, force: bool, plot: Path | None
+) -> None:
+    """Raises an error for what can be known to fail before the log is read."""
+    from shunter.evaluate.forecasts import check_train
+    from shunter.simulate import check_settings
+    from shunter.simulate.specs import spec_file
+
+    check_train(train)
+    for name in names:
+        check_settings(estimate=name, seed=seed)
+    inputs = {"workload": workload, **{f"estimate {name}": spec_file(name) for name in names}}
+    _check_save(save, force, inputs)
+    check_plot(plot, None, inputs)
+
+
+def _check_save(save: Path | None, force: bool, inputs: Mapping[str, str | Path | None]) -> None:
+    if save is None:
+        if force:
+            raise InputError("--force is given without --save; it lets --save overwrite a file, and means nothing else")
+        return
+    if save.suffix != ".toml":
+        raise InputError(f"--save {save}: give a name that ends in .toml, by which --estimate knows a file")
+    if os.path.isdir(save):
+        raise InputError(f"--save {save}: this is a folder; give the name of a file")
+    if not save.absolute().parent.is_dir():
+        raise InputError(f"--save {save}: there is no folder {save.parent}; create it first")
+    check_apart("--save", [save], inputs)
+    if os.path.lexists(save) and not force:
+        raise InputError(f"--save {save}: the file exists; give another name, or --force to overwrite it")
+
+
+def _try(arguments: RunArguments, names: list[str], train: float, seed: int, save: Path | None) -> Trial:
+    from shunter.cli.running import read_workload
+    from shunter.evaluate.forecasts import check_estimable, try_estimates
+
+    workload = read_workload(arguments)
+    if save is not None:
+        check_estimable(workload)
+    with step("estimating"):
+        return try_estimates(workload, names, train, seed)
+
+
+def _save(save: Path, report: Report) -> None:
+    from shunter import __version__
+    from shunter.simulate.fit_prior import save_prior
+
+    trial = report.trial
+    comments = [
+        f"A prior for --estimate, fitted by shunter {__version__} ('shunter trace estimate --train {report.train:g}')",
+        f"on the first {trial.training_jobs} of {trial.training_jobs + trial.later_jobs} jobs of {trial.workload.name}",
+        f"sha256 {trial.workload.content_sha256}",
+    ]
+    save_prior(trial.prior, save, comments)

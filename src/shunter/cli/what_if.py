@@ -1,0 +1,162 @@
+"""``shunter what-if``: the same log with more nodes, more load, another limit or another policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shunter.cli.arguments import RunArguments
+from shunter.cli.options import (
+    ClusterOption,
+    DispatchOption,
+    EstimateOption,
+    FormatOption,
+    JsonOption,
+    KillOption,
+    LengthOption,
+    LoadOption,
+    MaxWaitOption,
+    MissingRequestOption,
+    PlacementOption,
+    PolicyOption,
+    ReserveByOption,
+    ScanDepthOption,
+    SeedOption,
+    StartOption,
+    StrictOption,
+    WorkloadOption,
+)
+
+if TYPE_CHECKING:
+    from shunter.cli.running import Inputs, Run
+    from shunter.evaluate.changes import Change
+
+ChangeOption = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME=VALUE,...",
+        help="What is different; give it several times for several cases. cores=+25% (or 1.5x, +64, 512), "
+        "cluster=FILE, load=1.2x (or 0.9), request=0.5x, limit=SECONDS, or any setting: policy=sjf, "
+        "dispatch=conservative, max-wait=86400, kill-at-request=yes. With commas: together.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulation of the table."""
+
+    name: str
+    """``base``, or the change."""
+    notes: tuple[str, ...]
+    """What the change amounts to."""
+    run: Run
+
+
+def what_if(
+    workload: WorkloadOption,
+    change: ChangeOption,
+    cluster: ClusterOption = None,
+    load: LoadOption = None,
+    policy: PolicyOption = "fcfs",
+    dispatch: DispatchOption = None,
+    placement: PlacementOption = None,
+    estimate: EstimateOption = "requested",
+    start: StartOption = 0,
+    length: LengthOption = None,
+    max_wait: MaxWaitOption = None,
+    missing_request: MissingRequestOption = "run-time",
+    reserve_by: ReserveByOption = "requested",
+    kill_at_request: KillOption = False,
+    scan_depth: ScanDepthOption = 1000,
+    seed: SeedOption = 0,
+    format_: FormatOption = None,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Simulate a log as it is and with changes, and print the differences.
+
+    For instance:
+
+        shunter what-if --workload log.swf.gz --change cores=+25% --change load=1.2x
+
+        shunter what-if --workload log.swf.gz --policy sjf --change limit=86400,kill-at-request=yes
+    """
+    arguments = RunArguments(
+        workload=workload,
+        cluster=cluster,
+        load=load,
+        policy=policy,
+        dispatch=dispatch,
+        placement=placement,
+        estimate=estimate,
+        start=start,
+        length=length,
+        max_wait_s=max_wait,
+        missing_request=missing_request,
+        reserve_by=reserve_by,
+        kill_at_request=kill_at_request,
+        scan_depth=scan_depth,
+        seed=seed,
+        format=format_,
+        strict=strict,
+    )
+    cases = _run_cases(arguments, change)
+    if json:
+        from shunter.results import to_json_text
+
+        typer.echo(to_json_text(result_object(cases)))
+        return
+    from shunter.cli.what_if_tables import print_cases
+
+    print_cases(cases)
+
+
+def _run_cases(arguments: RunArguments, texts: list[str]) -> list[Case]:
+    """Runs the base and every change of it; what can be checked without the log is checked first."""
+    from shunter.cli.running import read_inputs, simulate_inputs
+    from shunter.evaluate.changes import parse_change
+
+    changes = [parse_change(text) for text in texts]
+    for change in changes:
+        replace(arguments, **change.settings).checked()
+    inputs = read_inputs(arguments)
+    cases = [Case("base", (), simulate_inputs(inputs))]
+    for change in changes:
+        changed, notes = _changed(inputs, change)
+        cases.append(Case(change.text, tuple(notes), simulate_inputs(changed)))
+    return cases
+
+
+def _changed(inputs: Inputs, change: Change) -> tuple[Inputs, list[str]]:
+    from shunter.evaluate.changes import Site
+
+    site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.settings()))
+    arguments = replace(inputs.arguments, **change.settings).checked()
+    return replace(inputs, arguments=arguments, workload=site.workload, cluster=site.cluster), notes
+
+
+def result_object(cases: list[Case]) -> dict[str, Any]:
+    """Returns what ``--json`` prints: the base as ``simulate`` tells it, and each case with its differences."""
+    base = cases[0].run.result()
+    return {
+        "base": base,
+        "cases": [
+            {
+                "change": case.name,
+                "notes": list(case.notes),
+                **case.run.result(),
+                "difference": {name: _difference(base["metrics"][name], new) for name, new in case.run.metrics.items()},
+            }
+            for case in cases[1:]
+        ],
+    }
+
+
+def _difference(old: float | None, new: float | None) -> dict[str, float | None]:
+    """Returns the difference of a metric to the base, and in percent of it; null where there is none."""
+    absolute = None if old is None or new is None else new - old
+    percent = 100 * absolute / abs(old) if absolute is not None and old else None
+    return {"absolute": absolute, "percent": percent}

@@ -1,0 +1,133 @@
+"""The combinations that a comparison goes through: policy × dispatch × placement × estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from shunter.errors import InputError
+from shunter.simulate.names import POLICIES
+from shunter.simulate.policy_file import policy_path
+from shunter.simulate.settings import check_settings
+from shunter.simulate.specs import spec_file
+
+if TYPE_CHECKING:
+    from shunter.model.schedule import Settings
+
+ALL = "all"
+CLASSICS = tuple(name for name in POLICIES if name not in ("fifo", "first-available", "linear"))
+"""What ``--policy all`` means: every policy of Shunter's but second names, and the score whose weights are searched."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to schedule, with checked settings."""
+
+    label: str
+    """What tables and figures call it, and what ``--baseline`` takes: ``f2/easy``."""
+    settings: Settings
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that its policy and its estimate come from, by what the user gave."""
+        policy, estimate = self.settings.policy, self.settings.estimate
+        found = {policy: policy_path(policy) or spec_file(policy), estimate: spec_file(estimate)}
+        return {given: path for given, path in found.items() if path is not None}
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """All that were asked for."""
+
+    possible: tuple[Combination, ...]
+    skipped: tuple[str, ...]
+    """Why others cannot be, one line a policy."""
+
+
+def combine(
+    policies: Sequence[str],
+    dispatches: Sequence[str | None] = (None,),
+    placements: Sequence[str | None] = (None,),
+    estimates: Sequence[str] = ("requested",),
+    **common: Any,  # noqa: ANN401
+) -> Combinations:
+    """Returns every combination that is possible; one that contradicts itself is skipped, and its reason told.
+
+    Args:
+        policies: As in `shunter.simulate.simulate`; ``all`` means each of `CLASSICS`.
+        dispatches: What happens when the next job does not fit; None for the policy's default.
+        placements: Which nodes a job gets; None for the default.
+        estimates: The run times that the policies see.
+        common: The settings that all share, as in `shunter.simulate.simulate`.
+
+    Raises:
+        InputError: A name or a number is wrong, or no combination is possible.
+    """
+    policies = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
+    lists = (policies, _distinct(dispatches), _distinct(placements), _distinct(estimates))
+    _check_each(*lists, common)
+    possible: list[Combination] = []
+    skipped: dict[str, str] = {}
+    shown = _shown(policies) | _shown(lists[3])
+    for policy, dispatch, placement, estimate in product(*lists):
+        given = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
+        try:
+            settings = check_settings(**given, **common)
+        except InputError as error:
+            skipped.setdefault(policy, str(error))
+            continue
+        words = [shown[policy], settings.dispatch]
+        words += [settings.placement] if len(lists[2]) > 1 else []
+        words += [shown[estimate]] if len(lists[3]) > 1 else []
+        possible.append(Combination("/".join(words), settings))
+    if not possible:
+        raise InputError(next(iter(skipped.values())))
+    return Combinations(tuple(possible), tuple(skipped.values()))
+
+
+def find_baseline(combinations: Sequence[Combination], label: str | None) -> Combination:
+    """Returns the combination of this label, or the first that begins with it; by default the first of all.
+
+    Raises:
+        InputError: There is none.
+    """
+    if label is None:
+        return combinations[0]
+    for combination in combinations:
+        if combination.label == label or combination.label.startswith(f"{label}/"):
+            return combination
+    known = [combination.label for combination in combinations]
+    raise InputError(f"--baseline {label!r} is not among what is compared; it has {', '.join(known)}")
+
+
+def _distinct(names: Sequence[Any]) -> list[Any]:
+    """Returns the names without repetitions, in their order."""
+    return list(dict.fromkeys(names))
+
+
+def _check_each(
+    policies: Sequence[str],
+    dispatches: Sequence[str | None],
+    placements: Sequence[str | None],
+    estimates: Sequence[str],
+    common: dict[str, Any],
+) -> None:
+    """Raises an error for a word that is wrong by itself: such a one is a mistake, not a combination to skip."""
+    for policy in policies:
+        check_settings(policy=policy, **common)
+    for dispatch in dispatches:
+        check_settings(dispatch=dispatch, **common)
+    for placement in placements:
+        check_settings(placement=placement, **common)
+    for estimate in estimates:
+        check_settings(estimate=estimate, **common)
+
+
+def _shown(names: Sequence[str]) -> dict[str, str]:
+    """Returns what labels call each: a file by its name alone, unless two have the same."""
+    short = {name: PurePath(name).name for name in names}
+    counts = list(short.values())
+    return {name: shown if counts.count(shown) == 1 else name for name, shown in short.items()}
