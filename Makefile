@@ -30,7 +30,7 @@ $(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml $(shell find core/src 
 
 install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
 
-demo: install ## Simulate an embedded workload under several rules, and draw the best
+demo: install ## Compare the classics on an embedded workload, and draw the comparison and the best schedule
 	$(BIN)/python examples/demo.py
 
 test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types
@@ -51,6 +51,7 @@ python-test: install
 bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/read_swf.py
 	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/compare.py
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml

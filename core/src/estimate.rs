@@ -285,6 +285,9 @@ fn group_keys(jobs: &Jobs, job: usize, user: u32) -> [(u32, i64, i64); 3] {
 
 /// What each job of a table would be estimated at when it was submitted, had the jobs ended when the log says.
 pub fn estimates_at_submit(jobs: &Jobs, config: &Config) -> Result<Vec<(i64, Basis)>, String> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
     let Some(mut learner) = Learner::new(jobs, 0..jobs.len(), config)? else {
         let fixed = |job| (fixed_estimate_ms(jobs, job, config), fixed_basis(jobs, job, config));
         return Ok((0..jobs.len()).map(fixed).collect());

@@ -122,11 +122,16 @@ impl Simulation {
             return false;
         }
         state.phase = Phase::Waiting;
+        self.note_arrival(job);
+        self.enqueue(job, false);
+        true
+    }
+
+    /// A job is here: if reservations go by an estimate that is learned, it is now that it is taken.
+    pub(crate) fn note_arrival(&mut self, job: u32) {
         if self.config.reserve_by_estimate && self.learner.is_some() {
             self.states[job as usize].limit_ms = self.estimate(job).0.max(1);
         }
-        self.enqueue(job, false);
-        true
     }
 
     /// A job begins to wait; `first` says that the guard puts it before the policy's order.

@@ -139,7 +139,7 @@ impl Simulation {
             given: if config.order_moves() { given.into() } else { Arc::default() },
             ranking: Ranking::new(&config),
             learner: Learner::new(&jobs, window.clone(), &config)?,
-            usage: usage(&jobs, &config, now_ms)?,
+            usage: usage(&jobs, window.clone(), &config)?,
             cluster,
             jobs,
             window,
@@ -257,6 +257,10 @@ impl Simulation {
 
     /// Starts a waiting job on nodes that have room for it.
     pub(crate) fn start_on(&mut self, job: u32, placement: Placement) {
+        self.queue.remove(job);
+        if let Some(ranking) = &mut self.ranking {
+            ranking.remove(job);
+        }
         self.note_start(job);
         let state = &mut self.states[job as usize];
         if self.is_pool {
@@ -276,12 +280,8 @@ impl Simulation {
         self.foresee_end(job);
     }
 
-    /// A job leaves the queue: what its estimate was is kept, and its user is charged from now on.
-    fn note_start(&mut self, job: u32) {
-        self.queue.remove(job);
-        if let Some(ranking) = &mut self.ranking {
-            ranking.remove(job);
-        }
+    /// A job starts: what its estimate was is kept, and its user is charged from now on.
+    pub(crate) fn note_start(&mut self, job: u32) {
         if let Some(learner) = &mut self.learner {
             let estimate = learner.estimate(&self.jobs, self.window.start, job, &self.config);
             learner.at_start[job as usize] = estimate;
@@ -399,13 +399,16 @@ fn turns(order: impl Iterator<Item = u32>) -> Vec<Turn> {
 }
 
 /// The accounts that the policy asks for; the half-life and the shares come last in its parameters.
-fn usage(jobs: &Jobs, config: &Config, now_ms: i64) -> Result<Option<Usage>, String> {
+fn usage(jobs: &Jobs, window: Range<usize>, config: &Config) -> Result<Option<Usage>, String> {
     let parameters = match config.policy {
         Policy::FairShare => &config.policy_parameters[..],
         Policy::Multifactor => &config.policy_parameters[5..],
         _ => return Ok(None),
     };
-    Usage::new(jobs.users, parameters[0], &parameters[1..], now_ms).map(Some)
+    // Users who come later are not known yet, and have no share.
+    let mut known = vec![false; jobs.users];
+    jobs.user[..window.end].iter().for_each(|&user| known[user as usize] = true);
+    Usage::new(&known, parameters[0], &parameters[1..], jobs.submit_ms[window.start]).map(Some)
 }
 
 fn indexed(config: &Config) -> Indexed {

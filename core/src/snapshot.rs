@@ -20,6 +20,16 @@ pub struct JobSnapshot {
     pub placement: Placement,
 }
 
+/// What a job has been through, in the order in which it happens at one instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Past {
+    Ended,
+    Arrived,
+    Started,
+    /// A job that ran for no time ends as it has started.
+    EndedAtOnce,
+}
+
 impl Simulation {
     /// Puts a simulation that has just been made into the state that a snapshot tells. Reservations are planned anew.
     pub fn load(&mut self, now_ms: i64, snapshot: Vec<JobSnapshot>) -> Result<(), String> {
@@ -62,29 +72,35 @@ impl Simulation {
         self.rebuild(|_| false)
     }
 
-    /// What has run before: estimates learn from what has ended, and users have used what they have.
+    /// Goes through what has happened before: estimates learn from what has ended, limits and estimates are those of
+    /// their times, and users have used what they have.
     fn tell_the_past(&mut self) {
-        let mut events: Vec<(i64, i64, u32)> = Vec::new();
+        let mut events: Vec<(i64, Past, u32)> = Vec::new();
         for (job, state) in self.states.iter().enumerate() {
+            let job = job as u32;
             let ended = matches!(state.phase, Phase::Completed | Phase::Killed);
+            if !matches!(state.phase, Phase::Future | Phase::Rejected) {
+                events.push((self.submit_ms(job), Past::Arrived, job));
+            }
             if ended || state.phase == Phase::Running {
-                events.push((state.start_ms, 1, job as u32));
+                events.push((state.start_ms, Past::Started, job));
             }
             if ended {
-                events.push((state.end_ms, -1, job as u32));
+                let at_once = state.start_ms == state.end_ms;
+                events.push((state.end_ms, if at_once { Past::EndedAtOnce } else { Past::Ended }, job));
             }
         }
-        // At one instant jobs end before others start, unless they have just started themselves.
-        events.sort_by_key(|&(time_ms, sign, job)| {
-            let state = &self.states[job as usize];
-            (time_ms, sign > 0 || state.start_ms == state.end_ms, sign < 0, job)
-        });
+        events.sort_unstable();
         let now_ms = self.now_ms;
-        for (time_ms, sign, job) in events {
+        for (time_ms, past, job) in events {
             self.now_ms = time_ms;
-            self.charge(job, sign);
-            if sign < 0 {
-                self.learn(job);
+            match past {
+                Past::Arrived => self.note_arrival(job),
+                Past::Started => self.note_start(job),
+                Past::Ended | Past::EndedAtOnce => {
+                    self.charge(job, -1);
+                    self.learn(job);
+                }
             }
         }
         self.now_ms = now_ms;

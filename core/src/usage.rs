@@ -39,8 +39,9 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Nobody has used anything. Without shares, all users have the same.
-    pub fn new(users: usize, half_life_s: f64, shares: &[f64], now_ms: i64) -> Result<Self, String> {
+    /// Nobody has used anything. Without shares, all users have the same; only those that are known count.
+    pub fn new(known: &[bool], half_life_s: f64, shares: &[f64], now_ms: i64) -> Result<Self, String> {
+        let users = known.len();
         let is_good = |value: f64| value > 0.0 && value.is_finite();
         if !is_good(half_life_s) {
             return Err(format!("the half-life is {half_life_s} s; expected a positive number"));
@@ -52,7 +53,7 @@ impl Usage {
             return Err(format!("a share is {share}; expected a positive number"));
         }
         let shares = if shares.is_empty() { vec![1.0; users] } else { shares.to_vec() };
-        let sum: f64 = shares.iter().sum();
+        let sum: f64 = shares.iter().zip(known).filter(|(_, &known)| known).map(|(share, _)| share).sum();
         let account = Account { at_ms: now_ms, ..Account::default() };
         Ok(Usage {
             half_life_s,
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn half_is_left_after_a_half_life() {
-        let mut usage = Usage::new(2, 100.0, &[], 0).unwrap();
+        let mut usage = Usage::new(&[true; 2], 100.0, &[], 0).unwrap();
         usage.change(0, 0, 4000);
         usage.change(0, 10_000, -4000);
         let then = usage.accounts[0].at(10_000, 100.0);
@@ -104,8 +105,8 @@ mod tests {
 
     #[test]
     fn impossible_parameters_are_refused() {
-        assert!(Usage::new(2, 0.0, &[], 0).is_err());
-        assert!(Usage::new(2, 1.0, &[1.0], 0).is_err());
-        assert!(Usage::new(2, 1.0, &[1.0, -1.0], 0).is_err());
+        assert!(Usage::new(&[true; 2], 0.0, &[], 0).is_err());
+        assert!(Usage::new(&[true; 2], 1.0, &[1.0], 0).is_err());
+        assert!(Usage::new(&[true; 2], 1.0, &[1.0, -1.0], 0).is_err());
     }
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from shunter import __version__
 from shunter.errors import InputError
 from shunter.simulate.policy_file import policy_path
+from shunter.simulate.specs import spec_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,7 +79,8 @@ def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str
         resolved: all options, with what stood in for those not given.
     """
     return provenance(schedule.workload, schedule.cluster, given, resolved) | {
-        "policy": policy_file_record(resolved["policy"]),
+        "policy": _spec_record(policy_path(resolved["policy"]) or spec_file(resolved["policy"])),
+        "estimate": _spec_record(spec_file(resolved["estimate"])),
         "jobs": len(schedule),
         "schedule_sha256": schedule.content_sha256,
     }
@@ -109,9 +111,8 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
     }
 
 
-def policy_file_record(policy: str) -> dict[str, str] | None:
-    """Returns where the file of a policy of the user's own is, and its hash; None for a policy of Shunter's."""
-    path = policy_path(policy)
+def _spec_record(path: Path | None) -> dict[str, str] | None:
+    """Returns the record of the file that a policy or an estimate comes from; None for one by name."""
     return None if path is None else file_record(path)
 
 
@@ -245,8 +246,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _paths_are_text(manifest: dict[str, Any]) -> bool:
     """Returns whether the files that a manifest names are named by text, or not at all."""
-    policy = manifest.get("policy")
-    if policy is not None and not (isinstance(policy, dict) and isinstance(policy.get("path"), str)):
+    records = [record for record in (manifest.get("policy"), manifest.get("estimate")) if record is not None]
+    if not all(isinstance(record, dict) and isinstance(record.get("path"), str) for record in records):
         return False
     return all(isinstance(manifest[what].get("path"), str | None) for what in ("workload", "cluster"))
 

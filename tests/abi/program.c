@@ -37,6 +37,7 @@ static const int64_t REQUESTED[JOBS] = {12000, 5000, -1, 1000};
 static const int64_t TASKS[JOBS] = {2, 4, 1, 1};
 static const int64_t CORES[JOBS] = {1000, 1000, 500, 64000};
 static const int64_t GPUS[JOBS] = {1000, 0, 250, 0};
+static const int64_t USER[JOBS] = {0, 0, -1, 0};
 static const int64_t NODE_CORES[NODES] = {2000, 2000};
 static const int64_t NODE_MEMORY[NODES] = {4096, -1};
 static const int64_t NODE_GPUS[NODES] = {1, 1};
@@ -63,7 +64,7 @@ uint64_t open_cluster(void) {
 
 uint64_t open_jobs(void) {
     uint64_t handle = 0;
-    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, JOBS, &handle));
+    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, JOBS, &handle));
     EXPECT(handle != 0);
     return handle;
 }
@@ -192,6 +193,8 @@ int main(void) {
     tables_may_be_closed_first();
     wrong_tables();
     wrong_simulations(cluster, jobs);
+    parameters(cluster, jobs);
+    estimates(cluster, jobs);
     wrong_states(cluster, jobs);
     wrong_calls(cluster, jobs);
     OK(shunter_close(jobs));

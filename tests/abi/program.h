@@ -65,6 +65,8 @@ void read_results(uint64_t simulation);
 /* The parts. */
 void wrong_tables(void);
 void wrong_simulations(uint64_t cluster, uint64_t jobs);
+void parameters(uint64_t cluster, uint64_t jobs);
+void estimates(uint64_t cluster, uint64_t jobs);
 void wrong_states(uint64_t cluster, uint64_t jobs);
 void wrong_calls(uint64_t cluster, uint64_t jobs);
 

@@ -46,6 +46,8 @@ def open_jobs(
     tasks: Sequence[int] | None = None,
     gpu_milli: Sequence[int] | None = None,
     partition: Sequence[int] | None = None,
+    user: Sequence[int] | None = None,
+    logged_wait_ms: Sequence[int] | None = None,
 ) -> Handle:
     """Opens a table of jobs that request what they run; what is not given is 1 task, unknown, or nothing."""
     jobs = len(submit_ms)
@@ -58,32 +60,63 @@ def open_jobs(
         integers([UNKNOWN] * jobs),
         integers(gpu_milli or [0] * jobs),
         integers(partition or [UNKNOWN] * jobs),
+        integers(user or [UNKNOWN] * jobs),
+        integers(logged_wait_ms or [UNKNOWN] * jobs),
     ]
     return opened(lib.shunter_jobs_open, *map(pointer, columns), jobs)
 
 
-def config(**changes: int) -> Any:  # noqa: ANN401 - cffi's structures have no static type
-    """Returns a configuration: first come, first served, EASY; with these changes."""
-    plain = {
-        "dispatch": RESERVE,
-        "reservation_depth": 1,
-        "keep_progress": 1,
-        "missing_request_ms": UNKNOWN,
-        "max_wait_ms": UNKNOWN,
-        "scan_depth": 1000,
-    }
-    return ffi.new("ShunterConfig *", {**plain, **changes})
+PLAIN = {
+    "dispatch": RESERVE,
+    "reservation_depth": 1,
+    "keep_progress": 1,
+    "missing_request_ms": UNKNOWN,
+    "max_wait_ms": UNKNOWN,
+    "scan_depth": 1000,
+}
+"""First come, first served, EASY."""
+
+
+class Config:
+    """A configuration for the core, and the arrays that it points to."""
+
+    def __init__(
+        self, policy_parameters: Sequence[float] = (), estimate_parameters: Sequence[float] = (), /, **changes: int
+    ) -> None:
+        """Makes the plain configuration with these changes."""
+        self._parameters = [np.array(values, dtype=np.float64) for values in (policy_parameters, estimate_parameters)]
+        policy, estimate = self._parameters
+        self.pointer = ffi.new(
+            "ShunterConfig *",
+            {
+                **PLAIN,
+                **changes,
+                "policy_parameters": pointer(policy),
+                "policy_parameters_length": len(policy),
+                "estimate_parameters": pointer(estimate),
+                "estimate_parameters_length": len(estimate),
+            },
+        )
 
 
 class Scene:
     """A simulation with its cluster and its jobs; every call that fails raises."""
 
     def __init__(
-        self, cluster: Handle, jobs: Handle, count: int, simulation: Handle | None = None, /, **changes: int
+        self,
+        cluster: Handle,
+        jobs: Handle,
+        count: int,
+        config: Config | None = None,
+        *,
+        scores: Sequence[float] = (),
+        simulation: Handle | None = None,
     ) -> None:
-        """Opens a simulation of all jobs, unless one is given."""
+        """Opens a simulation of all jobs, unless one is given; without a configuration, by the plain one."""
         self.cluster, self.jobs, self.count = cluster, jobs, count
-        arguments = (cluster.number, jobs.number, 0, count, config(**changes), ffi.NULL, 0)
+        config = config or Config()
+        column = np.array(scores, dtype=np.float64)
+        arguments = (cluster.number, jobs.number, 0, count, config.pointer, pointer(column), len(column))
         self.simulation = simulation or opened(lib.shunter_simulation_open, *arguments)
 
     @property
@@ -150,6 +183,12 @@ class Scene:
         )
         return {name: column.tolist() for name, column in columns.items()}
 
+    def estimates(self) -> list[tuple[int, int]]:
+        """Returns each job's estimate in ms, and the number of what it rests on."""
+        estimate_ms, basis = np.empty(self.count, dtype=np.int64), np.empty(self.count, dtype=np.uint8)
+        check(lib.shunter_simulation_estimates(self.number, pointer(estimate_ms), pointer(basis), self.count))
+        return list(zip(estimate_ms.tolist(), basis.tolist(), strict=True))
+
     def serialize(self) -> bytes:
         """Returns the state as bytes."""
         needed = ffi.new("uintptr_t *")
@@ -164,7 +203,7 @@ class Scene:
         source = ffi.from_buffer("uint8_t[]", saved) if saved else ffi.NULL
         tables = (self.cluster.number, self.jobs.number)
         simulation = opened(lib.shunter_simulation_restore, *tables, source, len(saved))
-        return Scene(self.cluster, self.jobs, self.count, simulation)
+        return Scene(self.cluster, self.jobs, self.count, simulation=simulation)
 
     def load(
         self,

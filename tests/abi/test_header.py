@@ -8,8 +8,8 @@ import pytest
 
 from shunter import native
 from shunter._core import ffi, lib
-from shunter.model.schedule import RejectReason
-from shunter.simulate import settings
+from shunter.model.schedule import BASES, RejectReason
+from shunter.simulate import core_config, native_estimate, native_policy
 from tests.abi import declarations
 
 STRUCTURES = ["ShunterConfig", "ShunterStatus"]
@@ -21,9 +21,14 @@ def header() -> Any:  # noqa: ANN401 - cffi's stubs do not know what a `cdef` de
 
 
 def signature(function: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - a cffi type
-    """Returns the result and the arguments; Rust's `usize` is C's `size_t`, which maturin calls `uintptr_t`."""
-    names = [kind.cname.replace("uintptr_t", "size_t").replace("struct ", "") for kind in function.args]
-    return function.result.cname.replace("uintptr_t", "size_t"), names
+    """Returns the result and the arguments."""
+    return type_name(function.result), [type_name(kind) for kind in function.args]
+
+
+def type_name(kind: Any) -> str:  # noqa: ANN401 - as above
+    """Returns the name of a type; Rust's `usize` is C's `size_t`, which maturin calls `uintptr_t`."""
+    name: str = kind.cname
+    return name.replace("uintptr_t", "size_t").replace("struct ", "")
 
 
 def header_numbers(header: Any, enum: str, prefix: str) -> dict[str, int]:  # noqa: ANN401 - as above
@@ -62,7 +67,7 @@ def test_structures_are_those_that_maturin_generated(header: Any) -> None:  # no
     for name in STRUCTURES:
         declared, generated = header.typeof(name), ffi.typeof(name)
         fields = [
-            [(field, kind.type.cname, kind.offset) for field, kind in structure.fields]
+            [(field, type_name(kind.type), kind.offset) for field, kind in structure.fields]
             for structure in (declared, generated)
         ]
         assert fields[0] == fields[1]
@@ -72,6 +77,7 @@ def test_structures_are_those_that_maturin_generated(header: Any) -> None:  # no
 def test_numbers_are_those_of_the_sources(header: Any) -> None:  # noqa: ANN401
     assert header_numbers(header, "ShunterResult", "SHUNTER_") == declarations.rust_enum("Status")
     assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("Phase")
+    assert header_numbers(header, "ShunterBasis", "SHUNTER_BASIS_") == declarations.rust_enum("Basis")
     reasons = declarations.rust_enum("RejectReason")
     assert header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_") == reasons
     for name, rust_name in (("Policy", "Policy"), ("Placement", "Rule"), ("Estimate", "Estimate")):
@@ -86,20 +92,22 @@ def test_numbers_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     results = header_numbers(header, "ShunterResult", "SHUNTER_")
     assert (results["INVALID_HANDLE"], results["PANICKED"]) == (native.INVALID_HANDLE, native.PANICKED)
     placements = header_numbers(header, "ShunterPlacement", "SHUNTER_PLACEMENT_")
-    assert placements == in_capitals(settings._PLACEMENT_CODES)
-    assert header_numbers(header, "ShunterEstimate", "SHUNTER_ESTIMATE_") == in_capitals(settings._ESTIMATE_CODES)
+    assert placements == in_capitals(core_config.PLACEMENT_CODES)
+    assert header_numbers(header, "ShunterEstimate", "SHUNTER_ESTIMATE_") == in_capitals(native_estimate.CODES)
+    bases = header_numbers(header, "ShunterBasis", "SHUNTER_BASIS_")
+    assert bases == in_capitals({name: code for code, name in enumerate(BASES)})
 
 
 def test_policies_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     policies = header_numbers(header, "ShunterPolicy", "SHUNTER_POLICY_")
-    assert policies.pop("GIVEN") == settings.GIVEN_SCORES
+    assert policies.pop("GIVEN") == native_policy.GIVEN
     others = {"FIFO": policies["FCFS"], "FIRST_AVAILABLE": policies["FCFS"]}
-    assert policies | others == in_capitals(settings._POLICY_CODES)
+    assert policies | others == in_capitals(native_policy.CODES)
 
 
 def test_dispatch_rules_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     rules = header_numbers(header, "ShunterDispatch", "SHUNTER_DISPATCH_")
-    codes = {name: code for name, (code, _) in settings._DISPATCH_CODES.items()}
+    codes = {name: code for name, (code, _) in core_config.DISPATCH_CODES.items()}
     reserving = {name for name, code in codes.items() if code == rules["RESERVE"]}
     assert reserving == {"greedy", "easy", "conservative"}
     others = in_capitals({name: code for name, code in codes.items() if name not in reserving})

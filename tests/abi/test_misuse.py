@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
@@ -11,16 +10,14 @@ from shunter._core import ffi, lib
 from shunter.errors import InputError
 from shunter.native import opened
 from tests.abi import scene
-from tests.abi.scene import COMPLETED, FUTURE, REJECTED, RUNNING, WAITING, Scene
-
-WORD = 8
-MASK = 2**64 - 1
+from tests.abi.saved import saved_words, sealed
+from tests.abi.scene import COMPLETED, FUTURE, REJECTED, RUNNING, WAITING, Config, Scene
 
 
-def three_jobs(**changes: int) -> Scene:
+def three_jobs(config: Config | None = None) -> Scene:
     """Opens a simulation of three jobs on a pool, of which the first leaves no room for the others."""
     jobs = scene.open_jobs([0, 1, 2], [10_000, 5000, 1000], [3000, 2000, 4000])
-    return Scene(scene.open_cluster([4000]), jobs, 3, **changes)
+    return Scene(scene.open_cluster([4000]), jobs, 3, config)
 
 
 def two_jobs() -> Scene:
@@ -31,7 +28,7 @@ def two_jobs() -> Scene:
 
 def reserved() -> Scene:
     """Opens a simulation in which job 0 runs and job 1 holds a reservation."""
-    simulation = three_jobs(reservation_depth=2)
+    simulation = three_jobs(Config(reservation_depth=2))
     simulation.run(2)
     assert simulation.states()["reserved_ms"][1] == 10_000
     return simulation
@@ -41,7 +38,7 @@ def reserved() -> Scene:
 
 
 def test_a_committed_job_that_is_dispatched_again_starts_once() -> None:
-    simulation = three_jobs(dispatch=scene.COMMITTED)
+    simulation = three_jobs(Config(dispatch=scene.COMMITTED))
     simulation.run(2)
     assert simulation.states()["phase"] == [RUNNING, WAITING, FUTURE]
     simulation.preempt(0)
@@ -52,7 +49,7 @@ def test_a_committed_job_that_is_dispatched_again_starts_once() -> None:
 
 def test_both_ways_of_dispatching_together_never_overbook() -> None:
     jobs = scene.open_jobs([0, 1, 2], [10_000, 30_000, 20_000], [3000, 4000, 1000])
-    simulation = Scene(scene.open_cluster([4000]), jobs, 3, policy=1)
+    simulation = Scene(scene.open_cluster([4000]), jobs, 3, Config(policy=1))
     simulation.run(1)
     simulation.advance()
     simulation.dispatch([1])
@@ -64,7 +61,7 @@ def test_both_ways_of_dispatching_together_never_overbook() -> None:
 
 @pytest.mark.parametrize("rule", [scene.COMMITTED, scene.COMMITTED_BACKFILL])
 def test_an_empty_order_starts_nothing(rule: int) -> None:
-    simulation = three_jobs(dispatch=rule)
+    simulation = three_jobs(Config(dispatch=rule))
     simulation.advance()
     simulation.dispatch([])
     assert simulation.status()["starts"] == 0
@@ -123,7 +120,7 @@ def test_a_state_with_a_holder_started_from_outside_can_be_restored() -> None:
 
 
 def test_a_state_after_both_ways_of_dispatching_can_be_restored() -> None:
-    simulation = three_jobs(reservation_depth=1)
+    simulation = three_jobs(Config(reservation_depth=1))
     simulation.run(1)
     simulation.advance()
     simulation.dispatch([1])
@@ -138,23 +135,6 @@ def test_a_job_that_ran_too_long_before_the_snapshot_can_be_preempted_and_restor
     simulation.load(20_000, [RUNNING, WAITING], start_ms=[0, -1], **places)
     simulation.preempt(0)
     assert simulation.restore(simulation.serialize()).states() == simulation.states()
-
-
-def sealed(words: list[int]) -> bytes:
-    """Returns a saved state of these words with the checksum that belongs to it."""
-    total = 0
-    for word in words:
-        total = ((total << 5 | total >> 59) & MASK ^ word & MASK) * 0x517C_C1B7_2722_0A95 & MASK
-    total = total + 0x9E37_79B9_7F4A_7C15 & MASK
-    total = (total ^ total >> 30) * 0xBF58_476D_1CE4_E5B9 & MASK
-    total = (total ^ total >> 27) * 0x94D0_49BB_1331_11EB & MASK
-    return struct.pack(f"<{len(words)}q", *words) + struct.pack("<Q", total ^ total >> 31)
-
-
-def saved_words(simulation: Scene) -> list[int]:
-    """Returns the words of a saved state, without the checksum."""
-    saved = simulation.serialize()[:-WORD]
-    return list(struct.unpack(f"<{len(saved) // WORD}q", saved))
 
 
 def test_the_checksum_is_understood() -> None:
@@ -173,8 +153,7 @@ def test_a_saved_state_that_puts_a_job_first_without_a_guard_is_refused() -> Non
         scene.open_cluster([1000]),
         scene.open_jobs([0, 0, 0], [9, 8, 1], [1000] * 3),
         3,
-        policy=1,
-        dispatch=scene.STRICT,
+        Config(policy=1, dispatch=scene.STRICT),
     )
     simulation.run(1)
     words = saved_words(simulation)

@@ -16,7 +16,7 @@ static int32_t open_with(uint64_t cluster, uint64_t jobs, ShunterConfig config) 
     } while (0)
 
 static void wrong_configs(uint64_t cluster, uint64_t jobs) {
-    static const int32_t codes[] = {-1, 9, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
+    static const int32_t codes[] = {-1, 25, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
     static const int64_t durations[] = {-2, INT64_MIN, INT64_MAX, INT64_C(1000000000001)};
     size_t i;
     for (i = 0; i < 4; i++) {
@@ -34,7 +34,7 @@ static void wrong_configs(uint64_t cluster, uint64_t jobs) {
     BAD_CONFIG(preemption_overhead_ms, -1);
     BAD_CONFIG(dispatch, 4);
     BAD_CONFIG(placement, 6);
-    BAD_CONFIG(estimate, 2);
+    BAD_CONFIG(estimate, 5);
     BAD_CONFIG(scan_depth, 0);
 }
 
@@ -60,9 +60,12 @@ static void wrong_openings(uint64_t cluster, uint64_t jobs) {
         scores[2] = absurd[i];
         BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, scores, JOBS, &handle));
     }
+    scores[2] = 3;
     BAD_HANDLE(shunter_simulation_open(jobs, cluster, 0, JOBS, &config, scores, JOBS, &handle));
     BAD_HANDLE(shunter_simulation_open(0, jobs, 0, JOBS, &config, scores, JOBS, &handle));
     BAD_HANDLE(shunter_simulation_open(cluster, 0, 0, JOBS, &config, scores, JOBS, &handle));
+    config.policy = SHUNTER_POLICY_FCFS;
+    BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, scores, JOBS, &handle));
 }
 
 static void wrong_driving(uint64_t cluster, uint64_t jobs) {
@@ -100,31 +103,70 @@ static void wrong_driving(uint64_t cluster, uint64_t jobs) {
     OK(shunter_close(simulation));
 }
 
+/* Two windows of three jobs. */
+typedef struct Batch {
+    const ShunterConfig *config;
+    const double *scores;
+    const size_t *first;
+    int64_t *start, *end;
+    uint8_t *phase, *basis;
+    size_t scores_length, windows, count, threads;
+} Batch;
+
+static int32_t run_batch(uint64_t cluster, uint64_t jobs, Batch batch) {
+    return shunter_batch_run(cluster, jobs, batch.config, batch.scores, batch.scores_length, batch.first, batch.windows,
+                             batch.count, batch.threads, batch.start, batch.end, batch.phase, batch.basis);
+}
+
+#define BAD_BATCH(field, value)                         \
+    do {                                                \
+        Batch batch_ = right;                           \
+        batch_.field = (value);                         \
+        BAD_ARGUMENT(run_batch(cluster, jobs, batch_)); \
+    } while (0)
+
 static void windows(uint64_t cluster, uint64_t jobs) {
     ShunterConfig config = easy();
-    size_t first[2] = {0, 1}, late[2] = {0, 3}, absurd[2] = {0, SIZE_MAX};
+    static const size_t first[2] = {0, 1}, late[2] = {0, 3}, absurd[2] = {0, SIZE_MAX};
+    static const double scores[JOBS] = {4, 3, 2, 1}, infinite[JOBS] = {4, 3, INFINITY, 1};
     int64_t start[6], end[6];
-    uint8_t phase[6];
-    OK(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, end, phase));
+    uint8_t phase[6], basis[6];
+    Batch right = {&config, NULL, first, start, end, phase, basis, 0, 2, 3, 2};
+    OK(run_batch(cluster, jobs, right));
     EXPECT(start[0] == 0 && end[0] == 10000 && phase[0] == SHUNTER_PHASE_COMPLETED);
     EXPECT(start[3] == 1000 && phase[5] == SHUNTER_PHASE_REJECTED && end[5] == SHUNTER_UNKNOWN);
-    OK(shunter_batch_run(cluster, jobs, &config, first, 2, 3, SIZE_MAX, start, end, phase));
-    OK(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 0, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, NULL, first, 2, 3, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, NULL, 2, 3, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, NULL, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, NULL, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, end, NULL));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 0, 3, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 0, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, SIZE_MAX, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, SIZE_MAX, 3, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, late, 2, 3, 2, start, end, phase));
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, absurd, 2, 3, 2, start, end, phase));
-    BAD_HANDLE(shunter_batch_run(0, jobs, &config, first, 2, 3, 2, start, end, phase));
-    BAD_HANDLE(shunter_batch_run(cluster, cluster, &config, first, 2, 3, 2, start, end, phase));
+    EXPECT(basis[0] == SHUNTER_BASIS_REQUEST && basis[2] == SHUNTER_BASIS_STAND_IN);
+    right.threads = SIZE_MAX;
+    OK(run_batch(cluster, jobs, right));
+    right.threads = 0;
+    OK(run_batch(cluster, jobs, right));
+    BAD_BATCH(config, NULL);
+    BAD_BATCH(first, NULL);
+    BAD_BATCH(start, NULL);
+    BAD_BATCH(end, NULL);
+    BAD_BATCH(phase, NULL);
+    BAD_BATCH(basis, NULL);
+    BAD_BATCH(windows, 0);
+    BAD_BATCH(count, 0);
+    BAD_BATCH(count, SIZE_MAX);
+    BAD_BATCH(windows, SIZE_MAX);
+    BAD_BATCH(first, late);
+    BAD_BATCH(first, absurd);
+    BAD_BATCH(scores_length, JOBS);
+    BAD_BATCH(scores_length, SIZE_MAX);
+    BAD_HANDLE(run_batch(0, jobs, right));
+    BAD_HANDLE(run_batch(cluster, cluster, right));
     config.policy = SHUNTER_POLICY_GIVEN;
-    BAD_ARGUMENT(shunter_batch_run(cluster, jobs, &config, first, 2, 3, 2, start, end, phase));
+    BAD_ARGUMENT(run_batch(cluster, jobs, right));
+    right.scores = scores;
+    right.scores_length = JOBS;
+    OK(run_batch(cluster, jobs, right));
+    BAD_BATCH(scores, NULL);
+    BAD_BATCH(scores, infinite);
+    BAD_BATCH(scores_length, 3);
+    BAD_BATCH(scores_length, JOBS + 1);
+    config.policy = SHUNTER_POLICY_FCFS;
+    BAD_ARGUMENT(run_batch(cluster, jobs, right));
 }
 
 void wrong_simulations(uint64_t cluster, uint64_t jobs) {

@@ -1,8 +1,21 @@
 /* Saved states and snapshots that the core must refuse. */
 #include "program.h"
 
-static void wrong_restoring(uint64_t cluster, uint64_t jobs) {
-    uint64_t simulation = open_simulation(cluster, jobs, easy()), handle = 0, other_cluster = 0;
+/* Fair share, with estimates that are learned: all that a state can hold. */
+static ShunterConfig learning(void) {
+    static const double half_life[1] = {60}, prior[9] = {1, 1, 9, 1, 1, 5, 0.1, 5, 0.1};
+    ShunterConfig config = easy();
+    config.policy = SHUNTER_POLICY_FAIR_SHARE;
+    config.policy_parameters = half_life;
+    config.policy_parameters_length = 1;
+    config.estimate = SHUNTER_ESTIMATE_POSTERIOR;
+    config.estimate_parameters = prior;
+    config.estimate_parameters_length = 9;
+    return config;
+}
+
+static void wrong_restoring(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
+    uint64_t simulation = open_simulation(cluster, jobs, config), handle = 0, other_cluster = 0;
     static const int64_t one[1] = {1}, none[1] = {-1};
     int32_t over;
     size_t length, i;
@@ -130,6 +143,7 @@ static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
 }
 
 void wrong_states(uint64_t cluster, uint64_t jobs) {
-    wrong_restoring(cluster, jobs);
+    wrong_restoring(cluster, jobs, easy());
+    wrong_restoring(cluster, jobs, learning());
     wrong_snapshots(cluster, jobs);
 }

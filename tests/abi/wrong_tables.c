@@ -35,23 +35,43 @@ static void wrong_clusters(void) {
     }
 }
 
+enum {
+    SUBMIT_MS,
+    RUN_MS,
+    REQUESTED_MS,
+    TASK_COUNT,
+    CORES_MILLI,
+    MEMORY_MB,
+    GPU_MILLI,
+    PARTITION,
+    USER,
+    LOGGED_WAIT_MS,
+    COLUMNS
+};
+
 /* Opens a table of one job in which one column has this value. */
 static int32_t open_job_with(size_t column, int64_t value) {
-    int64_t columns[8] = {0, 1, 1, 1, 1000, 1, 0, -1};
+    int64_t columns[COLUMNS] = {0, 1, 1, 1, 1000, 1, 0, -1, 0, -1};
     uint64_t handle;
     columns[column] = value;
     return shunter_jobs_open(&columns[0], &columns[1], &columns[2], &columns[3], &columns[4], &columns[5], &columns[6],
-                             &columns[7], 1, &handle);
+                             &columns[7], &columns[8], &columns[9], 1, &handle);
+}
+
+/* Opens a table of these columns, and closes it again. */
+static int32_t open_columns(const int64_t *const *columns, size_t jobs) {
+    uint64_t handle;
+    int32_t status = shunter_jobs_open(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
+                                       columns[6], columns[7], columns[8], columns[9], jobs, &handle);
+    return status == SHUNTER_OK ? shunter_close(handle) : status;
 }
 
 static void wrong_jobs(void) {
-    enum { SUBMIT_MS, RUN_MS, REQUESTED_MS, TASK_COUNT, CORES_MILLI, MEMORY_MB, GPU_MILLI, PARTITION };
     static const int64_t too_long[] = {INT64_MAX, INT64_MIN, INT64_C(1000000000000001), INT64_C(-1000000000000001)};
     static const int64_t falling[2] = {5, 4}, ones[2] = {1, 1};
-    const int64_t *wanted[8], *misaligned = (const int64_t *)(const void *)((const char *)ones + 4);
-    uint64_t handle;
+    const int64_t *wanted[COLUMNS], *misaligned = (const int64_t *)(const void *)((const char *)ones + 4);
     size_t column, i;
-    for (column = SUBMIT_MS; column <= PARTITION; column++)
+    for (column = SUBMIT_MS; column < COLUMNS; column++)
         for (i = 0; i < sizeof too_long / sizeof *too_long; i++) BAD_ARGUMENT(open_job_with(column, too_long[i]));
     BAD_ARGUMENT(open_job_with(RUN_MS, -1));
     BAD_ARGUMENT(open_job_with(REQUESTED_MS, -2));
@@ -63,18 +83,23 @@ static void wrong_jobs(void) {
     BAD_ARGUMENT(open_job_with(GPU_MILLI, -1));
     BAD_ARGUMENT(open_job_with(GPU_MILLI, 1500));
     BAD_ARGUMENT(open_job_with(PARTITION, -2));
-    for (column = SUBMIT_MS; column <= PARTITION; column++) {
-        for (i = 0; i < 8; i++) wanted[i] = ones;
+    BAD_ARGUMENT(open_job_with(USER, -2));
+    BAD_ARGUMENT(open_job_with(USER, 1));
+    BAD_ARGUMENT(open_job_with(LOGGED_WAIT_MS, -2));
+    BAD_ARGUMENT(open_job_with(LOGGED_WAIT_MS, INT64_C(1000000000001)));
+    for (column = SUBMIT_MS; column < COLUMNS; column++) {
+        for (i = 0; i < COLUMNS; i++) wanted[i] = ones;
         wanted[column] = NULL;
-        BAD_ARGUMENT(shunter_jobs_open(wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
-                                       wanted[7], 2, &handle));
+        BAD_ARGUMENT(open_columns(wanted, 2));
         wanted[column] = misaligned;
-        BAD_ARGUMENT(shunter_jobs_open(wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
-                                       wanted[7], 2, &handle));
+        BAD_ARGUMENT(open_columns(wanted, 2));
     }
-    BAD_ARGUMENT(shunter_jobs_open(falling, ones, ones, ones, ones, ones, ones, ones, 2, &handle));
-    BAD_ARGUMENT(shunter_jobs_open(ones, ones, ones, ones, ones, ones, ones, ones, SIZE_MAX, &handle));
-    BAD_ARGUMENT(shunter_jobs_open(ones, ones, ones, ones, ones, ones, ones, ones, (size_t)INT32_MAX + 1, &handle));
+    for (i = 0; i < COLUMNS; i++) wanted[i] = ones;
+    OK(open_columns(wanted, 2));
+    BAD_ARGUMENT(open_columns(wanted, SIZE_MAX));
+    BAD_ARGUMENT(open_columns(wanted, (size_t)INT32_MAX + 1));
+    wanted[SUBMIT_MS] = falling;
+    BAD_ARGUMENT(open_columns(wanted, 2));
 }
 
 #define LINE "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"

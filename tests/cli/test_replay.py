@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -142,6 +143,8 @@ def test_wrong_arguments_in_a_manifest(shunter: Command, folder: Path, name: str
     [
         ("policy", 3),
         ("policy", {"path": 3}),
+        ("estimate", "prior.toml"),
+        ("estimate", {"path": None}),
         ("workload", {"path": 3, "sha256": ""}),
         ("cluster", {"path": [], "sha256": ""}),
     ],
@@ -175,3 +178,61 @@ def test_a_folder_that_is_no_run(shunter: Command, tmp_path: Path) -> None:
 def test_a_broken_table(shunter: Command, folder: Path) -> None:
     (folder / "schedule.parquet").write_bytes(b"PAR1 and nothing else")
     assert "schedule.parquet: cannot be read" in shunter("replay", folder).error()
+
+
+SPECS = {
+    "policy": '[policy]\nkind = "fair-share"\n[policy.shares]\n3 = 2\n',
+    "estimate": '[estimate]\nkind = "posterior"\ndecay = 0.5\n',
+}
+"""Files that say what a policy or an estimate is, by the option that takes them."""
+
+
+@pytest.fixture(params=SPECS)
+def spec(request: pytest.FixtureRequest, shunter: Command, log: Path, tmp_path: Path) -> tuple[str, Path]:
+    """Returns an option and its file, from which the run in the folder was made."""
+    option, path = str(request.param), tmp_path / "spec.toml"
+    path.write_text(SPECS[option])
+    shunter("simulate", "--workload", log, f"--{option}", path, "--out", tmp_path / "run", "--json").json()
+    return option, path
+
+
+def test_the_file_of_a_policy_or_an_estimate_is_recorded(spec: tuple[str, Path], tmp_path: Path) -> None:
+    option, path = spec
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    sha256 = hashlib.sha256(SPECS[option].encode()).hexdigest()
+    assert manifest[option] == {"path": str(path), "sha256": sha256}
+    assert manifest["arguments"]["resolved"][option] == str(path)
+    (other,) = SPECS.keys() - {option}
+    assert manifest[other] is None
+
+
+def test_a_replay_wants_the_same_file(shunter: Command, spec: tuple[str, Path], tmp_path: Path) -> None:
+    option, path = spec
+    assert shunter("replay", tmp_path / "run", "--json").json()["same"]
+    path.write_text(SPECS[option] + "# as good as before\n")
+    changed = f"{path}: the {option} has changed since the run; put the original back"
+    assert shunter("replay", tmp_path / "run").error() == changed
+    path.unlink()
+    assert (
+        shunter("replay", tmp_path / "run").error() == f"{tmp_path / 'run'}: its {option} {path} is gone; put it back"
+    )
+
+
+def test_a_file_given_relative_is_found_from_elsewhere(
+    shunter: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "both.toml").write_text("".join(SPECS.values()))
+    options = ("--policy", "both.toml", "--estimate", "both.toml")
+    shunter("simulate", "--workload", log, *options, "--out", "run", "--json").json()
+    (tmp_path / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "deeper")
+    assert shunter("replay", "../run", "--json").json()["same"]
+
+
+def test_a_manifest_from_before_estimates_were_recorded(shunter: Command, folder: Path) -> None:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    assert manifest.pop("estimate") is None
+    path.write_text(json.dumps(manifest))
+    assert shunter("replay", folder).code == 0

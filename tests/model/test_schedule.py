@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shunter.model.cluster import Node
-from shunter.model.schedule import Outcome, RejectReason, Schedule
+from shunter.model.schedule import BASES, Outcome, RejectReason, Schedule, count_bases
 from tests.evaluate.handmade import Row, cluster, make_schedule
 
 
@@ -72,6 +72,24 @@ def test_the_hash_sees_times_outcomes_and_places(schedule: Schedule) -> None:
         replace(schedule, placement_tasks=np.roll(schedule.placement_tasks, 1)),
     ]
     assert len({schedule.content_sha256, *(other.content_sha256 for other in changed)}) == 6
+
+
+def test_what_the_jobs_that_ran_were_estimated_on(schedule: Schedule) -> None:
+    assert schedule.bases() == {}, "nobody noted it"
+    noted = np.array([BASES.index(name) for name in ("prior", "request", "prior", "learned")], dtype=np.uint8)
+    # The second job was rejected, the last one has not started.
+    assert replace(schedule, estimate_basis=noted).bases() == {"prior": 2}
+    assert replace(schedule, estimate_basis=noted[::-1]).bases() == {"request": 1, "learned": 1}
+
+
+def test_bases_are_counted_over_windows_too() -> None:
+    assert count_bases(np.array([[0, 4, 4], [5, 4, 0]], dtype=np.uint8)) == {"request": 2, "learned": 3, "prior": 1}
+    assert count_bases(np.array([], dtype=np.uint8)) == {}
+
+
+def test_the_hash_does_not_see_what_was_estimated(schedule: Schedule) -> None:
+    noted = replace(schedule, estimate_basis=np.zeros(4, dtype=np.uint8))
+    assert noted.content_sha256 == schedule.content_sha256
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def reopen(scene: Scene, saved: bytes) -> Simulation:
 
 def state_of(simulation: Simulation) -> dict[str, Any]:
     """Returns all that a simulation shows of its state, to be compared as a whole."""
-    parts = {**vars(simulation.job_states()), **vars(simulation.snapshot())}
+    parts = {**vars(simulation.job_states()), **vars(simulation.snapshot()), **vars(simulation.estimates())}
     shown = {name: part.tolist() if isinstance(part, np.ndarray) else part for name, part in parts.items()}
     return {**shown, "status": simulation.status(), "waiting": simulation.waiting().tolist()}
 

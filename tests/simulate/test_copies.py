@@ -14,7 +14,7 @@ from shunter.native import CoreError
 from shunter.simulate import Simulation
 from tests.properties import invariants
 from tests.properties.crowds import crowd, crowd_config
-from tests.properties.strategies import DISPATCHES, Scene, random_configs, random_scenes
+from tests.properties.strategies import DISPATCHES, ESTIMATES, POLICIES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
 from tests.simulate.driving import (
     check_resources,
@@ -27,6 +27,7 @@ from tests.simulate.driving import (
     state_of,
 )
 
+anything = random_configs(estimates=ESTIMATES)
 decisions = st.integers(0, 12)
 seeds = st.integers(0, 2**32)
 overheads_ms = st.sampled_from([0, 0, 500, 3000])
@@ -50,7 +51,7 @@ def check_copy(copy: Simulation, original: Simulation, random: Random | None) ->
 
 
 @settings(max_examples=60)
-@given(scene=random_scenes(), config=random_configs(), count=decisions)
+@given(scene=random_scenes(), config=anything, count=decisions)
 def test_a_fork_does_not_change_the_run(scene: Scene, config: Config, count: int) -> None:
     original = open_scene(scene, config)
     drive(original, count)
@@ -60,7 +61,7 @@ def test_a_fork_does_not_change_the_run(scene: Scene, config: Config, count: int
 
 
 @settings(max_examples=60)
-@given(scene=random_scenes(), config=random_configs(), count=decisions, seed=seeds, overhead_ms=overheads_ms)
+@given(scene=random_scenes(), config=anything, count=decisions, seed=seeds, overhead_ms=overheads_ms)
 def test_a_fork_is_independent(scene: Scene, config: Config, count: int, seed: int, overhead_ms: int) -> None:
     original, random = open_scene(scene, replace(config, preemption_overhead_ms=overhead_ms)), Random(seed)
     drive(original, count, random)
@@ -68,7 +69,7 @@ def test_a_fork_is_independent(scene: Scene, config: Config, count: int, seed: i
 
 
 @settings(max_examples=60)
-@given(scene=random_scenes(), config=random_configs(), count=decisions, is_due=st.booleans())
+@given(scene=random_scenes(), config=anything, count=decisions, is_due=st.booleans())
 def test_bytes_continue_the_run(scene: Scene, config: Config, count: int, is_due: bool) -> None:
     original = open_scene(scene, config)
     drive(original, count)
@@ -82,7 +83,7 @@ def test_bytes_continue_the_run(scene: Scene, config: Config, count: int, is_due
 @settings(max_examples=80)
 @given(
     scene=random_scenes(),
-    config=random_configs(),
+    config=anything,
     count=decisions,
     seed=seeds,
     overhead_ms=overheads_ms,
@@ -104,15 +105,16 @@ def test_bytes_hold_what_was_done_from_outside(
 def test_copies_of_disturbed_crowds(dispatch: str) -> None:
     random = Random(dispatch)
     for _ in range(12):
-        scene = crowd(random)
-        original = open_scene(scene, crowd_config(random, dispatch))
+        scene, config = crowd(random), crowd_config(random, dispatch)
+        config = replace(config, policy=random.choice(POLICIES), estimate=random.choice(ESTIMATES))
+        original = open_scene(scene, config)
         drive(original, random.randrange(10), random)
         check_copy(reopen(scene, original.serialize()), original.fork(), random)
         check_copy(original.fork(), original, random)
 
 
 @settings(max_examples=60)
-@given(scene=random_scenes(), config=random_configs(), count=decisions, seed=seeds)
+@given(scene=random_scenes(), config=anything, count=decisions, seed=seeds)
 def test_bytes_are_the_same_again(scene: Scene, config: Config, count: int, seed: int) -> None:
     original = open_scene(scene, config)
     drive(original, count, Random(seed))
@@ -177,7 +179,7 @@ def test_bytes_of_another_workload_or_cluster_are_refused() -> None:
 
 
 @settings(max_examples=80)
-@given(scene=random_scenes(), config=random_configs(dispatches=["strict", "greedy", "easy"]), count=decisions)
+@given(scene=random_scenes(), config=random_configs(["strict", "greedy", "easy"], estimates=ESTIMATES), count=decisions)
 def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) -> None:
     original, loaded = open_scene(scene, config), open_scene(scene, config)
     drive(original, count)
@@ -191,7 +193,7 @@ def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) 
 @settings(max_examples=60)
 @given(
     scene=random_scenes(),
-    config=random_configs(dispatches=["conservative", "2", "committed", "committed-backfill"]),
+    config=random_configs(["conservative", "2", "committed", "committed-backfill"], estimates=ESTIMATES),
     count=decisions,
 )
 def test_a_snapshot_without_its_promises_is_sound(scene: Scene, config: Config, count: int) -> None:

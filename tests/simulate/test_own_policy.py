@@ -17,7 +17,7 @@ from shunter.simulate import simulate
 from tests.properties.core_adapter import observe_row
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.observed import run_reference
-from tests.properties.strategies import DISPATCHES, Scene, random_configs, random_scenes
+from tests.properties.strategies import DISPATCHES, LEARNED_ESTIMATES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode, Score
 from tests.simulate.driving import settings_of, tables_of
 
@@ -83,6 +83,14 @@ def test_equals_the_built_in_policy(moves: bool, policy: str, scene: Scene, conf
     built_in = run_own(scene, config, policy)
     assert own.content_sha256 == built_in.content_sha256
     assert own.reject_reason.tolist() == built_in.reject_reason.tolist()
+
+
+@settings(max_examples=50)
+@given(scene=random_scenes(), config=random_configs(estimates=LEARNED_ESTIMATES))
+def test_equals_the_built_in_policy_where_estimates_are_learned(scene: Scene, config: Config) -> None:
+    own, built_in = run_own(scene, config, Column("estimate_s", moves=True)), run_own(scene, config, "sjf")
+    assert own.content_sha256 == built_in.content_sha256
+    assert own.bases() == built_in.bases()
 
 
 @pytest.mark.parametrize("score", [aging, restless])

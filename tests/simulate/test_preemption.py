@@ -14,7 +14,7 @@ from shunter import InputError
 from shunter.simulate import Simulation
 from tests.properties import observed
 from tests.properties.crowds import crowd, crowd_config
-from tests.properties.strategies import Scene, random_configs, random_scenes
+from tests.properties.strategies import ESTIMATES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, End, Preempt, RefJob, RefNode
 from tests.reference.simulator import simulate
 from tests.simulate.driving import check_resources, observe, open_scene, running_jobs
@@ -63,7 +63,9 @@ def check_preempted(scene: Scene, config: Config, random: Random) -> None:
 
 @pytest.mark.parametrize("keep_progress", [True, False])
 @settings(max_examples=60)
-@given(scene=random_scenes(), config=random_configs(dispatches=DISPATCHES), seed=seeds, overhead_ms=overheads_ms)
+@given(
+    scene=random_scenes(), config=random_configs(DISPATCHES, estimates=ESTIMATES), seed=seeds, overhead_ms=overheads_ms
+)
 def test_equals_the_reference(keep_progress: bool, scene: Scene, config: Config, seed: int, overhead_ms: int) -> None:
     config = replace(config, keep_progress=keep_progress, preemption_overhead_ms=overhead_ms)
     check_preempted(scene, config, Random(seed))
@@ -84,7 +86,7 @@ def test_equals_the_reference_in_crowds(dispatch: str) -> None:
 @settings(max_examples=40)
 @given(
     scene=random_scenes(),
-    config=random_configs(dispatches=["committed", "committed-backfill"]),
+    config=random_configs(["committed", "committed-backfill"], estimates=ESTIMATES),
     seed=seeds,
     overhead_ms=overheads_ms,
 )

@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 from shunter import InputError
 from tests.properties import invariants
 from tests.properties.crowds import crowd, crowd_config
-from tests.properties.strategies import Scene, random_configs, random_scenes
+from tests.properties.strategies import ESTIMATES, POLICIES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
 from tests.simulate.driving import check_resources, drive, finish, nodes_of, observe, open_scene, running_jobs
 
 BY_LIST = ["strict", "greedy", "easy", "conservative", "2"]
+ORDERS = [policy for policy in POLICIES if "reserve_below" not in policy and "hold_share" not in policy]
+"""Policies that decide by their order alone: a list passes nobody over."""
 PAIR = Scene((RefNode(4000), RefNode(2000)), (RefJob(0, 5000, tasks=3), RefJob(0, 3000, tasks=4)))
 """The first job leaves three cores, on two nodes."""
 
 
 @settings(max_examples=70)
-@given(scene=random_scenes(), config=random_configs())
+@given(scene=random_scenes(), config=random_configs(estimates=ESTIMATES))
 def test_by_hand_equals_run(scene: Scene, config: Config) -> None:
     simulation = open_scene(scene, config)
     clock_s = simulation.status().now_s
@@ -42,7 +44,7 @@ def test_by_hand_equals_run(scene: Scene, config: Config) -> None:
 
 
 @settings(max_examples=80)
-@given(scene=random_scenes(), config=random_configs(dispatches=BY_LIST))
+@given(scene=random_scenes(), config=random_configs(BY_LIST, policies=ORDERS, estimates=ESTIMATES))
 def test_the_policys_own_order_as_a_list(scene: Scene, config: Config) -> None:
     """The rules find who may start in an index; a list goes through the general code instead."""
     check_list_equals_index(scene, config)

@@ -15,6 +15,7 @@ from shunter.cli.policies import policies
 from shunter.cli.replay import replay
 from shunter.cli.simulate import simulate
 from shunter.cli.trace import trace
+from shunter.cli.tune import tune
 from shunter.cli.what_if import what_if
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command("replay")(replay)
 app.command("calibrate")(calibrate)
 app.command("compare")(compare)
 app.command("what-if")(what_if)
+app.command("tune")(tune)
 app.command("policies")(policies)
 app.add_typer(trace, name="trace")
 

@@ -89,7 +89,7 @@ def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Ta
         table.add_column(heading, justify="right")
     for row in rows:
         waits = [short(_in(row[name], seconds)) for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
-        ratio = "baseline" if row["label"] == comparison.baseline.label else ratio_text(comparison, row)
+        ratio = "baseline" if row["label"] == comparison.baseline.label else ratio_text(comparison.metric, row)
         table.add_row(escape(row["label"]), ratio, *waits, percent(row["core_utilization"], 1))
     return table
 
@@ -100,7 +100,7 @@ def _table(title: str) -> Table:
     return table
 
 
-def ratio_text(comparison: Comparison, row: dict[str, Any]) -> str:
+def ratio_text(metric: str, row: dict[str, Any]) -> str:
     """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
     from shunter.evaluate.window_metrics import HIGHER_IS_BETTER
 
@@ -112,7 +112,7 @@ def ratio_text(comparison: Comparison, row: dict[str, Any]) -> str:
     higher, lower = row["ratio_low"] > 1, row["ratio_high"] < 1
     if not (higher or lower):
         return text
-    better = higher if comparison.metric in HIGHER_IS_BETTER else lower
+    better = higher if metric in HIGHER_IS_BETTER else lower
     return f"[{'green' if better else 'red'}]{text}[/]"
 
 

@@ -48,6 +48,27 @@ def check_plot(plot: Path | None, out: Path | None, inputs: Mapping[str, str | P
         raise InputError(f"--plot {plot}: there is no folder {plot.parent}; create it first")
 
 
+def check_toml(option: str, path: Path, force: bool, reader: str, inputs: Mapping[str, str | Path | None]) -> None:
+    """Raises an error if a TOML file cannot be written.
+
+    Args:
+        option: By which it is asked for: ``--save``.
+        path: The file.
+        force: Whether one that is there may be overwritten.
+        reader: The option that will read the file, for the error message.
+        inputs: The files that are read, by what they are called: ``workload``.
+    """
+    if path.suffix != ".toml":
+        raise InputError(f"{option} {path}: give a name that ends in .toml, by which {reader} knows a file")
+    if os.path.isdir(path):
+        raise InputError(f"{option} {path}: this is a folder; give the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {path.parent}; create it first")
+    check_apart(option, [path], inputs)
+    if os.path.lexists(path) and not force:
+        raise InputError(f"{option} {path}: the file exists; give another name, or --force to overwrite it")
+
+
 def check_apart(option: str, outputs: Sequence[Path], inputs: Mapping[str, str | Path | None]) -> None:
     """Raises an error if an output would overwrite an input."""
     for output in outputs:

@@ -73,23 +73,27 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
     from shunter.simulate.policy_file import policy_path
+    from shunter.simulate.specs import spec_file
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
     by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
-
-    policy = _recorded_policy(folder, manifest.get("policy"), recorded.policy)
+    policy = _recorded_file(folder, "policy", manifest.get("policy"), recorded.policy)
+    estimate = _recorded_file(folder, "estimate", manifest.get("estimate"), recorded.estimate)
 
     def check_unchanged(read: Workload, parsed: Cluster) -> None:
         # With a load, the arrivals depend on the cluster: so the cluster comes first.
         _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
         _check_unchanged("workload", workload, read.content_sha256, manifest)
 
-    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy)
+    inputs = replace(
+        recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy, estimate=estimate
+    )
     # What is wrong with a file is said under the file's own name.
-    files = [spec for spec in (workload, cluster, policy_path(policy)) if spec]
+    specs = (workload, cluster, policy_path(policy) or spec_file(policy), spec_file(estimate))
+    files = [spec for spec in specs if spec]
     with _naming(folder, *(f"{name}:" for spec in files for name in (spec, Path(spec))), *by_user):
         return run(inputs, check_unchanged)
 
@@ -107,17 +111,18 @@ def _naming(folder: Path, *others: str) -> Iterator[None]:
         raise InputError(f"{folder / MANIFEST}: {error}") from error
 
 
-def _recorded_policy(folder: Path, record: dict[str, str] | None, given: str) -> str:
-    """Returns the policy; a file of the user's own must be where it was, and unchanged."""
-    from shunter.results import policy_file_record
+def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given: str) -> str:
+    """Returns a policy or an estimate; if it comes from a file, that must be where it was, and unchanged."""
+    from shunter.results import file_record
     from shunter.simulate.policy_file import class_name
 
     if record is None:
         return given
-    if not Path(record["path"]).is_file():
-        raise InputError(f"{folder}: its policy {record['path']} is gone; put it back")
-    if policy_file_record(record["path"]) != record:
-        raise InputError(f"{record['path']}: the policy has changed since the run; put the original back")
+    path = Path(record["path"])
+    if not path.is_file():
+        raise InputError(f"{folder}: its {what} {path} is gone; put it back")
+    if file_record(path) != record:
+        raise InputError(f"{path}: the {what} has changed since the run; put the original back")
     name = class_name(given)
     return f"{record['path']}:{name}" if name else record["path"]
 

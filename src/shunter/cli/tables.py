@@ -48,9 +48,12 @@ def run_title(run: Run) -> str:
 
 
 def _bases(schedule: Schedule) -> str:
-    """Returns what the estimates rested on, where that was not the same for all jobs."""
+    """Returns what the estimates rested on, where their name does not say it."""
     bases = schedule.bases()
-    return f" ({', '.join(f'{count:,} {name}' for name, count in bases.items())})" if len(bases) > 1 else ""
+    said = {"requested": ["request"], "perfect": ["run-time"]}.get(schedule.settings.estimate, [])
+    if list(bases) in ([], said):
+        return ""
+    return f" ({', '.join(f'{count:,} {name}' for name, count in bases.items())})"
 
 
 def metrics_table(metrics: dict[str, float | None]) -> Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.options import FormatOption, JsonOption, SeedOption, WorkloadOption, number, path
-from shunter.cli.outputs import check_apart, check_plot, save_figure
+from shunter.cli.outputs import check_plot, check_toml, save_figure
 from shunter.cli.progress import step
 from shunter.errors import InputError
 
@@ -146,15 +145,7 @@ def _check_save(save: Path | None, force: bool, inputs: Mapping[str, str | Path 
         if force:
             raise InputError("--force is given without --save; it lets --save overwrite a file, and means nothing else")
         return
-    if save.suffix != ".toml":
-        raise InputError(f"--save {save}: give a name that ends in .toml, by which --estimate knows a file")
-    if os.path.isdir(save):
-        raise InputError(f"--save {save}: this is a folder; give the name of a file")
-    if not save.absolute().parent.is_dir():
-        raise InputError(f"--save {save}: there is no folder {save.parent}; create it first")
-    check_apart("--save", [save], inputs)
-    if os.path.lexists(save) and not force:
-        raise InputError(f"--save {save}: the file exists; give another name, or --force to overwrite it")
+    check_toml("--save", save, force, "--estimate", inputs)
 
 
 def _try(arguments: RunArguments, names: list[str], train: float, seed: int, save: Path | None) -> Trial:

@@ -1,0 +1,222 @@
+"""``shunter tune``: a policy's weights, searched on training days and judged on later ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shunter.cli.arguments import RunArguments
+from shunter.cli.options import (
+    DispatchOption,
+    EstimateOption,
+    FormatOption,
+    JsonOption,
+    KillOption,
+    LoadOption,
+    MaxWaitOption,
+    MissingRequestOption,
+    PlacementOption,
+    ReserveByOption,
+    ScanDepthOption,
+    SeedOption,
+    StrictOption,
+    given_text,
+    number,
+    path,
+    whole_number,
+)
+from shunter.cli.outputs import check_plot, check_toml, save_figure
+from shunter.cli.progress import step
+from shunter.cli.tune_arguments import TuneArguments
+from shunter.cli.window_options import ThreadsOption, WarmupOption, WindowCountOption, WindowLengthOption
+from shunter.errors import InputError
+
+WorkloadsOption = Annotated[
+    list[str],
+    typer.Option(
+        "--workload",
+        parser=given_text,
+        metavar="FILE",
+        help="A job log (SWF, CSV or Parquet, also .gz) or a generator; give it several times for one policy for "
+        "several logs.",
+    ),
+]
+ClustersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cluster",
+        parser=given_text,
+        metavar="CLUSTER",
+        show_default="what each log's header tells",
+        help="A number of cores, a preset or a TOML file; one for each log, in the same order.",
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option(parser=path, metavar="FILE", help="Write the policy: a .toml file, for --policy and --estimate.")
+]
+KindOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="What is searched: linear, a score with eleven weights; multifactor, Slurm's weights."
+    ),
+]
+ObjectiveOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
+        "turnaround, utilization, fairness, or any metric by its full name.",
+    ),
+]
+BoundOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=X",
+        show_default="none",
+        help="What must not become worse: a metric, and how many times that of the classic chosen on training days it "
+        "may be, as in mean-wait=1.1. Give it several times for several bounds.",
+    ),
+]
+SiteOption = Annotated[
+    str, typer.Option(metavar="A/B", help="What the site has now: a policy and a dispatch rule, or a file.")
+]
+TrainOption = Annotated[
+    float,
+    typer.Option(
+        parser=number, metavar="X", help="The part of each log's jobs, from the first on, that tuning may look at."
+    ),
+]
+ReportOption = Annotated[
+    str, typer.Option(metavar="A:B", help="The part of each log on which the result is judged, behind --train.")
+]
+ReportWindowsOption = Annotated[
+    int, typer.Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
+]
+GenerationsOption = Annotated[
+    int, typer.Option(parser=whole_number, metavar="N", help="How often candidates are drawn around the best.")
+]
+PopulationOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="How many are drawn each time.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite a file.")]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        parser=path, metavar="FILE", help="Draw the search and the result on later days: a .png, .svg or .pdf file."
+    ),
+]
+
+
+def tune(
+    workload: WorkloadsOption,
+    out: OutOption,
+    cluster: ClustersOption = None,
+    kind: KindOption = "linear",
+    objective: ObjectiveOption = "bounded-slowdown",
+    bound: BoundOption = None,
+    site: SiteOption = "fcfs/easy",
+    dispatch: DispatchOption = "easy",
+    placement: PlacementOption = None,
+    estimate: EstimateOption = "posterior",
+    train: TrainOption = 0.6,
+    report: ReportOption = "0.7:1",
+    windows: WindowCountOption = 40,
+    report_windows: ReportWindowsOption = 20,
+    length: WindowLengthOption = 1024,
+    warmup: WarmupOption = 0,
+    generations: GenerationsOption = 30,
+    population: PopulationOption = 32,
+    load: LoadOption = None,
+    max_wait: MaxWaitOption = None,
+    missing_request: MissingRequestOption = "run-time",
+    reserve_by: ReserveByOption = "requested",
+    kill_at_request: KillOption = False,
+    scan_depth: ScanDepthOption = 1000,
+    seed: SeedOption = 0,
+    threads: ThreadsOption = None,
+    format_: FormatOption = None,
+    strict: StrictOption = False,
+    force: ForceOption = False,
+    plot: PlotOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Tune a policy to a log: search its weights on the first days, write them to a file, and judge them on later days.
+
+    For instance:
+
+        shunter tune --workload log.swf.gz --out tuned.toml --bound mean-wait=1.1
+
+        shunter tune --workload log.swf.gz --site slurm.toml --kind multifactor --out tuned.toml --plot tuned.png
+
+        shunter simulate --workload log.swf.gz --policy tuned.toml --estimate tuned.toml
+    """
+    from shunter.cli.tuning import run_tuning
+    from shunter.evaluate.window_runs import available_threads
+    from shunter.tune.tune import Plan
+
+    clusters = _one_for_each(workload, cluster or [])
+    arguments = TuneArguments(
+        logs=tuple(
+            RunArguments(
+                workload=log,
+                cluster=machine,
+                load=load,
+                dispatch=dispatch,
+                placement=placement,
+                estimate=estimate,
+                max_wait_s=max_wait,
+                missing_request=missing_request,
+                reserve_by=reserve_by,
+                kill_at_request=kill_at_request,
+                scan_depth=scan_depth,
+                seed=seed,
+                format=format_,
+                strict=strict,
+            )
+            for log, machine in zip(workload, clusters, strict=True)
+        ),
+        kind=kind,
+        objective=objective,
+        bounds=tuple(bound or ()),
+        site=site,
+        plan=Plan(
+            train=(0.0, train),
+            windows=windows,
+            length=length,
+            warmup=warmup,
+            generations=generations,
+            population=population,
+            seed=seed,
+            threads=available_threads() if threads is None else threads,
+        ),
+        report=report,
+        report_windows=report_windows,
+    )
+    arguments.check()
+    inputs = arguments.files()
+    check_toml("--out", out, force, "--policy", inputs)
+    check_plot(plot, None, inputs)
+    tuning = run_tuning(arguments, out)
+    if plot is not None:
+        from shunter.tune.tune_figure import draw_tuning
+
+        with step(f"drawing {plot}"):
+            save_figure(plot, draw_tuning(tuning.tuned, tuning.report))
+    if json:
+        from shunter.results import to_json_text
+
+        typer.echo(to_json_text(tuning.result()))
+        return
+    from shunter.cli.tune_tables import print_tuning
+
+    print_tuning(tuning, [written for written in (out, plot) if written is not None])
+
+
+def _one_for_each(workloads: list[str], clusters: list[str]) -> list[str | None]:
+    """Returns a cluster for each log; None for those that a log tells of itself."""
+    if clusters and len(clusters) != len(workloads):
+        raise InputError(
+            f"--cluster is given {len(clusters)} times for {len(workloads)} logs; give one for each, in the same "
+            "order, or none"
+        )
+    return [*clusters] or [None] * len(workloads)

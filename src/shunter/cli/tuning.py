@@ -1,0 +1,197 @@
+"""One tuning: read the logs, search on training days, write the policy, report on later days."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from shunter.cli.progress import step
+from shunter.cli.running import read_inputs
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shunter.cli.running import Inputs
+    from shunter.cli.tune_arguments import TuneArguments
+    from shunter.tune.cases import Log
+    from shunter.tune.report import Later, Report
+    from shunter.tune.tune import Tuned
+    from shunter.tune.verdict import Finding
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tuned, and what came out."""
+
+    arguments: TuneArguments
+    inputs: tuple[Inputs, ...]
+    tuned: Tuned
+    report: Report
+    out: Path
+    seconds: float
+    """How long the search took, the choice of classics included."""
+
+    def findings(self) -> list[Finding]:
+        """Returns what the report comes to: over all logs, and then on each."""
+        from shunter.tune.verdict import findings_on, findings_over_all
+
+        found = findings_over_all(self.report)
+        for one in self.report.logs:
+            found += findings_on(one, self.report.objective.metric)
+        return found
+
+    def result(self) -> dict[str, Any]:
+        """Returns what ``--json`` prints."""
+        from shunter import __version__
+        from shunter.tune.report_rows import log_object, pooled_object
+
+        tuned, plan = self.tuned, self.arguments.plan
+        return {
+            "file": str(self.out),
+            "policy": tuned.spec,
+            "kind": tuned.kind,
+            "parameters": tuned.parameters,
+            "dispatch": tuned.settings.dispatch,
+            "placement": tuned.settings.placement,
+            "estimate": self.arguments.logs[0].estimate,
+            "objective": self.report.objective.metric,
+            "bounds": [asdict(bound) for bound in self.report.objective.bounds],
+            "training": asdict(plan)
+            | {
+                "simulations": tuned.simulations,
+                "costs": tuned.costs.tolist(),
+                "cost": tuned.cost,
+                "first_cost": tuned.first_cost,
+            },
+            "report": self.arguments.report,
+            "logs": [log_object(one) for one in self.report.logs],
+            "pooled": pooled_object(self.report),
+            "verdict": [finding.to_json() for finding in self.findings()],
+            "seed": plan.seed,
+            "version": __version__,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+def run_tuning(arguments: TuneArguments, out: Path) -> Tuning:
+    """Reads, tunes, writes the policy and reports; all that can be checked is checked before the search."""
+    from shunter.tune.cases import Log
+    from shunter.tune.tuned_file import estimate_section, tuned_text, write_tuned
+
+    arguments.check()
+    inputs = tuple(read_inputs(log) for log in arguments.logs)
+    logs = [Log(one.workload, one.cluster) for one in inputs]
+    _check_logs(arguments, logs)
+    began = time.perf_counter()
+    section = estimate_section(arguments.estimate, logs, arguments.plan.train)
+    with TemporaryDirectory() as folder:
+        # A fitted prior reaches the simulator in a file alone.
+        file = Path(folder) / "estimate.toml"
+        file.write_text(section, encoding="utf-8")
+        tuned, later = _search(arguments, logs, file)
+    seconds = time.perf_counter() - began
+    facts, log_facts = _facts(arguments, tuned), [_log_facts(one) for one in later]
+    write_tuned(out, tuned_text(tuned, section, facts, log_facts, _comments(tuned, out)))
+    return Tuning(arguments, inputs, tuned, _report(arguments, tuned, later, out), out, seconds)
+
+
+def _check_logs(arguments: TuneArguments, logs: Sequence[Log]) -> None:
+    """Raises an error for a log that is too short, or with ``--strict`` for one with jobs that can never fit."""
+    from shunter.model.fitting import can_ever_fit
+
+    for log, given in zip(logs, arguments.logs, strict=True):
+        arguments.plan.training_days.windows_of(log)
+        arguments.report_days().windows_of(log)
+        if given.strict and (rejected := int((~can_ever_fit(log.workload.jobs, log.cluster)).sum())):
+            raise InputError(
+                f"{log.workload.name}: {rejected} jobs can never fit on {log.cluster.name}; give a larger cluster, or "
+                "leave --strict out to have such jobs rejected and counted"
+            )
+
+
+def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[Tuned, list[Later]]:
+    """Returns what was found, and the later days of each log with the classics that its training days would choose."""
+    from shunter.tune.report import REQUESTED, Later, part_of
+    from shunter.tune.space import SPACES
+    from shunter.tune.tune import choose_classic, training_cases, tune
+
+    settings, objective = arguments.settings(file), arguments.parsed_objective()
+    cases = training_cases(logs, settings, arguments.plan)
+    chosen, learned = [], []
+    with step("choosing classics on training days") as progress:
+        for place, case in enumerate(cases):
+            parts = 2 * len(cases)
+            chosen.append(choose_classic(case, objective, progress=part_of(progress, 2 * place, parts)))
+            if settings.estimate == REQUESTED:
+                learned.append(chosen[-1])
+                continue
+            estimates = [settings.estimate]
+            learned.append(choose_classic(case, objective, estimates, part_of(progress, 2 * place + 1, parts)))
+    with step("tuning") as progress:
+        tuned = tune(cases, chosen, SPACES[arguments.kind], objective, arguments.plan, progress)
+    later = [
+        Later(log, arguments.report_days().windows_of(log), one.combination.label, other.combination.label)
+        for log, one, other in zip(logs, chosen, learned, strict=True)
+    ]
+    return tuned, later
+
+
+def _report(arguments: TuneArguments, tuned: Tuned, later: Sequence[Later], out: Path) -> Report:
+    """Returns what the file that was written does on later days."""
+    from shunter.evaluate.combinations import Combination
+    from shunter.tune.report import report
+
+    settings = replace(arguments.settings(out), policy=str(out))
+    with step("simulating later days") as progress:
+        return report(
+            later,
+            Combination(f"{out.name}/{settings.dispatch}", settings),
+            arguments.site_combination(),
+            arguments.parsed_objective(),
+            seed=arguments.plan.seed,
+            threads=arguments.plan.threads,
+            progress=progress,
+        )
+
+
+def _comments(tuned: Tuned, out: Path) -> list[str]:
+    return [
+        "A policy that 'shunter tune' found on training days; [tuned] says on which, and is for people. To use it:",
+        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {tuned.settings.dispatch} ...",
+    ]
+
+
+def _facts(arguments: TuneArguments, tuned: Tuned) -> dict[str, Any]:
+    from shunter import __version__
+
+    settings = asdict(tuned.settings) | {"estimate": arguments.estimate}
+    del settings["policy"]
+    plan, objective = arguments.plan, arguments.parsed_objective()
+    return {
+        "objective": objective.metric,
+        "bounds": [f"{bound.metric}={bound.factor:g}" for bound in objective.bounds],
+        **{name: value for name, value in settings.items() if value is not None},
+        "train": list(plan.train),
+        **{name: getattr(plan, name) for name in ("windows", "drawn", "length", "warmup", "generations", "population")},
+        "simulations": tuned.simulations,
+        "cost": tuned.cost,
+        "first_cost": tuned.first_cost,
+        "version": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def _log_facts(later: Later) -> dict[str, Any]:
+    workload, cluster = later.log.workload, later.log.cluster
+    return {
+        "name": workload.name,
+        "sha256": workload.content_sha256,
+        "jobs": len(workload),
+        "cluster": cluster.name,
+        "chosen": later.chosen,
+    }
