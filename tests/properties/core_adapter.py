@@ -31,8 +31,15 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
             "memory_mb_per_task": [None if job.memory_mb is None else float(job.memory_mb) for job in jobs],
             "gpus_per_task": [job.gpu_milli / 1000 for job in jobs],
             "partition": [job.partition for job in jobs],
+            "user": [job.user for job in jobs],
+            "queue": [job.queue for job in jobs],
+            "priority": [job.priority for job in jobs],
+            "logged_wait_s": [None if job.logged_wait_ms is None else job.logged_wait_ms / 1000 for job in jobs],
         },
-        schema_overrides={"requested_s": pl.Float64, "memory_mb_per_task": pl.Float64, "partition": pl.String},
+        schema_overrides={
+            **dict.fromkeys(["requested_s", "memory_mb_per_task", "priority", "logged_wait_s"], pl.Float64),
+            **dict.fromkeys(["partition", "user", "queue"], pl.String),
+        },
     )
     return Workload.from_frame(frame, name="property")
 
@@ -48,14 +55,16 @@ def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
     )
 
 
-def run_core(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config) -> Observed:
-    """Runs the core on the same jobs, nodes and configuration."""
+def run_core(
+    jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, before: Sequence[RefJob] = ()
+) -> Observed:
+    """Runs the core on the same jobs, nodes and configuration; ``before`` are the jobs of the log before the first."""
     from shunter.simulate import simulate
 
     assert isinstance(config.policy, str), "a score written in Python has no name in the core"
     missing_request = "run-time" if config.missing_request_ms is None else str(config.missing_request_ms / 1000)
     schedule = simulate(
-        workload_of(jobs),
+        workload_of([*before, *jobs]).window(len(before)),
         cluster_of(nodes),
         policy=config.policy,
         dispatch=config.dispatch,

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.properties.strategies import CROWDED, GPUS, MIXED, PLACEMENTS, SECOND_MS, Palette, Scene, modest
+from tests.properties.strategies import (
+    CROWDED,
+    GPUS,
+    MIXED,
+    PLACEMENTS,
+    POOL,
+    PRIORITIES,
+    QUEUES,
+    SECOND_MS,
+    USERS,
+    Palette,
+    Scene,
+    modest,
+)
 from tests.reference.model import Config, RefJob, RefNode
 
 
 def crowd(random: Random) -> Scene:
     """Returns a cluster and six to fourteen jobs that nearly all arrive before the first one ends."""
-    palette = random.choice([CROWDED, CROWDED, GPUS, MIXED])
-    count = random.choice([2, 2, 3, 4])
+    palette = random.choice([CROWDED, CROWDED, GPUS, MIXED, POOL])
+    count = 1 if palette is POOL else random.choice([2, 2, 3, 4])
     alike = random.random() < 0.7
     first = random_node(random, palette)
     nodes = tuple(first if alike else random_node(random, palette) for _ in range(count))
@@ -40,6 +53,9 @@ def random_job(random: Random, palette: Palette, submit_ms: int) -> RefJob:
         cores_milli=random.choice(palette.cores_milli),
         memory_mb=random.choice(palette.memory_mb),
         gpu_milli=random.choice(palette.gpu_milli),
+        user=random.choice(USERS),
+        queue=random.choice(QUEUES),
+        priority=random.choice(PRIORITIES),
     )
 
 

@@ -38,6 +38,8 @@ def observe(result: Result) -> Observed:
     ]
 
 
-def run_reference(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config) -> Observed:
+def run_reference(
+    jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, before: Sequence[RefJob] = ()
+) -> Observed:
     """Runs the reference simulator."""
-    return observe(simulate(jobs, nodes, config))
+    return observe(simulate(jobs, nodes, config, before))

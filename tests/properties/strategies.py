@@ -12,9 +12,32 @@ from tests.reference.resources import reject_reason
 
 DISPATCHES = ["strict", "greedy", "easy", "conservative", "2", "3", "committed", "committed-backfill"]
 PLACEMENTS = ["first-fit", "best-fit", "worst-fit", "pack", "spread", "random"]
-POLICIES = ["fcfs", "fifo", "sjf", "smallest", "f1", "f2", "f3", "f4", "random", "first-available"]
+STANDING = [
+    *["fcfs", "fifo", "lcfs", "sjf", "ljf", "smallest", "largest", "saf", "laf", "srf", "lrf", "f1", "f2", "f3", "f4"],
+    *["hybrid", "hybrid?aging=0.3", "priority", "random", "first-available"],
+]
+"""Policies whose order stands still."""
+MOVING = [
+    *["sexp", "lexp", "wfp3", "unicef", "fair-share", "fair-share?half_life_s=6", "multifactor"],
+    "multifactor?age=3&max_age_s=12&size=2&fair_share=5&half_life_s=9&priority=1&favor_small=1",
+    "linear?cores=0.6&wait=900&wait_ratio=0.2&free_estimate=-0.4&queue_cores=7",
+]
+"""Policies whose order moves, but for the one of random draws, which knows but one dispatch rule."""
+GATED = [
+    "linear?estimate=0&reserve_below=0",
+    "linear?estimate=0.7&cores=-0.4&reserve_below=-5.7",
+    "linear?wait=300&hold_share=0.3&hold_from_s=3&hold_patience_s=9",
+]
+"""Policies that are more than an order: some jobs hold no reservation, or are held back."""
+POLICIES = [*STANDING, *MOVING]
+FIXED_ESTIMATES = ["requested", "perfect"]
+LEARNED_ESTIMATES = ["last-two", "posterior", "posterior?user_decay=0.8&decay=0.3&user_strength=1&size_strength=4"]
+ESTIMATES = [*FIXED_ESTIMATES, "noisy", "noisy?sigma=0.3", *LEARNED_ESTIMATES]
 
 PARTITIONS = ["left", "right"]
+USERS = ["ann", "ann", "bob", "eve", None]
+QUEUES = ["high", "low", None]
+PRIORITIES = [None, 0.0, 1.0, 2.5, -3.0]
 SECOND_MS = 1000
 
 
@@ -45,6 +68,7 @@ class Palette:
     cores_milli: tuple[int, ...]
     memory_mb: tuple[int | None, ...]
     gpu_milli: tuple[int, ...]
+    node_counts: tuple[int, ...] = (2, 1, 2, 3, 3, 4, 5)
 
 
 MIXED = Palette(
@@ -80,11 +104,23 @@ CROWDED = Palette(
 )
 """Large tasks on like nodes: reservations have somewhere else to go, but seldom far."""
 
+POOL = Palette(
+    node_cores_milli=(4000, 6000, 8000),
+    node_memory_mb=(None,),
+    node_gpus=(0,),
+    tasks=(1, 1, 2, 3, 5),
+    cores_milli=(1000, 1000, 1500, 0),
+    memory_mb=(None, 2),
+    gpu_milli=(0,),
+    node_counts=(1,),
+)
+"""One node on which cores alone bind."""
+
 
 @st.composite
 def random_nodes(draw: st.DrawFn, palette: Palette) -> tuple[RefNode, ...]:
     """Draws one pool, or up to five nodes; all, some or none with memory, GPUs and partitions."""
-    count = draw(st.sampled_from([2, 1, 2, 3, 3, 4, 5]))
+    count = draw(st.sampled_from(palette.node_counts))
     partitioned = count > 1 and draw(st.integers(0, 3)) == 0
     alike = draw(st.booleans())
     node = st.builds(
@@ -125,6 +161,9 @@ def random_job(draw: st.DrawFn, palette: Palette, submit_ms: int, partitions: li
         memory_mb=draw(st.sampled_from(palette.memory_mb)),
         gpu_milli=draw(st.sampled_from(palette.gpu_milli)),
         partition=draw(st.sampled_from([None, *partitions])),
+        user=draw(st.sampled_from(USERS)),
+        queue=draw(st.sampled_from(QUEUES)),
+        priority=draw(st.sampled_from(PRIORITIES)),
     )
 
 
@@ -145,7 +184,7 @@ def modest(job: RefJob, nodes: tuple[RefNode, ...]) -> RefJob:
 
 
 @st.composite
-def random_scenes(draw: st.DrawFn, palettes: tuple[Palette, ...] = (MIXED, MIXED, GPUS, CROWDED)) -> Scene:
+def random_scenes(draw: st.DrawFn, palettes: tuple[Palette, ...] = (MIXED, MIXED, GPUS, CROWDED, POOL)) -> Scene:
     """Draws a cluster and up to fourteen jobs, sorted by submit time, several often submitted at once."""
     palette = draw(st.sampled_from(palettes))
     nodes = draw(random_nodes(palette))
@@ -162,15 +201,18 @@ def random_scenes(draw: st.DrawFn, palettes: tuple[Palette, ...] = (MIXED, MIXED
 
 
 def random_configs(
-    dispatches: list[str] = DISPATCHES, placements: list[str] = PLACEMENTS, policies: list[str] = POLICIES
+    dispatches: list[str] = DISPATCHES,
+    placements: list[str] = PLACEMENTS,
+    policies: list[str] = POLICIES,
+    estimates: list[str] = FIXED_ESTIMATES,
 ) -> st.SearchStrategy[Config]:
-    """Draws every setting at random, from narrower choices if given."""
+    """Draws every setting at random, from other choices if given."""
     return st.builds(
         Config,
         policy=st.sampled_from(policies),
         dispatch=st.sampled_from(dispatches),
         placement=st.sampled_from(placements),
-        estimate=st.sampled_from(["requested", "perfect"]),
+        estimate=st.sampled_from(estimates),
         missing_request_ms=st.sampled_from([None, None, 0, 3000, 60_000]),
         reserve_by=st.sampled_from(["requested", "estimate"]),
         kill_at_request=st.booleans(),

@@ -10,7 +10,7 @@ def run_committed(state: State, backfill: bool) -> None:
     """Runs the whole simulation."""
     while state.waiting or state.next_submit_ms() is not None:
         if state.waiting:
-            run_until_started(state, state.order()[0], backfill)
+            run_until_started(state, state.order().jobs[0], backfill)
         else:
             next_arrival(state)
     while state.running:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tests.reference.linear import is_passed_over
 from tests.reference.model import Allocation
+from tests.reference.policies import Order
 from tests.reference.projection import Hold, earliest_start, free_during, reservation_holds, running_holds
 from tests.reference.resources import has_room
 from tests.reference.state import Reservation, State
@@ -19,27 +23,30 @@ def scheduling_pass(state: State) -> None:
     """Goes once through the waiting jobs and starts those that may start."""
     order = state.order()
     if state.config.dispatch == "strict":
-        strict_pass(state, order[: state.config.scan_depth] if state.config.moving else order)
+        strict_pass(state, order)
         return
     depth = reservation_depth(state.config.dispatch)
+    if depth >= 2:
+        order = replace(order, jobs=order.jobs[: state.config.scan_depth])
     keep_good_reservations(state, order)
-    bounded = depth >= 2 or state.config.moving
-    reservation_pass(state, order[: state.config.scan_depth] if bounded else order, depth)
+    reservation_pass(state, order, depth)
 
 
-def strict_pass(state: State, order: list[int]) -> None:
+def strict_pass(state: State, order: Order) -> None:
     """Starts jobs in order until one does not fit."""
-    for job in order:
+    for job in order.jobs:
+        if is_passed_over(state, order, job):
+            continue
         allocation = state.place(job, state.free_now())
         if allocation is None:
             return
         state.start(job, allocation)
 
 
-def keep_good_reservations(state: State, order: list[int]) -> None:
+def keep_good_reservations(state: State, order: Order) -> None:
     """Keeps the reservations up to the first job that holds none, or none that is good; the others lapse."""
     kept: dict[int, Reservation] = {}
-    for job in order:
+    for job in order.jobs:
         held = state.reservations.get(job)
         if held is None or not is_good(state, job, held, kept):
             break
@@ -56,11 +63,13 @@ def is_good(state: State, job: int, held: Reservation, before: dict[int, Reserva
     return has_room(state.jobs[job], held.allocation, free)
 
 
-def reservation_pass(state: State, order: list[int], depth: int) -> None:
+def reservation_pass(state: State, order: Order, depth: int) -> None:
     """Plans jobs until ``depth`` of them have been passed over with a reservation; those behind may backfill."""
     passed_over = 0
-    for job in order:
-        if passed_over < depth:
+    for job in order.jobs:
+        if is_passed_over(state, order, job):
+            state.reservations.pop(job, None)
+        elif passed_over < depth:
             passed_over += not plan(state, job)
         else:
             backfill(state, job, order)
@@ -82,12 +91,12 @@ def plan(state: State, job: int) -> bool:
     return False
 
 
-def backfill(state: State, job: int, order: list[int]) -> None:
+def backfill(state: State, job: int, order: Order) -> None:
     """Starts the job if it fits now and every reservation keeps its start time."""
     allocation = state.place(job, state.free_now())
     if allocation is None:
         return
-    reservations = reservations_beside(state, job, allocation, order)
+    reservations = reservations_beside(state, job, allocation, order.jobs)
     if reservations is not None:
         state.start(job, allocation)
         state.reservations = reservations

@@ -23,6 +23,21 @@ class RefJob:
     memory_mb: int | None = None
     gpu_milli: int = 0
     partition: str | None = None
+    user: str | None = None
+    queue: str | None = None
+    priority: float | None = None
+    logged_wait_ms: int | None = None
+    """How long it waited in reality, by which the past before a window is known."""
+
+    @property
+    def total_cores_milli(self) -> int:
+        """What it asks for, over all tasks."""
+        return self.tasks * self.cores_milli
+
+    @property
+    def logged_end_ms(self) -> int:
+        """When it had ended in reality, as far as the log tells."""
+        return self.submit_ms + (self.logged_wait_ms or 0) + self.run_ms
 
 
 @dataclass(frozen=True)
@@ -43,7 +58,7 @@ class Config:
     """What to simulate, in the words of the command line; times in milliseconds."""
 
     policy: str | Score = "fcfs"
-    """A policy's name, or a score of (job's place in the table, job, now in ms)."""
+    """A policy as the command line spells it, or a score of (job's place in the table, job, now in ms)."""
     dispatch: str = "easy"
     placement: str = "first-fit"
     estimate: str = "requested"
@@ -55,7 +70,7 @@ class Config:
     scan_depth: int = 1000
     seed: int = 0
     moving: bool = False
-    """The order moves with time, so that the scan depth applies whatever the dispatch rule."""
+    """A score of one's own moves with time; of the policies with names, one knows."""
     preempt: tuple[tuple[int, int], ...] = ()
     """(time, job): the job, if it runs, is stopped before the pass of the first instant not earlier than the time."""
     keep_progress: bool = True
@@ -132,6 +147,8 @@ class Result:
     reject_reason: list[RejectReason]
     allocation: list[Allocation]
     """Of the latest start."""
+    estimate_ms: list[int | None]
+    """What the policy saw at the latest start."""
     events: list[Event] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
 
@@ -144,6 +161,7 @@ class Result:
             outcome=[Outcome.UNFINISHED] * jobs,
             reject_reason=[RejectReason.NONE] * jobs,
             allocation=[()] * jobs,
+            estimate_ms=[None] * jobs,
         )
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:
@@ -156,17 +174,6 @@ def request_ms(job: RefJob, config: Config) -> int:
     if job.requested_ms is not None:
         return job.requested_ms
     return job.run_ms if config.missing_request_ms is None else config.missing_request_ms
-
-
-def estimate_ms(job: RefJob, config: Config) -> int:
-    """Returns the run time that a policy sees."""
-    return job.run_ms if config.estimate == "perfect" else request_ms(job, config)
-
-
-def limit_ms(job: RefJob, config: Config) -> int:
-    """Returns the time for which reservations hold resources, at least 1 ms."""
-    chosen = estimate_ms(job, config) if config.reserve_by == "estimate" else request_ms(job, config)
-    return max(1, chosen)
 
 
 def is_killed(job: RefJob, config: Config) -> bool:

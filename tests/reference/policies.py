@@ -3,51 +3,120 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
-from tests.reference.model import Config, RefJob, estimate_ms
-from tests.reference.randomness import random_score
+from tests.reference.arithmetic import log10
+from tests.reference.linear import linear_score
+from tests.reference.model import RefJob
+from tests.reference.randomness import feasible_score, random_score
+from tests.reference.shares import WEEK_S
+
+if TYPE_CHECKING:
+    from tests.reference.state import State
+
+LEAST_S = 1.0
+LEAST_CORES = 0.001
+LEAST_LOG2 = 1e-15
 
 
-def log10(value: float) -> float:
-    """Returns the decimal logarithm; what is not positive counts as 0.1."""
-    return math.log10(value if value > 0 else 0.1)
+@dataclass(frozen=True)
+class Order:
+    """The waiting jobs that a pass looks at, in order, and how they came to stand there."""
+
+    jobs: list[int]
+    starving: frozenset[int]
+    """Those that the guard puts first."""
+    scores: dict[int, float]
 
 
-def named_score(policy: str, r: float, n: float, s: float) -> float:
-    """Returns a policy's score of estimate r (seconds), cores n and submit time s (seconds)."""
+def formula_score(policy: str, r: float, n: float, s: float, w: float, aging: float) -> float:
+    """Returns the score of a policy that is a formula of estimate r, cores n, submit time s and wait w."""
+    ratio = w / max(r, LEAST_S)
     scores = {
         "fcfs": s,
         "fifo": s,
         "first-available": s,
+        "lcfs": -s,
         "sjf": r,
+        "ljf": -r,
         "smallest": n,
+        "largest": -n,
+        "saf": r * n,
+        "laf": -r * n,
+        "srf": r / max(n, LEAST_CORES),
+        "lrf": -r / max(n, LEAST_CORES),
         "f1": log10(r) * n + 870 * log10(s),
         "f2": math.sqrt(r) * n + 25600 * log10(s),
         "f3": r * n + 6860000 * log10(s),
         "f4": r * math.sqrt(n) + 530000 * log10(s),
+        "hybrid": r + aging * s,
+        "sexp": (w + max(r, LEAST_S)) / max(r, LEAST_S),
+        "lexp": -(w + max(r, LEAST_S)) / max(r, LEAST_S),
+        "wfp3": -ratio * ratio * ratio * n,
+        "unicef": -w / (max(math.log2(max(n, LEAST_CORES)), LEAST_LOG2) * max(r, LEAST_S)),
     }
     return scores[policy]
 
 
-def score(place: int, job: RefJob, now_ms: int, config: Config) -> float:
+def multifactor_score(state: State, job: RefJob) -> float:
+    """Returns the negative of Slurm's priority."""
+    policy = state.policy
+    age = min(state.wait_s(job) / policy.number("max_age_s", WEEK_S), 1)
+    part = job.total_cores_milli / 1000 / (state.total_cores_milli / 1000)
+    moving = (
+        policy.number("age", 1000) * age
+        + policy.number("size", 1000) * (1 - part if policy.number("favor_small", 0) else part)
+        + policy.number("fair_share", 1000) * state.usage.factor(job.user, state.now_ms)
+    )
+    standing = (
+        policy.number("partition", 0) * policy.table("partitions").get(job.partition, 0)
+        + policy.number("qos", 0) * policy.table("queues").get(job.queue, 0)
+        + policy.number("priority", 0) * (job.priority or 0)
+    )
+    return -(moving + standing)
+
+
+PlaceScore: TypeAlias = Callable[["State", int, RefJob], float]
+
+SCORES: dict[str, PlaceScore] = {
+    "priority": lambda state, place, job: -(job.priority or 0),
+    "random": lambda state, place, job: random_score(state.config.seed, state.number(place)),
+    "random-feasible": lambda state, place, job: feasible_score(state.config.seed, state.number(place), state.now_ms),
+    "fair-share": lambda state, place, job: state.usage.used_by_share(job.user, state.now_ms),
+    "multifactor": lambda state, place, job: multifactor_score(state, job),
+}
+"""The policies that are no formula of the job alone."""
+
+
+def score(state: State, place: int, looked_at: Sequence[int]) -> float:
     """Returns the job's score now; the lowest goes first."""
-    if not isinstance(config.policy, str):
-        return config.policy(place, job, now_ms)
-    if config.policy == "random":
-        return random_score(config.seed, place)
-    r = estimate_ms(job, config) / 1000
-    n = job.tasks * job.cores_milli / 1000
-    return named_score(config.policy, r, n, job.submit_ms / 1000)
+    job = state.jobs[place]
+    if callable(state.config.policy):
+        return state.config.policy(place, job, state.now_ms)
+    if state.policy.name == "linear":
+        return linear_score(state, place, looked_at)
+    if state.policy.name in SCORES:
+        return SCORES[state.policy.name](state, place, job)
+    return formula_score(
+        state.policy.name,
+        r=state.estimate_s(place),
+        n=job.total_cores_milli / 1000,
+        s=job.submit_ms / 1000,
+        w=state.wait_s(job),
+        aging=state.policy.number("aging", 1),
+    )
 
 
-def in_order(waiting: Iterable[int], jobs: Sequence[RefJob], now_ms: int, config: Config) -> list[int]:
-    """Returns the waiting jobs in their order: those beyond the guard's bound first, then by score."""
+def in_order(state: State) -> Order:
+    """Returns the waiting jobs in their order: those beyond the guard's bound first, then by score.
 
-    def rank(place: int) -> tuple[int, float, int]:
-        waited_ms = now_ms - jobs[place].submit_ms
-        if config.max_wait_ms is not None and waited_ms >= config.max_wait_ms:
-            return (0, 0.0, place)
-        return (1, score(place, jobs[place], now_ms, config), place)
-
-    return sorted(waiting, key=rank)
+    An order that moves is made among those that have waited longest.
+    """
+    looked_at = sorted(state.waiting)[: state.config.scan_depth if state.moves else None]
+    scores = {place: score(state, place, looked_at) for place in looked_at}
+    bound_ms = math.inf if state.config.max_wait_ms is None else state.config.max_wait_ms
+    starving = frozenset(place for place in looked_at if state.now_ms - state.jobs[place].submit_ms >= bound_ms)
+    by_score = sorted(set(looked_at) - starving, key=lambda place: (scores[place], place))
+    return Order(sorted(starving) + by_score, starving, scores)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 GAMMA = 0x9E3779B97F4A7C15
 MASK = 2**64 - 1
 POLICY_SALT = 0x706F6C696379
+ESTIMATE_SALT = 0x65737469
 
 
 def output(state: int) -> int:
@@ -41,3 +43,15 @@ def shuffled(numbers: list[int], seed: int, job: int) -> list[int]:
 def random_score(seed: int, job: int) -> float:
     """Returns the score that the policy ``random`` gives to this job, in [0, 1)."""
     return next(splitmix64(mix((mix(seed ^ POLICY_SALT) + job) & MASK))) / 2**64
+
+
+def feasible_score(seed: int, job: int, now_ms: int) -> float:
+    """Returns the score that the policy ``random-feasible`` gives to this job at this instant, in [0, 1)."""
+    return random_score(seed ^ mix(now_ms & MASK), job)
+
+
+def standard_normal(seed: int, job: int) -> float:
+    """Returns the number by which the estimate ``noisy`` is wrong about this job (Box and Muller 1958)."""
+    outputs = splitmix64(mix((mix(seed ^ ESTIMATE_SALT) + job) & MASK))
+    u, v = ((next(outputs) >> 11) + 1) / 2**53, (next(outputs) >> 11) / 2**53
+    return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)

@@ -10,11 +10,11 @@ from tests.reference.model import Config, Pass, RefJob, RefNode, Result
 from tests.reference.state import State
 
 
-def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config) -> Result:
-    """Returns what happens to the jobs (sorted by submit time) on the nodes."""
+def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, before: Sequence[RefJob] = ()) -> Result:
+    """Returns what happens to the jobs (sorted by submit time) on the nodes; ``before`` are those before the first."""
     result = Result.blank(len(jobs))
     if jobs:
-        state = State(jobs, nodes, config, result, now_ms=jobs[0].submit_ms)
+        state = State(jobs, nodes, config, result, now_ms=jobs[0].submit_ms, before=before)
         if config.dispatch.startswith("committed"):
             run_committed(state, backfill=config.dispatch == "committed-backfill")
         else:
@@ -40,10 +40,9 @@ def run_instants(state: State) -> None:
 
 
 def complete(state: State) -> None:
-    """Ends the jobs whose time has come, in the order of the table."""
-    for running in sorted(state.running, key=lambda running: running.job):
-        if running.end_ms == state.now_ms:
-            state.end(running)
+    """Ends the jobs whose time has come, in the order of their starts."""
+    for running in [running for running in state.running if running.end_ms == state.now_ms]:
+        state.end(running)
 
 
 def preempt_due(state: State, pending: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -70,4 +69,4 @@ def next_instant(state: State) -> int | None:
 def record_pass(state: State) -> None:
     """Writes down who waits and which reservations are held after the pass."""
     reserved = {job: held.start_ms for job, held in state.reservations.items()}
-    state.result.passes.append(Pass(state.now_ms, tuple(state.order()), reserved))
+    state.result.passes.append(Pass(state.now_ms, tuple(state.order().jobs), reserved))

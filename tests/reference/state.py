@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shunter.model.schedule import Outcome, RejectReason
+from tests.reference.estimates import Estimator, estimator
 from tests.reference.model import (
     Allocation,
     Config,
@@ -18,11 +19,13 @@ from tests.reference.model import (
     Start,
     is_killed,
     lasting_ms,
-    limit_ms,
+    request_ms,
 )
 from tests.reference.placements import place_job
-from tests.reference.policies import in_order
+from tests.reference.policies import Order, in_order
 from tests.reference.resources import FreeNodes, empty, reject_reason, usable, without
+from tests.reference.shares import Usage
+from tests.reference.specs import OWN, Spec, order_moves, read_spec
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,66 @@ class State:
     config: Config
     result: Result
     now_ms: int
+    before: Sequence[RefJob] = ()
+    """The jobs of the log before the first one."""
     arrived: int = 0
     waiting: list[int] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
     reservations: dict[int, Reservation] = field(default_factory=dict)
     progress_ms: dict[int, int] = field(default_factory=dict)
     """Of each job that has been preempted: the progress that it keeps."""
+    arrival_limit_ms: dict[int, int] = field(default_factory=dict)
+    """Of each job: its limit as it is when the job arrives, at least 1 ms."""
+    policy: Spec = field(init=False)
+    moves: bool = field(init=False)
+    """Whether the order is made anew at every pass."""
+    estimates: Estimator = field(init=False)
+    usage: Usage = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Reads the specs, and learns from the jobs that had ended in reality before the first one is submitted."""
+        policy, estimate = self.config.policy, read_spec(self.config.estimate, "estimate")
+        self.policy = read_spec(policy, "policy") if isinstance(policy, str) else OWN
+        self.moves = self.config.moving or order_moves(self.policy, estimate)
+        self.estimates = estimator(estimate, self.config)
+        self.usage = Usage([*self.before, *self.jobs], self.policy)
+        for job in sorted(self.before, key=lambda job: job.logged_end_ms):
+            if job.logged_end_ms <= self.now_ms:
+                self.estimates.learn(job, job.run_ms)
+
+    @property
+    def total_cores_milli(self) -> int:
+        """Returns the cores of the cluster."""
+        return sum(node.cores_milli for node in self.nodes)
+
+    def free_cores_milli(self) -> int:
+        """Returns the cores that nobody uses now."""
+        used = sum(self.jobs[running.job].total_cores_milli for running in self.running)
+        return self.total_cores_milli - used
+
+    def wait_s(self, job: RefJob) -> float:
+        """Returns how long a waiting job has waited."""
+        return (self.now_ms - job.submit_ms) / 1000
+
+    def number(self, job: int) -> int:
+        """Returns the job's place in the log, by which everything random is drawn."""
+        return len(self.before) + job
+
+    def estimate_ms(self, job: int) -> int:
+        """Returns the run time that the policy sees now."""
+        return self.estimates.estimate_ms(self.number(job), self.jobs[job])
+
+    def estimate_s(self, job: int) -> float:
+        """Returns the same in seconds."""
+        return self.estimate_ms(job) / 1000
 
     def arrive(self) -> None:
         """Lets the next job of the table arrive: it waits, or is rejected."""
         job = self.arrived
         self.arrived += 1
+        by_estimate = self.config.reserve_by == "estimate"
+        request = request_ms(self.jobs[job], self.config)
+        self.arrival_limit_ms[job] = max(1, self.estimate_ms(job) if by_estimate else request)
         reason = reject_reason(self.jobs[job], self.nodes)
         if reason is RejectReason.NONE:
             self.waiting.append(job)
@@ -76,9 +128,9 @@ class State:
         """Returns when the next job arrives, or None if all have."""
         return self.jobs[self.arrived].submit_ms if self.arrived < len(self.jobs) else None
 
-    def order(self) -> list[int]:
+    def order(self) -> Order:
         """Returns the waiting jobs in their order."""
-        return in_order(self.waiting, self.jobs, self.now_ms, self.config)
+        return in_order(self)
 
     def free_now(self) -> FreeNodes:
         """Returns what the running jobs leave free."""
@@ -89,9 +141,9 @@ class State:
 
     def place(self, job: int, free: FreeNodes) -> Allocation | None:
         """Returns where the placement rule puts a job in what is free, or None."""
-        rule = "first-fit" if self.config.policy == "first-available" else self.config.placement
+        rule = "first-fit" if self.policy.name == "first-available" else self.config.placement
         nodes = usable(self.jobs[job], self.nodes)
-        return place_job(rule, self.jobs[job], job, free, nodes, self.config.seed)
+        return place_job(rule, self.jobs[job], self.number(job), free, nodes, self.config.seed)
 
     def overhead_ms(self, job: int) -> int:
         """Returns what the job's next start costs before it makes progress."""
@@ -100,7 +152,7 @@ class State:
     def limit_ms(self, job: int) -> int:
         """Returns for how long the job is expected to hold its resources once started."""
         kept = self.progress_ms.get(job, 0)
-        return max(1, limit_ms(self.jobs[job], self.config) - kept + self.overhead_ms(job))
+        return max(1, self.arrival_limit_ms[job] - kept + self.overhead_ms(job))
 
     def start(self, job: int, allocation: Allocation) -> None:
         """Starts a waiting job now."""
@@ -108,16 +160,21 @@ class State:
         end_ms, limit_end_ms = self.now_ms + lasting, self.now_ms + self.limit_ms(job)
         self.waiting.remove(job)
         self.reservations.pop(job, None)
+        self.usage.change(self.jobs[job], 1, self.now_ms)
         self.running.append(Running(job, self.now_ms, end_ms, limit_end_ms, allocation))
         if self.result.start_ms[job] is None:
             self.result.start_ms[job] = self.now_ms
         self.result.allocation[job] = allocation
+        self.result.estimate_ms[job] = self.estimate_ms(job)
         self.result.events.append(Start(self.now_ms, job, allocation))
 
     def end(self, running: Running) -> None:
-        """Ends a running job and gives its resources back."""
+        """Ends a running job and gives its resources back; the estimates learn its run time."""
+        job = self.jobs[running.job]
         self.running.remove(running)
-        outcome = Outcome.KILLED if is_killed(self.jobs[running.job], self.config) else Outcome.COMPLETED
+        self.usage.change(job, -1, self.now_ms)
+        self.estimates.learn(job, lasting_ms(job, self.config))
+        outcome = Outcome.KILLED if is_killed(job, self.config) else Outcome.COMPLETED
         self.result.end_ms[running.job] = running.end_ms
         self.result.outcome[running.job] = outcome
         self.result.events.append(End(running.end_ms, running.job, outcome))
@@ -125,6 +182,7 @@ class State:
     def preempt(self, running: Running) -> None:
         """Stops a running job, which waits again."""
         self.running.remove(running)
+        self.usage.change(self.jobs[running.job], -1, self.now_ms)
         self.waiting.append(running.job)
         progress = max(0, self.now_ms - running.start_ms - self.overhead_ms(running.job))
         kept = self.progress_ms.get(running.job, 0)
