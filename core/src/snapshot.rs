@@ -75,24 +75,26 @@ impl Simulation {
     /// Goes through what has happened before: estimates learn from what has ended, limits and estimates are those of
     /// their times, and users have used what they have.
     fn tell_the_past(&mut self) {
-        let mut events: Vec<(i64, Past, u32)> = Vec::new();
+        let mut events: Vec<(i64, Past, i64, u32)> = Vec::new();
         for (job, state) in self.states.iter().enumerate() {
             let job = job as u32;
             let ended = matches!(state.phase, Phase::Completed | Phase::Killed);
             if !matches!(state.phase, Phase::Future | Phase::Rejected) {
-                events.push((self.submit_ms(job), Past::Arrived, job));
+                events.push((self.submit_ms(job), Past::Arrived, 0, job));
             }
             if ended || state.phase == Phase::Running {
-                events.push((state.start_ms, Past::Started, job));
+                events.push((state.start_ms, Past::Started, 0, job));
             }
             if ended {
                 let at_once = state.start_ms == state.end_ms;
-                events.push((state.end_ms, if at_once { Past::EndedAtOnce } else { Past::Ended }, job));
+                let past = if at_once { Past::EndedAtOnce } else { Past::Ended };
+                // Jobs that end together are learned from in the order of their starts.
+                events.push((state.end_ms, past, state.start_ms, job));
             }
         }
         events.sort_unstable();
         let now_ms = self.now_ms;
-        for (time_ms, past, job) in events {
+        for (time_ms, past, _, job) in events {
             self.now_ms = time_ms;
             match past {
                 Past::Arrived => self.note_arrival(job),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shunter.cli.tune import tune
 from shunter.evaluate import combinations, window_runs
 from shunter.simulate.specs import read_toml
 from shunter.simulate.windows import WindowResults, WindowRunner
 from shunter.tune import cases
+from shunter.tune.tune import Plan
 from tests.cli.conftest import Command
 
 LUBLIN = "generate:lublin?seed=3&jobs=500&cores=64&load=1.1&requests=factor"
@@ -30,6 +33,14 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "tuned.toml"
 
 
+def test_defaults_are_those_of_a_plan() -> None:
+    given = {name: parameter.default for name, parameter in signature(tune).parameters.items()}
+    plan = Plan()
+    for name in ("windows", "length", "warmup", "generations", "population", "seed"):
+        assert given[name] == getattr(plan, name)
+    assert plan.train == (0.0, given["train"])
+
+
 def test_json_is_one_object(shunter: Command, out: Path) -> None:
     result = shunter(*SMALL, "--bound", "mean-wait=1.1", "--out", out, "--json").json()
     assert (result["file"], result["kind"], result["estimate"]) == (str(out), "linear", "posterior")
@@ -38,7 +49,7 @@ def test_json_is_one_object(shunter: Command, out: Path) -> None:
         [{"metric": "mean_wait_s", "factor": 1.1}],
     )
     training = result["training"]
-    assert (training["train"], training["simulations"], len(training["costs"])) == ([0.0, 0.6], 3 * 6 * 4, 3)
+    assert (training["train"], training["simulations"], len(training["costs"])) == ([0.0, 0.6], 4 * (3 * 6 + 4), 4)
     (log,) = result["logs"]
     assert (log["jobs"], log["windows"], log["cluster"]) == (500, 4, "64")
     roles = ["site", "chosen", "best", "chosen-same-estimate", "best-same-estimate", "tuned"]
@@ -107,7 +118,7 @@ def test_what_the_file_tells_people(shunter: Command, out: Path) -> None:
     assert (facts["objective"], facts["bounds"]) == ("mean_bounded_slowdown", ["p95_wait_s=2"])
     assert (facts["dispatch"], facts["estimate"], facts["max_wait_s"]) == ("easy", "posterior", 9000.0)
     assert (facts["seed"], facts["generations"], facts["population"], facts["train"]) == (3, 3, 6, [0.0, 0.6])
-    assert (facts["simulations"], facts["cost"]) == (72, result["training"]["cost"])
+    assert (facts["simulations"], facts["cost"]) == (88, result["training"]["costs"][-1])
     (log,) = facts["logs"]
     assert (log["name"], log["sha256"]) == (LUBLIN, result["logs"][0]["workload_sha256"])
     chosen = next(row["label"] for row in result["logs"][0]["rows"] if row["role"] == "chosen")

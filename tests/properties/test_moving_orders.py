@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from shunter.simulate import WindowRunner
+from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, run_core, workload_of
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, GATED, MOVING, POOL, Scene, random_configs, random_scenes
-from tests.reference.model import Config
+from tests.reference.model import Config, RefJob, RefNode
+from tests.simulate.driving import settings_of
 
 pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
@@ -142,3 +144,22 @@ def test_linear(dispatch: str, scene: Scene, config: Config, policy: str) -> Non
 @given(scene=random_scenes(palettes=(POOL,)), config=random_configs(), policy=random_linear())
 def test_linear_on_a_pool(dispatch: str, scene: Scene, config: Config, policy: str) -> None:
     check_equal(scene, replace(config, policy=policy, dispatch=dispatch))
+
+
+@pytest.mark.parametrize(("age", "ann_is_first"), [(800, False), (900, True)])
+def test_shares_are_those_of_the_users_so_far(age: int, ann_is_first: bool) -> None:
+    """Ann has used everything, so that her factor is 1/8 among three users; a wait of 10 s counts age/1000 for her."""
+    jobs = [
+        RefJob(0, 1000, user="eve"),
+        RefJob(10_000, 1_000_000, user="ann"),
+        RefJob(20_000, 5000, user="ann"),
+        RefJob(30_000, 5000, user="bob"),
+        RefJob(9_000_000, 1000, user="zoe"),
+    ]
+    nodes = (RefNode(1000),)
+    config = Config(policy=f"multifactor?age={age}&max_age_s=10000&size=0&fair_share=1", dispatch="strict")
+    starts_ms = [10_000, 1_010_000, 1_015_000] if ann_is_first else [10_000, 1_015_000, 1_010_000]
+    assert [job.start_ms for job in run_reference(jobs[1:4], nodes, config, before=jobs[:1])] == starts_ms
+    assert [job.start_ms for job in run_core(jobs[1:4], nodes, config, before=jobs[:1])] == starts_ms
+    windows = WindowRunner(workload_of(jobs), cluster_of(nodes))
+    assert windows.run(settings_of(config), [1], 3).start_ms.tolist() == [starts_ms]

@@ -59,7 +59,7 @@ OutOption = Annotated[
 KindOption = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="What is searched: linear, a score with eleven weights; multifactor, Slurm's weights."
+        metavar="NAME", help="What is searched: linear, a weighted score with two gates; multifactor, Slurm's weights."
     ),
 ]
 ObjectiveOption = Annotated[

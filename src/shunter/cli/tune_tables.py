@@ -60,7 +60,7 @@ def _title(tuning: Tuning) -> str:
         f"{counted(plan.generations, 'generation')} of {plan.population} candidates, each in {drawn} of "
         f"{counted(plan.windows, 'window')} of {plan.length:,} jobs, seed {plan.seed}\n"
         f"{tuned.simulations:,} simulations; {tuning.seconds:.3g} s with the choice of classics\n"
-        f"cost on all training windows {tuned.cost:.3f}, where the search began {tuned.first_cost:.3f} "
+        f"cost on all training windows {tuned.costs[-1]:.3f}, where the search began {tuned.costs[0]:.3f} "
         "(0 is as good as the classic chosen there)"
     )
 

@@ -65,8 +65,6 @@ class Tuning:
             | {
                 "simulations": tuned.simulations,
                 "costs": tuned.costs.tolist(),
-                "cost": tuned.cost,
-                "first_cost": tuned.first_cost,
             },
             "report": self.arguments.report,
             "logs": [log_object(one) for one in self.report.logs],
@@ -179,8 +177,8 @@ def _facts(arguments: TuneArguments, tuned: Tuned) -> dict[str, Any]:
         "train": list(plan.train),
         **{name: getattr(plan, name) for name in ("windows", "drawn", "length", "warmup", "generations", "population")},
         "simulations": tuned.simulations,
-        "cost": tuned.cost,
-        "first_cost": tuned.first_cost,
+        "cost": float(tuned.costs[-1]),
+        "first_cost": float(tuned.costs[0]),
         "version": __version__,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }

@@ -1,0 +1,1 @@
+"""Tuning: weights of a score, searched on training days by simulating them."""

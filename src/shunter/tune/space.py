@@ -1,0 +1,113 @@
+"""What is searched: vectors of plain numbers, and the policies that they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DAY_S: Final = 86_400.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One number of a vector: where the search begins, and how far it looks at first."""
+
+    name: str
+    center: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Space:
+    """A family of policies."""
+
+    kind: str
+    """The policy's name."""
+    axes: tuple[Axis, ...]
+    decode: Callable[[dict[str, float]], dict[str, float]]
+    """From the numbers, by name, to the policy's parameters."""
+
+    @property
+    def center(self) -> NDArray[np.float64]:
+        """Where the search begins."""
+        return np.array([axis.center for axis in self.axes])
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """How far it looks at first."""
+        return np.array([axis.spread for axis in self.axes])
+
+    def parameters(self, vector: NDArray[np.float64]) -> dict[str, float]:
+        """Returns the parameters of the policy that a vector stands for."""
+        named = {axis.name: float(value) for axis, value in zip(self.axes, vector, strict=True)}
+        return self.decode(named)
+
+    def distance(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns how far each vector is from where the search begins: the mean square, in first spreads."""
+        return np.asarray((((vectors - self.center) / self.spread) ** 2).mean(axis=1))
+
+
+def _linear(numbers: dict[str, float]) -> dict[str, float]:
+    # The weight of the estimate is 1: a score and its double give the same order.
+    parameters = {"estimate": 1.0, "cores": numbers["cores"]}
+    parameters |= {name: max(numbers[name], 0.0) for name in ("wait", "wait_ratio", "hold_share")}
+    as_they_are = ("free_estimate", "free_cores", "queue_estimate", "queue_cores", "reserve_below")
+    parameters |= {name: numbers[name] for name in as_they_are}
+    parameters["hold_from_s"] = math.exp(numbers["log_hold_from"])
+    parameters["hold_patience_s"] = math.exp(numbers["log_hold_patience"])
+    return parameters
+
+
+def _multifactor(numbers: dict[str, float]) -> dict[str, float]:
+    weights = {name: 1000.0 * max(numbers[name], 0.0) for name in ("age", "fair_share")}
+    return weights | {
+        "size": 1000.0 * abs(numbers["size"]),
+        "favor_small": float(numbers["size"] < 0),
+        "max_age_s": math.exp(numbers["log_max_age"]),
+        "half_life_s": math.exp(numbers["log_half_life"]),
+    }
+
+
+SPACES: Final[dict[str, Space]] = {
+    "linear": Space(
+        "linear",
+        (
+            Axis("cores", 1.0, 0.15),
+            Axis("wait", 0.0, 0.02),
+            Axis("wait_ratio", 0.0, 0.01),
+            Axis("free_estimate", 0.0, 0.15),
+            Axis("free_cores", 0.0, 0.15),
+            Axis("queue_estimate", 0.0, 0.03),
+            Axis("queue_cores", 0.0, 0.03),
+            Axis("reserve_below", 2.0, 2.0),
+            Axis("hold_share", 0.02, 0.04),
+            Axis("log_hold_from", math.log(1800.0), 1.0),
+            Axis("log_hold_patience", math.log(7200.0), 1.0),
+        ),
+        _linear,
+    ),
+    "multifactor": Space(
+        "multifactor",
+        (
+            Axis("age", 1.0, 0.7),
+            Axis("size", 0.0, 0.7),
+            Axis("fair_share", 1.0, 0.7),
+            Axis("log_max_age", math.log(2 * DAY_S), 1.0),
+            Axis("log_half_life", math.log(7 * DAY_S), 1.0),
+        ),
+        _multifactor,
+    ),
+}
+"""The families that can be tuned. The linear score begins as smallest area first, holding long jobs back a little."""
+
+
+def spec_text(kind: str, parameters: dict[str, float]) -> str:
+    """Returns a policy's spec with every parameter, exact to the last digit."""
+    return f"{kind}?" + "&".join(f"{name}={value!r}" for name, value in parameters.items())
