@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from shunter.errors import InputError
@@ -52,6 +53,19 @@ class RunArguments:
             "max_wait_s", "scan_depth", "seed",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def files(self) -> dict[str, str | Path | None]:
+        """What is read, by what errors call it; a name that is not that of a file does no harm."""
+        from shunter.simulate.policy_file import policy_path
+        from shunter.simulate.specs import spec_file
+
+        return {
+            "workload": self.workload,
+            "cluster": self.cluster,
+            "policy": policy_path(self.policy) or spec_file(self.policy),
+            "estimate": spec_file(self.estimate),
+        }
 
     def checked(self) -> RunArguments:
         """Returns the arguments with dispatch and placement filled in; the first that is wrong is an error."""

@@ -10,29 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from shunter.cli.arguments import RunArguments
-from shunter.cli.options import (
-    ClusterOption,
-    DispatchOption,
-    EstimateOption,
-    ForceOption,
-    FormatOption,
-    JsonOption,
-    KillOption,
-    LengthOption,
-    MaxWaitOption,
-    MissingRequestOption,
-    PlacementOption,
-    PolicyOption,
-    ReserveByOption,
-    ScanDepthOption,
-    SeedOption,
-    StartOption,
-    StrictOption,
-    WorkloadOption,
-    path,
-)
+from shunter.cli.options import ForceOption, JsonOption, path
 from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
 from shunter.cli.progress import step
+from shunter.cli.run_options import POLICY, SETTINGS, SITE, WINDOW, takes
 
 if TYPE_CHECKING:
     from shunter.cli.running import Run
@@ -77,24 +58,10 @@ class Report:
         return self.judgment.to_json() | self.calibration.to_json() | run | hashes | arguments
 
 
+@takes(SITE | POLICY | WINDOW | SETTINGS)
 def calibrate(
     context: typer.Context,
-    workload: WorkloadOption,
-    cluster: ClusterOption = None,
-    policy: PolicyOption = "fcfs",
-    dispatch: DispatchOption = None,
-    placement: PlacementOption = None,
-    estimate: EstimateOption = "requested",
-    start: StartOption = 0,
-    length: LengthOption = None,
-    max_wait: MaxWaitOption = None,
-    missing_request: MissingRequestOption = "run-time",
-    reserve_by: ReserveByOption = "requested",
-    kill_at_request: KillOption = False,
-    scan_depth: ScanDepthOption = 1000,
-    seed: SeedOption = 0,
-    format_: FormatOption = None,
-    strict: StrictOption = False,
+    arguments: RunArguments,
     out: OutOption = None,
     force: ForceOption = False,
     plot: PlotOption = None,
@@ -110,48 +77,16 @@ def calibrate(
 
         shunter calibrate --workload log.swf.gz --out calibration --json
     """
-    arguments = RunArguments(
-        workload=workload,
-        cluster=cluster,
-        policy=policy,
-        dispatch=dispatch,
-        placement=placement,
-        estimate=estimate,
-        start=start,
-        length=length,
-        max_wait_s=max_wait,
-        missing_request=missing_request,
-        reserve_by=reserve_by,
-        kill_at_request=kill_at_request,
-        scan_depth=scan_depth,
-        seed=seed,
-        format=format_,
-        strict=strict,
-    )
-    _check_outputs(arguments, out, force, plot)
+    from shunter.results import MANIFEST
+
+    check_folder(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), arguments.files)
+    check_plot(plot, out, arguments.files)
     report = _report(arguments)
     if out is not None:
         _write(out, report, given_options(context))
     if plot is not None:
         _draw(plot, report)
     _print(report, json, [place for place in (out, plot) if place is not None])
-
-
-def _check_outputs(arguments: RunArguments, out: Path | None, force: bool, plot: Path | None) -> None:
-    """Raises an error for what can be known to fail before the simulation is run."""
-    from shunter.results import MANIFEST
-    from shunter.simulate.policy_file import policy_path
-    from shunter.simulate.specs import spec_file
-
-    arguments.checked()
-    inputs = {
-        "workload": arguments.workload,
-        "cluster": arguments.cluster,
-        "policy": policy_path(arguments.policy) or spec_file(arguments.policy),
-        "estimate": spec_file(arguments.estimate),
-    }
-    check_folder(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), inputs)
-    check_plot(plot, out, inputs)
 
 
 def _report(arguments: RunArguments) -> Report:

@@ -8,25 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shunter.cli.arguments import RunArguments
-from shunter.cli.options import (
-    ClusterOption,
-    ForceOption,
-    FormatOption,
-    JsonOption,
-    KillOption,
-    LoadOption,
-    MaxWaitOption,
-    MissingRequestOption,
-    ReserveByOption,
-    ScanDepthOption,
-    SeedOption,
-    StrictOption,
-    WorkloadOption,
-    path,
-    whole_number,
-)
+from shunter.cli.options import ForceOption, JsonOption, path, whole_number
 from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
 from shunter.cli.progress import step
+from shunter.cli.run_options import LOAD, SETTINGS, SITE, takes
 from shunter.cli.window_options import (
     BlocksOption,
     PartOption,
@@ -86,10 +71,10 @@ PlotOption = Annotated[
 ]
 
 
+@takes(SITE | LOAD | SETTINGS)
 def compare(
     context: typer.Context,
-    workload: WorkloadOption,
-    cluster: ClusterOption = None,
+    *,
     policy: PoliciesOption = "all",
     dispatch: DispatchesOption = None,
     placement: PlacementsOption = "first-fit",
@@ -101,16 +86,8 @@ def compare(
     blocks: BlocksOption = None,
     warmup: WarmupOption = 0,
     part: PartOption = "0:1",
-    load: LoadOption = None,
-    max_wait: MaxWaitOption = None,
-    missing_request: MissingRequestOption = "run-time",
-    reserve_by: ReserveByOption = "requested",
-    kill_at_request: KillOption = False,
-    scan_depth: ScanDepthOption = 1000,
-    seed: SeedOption = 0,
+    shared: RunArguments,
     threads: ThreadsOption = None,
-    format_: FormatOption = None,
-    strict: StrictOption = False,
     top: TopOption = None,
     out: OutOption = None,
     force: ForceOption = False,
@@ -127,19 +104,6 @@ def compare(
     """
     from shunter.cli.comparing import CompareArguments, run_comparison, write_comparison
 
-    shared = RunArguments(
-        workload=workload,
-        cluster=cluster,
-        load=load,
-        max_wait_s=max_wait,
-        missing_request=missing_request,
-        reserve_by=reserve_by,
-        kill_at_request=kill_at_request,
-        scan_depth=scan_depth,
-        seed=seed,
-        format=format_,
-        strict=strict,
-    )
     arguments = CompareArguments(
         shared=shared,
         policy=policy,
@@ -181,10 +145,7 @@ def _check_outputs(arguments: CompareArguments, out: Path | None, force: bool, p
     """Raises an error for what can be known to fail before anything is simulated."""
     from shunter.cli.comparing import FILES
 
-    inputs: dict[str, str | Path | None] = {
-        "workload": arguments.shared.workload,
-        "cluster": arguments.shared.cluster,
-    }
+    inputs = arguments.shared.files
     for combination in arguments.checked().possible:
         inputs |= {f"file of {name}:": path for name, path in combination.files.items()}
     check_folder(out, force, FILES, inputs)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.cli.arguments import RunArguments
+from shunter.cli.options import listed_names
 from shunter.cli.progress import step
 from shunter.cli.running import read_inputs
 from shunter.errors import InputError
@@ -51,9 +52,14 @@ class CompareArguments:
         """Returns what is compared, or raises an error for the first name or number that is wrong."""
         from shunter.evaluate.combinations import combine
 
-        lists = {option: _names(option, getattr(self, option)) for option in LISTS}
         common = {name: value for name, value in self.shared.settings().items() if name not in LISTS}
-        return combine(*lists.values(), **common)
+        return combine(
+            listed_names("policy", self.policy),
+            [None] if self.dispatch is None else listed_names("dispatch", self.dispatch),
+            listed_names("placement", self.placement),
+            listed_names("estimate", self.estimate),
+            **common,
+        )
 
     def checked(self) -> Combinations:
         """Returns what is compared, having checked all that can be checked without the log."""
@@ -62,7 +68,6 @@ class CompareArguments:
         from shunter.evaluate.windows import check_numbers
         from shunter.simulate.names import check_name
 
-        self.shared.checked()
         combinations = self.combinations()
         find_baseline(combinations.possible, self.baseline)
         check_name("metric", self.metric, FORMULAS)
@@ -93,16 +98,6 @@ class CompareArguments:
         own = asdict(self)
         shared: dict[str, Any] = own.pop("shared")
         return shared | own
-
-
-def _names(option: str, text: str | None) -> list[Any]:
-    """Returns the names in a list with commas; what is not given is the default alone."""
-    if text is None:
-        return [None]
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise InputError(f"--{option} is {text!r}; expected names with single commas between them")
-    return names
 
 
 @dataclass(frozen=True)

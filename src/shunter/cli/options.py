@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shunter.errors import InputError
 from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, RESERVE_BY
 
 
@@ -35,6 +36,14 @@ def given_text(text: str) -> str:
     if not text.strip():
         raise typer.BadParameter("it is empty; give a name")
     return text
+
+
+def listed_names(option: str, text: str) -> list[str]:
+    """Returns the names that an option was given, with commas between them."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"--{option} is {text!r}; expected names with single commas between them")
+    return names
 
 
 def path(text: str) -> Path:

@@ -90,5 +90,5 @@ def given_options(context: typer.Context) -> dict[str, Any]:
     for name, value in context.params.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name != "DEFAULT":
-            given[name.rstrip("_")] = str(value) if isinstance(value, Path) else value
+            given[name] = str(value) if isinstance(value, Path) else value
     return given

@@ -72,8 +72,6 @@ def replay(
 def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
-    from shunter.simulate.policy_file import policy_path
-    from shunter.simulate.specs import spec_file
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
@@ -92,9 +90,8 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
         recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy, estimate=estimate
     )
     # What is wrong with a file is said under the file's own name.
-    specs = (workload, cluster, policy_path(policy) or spec_file(policy), spec_file(estimate))
-    files = [spec for spec in specs if spec]
-    with _naming(folder, *(f"{name}:" for spec in files for name in (spec, Path(spec))), *by_user):
+    files = [file for file in inputs.files.values() if file]
+    with _naming(folder, *(f"{name}:" for file in files for name in (file, Path(file))), *by_user):
         return run(inputs, check_unchanged)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shunter.cli.arguments import RunArguments
-from shunter.cli.options import FormatOption, JsonOption, SeedOption, WorkloadOption, number, path
+from shunter.cli.options import FormatOption, JsonOption, SeedOption, WorkloadOption, listed_names, number, path
 from shunter.cli.outputs import check_plot, check_toml, save_figure
 from shunter.cli.progress import step
 from shunter.errors import InputError
@@ -96,7 +96,7 @@ def estimate(
 
         shunter simulate --workload log.swf.gz --policy sjf --estimate prior.toml
     """
-    names = _names(estimates)
+    names = listed_names("estimate", estimates)
     _check(workload, names, train, seed, save, force, plot)
     report = Report(_try(RunArguments(workload, format=format_, strict=strict), names, train, seed, save), train, seed)
     if plot is not None:
@@ -114,14 +114,6 @@ def estimate(
     from shunter.cli.estimate_tables import print_trial
 
     print_trial(report.trial, [written for written in (save, plot) if written is not None])
-
-
-def _names(text: str) -> list[str]:
-    """Returns the estimates in a list with commas."""
-    names = [name.strip() for name in text.split(",")]
-    if not all(names):
-        raise InputError(f"--estimate is {text!r}; expected names with single commas between them")
-    return names
 
 
 def _check(

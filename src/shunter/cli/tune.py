@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +12,8 @@ from shunter.cli.arguments import RunArguments
 from shunter.cli.options import (
     DispatchOption,
     EstimateOption,
-    FormatOption,
     JsonOption,
-    KillOption,
-    LoadOption,
-    MaxWaitOption,
-    MissingRequestOption,
     PlacementOption,
-    ReserveByOption,
-    ScanDepthOption,
-    SeedOption,
-    StrictOption,
     given_text,
     number,
     path,
@@ -29,6 +21,7 @@ from shunter.cli.options import (
 )
 from shunter.cli.outputs import check_plot, check_toml, save_figure
 from shunter.cli.progress import step
+from shunter.cli.run_options import LOAD, SETTINGS, takes
 from shunter.cli.tune_arguments import TuneArguments
 from shunter.cli.window_options import ThreadsOption, WarmupOption, WindowCountOption, WindowLengthOption
 from shunter.errors import InputError
@@ -107,7 +100,9 @@ PlotOption = Annotated[
 ]
 
 
+@takes(LOAD | SETTINGS)
 def tune(
+    *,
     workload: WorkloadsOption,
     out: OutOption,
     cluster: ClustersOption = None,
@@ -126,16 +121,8 @@ def tune(
     warmup: WarmupOption = 0,
     generations: GenerationsOption = 30,
     population: PopulationOption = 32,
-    load: LoadOption = None,
-    max_wait: MaxWaitOption = None,
-    missing_request: MissingRequestOption = "run-time",
-    reserve_by: ReserveByOption = "requested",
-    kill_at_request: KillOption = False,
-    scan_depth: ScanDepthOption = 1000,
-    seed: SeedOption = 0,
+    shared: RunArguments,
     threads: ThreadsOption = None,
-    format_: FormatOption = None,
-    strict: StrictOption = False,
     force: ForceOption = False,
     plot: PlotOption = None,
     json: JsonOption = False,
@@ -157,22 +144,7 @@ def tune(
     clusters = _one_for_each(workload, cluster or [])
     arguments = TuneArguments(
         logs=tuple(
-            RunArguments(
-                workload=log,
-                cluster=machine,
-                load=load,
-                dispatch=dispatch,
-                placement=placement,
-                estimate=estimate,
-                max_wait_s=max_wait,
-                missing_request=missing_request,
-                reserve_by=reserve_by,
-                kill_at_request=kill_at_request,
-                scan_depth=scan_depth,
-                seed=seed,
-                format=format_,
-                strict=strict,
-            )
+            replace(shared, workload=log, cluster=machine, dispatch=dispatch, placement=placement, estimate=estimate)
             for log, machine in zip(workload, clusters, strict=True)
         ),
         kind=kind,
@@ -186,14 +158,14 @@ def tune(
             warmup=warmup,
             generations=generations,
             population=population,
-            seed=seed,
+            seed=shared.seed,
             threads=available_threads() if threads is None else threads,
         ),
         report=report,
         report_windows=report_windows,
     )
     arguments.check()
-    inputs = arguments.files()
+    inputs = arguments.files
     check_toml("--out", out, force, "--policy", inputs)
     check_plot(plot, None, inputs)
     tuning = run_tuning(arguments, out)

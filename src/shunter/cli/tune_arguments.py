@@ -88,8 +88,9 @@ class TuneArguments:
         plan = self.plan
         return Days("--report", (low, high), self.report_windows, plan.length, plan.warmup, plan.seed)
 
+    @property
     def files(self) -> dict[str, str | Path | None]:
-        """Returns the files that are read, by what errors call them."""
+        """What is read, by what errors call it; a name that is not that of a file does no harm."""
         found: dict[str, str | Path | None] = {}
         for place, log in enumerate(self.logs, start=1):
             found |= {f"workload ({place})": log.workload, f"cluster ({place})": log.cluster}

@@ -8,26 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shunter.cli.arguments import RunArguments
-from shunter.cli.options import (
-    ClusterOption,
-    DispatchOption,
-    EstimateOption,
-    FormatOption,
-    JsonOption,
-    KillOption,
-    LengthOption,
-    LoadOption,
-    MaxWaitOption,
-    MissingRequestOption,
-    PlacementOption,
-    PolicyOption,
-    ReserveByOption,
-    ScanDepthOption,
-    SeedOption,
-    StartOption,
-    StrictOption,
-    WorkloadOption,
-)
+from shunter.cli.options import JsonOption
+from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, WINDOW, takes
 
 if TYPE_CHECKING:
     from shunter.cli.running import Inputs, Run
@@ -55,25 +37,10 @@ class Case:
     run: Run
 
 
+@takes(SITE | LOAD | POLICY | WINDOW | SETTINGS)
 def what_if(
-    workload: WorkloadOption,
+    arguments: RunArguments,
     change: ChangeOption,
-    cluster: ClusterOption = None,
-    load: LoadOption = None,
-    policy: PolicyOption = "fcfs",
-    dispatch: DispatchOption = None,
-    placement: PlacementOption = None,
-    estimate: EstimateOption = "requested",
-    start: StartOption = 0,
-    length: LengthOption = None,
-    max_wait: MaxWaitOption = None,
-    missing_request: MissingRequestOption = "run-time",
-    reserve_by: ReserveByOption = "requested",
-    kill_at_request: KillOption = False,
-    scan_depth: ScanDepthOption = 1000,
-    seed: SeedOption = 0,
-    format_: FormatOption = None,
-    strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
     """Simulate a log as it is and with changes, and print the differences.
@@ -84,25 +51,6 @@ def what_if(
 
         shunter what-if --workload log.swf.gz --policy sjf --change limit=86400,kill-at-request=yes
     """
-    arguments = RunArguments(
-        workload=workload,
-        cluster=cluster,
-        load=load,
-        policy=policy,
-        dispatch=dispatch,
-        placement=placement,
-        estimate=estimate,
-        start=start,
-        length=length,
-        max_wait_s=max_wait,
-        missing_request=missing_request,
-        reserve_by=reserve_by,
-        kill_at_request=kill_at_request,
-        scan_depth=scan_depth,
-        seed=seed,
-        format=format_,
-        strict=strict,
-    )
     cases = _run_cases(arguments, change)
     if json:
         from shunter.results import to_json_text

@@ -1,0 +1,65 @@
+"""The options that verbs share: what Typer sees of them, and what reaches the verb."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from inspect import Parameter, signature
+from typing import Annotated
+
+import pytest
+import typer
+
+from shunter.cli.arguments import RunArguments
+from shunter.cli.options import JsonOption
+from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, WINDOW, takes
+from shunter.errors import InputError
+
+CountOption = Annotated[int, typer.Option(metavar="N")]
+SEEN: list[tuple[RunArguments, int, bool]] = []
+
+
+@takes(SITE | LOAD)
+def verb(*, json: JsonOption = False, shared: RunArguments, count: CountOption) -> None:
+    """Remember what reached it."""
+    SEEN.append((shared, count, json))
+
+
+def run(*arguments: str) -> tuple[RunArguments, int, bool]:
+    app = typer.Typer(add_completion=False)
+    app.command()(verb)
+    app(list(arguments), standalone_mode=False)
+    return SEEN.pop()
+
+
+def test_every_field_has_one_option_in_the_order_of_the_fields() -> None:
+    groups = [SITE, LOAD, POLICY, WINDOW, SETTINGS]
+    assert [name for group in groups for name in group] == [field.name for field in fields(RunArguments)]
+
+
+def test_options_stand_where_the_arguments_stood_behind_what_is_required_and_the_cluster() -> None:
+    shown = signature(verb).parameters
+    assert list(shown) == ["workload", "count", "cluster", "json", "load"]
+    assert shown["workload"].default is Parameter.empty
+    assert (shown["cluster"].default, shown["load"].default) == (None, None)
+
+
+def test_the_unit_is_in_the_name_of_the_field_only() -> None:
+    @takes(SITE | SETTINGS)
+    def other(arguments: RunArguments) -> None:
+        """Do nothing."""
+
+    assert "max_wait" in signature(other).parameters
+    assert "max_wait_s" not in signature(other).parameters
+
+
+def test_values_reach_the_verb_as_checked_arguments() -> None:
+    # What is not taken keeps its default; the dispatch rule and the placement are filled in.
+    expected = RunArguments("log.swf", cluster="8", load=0.5, dispatch="easy", placement="first-fit")
+    given = ("--workload", "log.swf", "--cluster", "8", "--load", "0.5", "--count", "3", "--json")
+    assert run(*given) == (expected, 3, True)
+
+
+def test_what_is_wrong_does_not_reach_the_verb() -> None:
+    with pytest.raises(InputError, match=r"--load \(load\) is -1"):
+        run("--workload", "log.swf", "--load", "-1", "--count", "3")
+    assert not SEEN
