@@ -2,10 +2,10 @@
 
 python benchmarks/headroom.py TRACES [--seeds 0,1,2] [--report-seed 1] [--logs KTH-SP2,...] [--out results.json]
 
-TRACES is a folder with the SWF logs named below. For each log: every classic under strict, easy and conservative with
-each estimate, and `linear` tuned with each estimate, on twenty windows of 1,024 jobs from the last 30 % of the log,
-once from an empty cluster (cold) and once with 512 jobs before (warm). Priors, tuning and the choice of a classic see
-the first 60 % alone. Prints Markdown; `docs/results-classics.md` holds what it printed.
+TRACES is a folder with the SWF logs named below. For each log: every classic under strict, greedy, easy and
+conservative with each estimate, and `linear` tuned with each estimate, on twenty windows of 1,024 jobs from the last
+30 % of the log, once from an empty cluster (cold) and once with 512 jobs before (warm). Priors, tuning and the choice
+of a classic see the first 60 % alone. Prints Markdown; `docs/results-classics.md` holds what it printed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, Workload, read_workload
 from shunter.evaluate.combinations import Combination, combine
-from shunter.evaluate.statistics import INTERVAL, RESAMPLES
+from shunter.evaluate.statistics import RESAMPLES, drawn_means, interval_of
 from shunter.evaluate.windows import choose_windows
 from shunter.simulate import check_settings
 from shunter.simulate.fit_prior import fit_prior, save_prior
@@ -226,19 +226,20 @@ def over_seeds(rows: list[Row], base: Row) -> str:
 
 
 def pooled(by_seed: list[list[Row]], best: dict[str, Row]) -> str:
-    """Returns the ratio pooled over logs and seeds, with an interval from drawing blocks of each log."""
+    """Returns the ratio pooled over logs and seeds, with an interval from drawing blocks of each log.
+
+    A log whose windows lie in one block (Theta) counts as much as the others, and adds nothing to the spread.
+    """
     random = np.random.default_rng(0)
     total, wait = np.zeros(RESAMPLES), 0.0
     center = 0.0
     for log, base in best.items():
         those = [row for rows in by_seed for row in rows if row.log == log]
         gain = np.mean([row.log_metric - base.log_metric for row in those], axis=0)
-        blocks, place = np.unique(base.block, return_inverse=True)
-        drawn = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), size=RESAMPLES)
-        total += (drawn @ np.bincount(place, weights=gain)) / (drawn @ np.bincount(place)) / len(best)
+        total += drawn_means(gain, base.block, random) / len(best)
         center += gain.mean() / len(best)
         wait += float(np.mean([np.log(ratios(row, base)[1]) for row in those])) / len(best)
-    low, high = np.exp(np.quantile(total, INTERVAL))
+    low, high = np.exp(interval_of(total))
     return f"{np.exp(center):.3f} [{low:.3f}, {high:.3f}], wait ×{np.exp(wait):.2f}"
 
 

@@ -24,7 +24,8 @@ pub struct WindowResult<'a> {
     pub basis: &'a mut [u8],
 }
 
-/// Runs every window to its end; `given` are the table's scores, if the policy wants them. The result does not depend on the number of threads.
+/// Runs every window to its end; `given` are the table's scores, if the policy wants them. The result does not depend on
+/// the number of threads.
 pub fn run_windows(
     cluster: &Arc<Cluster>,
     jobs: &Arc<Jobs>,

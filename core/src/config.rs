@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::placement::Rule;
 pub use crate::policy::Policy;
 
@@ -76,8 +77,26 @@ impl Config {
         self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned()
     }
 
+    /// Whether every number can be so.
+    pub fn check(&self) -> Result<(), String> {
+        if self.scan_depth == 0 {
+            return Err("scan_depth is 0; expected 1 or more".to_string());
+        }
+        let durations = [
+            ("missing_request_ms", self.missing_request_ms),
+            ("max_wait_ms", self.max_wait_ms),
+            ("preemption_overhead_ms", Some(self.preemption_overhead_ms)),
+        ];
+        for (name, value) in durations {
+            if let Some(value) = value.filter(|value| !(0..=MAX_DURATION_MS).contains(value)) {
+                return Err(format!("{name} is {value}; expected 0 to {MAX_DURATION_MS}"));
+            }
+        }
+        self.check_parameters()
+    }
+
     /// Whether as many parameters were given as the policy and the estimate need, and each is a number.
-    pub fn check_parameters(&self) -> Result<(), String> {
+    fn check_parameters(&self) -> Result<(), String> {
         let policy = self.policy_parameters.len();
         let wanted = match self.policy {
             Policy::Hybrid => policy == 1,
@@ -107,6 +126,11 @@ impl Estimate {
     pub fn is_learned(self) -> bool {
         matches!(self, Estimate::LastTwo | Estimate::Posterior)
     }
+}
+
+/// A duration that may be left out: `UNKNOWN` outside.
+pub(crate) fn optional(value: i64) -> Option<i64> {
+    Some(value).filter(|&value| value != UNKNOWN)
 }
 
 /// Numbers for names: part of the C ABI and of saved simulations.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Config, Estimate};
 use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, UNKNOWN};
@@ -93,26 +93,38 @@ pub struct Known {
 
 /// What was worked out for windows before: a pure cache, which saves going through the log for every simulation.
 #[derive(Debug, Default)]
-pub struct KnownWindows(Mutex<HashMap<WindowKey, Arc<Known>>>);
+pub struct KnownWindows(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    windows: HashMap<WindowKey, Arc<Known>>,
+    /// How many jobs all of them have.
+    jobs: usize,
+}
 
 /// First job, end, estimate, fingerprint of its parameters.
 type WindowKey = (usize, usize, u64, u64);
 
-/// More are never of use at once.
-const MOST_WINDOWS: usize = 4096;
+/// When windows with so many jobs together are kept, all are forgotten: at most about 200 MB.
+const MOST_KEPT_JOBS: usize = 4_000_000;
 
 impl KnownWindows {
     fn get(&self, key: WindowKey, make: impl FnOnce() -> Known) -> Arc<Known> {
-        if let Some(known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(known) = self.kept().windows.get(&key) {
             return known.clone();
         }
         let known = Arc::new(make());
-        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() >= MOST_WINDOWS {
-            windows.clear();
+        let mut kept = self.kept();
+        if kept.jobs > MOST_KEPT_JOBS {
+            *kept = Kept::default();
         }
-        windows.insert(key, known.clone());
+        kept.jobs += known.user.len();
+        kept.windows.insert(key, known.clone());
         known
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -177,7 +189,10 @@ impl Learner {
             None => self.recent[user as usize].add(run_ms),
             Some(prior) => {
                 let request_ms = jobs.requested_ms[first + job as usize];
-                observe(prior, &mut self.sums, self.known.groups[job as usize], request_ms, run_ms);
+                let terms = prior.observed(request_ms, run_ms);
+                for (group, (decay, term)) in self.known.groups[job as usize].into_iter().zip(terms) {
+                    self.sums[group as usize].add(decay, term);
+                }
             }
         }
     }
@@ -210,13 +225,6 @@ impl Learner {
         let basis = if sums[0].count > 0.0 { Basis::Learned } else { Basis::Prior };
         (prior.estimate_ms(request_ms, &sums), basis)
     }
-}
-
-fn observe(prior: &Prior, sums: &mut [Sums], groups: [u32; 3], request_ms: i64, run_ms: i64) {
-    let (ratio, plain) = prior.observed(request_ms, run_ms);
-    sums[groups[0] as usize].add(prior.user_decay, ratio);
-    sums[groups[1] as usize].add(prior.decay, plain);
-    sums[groups[2] as usize].add(prior.decay, plain);
 }
 
 impl Known {
@@ -265,10 +273,9 @@ impl Known {
         numbers: &HashMap<(u32, i64, i64), u32>,
         prior: &Prior,
     ) {
-        let (ratio, plain) = prior.observed(jobs.requested_ms[job], jobs.run_ms[job]);
-        for (level, key) in group_keys(jobs, job, user).iter().enumerate() {
+        let terms = prior.observed(jobs.requested_ms[job], jobs.run_ms[job]);
+        for (key, (decay, term)) in group_keys(jobs, job, user).iter().zip(terms) {
             if let Some(&group) = numbers.get(key) {
-                let (decay, term) = if level == 0 { (prior.user_decay, ratio) } else { (prior.decay, plain) };
                 self.sums[group as usize].add(decay, term);
             }
         }

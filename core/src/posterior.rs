@@ -27,9 +27,9 @@ impl Sums {
 #[derive(Clone, Debug)]
 pub struct Prior {
     /// What a user's sums are multiplied with when a job is added.
-    pub user_decay: f64,
+    user_decay: f64,
     /// The same for the narrower groups.
-    pub decay: f64,
+    decay: f64,
     strengths: [f64; 3],
     /// Mean run time and mean inverse, by the request's power of two in seconds; the last is for no request.
     bins: Vec<(f64, f64)>,
@@ -69,13 +69,14 @@ impl Prior {
         self.bins[place]
     }
 
-    /// What a run of a job with this request adds to the user's sums, and to those of the narrower groups.
-    pub fn observed(&self, request_ms: i64, run_ms: i64) -> ((f64, f64), (f64, f64)) {
+    /// What a run of a job with this request adds to the sums of its groups, the widest first, and by what they decay.
+    pub fn observed(&self, request_ms: i64, run_ms: i64) -> [(f64, (f64, f64)); 3] {
         // A job that outlives its request takes no longer, for it could have been killed at it.
         let run = seconds(if request_ms == UNKNOWN { run_ms } else { run_ms.min(request_ms) });
         let inverse = 1.0 / seconds(run_ms).max(10.0);
         let (usual_run, usual_inverse) = self.bin(request_ms);
-        ((run / usual_run, inverse / usual_inverse), (run, inverse))
+        let narrow = (self.decay, (run, inverse));
+        [(self.user_decay, (run / usual_run, inverse / usual_inverse)), narrow, narrow]
     }
 
     /// √(E\[run\] / E\[inverse\]) for a job with this request, whose groups have these sums, the widest first.
@@ -116,10 +117,9 @@ mod tests {
         let prior = prior();
         let mut sums = [Sums::default(); 3];
         for _ in 0..60 {
-            let (ratio, plain) = prior.observed(1_000_000, 20_000);
-            sums[0].add(1.0, ratio);
-            sums[1].add(1.0, plain);
-            sums[2].add(1.0, plain);
+            for (sums, (decay, term)) in sums.iter_mut().zip(prior.observed(1_000_000, 20_000)) {
+                sums.add(decay, term);
+            }
         }
         assert!((20_000..21_500).contains(&prior.estimate_ms(1_000_000, &sums)));
     }

@@ -48,9 +48,14 @@ impl Simulation {
         let mut holding = 0;
         for turn in order {
             let job = turn.job;
-            if self.is_passed_over(turn) {
+            let passed_over = self.is_passed_over(turn);
+            if passed_over || !turn.may_reserve {
                 self.give_up_reservation(&mut projection, job);
-            } else if holding < depth {
+            }
+            if passed_over {
+                continue;
+            }
+            if turn.may_reserve && holding < depth {
                 holding += u32::from(!self.plan(&mut projection, job));
             } else {
                 self.backfill(&mut projection, job);
@@ -65,7 +70,7 @@ impl Simulation {
         }
     }
 
-    /// A job that is passed over holds no reservation any more.
+    /// A job that is passed over, or may hold no reservation, holds none any more.
     fn give_up_reservation(&mut self, projection: &mut Projection, job: u32) {
         if self.states[job as usize].reservation.is_some() {
             self.lift_reservation(projection, job);

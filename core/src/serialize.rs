@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
-use crate::config::{Config, Dispatch, Estimate, Policy, Rule};
+use crate::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
 use crate::estimate::Basis;
 use crate::job::{Fingerprint, Jobs, MAX_AMOUNT, MAX_DURATION_MS, MAX_TIME_MS};
 use crate::job_state::{JobState, Phase, Reservation};
@@ -162,7 +162,7 @@ impl Simulation {
         if order.len() != window.len() || seen.contains(&false) {
             return Err("the saved state's order does not name every job once".to_string());
         }
-        config.check_parameters()?;
+        config.check()?;
         let mut simulation = Simulation::with_order(cluster, jobs, window, config, &given, order)?;
         simulation.read_progress(&mut input)?;
         Ok(simulation)
@@ -336,10 +336,10 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
             .ok_or("the saved state has an unknown dispatch")?,
         placement: Rule::from_code(input.get()?).ok_or("the saved state has an unknown placement")?,
         estimate: Estimate::from_code(input.get()?).ok_or("the saved state has an unknown estimate")?,
-        missing_request_ms: Some(input.get()?).filter(|&value| value >= 0),
+        missing_request_ms: optional(input.get()?),
         reserve_by_estimate: input.flag()?,
         kill_at_request: input.flag()?,
-        max_wait_ms: Some(input.get()?).filter(|&value| value >= 0),
+        max_wait_ms: optional(input.get()?),
         scan_depth: input.number()?,
         seed: input.get()? as u64,
         keep_progress: input.flag()?,

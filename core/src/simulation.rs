@@ -98,7 +98,7 @@ impl Simulation {
         if let Some(job) = given.iter().position(|score| !score.is_finite()) {
             return Err(format!("job {job}: the score is {}; expected a finite number", given[job]));
         }
-        config.check_parameters()?;
+        config.check()?;
         let order = policy::order(&jobs, window.clone(), &config, given);
         Self::with_order(cluster, jobs, window, config, given, order)
     }

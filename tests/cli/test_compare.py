@@ -54,12 +54,39 @@ def test_tables_for_people(shunter: Command) -> None:
     assert "not shown (--top): 1" in answer.out
 
 
-def test_one_block_is_told(shunter: Command) -> None:
-    answer = shunter(*SMALL, "--policy", "fcfs,sjf", "--blocks", 1)
-    assert "all windows lie in one block, so no interval can be given" in answer.out
-    rows = shunter(*SMALL, "--policy", "fcfs,sjf", "--blocks", 1, "--json").json()["combinations"]
-    assert [(row["ratio_low"], row["difference_high"]) for row in rows] == [(None, None)] * 2
-    assert all(row["ratio"] is not None for row in rows)
+@pytest.mark.parametrize(
+    ("blocks", "note"),
+    [
+        (1, "the windows lie in 1 block: below 5 no interval is given, for it would be far too narrow"),
+        (4, "the windows lie in 4 blocks: below 5 no interval is given"),
+        (5, "the windows lie in 5 blocks: intervals from fewer than 10 are too narrow, so take them as hints"),
+    ],
+)
+def test_few_blocks_are_told(shunter: Command, blocks: int, note: str) -> None:
+    options = (*SMALL, "--policy", "fcfs,sjf", "--blocks", blocks)
+    assert note in shunter(*options).out
+    result = shunter(*options, "--json").json()
+    assert result["interval_note"].startswith(note)
+    for row in result["combinations"]:
+        assert row["ratio"] is not None
+        assert (row["ratio_low"] is None) == (row["difference_high"] is None) == (blocks < 5)
+
+
+def test_many_blocks_need_no_note(shunter: Command) -> None:
+    options = (*SMALL, "--policy", "fcfs", "--windows", 10, "--length", 60)
+    assert shunter(*options, "--json").json()["interval_note"] is None
+    assert "blocks:" not in shunter(*options).out
+
+
+def test_names_may_look_like_markup(shunter: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "a["
+    folder.mkdir()
+    file = folder / "b].toml"
+    file.write_text('[policy]\nkind = "linear"\n[estimate]\nkind = "last-two"\n')
+    answer = shunter(*SMALL, "--policy", f"fcfs,{file}", "--estimate", file, "--baseline", "b].toml")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"estimate {file}" in answer.out
+    assert "against b].toml/easy" in answer.out
 
 
 def test_what_cannot_be_is_skipped_and_said(shunter: Command) -> None:

@@ -25,11 +25,11 @@ def work(seconds: float) -> None:
         time.sleep(seconds)
 
 
-def work_until_shown(terminal: Terminal) -> None:
+def work_until_shown(terminal: Terminal, description: str = "simulating") -> None:
     """Works until the bar is there, at most for 20 s: a busy machine takes its time to load Rich."""
-    with step("simulating") as moved:
+    with step(description) as moved:
         deadline = time.monotonic() + 20
-        while "simulating" not in terminal.getvalue() and time.monotonic() < deadline:
+        while description not in terminal.getvalue() and time.monotonic() < deadline:
             moved(30, 40)
             time.sleep(0.01)
 
@@ -53,6 +53,13 @@ def test_a_long_step_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "DELAY_S", 0.0)
     work_until_shown(terminal)
     assert "simulating" in terminal.getvalue()
+
+
+def test_a_name_that_looks_like_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = pretend_terminal(monkeypatch)
+    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    work_until_shown(terminal, "reading a[red]b[/c].swf")
+    assert "reading a[red]b[/c].swf" in terminal.getvalue()
 
 
 def test_a_short_step_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

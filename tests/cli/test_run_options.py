@@ -52,9 +52,9 @@ def test_the_unit_is_in_the_name_of_the_field_only() -> None:
     assert "max_wait_s" not in signature(other).parameters
 
 
-def test_values_reach_the_verb_as_checked_arguments() -> None:
-    # What is not taken keeps its default; the dispatch rule and the placement are filled in.
-    expected = RunArguments("log.swf", cluster="8", load=0.5, dispatch="easy", placement="first-fit")
+def test_values_reach_the_verb_as_they_were_given() -> None:
+    # What is not taken or not given keeps its default: nothing stands in for the dispatch rule yet.
+    expected = RunArguments("log.swf", cluster="8", load=0.5)
     given = ("--workload", "log.swf", "--cluster", "8", "--load", "0.5", "--count", "3", "--json")
     assert run(*given) == (expected, 3, True)
 

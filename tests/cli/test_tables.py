@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shunter.cli.tables import format_metric, format_seconds
+from tests.cli.conftest import Command
 
 
 @pytest.mark.parametrize(
@@ -38,3 +41,17 @@ def test_seconds(seconds: float, text: str) -> None:
 )
 def test_metrics(name: str, value: float | None, text: str) -> None:
     assert format_metric(name, value) == text
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(
+    shunter: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy, estimate = Path("a[/b].toml"), Path("a[red]b/p.toml")
+    for file, text in ((policy, '[policy]\nkind = "sjf"\n'), (estimate, '[estimate]\nkind = "perfect"\n')):
+        file.parent.mkdir()
+        file.write_text(text)
+    given = ("--workload", log, "--policy", policy, "--estimate", estimate)
+    title = "a[/b].toml · easy · first-fit · estimate a[red]b/p.toml (4 run-time)\n"
+    assert title in shunter("simulate", *given).out
+    assert title in shunter("what-if", *given, "--change", "cores=9").out

@@ -52,6 +52,7 @@ def test_json_is_one_object(shunter: Command, out: Path) -> None:
     assert (training["train"], training["simulations"], len(training["costs"])) == ([0.0, 0.6], 4 * (3 * 6 + 4), 4)
     (log,) = result["logs"]
     assert (log["jobs"], log["windows"], log["cluster"]) == (500, 4, "64")
+    assert log["interval_note"].startswith("the windows lie in 3 blocks: below 5 no interval is given")
     roles = ["site", "chosen", "best", "chosen-same-estimate", "best-same-estimate", "tuned"]
     assert [row["role"] for row in log["rows"]] == roles
     assert log["rows"][0]["label"] == "fcfs/easy"
@@ -67,6 +68,9 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert "linear tuned for mean_bounded_slowdown, mean_wait_s at most 0.01 times" in answer.out
     assert "3 generations of 6 candidates, each in 4 of 4 windows of 40 jobs, seed 0" in answer.out
     assert "later days, 0.7:1 of the log: 4 windows of 40 jobs, in 3 blocks" in answer.out
+    assert "the windows lie in 3 blocks: below 5 no interval is given" in answer.out
+    assert "cannot be told apart: ratio" in answer.out
+    assert "(no interval: fewer than 5 blocks)" in answer.out
     assert "best in hindsight" in answer.out
     assert "the bound on mean_wait_s, at most 0.01 times that of" in answer.out
     assert "does NOT hold" in answer.out
@@ -177,7 +181,7 @@ def test_slurms_weights_without_estimates(shunter: Command, out: Path, tmp_path:
     assert other["logs"][0]["rows"][0]["label"] == "site.toml/3"
 
 
-def test_the_same_seed_gives_the_same_file(shunter: Command, out: Path, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_weights(shunter: Command, out: Path, tmp_path: Path) -> None:
     second = tmp_path / "second.toml"
     for path in (out, second):
         shunter(*SMALL, "--seed", 5, "--out", path, "--json").json()
@@ -199,15 +203,18 @@ def test_the_same_seed_gives_the_same_file(shunter: Command, out: Path, tmp_path
         (("--estimate", "guess"), "unknown estimate 'guess'"),
         (("--train", "1"), "--train is 1; expected a part of the log above 0 and below 1"),
         (("--train", "0.8"), "--report is '0.7:1'; expected two rising fractions of the log behind the training days"),
-        (("--report", "0.9"), "--report is '0.9'; expected two rising fractions"),
+        (("--report", "0.9"), "--report is '0.9'; expected two fractions of the log such as 0.7:1"),
         (("--report", "0.9:0.8"), "--report is '0.9:0.8'"),
         (("--report-windows", "0"), "--report-windows is 0; expected 1 or more"),
         (("--population", "2"), "--population is 2; expected 4 or more"),
         (("--generations", "0"), "--generations is 0; expected 1 or more"),
         (("--threads", "0"), "--threads is 0; expected 1 or more"),
         (("--length", "0"), "--length is 0; expected 1 or more"),
-        (("--length", "200"), "but its days 0.7:1 (--report) have 150 of 500; give shorter windows, or a longer log"),
-        (("--length", "301"), "but its days 0:0.6 (--train) have 300 of 500"),
+        (
+            ("--length", "200"),
+            f"{LUBLIN} has 500, its part 0.7:1 (--report) 150; give a shorter window, or a longer log",
+        ),
+        (("--length", "301"), f"{LUBLIN} has 500, its part 0:0.6 (--train) 300; give"),
         (("--cluster", "64", "--cluster", "32"), "--cluster is given 2 times for 1 logs; give one for each"),
         (("--cluster", "1", "--strict"), "jobs can never fit on 1; give a larger cluster, or leave --strict out"),
         (("--objective", "memory_utilization"), "memory_utilization has no meaning in the training windows"),

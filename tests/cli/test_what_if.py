@@ -52,6 +52,29 @@ def test_several_cases_and_changes_that_act_together(shunter: Command, log: Path
     assert third["notes"] == ["3 requests cut to 40 s; 3 jobs that run longer are killed at it"]
 
 
+def test_what_stands_in_for_options_not_given_follows_the_change(shunter: Command, log: Path) -> None:
+    changes = ("--change", "policy=random-feasible", "--change", "policy=first-available", "--json")
+    result = shunter("what-if", "--workload", log, "--policy", "sjf", *changes).json()
+    rules = [(one["policy"], one["dispatch"]) for one in (result["base"], *result["cases"])]
+    assert rules == [("sjf", "easy"), ("random-feasible", "greedy"), ("first-available", "easy")]
+    options = ("--workload", log, "--policy", "random-feasible", "--change", "policy=sjf")
+    result = shunter("what-if", *options, "--json").json()
+    assert (result["base"]["dispatch"], result["cases"][0]["dispatch"]) == ("greedy", "easy")
+    assert (
+        "'random-feasible' never waits, but dispatch is 'easy'"
+        in shunter("what-if", "--workload", log, "--dispatch", "easy", "--change", "policy=random-feasible").error()
+    )
+
+
+def test_it_is_told_where_the_cluster_comes_from(shunter: Command, log: Path) -> None:
+    changes = ("--change", "cluster=32", "--change", "cores=2x", "--change", "policy=sjf", "--json")
+    result = shunter("what-if", "--workload", log, *changes).json()
+    told = [(one["cluster"], one["cluster_from"]) for one in (result["base"], *result["cases"])]
+    assert told == [("8", "the workload"), ("32", "--change"), ("16", "--change"), ("8", "the workload")]
+    given = shunter("what-if", "--workload", log, "--cluster", 9, *changes).json()["cases"][2]
+    assert (given["cluster"], given["cluster_from"]) == ("9", "--cluster")
+
+
 def test_a_window_of_the_log(shunter: Command, log: Path) -> None:
     result = shunter("what-if", "--workload", log, "--start", 1, "--length", 2, "--change", "cores=2x", "--json").json()
     assert (result["base"]["jobs"], result["cases"][0]["jobs"]) == (2, 2)

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from shunter.errors import InputError
 from shunter.evaluate.calibrate import Calibration, calibrate, rank_correlation
 from shunter.evaluate.calibration_figure import draw_calibration
-from shunter.evaluate.logged_waits import compare_waits, measure_logged_load
+from shunter.evaluate.logged_waits import compare_waits, had_room, measure_logged_load
 from shunter.evaluate.verdict import Verdict, judge
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, RejectReason, Schedule
@@ -165,6 +165,18 @@ def test_a_job_that_can_never_fit_counts_among_the_cores_in_use(schedule: Schedu
 def test_ends_make_room_for_starts_at_the_same_instant() -> None:
     rows = [Row(0.1, 0.1, 0.3, {0: 8}), Row(0.1, 0.3, 0.4, {0: 8})]
     assert measure_logged_load(with_logged_waits(rows, [0, 0.2])).spells_above == 0
+
+
+def test_room_is_what_is_free_once_an_instant_is_over() -> None:
+    """Eight cores. At 100 s job 1 ends and job 2 (6 cores) comes: it has room. At 200 s job 2 starts and two more come.
+
+    Of these the one of 3 cores has no room, the one of 2 has. So has job 5, which comes before anything has started.
+    """
+    submit_s, start_s = np.array([0.0, 100.0, 200.0, 200.0, -50.0]), np.array([0.0, 200.0, 300.0, 300.0, 300.0])
+    run_s, cores = np.array([100.0, 100.0, 10.0, 10.0, 10.0]), np.array([8.0, 6.0, 3.0, 2.0, 8.0])
+    room = had_room(submit_s, start_s, run_s, cores, capacity=8)
+    # Job 1 starts as it comes, so that its own cores are in use.
+    assert room.tolist() == [False, True, False, True, True]
 
 
 def test_nothing_to_compare() -> None:

@@ -59,28 +59,58 @@ def test_every_window_is_the_one_that_simulate_gives() -> None:
 def test_by_hand() -> None:
     """One core; windows of two jobs of 100 s and 10 s that come together: fcfs makes the short one wait, sjf the long.
 
-    The second pair comes after 1000 s and is of 100 s and 50 s. Waits under fcfs are 0 and 100 in both pairs, under sjf
-    0 and 10 in the first, 0 and 50 in the second.
+    A pair comes every 1000 s; the second and the fourth are of 100 s and 50 s. Waits under fcfs are 0 and 100 in all
+    pairs, under sjf 0 and 10, or 0 and 50. Of five blocks drawn, all are of the first kind in 8 % of the draws, one in
+    8 %, and none in 1 %: hence the intervals.
     """
-    frame = pl.DataFrame({"submit_s": [0.0, 0.0, 1000.0, 1000.0], "run_s": [100.0, 10.0, 100.0, 50.0]})
+    run_s = [100.0, 10.0, 100.0, 50.0, 100.0, 10.0, 100.0, 50.0, 100.0, 10.0]
+    frame = pl.DataFrame({"submit_s": [1000.0 * (job // 2) for job in range(10)], "run_s": run_s})
     jobs = Workload.from_frame(frame, name="pairs")
-    windows = Windows(np.array([0, 2], dtype=np.uintp), np.array([0, 1]), length=2, warmup=0)
+    windows = Windows(np.arange(0, 10, 2, dtype=np.uintp), np.arange(5), length=2, warmup=0)
     combinations = combine(["fcfs", "sjf"], ["easy"]).possible
     comparison = compare(jobs, Cluster.pool(1), combinations, windows, metric="mean_wait_s")
     best, worst = combination_rows(comparison)
     assert (best["label"], worst["label"]) == ("sjf/easy", "fcfs/easy")
-    assert (best["mean"], worst["mean"]) == (15.0, 50.0)
-    assert best["geometric_mean"] == pytest.approx(math.sqrt(5 * 25))
-    assert best["ratio"] == pytest.approx(math.sqrt(5 * 25) / 50)
-    assert (best["ratio_low"], best["ratio_high"]) == pytest.approx((5 / 50, 25 / 50))
-    assert (best["difference"], best["difference_low"], best["difference_high"]) == (-35.0, -45.0, -25.0)
+    assert (best["mean"], worst["mean"]) == (13.0, 50.0)
+    assert best["geometric_mean"] == pytest.approx(math.pow(5**3 * 25**2, 1 / 5))
+    assert best["ratio"] == pytest.approx(0.1**0.6 * 0.5**0.4)
+    assert (best["ratio_low"], best["ratio_high"]) == pytest.approx((0.1, 0.1**0.2 * 0.5**0.8))
+    assert (best["difference"], best["difference_low"], best["difference_high"]) == (-37.0, -45.0, -29.0)
     assert (best["win_rate"], best["worst_block"], best["worst_block_mean"]) == (1.0, 1, 25.0)
-    assert (best["max_wait_s"], best["jobs"], best["rejected"]) == (50.0, 4, 0)
+    assert (best["max_wait_s"], best["jobs"], best["rejected"]) == (50.0, 10, 0)
     assert best["core_utilization"] == 1.0
-    assert comparison.scored[0].wait_by_size_s.tolist() == [15.0]
-    assert comparison.scored[0].estimated_from == {"stand-in": 4}
+    assert comparison.scored[0].wait_by_size_s.tolist() == [13.0]
+    assert comparison.scored[0].estimated_from == {"stand-in": 10}
     (entry,) = comparison.scored[0].ledger.entries
-    assert (entry.rule, entry.count) == ("no requested time: the run time stands in", 4)
+    assert (entry.rule, entry.count) == ("no requested time: the run time stands in", 10)
+
+
+def test_the_warm_up_is_in_no_figure_of_jobs() -> None:
+    """Job 0 warms up: it can never fit on 8 cores, nor can job 4. The others wait for 0, 100 and 90 s.
+
+    ```
+    1 1 1 1 1 1 1 1 1 1 2 2 2 2 2      a column is 10 s: job 1 has 8 cores, jobs 2 and 3, of 1 and 4, go on together
+    . . . . . . . . . . 3 3 . . .
+    ```
+    """
+    frame = pl.DataFrame(
+        {
+            "submit_s": [0.0, 0.0, 0.0, 10.0, 20.0],
+            "run_s": [10.0, 100.0, 50.0, 20.0, 5.0],
+            "requested_s": [10.0, 100.0, 50.0, None, 5.0],
+            "tasks": [9, 8, 1, 4, 16],
+            "user": ["bob", "ada", "bob", "bob", "ada"],
+        }
+    )
+    windows = Windows(np.array([1], dtype=np.uintp), np.array([0]), length=4, warmup=1)
+    jobs = Workload.from_frame(frame, name="warm")
+    (scored,) = compare(jobs, Cluster.pool(8), combine(["fcfs"], ["easy"]).possible, windows).scored
+    assert scored.rejected == 1
+    assert scored.estimated_from == {"request": 2, "stand-in": 1}
+    np.testing.assert_array_equal(scored.wait_by_size_s, [100, np.nan, 90, 0, np.nan])
+    assert scored.metrics["completion_rate"].tolist() == [3 / 4]
+    # Slowdowns: 1 of ada's job, 150/50 and 110/20 of bob's.
+    assert scored.metrics["jain_fairness_users"].tolist() == pytest.approx([(1 + 4.25) ** 2 / (2 * (1 + 4.25**2))])
 
 
 def test_the_best_comes_first() -> None:

@@ -92,14 +92,15 @@ def test_equal_estimates_stay_in_one_decile() -> None:
 def test_few_jobs_are_paired_with_all_near_them() -> None:
     first, second = near_pairs(4, seed=0)
     assert sorted(zip(first.tolist(), second.tolist(), strict=True)) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    first, second = near_pairs(900, seed=0)
-    # All gaps from 1 to 200: 900 less the gap of each.
-    assert len(first) == 200 * 900 - 200 * 201 // 2
+    first, second = near_pairs(1100, seed=0)
+    # All gaps from 1 to 200: 1100 less the gap of each. One job more, and they would be sampled.
+    assert len(first) == 200 * 1100 - 200 * 201 // 2 == MOST_PAIRS - 100
     assert (second - first).max() == 200
     assert len(set(zip(first.tolist(), second.tolist(), strict=True))) == len(first)
 
 
 def test_many_jobs_are_sampled() -> None:
+    assert len(near_pairs(1101, seed=7)[0]) == MOST_PAIRS
     first, second = near_pairs(5000, seed=7)
     gap = second - first
     assert len(first) == MOST_PAIRS

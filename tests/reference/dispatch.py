@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.reference.linear import is_passed_over
+from tests.reference.linear import is_passed_over, may_reserve
 from tests.reference.model import Allocation
 from tests.reference.policies import Order
 from tests.reference.projection import Hold, earliest_start, free_during, reservation_holds, running_holds
@@ -69,6 +69,9 @@ def reservation_pass(state: State, order: Order, depth: int) -> None:
     for job in order.jobs:
         if is_passed_over(state, order, job):
             state.reservations.pop(job, None)
+        elif not may_reserve(state, order, job):
+            state.reservations.pop(job, None)
+            backfill(state, job, order)
         elif passed_over < depth:
             passed_over += not plan(state, job)
         else:

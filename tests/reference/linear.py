@@ -48,12 +48,19 @@ def cores(state: State, place: int) -> float:
     return max(state.jobs[place].total_cores_milli / 1000, 0.001)
 
 
+def may_reserve(state: State, order: Order, place: int) -> bool:
+    """Tells whether the job may hold a reservation."""
+    if state.policy.name != "linear" or place in order.starving:
+        return True
+    return order.scores[place] <= state.policy.number("reserve_below", math.inf)
+
+
 def is_passed_over(state: State, order: Order, place: int) -> bool:
     """Tells whether a pass takes no notice of the job: it fits but is held back, or may hold no reservation."""
     if state.policy.name != "linear" or place in order.starving:
         return False
     if state.place(place, state.free_now()) is None:
-        return order.scores[place] > state.policy.number("reserve_below", math.inf)
+        return not may_reserve(state, order, place)
     return is_held_back(state, place)
 
 

@@ -207,3 +207,23 @@ def test_a_schedule_counts_what_its_jobs_started_on(posterior: str) -> None:
     assert run(jobs, estimate=posterior).bases() == {"stand-in": 1, "learned": 2, "prior": 2}
     assert run(jobs, estimate="perfect").bases() == {"run-time": 5}, "the job that can never fit does not count"
     assert run(jobs, estimate="noisy").bases() == {"noise": 5}
+
+
+def test_the_ledger_counts_the_jobs_for_which_something_may_stand_in(posterior: str) -> None:
+    """Of three jobs without a request, one has no user either."""
+    jobs = [job(0, 1), job(0, 1, None), job(0, 1, None), job(0, 1, None, user=None)]
+
+    def entries(**settings: Any) -> list[tuple[str, int, str]]:  # noqa: ANN401
+        return [(entry.rule, entry.count, entry.example) for entry in run(jobs, **settings).ledger.entries]
+
+    rule = "no requested time: the run time stands in"
+    for estimate in ("requested", "perfect", "noisy", "last-two", posterior):
+        assert entries(estimate=estimate, reserve_by="requested") == [(rule, 3, "job 1")]
+    for estimate in ("requested", "last-two"):
+        assert entries(estimate=estimate, reserve_by="estimate") == [(rule, 3, "job 1")]
+    for estimate in ("perfect", "noisy"):
+        assert entries(estimate=estimate, reserve_by="estimate") == []
+    # The prior knows what jobs without a request usually take, but only of those that have a user.
+    assert entries(estimate=posterior, reserve_by="estimate") == [(rule, 1, "job 3")]
+    seconds = entries(estimate=posterior, reserve_by="estimate", missing_request="60")
+    assert seconds == [("no requested time: 60 s stands in", 1, "job 3")]

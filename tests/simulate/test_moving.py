@@ -140,6 +140,15 @@ def test_a_job_above_the_threshold_is_passed_over(dispatch: str, threshold: str,
     assert starts_s(BLOCKED, 4, f"{BY_SIZE}&reserve_below={threshold}", dispatch) == expected
 
 
+@pytest.mark.parametrize("dispatch", ["2", "conservative"])
+@pytest.mark.parametrize(("threshold", "reserved"), [("inf", [-1, 100_000, 150_000]), ("0", [-1, 100_000, -1])])
+def test_a_job_above_the_threshold_holds_none(dispatch: str, threshold: str, reserved: list[int]) -> None:
+    # The third fits beside the first, but would delay the second.
+    simulation = opened(BLOCKED, 4, policy=f"{BY_SIZE}&reserve_below={threshold}", dispatch=dispatch)
+    simulation.run(3)
+    assert simulation.job_states().reserved_ms.tolist() == reserved
+
+
 def test_a_job_that_starves_holds_one_whatever_its_score() -> None:
     late = [*BLOCKED[:2], job(20, 200, 200)]
     assert starts_s(late, 4, f"{BY_SIZE}&reserve_below=-9", "easy") == [0, 220, 20]

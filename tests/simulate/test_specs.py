@@ -83,7 +83,7 @@ WRONG_POLICIES = {
     "hybrid?aging=x": "policy 'hybrid?aging=x': aging is 'x'; expected a number",
     "hybrid?aging=": "aging is ''; expected a number",
     "hybrid?aging=nan": "aging is 'nan'; expected a number",
-    "hybrid?aging": "policy 'hybrid?aging': parameters are written as name?aging=0.5&other=1",
+    "hybrid?aging": "policy 'hybrid?aging': parameters cannot be read; write them as name?aging=0.5&other=1",
     "hybrid?aging=inf": "aging is inf; expected a finite number",
     "linear?cores=-inf": "cores is -inf; expected a finite number",
     "linear?hold_from_s=0": "hold_from_s is 0; expected a positive number",

@@ -62,6 +62,18 @@ def test_windows_equal_runs_of_their_own_by_any_estimate(policy: str, estimate: 
     check_windows(settings(policy, estimate=estimate))
 
 
+@pytest.mark.parametrize(
+    ("policy", "estimate"),
+    [("sjf", "noisy"), ("sjf", "last-two"), ("sjf", "posterior"), ("priority", "requested"), ("random", "requested")],
+)
+def test_windows_of_a_window_know_the_jobs_before_it(policy: str, estimate: str) -> None:
+    chosen = settings(policy, estimate=estimate)
+    inner = WindowRunner(workload().window(200, 250), CLUSTER).run(chosen, [0, 33, 150], LENGTH)
+    outer = WindowRunner(workload(), CLUSTER).run(chosen, [200, 233, 350], LENGTH)
+    for name, expected in vars(outer).items():
+        np.testing.assert_array_equal(getattr(inner, name), expected)
+
+
 def check_windows(chosen: Settings) -> None:
     """Asserts that windows run together give what each gives alone: draws and what is known before are the same."""
     windows = WindowRunner(workload(), CLUSTER).run(chosen, FIRST, LENGTH)

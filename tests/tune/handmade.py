@@ -19,11 +19,11 @@ from shunter.tune.pooled import Paired, pooled_ratio
 from shunter.tune.report import CHOSEN, Held, Later, LogReport, PooledRow, Row
 from tests.tune.small import small_log
 
-BLOCK = np.array([0, 1, 2, 3])
+BLOCK = np.arange(5)
 
 
 def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
-    """Returns what a combination did in four windows; metrics that do not matter are 1."""
+    """Returns what a combination did in five windows; metrics that do not matter are 1."""
     metrics = {name: np.ones(len(values)) for name in FORMULAS} | {metric: np.array(values)}
     policy, dispatch = label.split("/")
     settings = (
@@ -49,7 +49,7 @@ def log_report(
 ) -> LogReport:
     """Returns a report on one log from the label and the metric of each role."""
     rows = {role: scored(label, metric, each) for role, (label, each) in values.items()}
-    windows = Windows(np.arange(4, dtype=np.uintp), block, length=1, warmup=0)
+    windows = Windows(np.arange(5, dtype=np.uintp), block, length=1, warmup=0)
     higher = metric in HIGHER_IS_BETTER
 
     def against(own: Scored, base: Scored) -> Contrast:

@@ -30,10 +30,10 @@ def test_days_that_are_too_short_are_an_error() -> None:
     assert len(replace(DAYS, length=250, warmup=50, windows=1).windows_of(log)) == 1
     with pytest.raises(InputError) as raised:
         replace(DAYS, length=251, warmup=50).windows_of(log)
-    message = (
-        "a window has 251 jobs (--length) after 50 to warm up (--warmup), but its days 0:0.5 (--train) have 300 of 600"
+    assert str(raised.value) == (
+        f"a window has 251 jobs (--length), but {log.workload.name} has 600, its part 0:0.5 (--train) 300, and 250 of "
+        "them have 50 jobs (--warmup) before them; give a shorter window, or a longer log"
     )
-    assert message in str(raised.value)
 
 
 def test_measures_are_those_of_single_simulations() -> None:

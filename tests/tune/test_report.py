@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shunter.evaluate import combinations
 from shunter.evaluate.combinations import Combination, combine
 from shunter.evaluate.compare import compare
 from shunter.evaluate.statistics import contrast
 from shunter.simulate import check_settings
 from shunter.tune.cases import Days
-from shunter.tune.objective import mean_ratio, parse_objective
+from shunter.tune.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.tune.pooled import pooled_ratio
 from shunter.tune.report import BEST, BEST_LEARNED, CHOSEN, CHOSEN_LEARNED, SITE, TUNED, Later, Report, part_of, report
 from shunter.tune.report_rows import log_object, pooled_object
@@ -62,7 +63,7 @@ def test_rows_are_what_they_are_called(made: Report) -> None:
 
 def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report) -> None:
     for role, estimate in ((BEST, "requested"), (BEST_LEARNED, "last-two")):
-        everything = combine(["all"], ["strict", "easy", "conservative"], ["first-fit"], [estimate]).possible
+        everything = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
         best = compare(LATER.log.workload, LATER.log.cluster, everything, LATER.windows).scored[0]
         row = made.logs[0].rows[role].scored
         assert row.combination == replace(best.combination, label=row.combination.label)
@@ -83,6 +84,15 @@ def test_ratios_and_bounds(made: Report) -> None:
     assert use.ratio < 2
     assert not use.holds
     assert [held.ratio for held in rows[CHOSEN].held] == [1.0, 1.0]
+
+
+def test_a_bound_holds_up_to_its_factor_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Factors that are a hundredth above and below what is found."""
+    monkeypatch.setattr(combinations, "CLASSICS", ("sjf", "f2"))
+    wait = report([LATER], OWN, SITE_NOW, Objective(METRIC)).logs[0].rows[TUNED].wait_ratio
+    bounds = tuple(Bound("mean_wait_s", wait * factor) for factor in (1.01, 0.99))
+    held = report([LATER], OWN, SITE_NOW, Objective(METRIC, bounds)).logs[0].rows[TUNED].held
+    assert [one.holds for one in held] == [True, False]
 
 
 def test_all_logs_together(made: Report) -> None:

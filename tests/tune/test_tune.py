@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from shunter.errors import InputError
 from shunter.evaluate.combinations import CLASSICS
+from shunter.model.schedule import Settings
 from shunter.simulate import check_settings
 from shunter.simulate.windows import WindowRunner
 from shunter.tune import cases as cases_module
 from shunter.tune.cases import Log
 from shunter.tune.objective import Objective, parse_objective
-from shunter.tune.space import SPACES, spec_text
-from shunter.tune.tune import DISPATCHES, Choice, Plan, Tuned, choose_classic, classics, training_cases, tune
+from shunter.tune.space import SPACES, Axis, Space, spec_text
+from shunter.tune.tune import DISPATCHES, Choice, Plan, Tuned, choose_classic, classics, learns, training_cases, tune
 from tests.tune.small import PLAN, small_log
 
+METRIC = "mean_bounded_slowdown"
+SPREAD = 0.25
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1"])
 SETTINGS = check_settings(dispatch="easy", estimate="posterior")
 
@@ -94,6 +99,47 @@ def test_the_seed_decides_everything_and_threads_nothing() -> None:
     np.testing.assert_array_equal(first.costs, again.costs)
 
 
+class Slope:
+    """Stands in for a case: each first spread of `cores` upwards makes the metric lower by so many per cent."""
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+        self.windows = range(3)
+        self.settings = SETTINGS
+
+    def with_policy(self, policy: str) -> Settings:
+        return replace(SETTINGS, policy=policy)
+
+    def measure(self, settings: Settings, metrics: object, chosen: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+        """Returns a metric that is large enough for nothing to be made of what is added to it."""
+        spreads = float(settings.policy.removeprefix("linear?cores=")) / SPREAD
+        return {METRIC: np.full(len(chosen), 1e6 * np.exp(-self.gain * spreads))}
+
+
+def tuned_slope(gain: float) -> float:
+    """Returns how many first spreads the search went."""
+    case: Any = Slope(gain)
+    space = Space("linear", (Axis("cores", 0.0, SPREAD),), lambda numbers: numbers)
+    base = Choice(classics(SETTINGS, ["requested"])[0], {METRIC: np.full(3, 1e6)})
+    found = tune([case], [base], space, Objective(METRIC), Plan(generations=60, population=60))
+    return found.parameters["cores"] / SPREAD
+
+
+def test_a_step_away_from_the_first_score_must_pay() -> None:
+    """A gain of g for each of u spreads, at a cost of 0.03·u², is best at u = g/0.06."""
+    assert tuned_slope(gain=0.0) == pytest.approx(0.0, abs=0.05)
+    assert tuned_slope(gain=0.06) == pytest.approx(1.0, abs=0.05)
+    assert tuned_slope(gain=0.12) == pytest.approx(2.0, abs=0.05)
+
+
+def test_who_sees_more_than_requests(tmp_path: Path) -> None:
+    """A file may say in many words that requested times are used."""
+    file = tmp_path / "plain.toml"
+    file.write_text('[estimate]\nkind = "requested"\n')
+    seen = {name: learns(check_settings(estimate=name)) for name in ("requested", str(file), "last-two", "perfect")}
+    assert list(seen.values()) == [False, False, True, True]
+
+
 def test_several_logs_count_the_same() -> None:
     log, other = small_log(), small_log("generate:lublin?seed=9&jobs=500&cores=32&load=1&requests=factor", 32)
     both = tuned_on(log, other, plan=replace(PLAN, generations=1))
@@ -123,8 +169,9 @@ def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
     told: list[tuple[int, int]] = []
     choice = choose_classic(case, OBJECTIVE, progress=lambda done, total: told.append((done, total)))
     candidates = classics(SETTINGS, ["requested"])
-    # One of them, random-feasible, goes with none of the three dispatch rules.
-    assert len(candidates) == (len(CLASSICS) - 1) * len(DISPATCHES)
+    # One of them, random-feasible, goes with greedy alone.
+    assert len(candidates) == (len(CLASSICS) - 1) * len(DISPATCHES) + 1
+    assert {one.settings.dispatch for one in candidates} == {"strict", "greedy", "easy", "conservative"}
     assert told[-1] == (len(candidates), len(candidates))
     means = {}
     for one in candidates:

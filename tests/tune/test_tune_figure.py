@@ -20,9 +20,9 @@ FOUND = Tuned("linear", {}, check_settings(), (), COSTS, simulations=3)
 
 def one_log() -> LogReport:
     values = {
-        CHOSEN: ("sjf/easy", [4.0, 4.0, 4.0, 4.0]),
-        BEST: ("f2/easy", [2.0, 2.0, 2.0, 2.0]),
-        TUNED: ("tuned/easy", [1.0, 1.0, 1.0, 1.0]),
+        CHOSEN: ("sjf/easy", [4.0] * 5),
+        BEST: ("f2/easy", [2.0] * 5),
+        TUNED: ("tuned/easy", [1.0] * 5),
     }
     return log_report(values)
 
@@ -55,9 +55,9 @@ def test_a_panel_for_each_log_and_one_for_all() -> None:
 
 def test_what_has_no_ratio_has_no_point() -> None:
     values = {
-        CHOSEN: ("sjf/easy", [1.0] * 4),
-        BEST: ("f2/easy", [1.0] * 4),
-        TUNED: ("tuned/easy", [0.0, 1.0, 1.0, 1.0]),
+        CHOSEN: ("sjf/easy", [1.0] * 5),
+        BEST: ("f2/easy", [1.0] * 5),
+        TUNED: ("tuned/easy", [0.0, 1.0, 1.0, 1.0, 1.0]),
     }
     figure = draw_tuning(FOUND, Report(Objective("mean_wait_s"), (log_report(values, "mean_wait_s"),), {}))
     assert len([line for line in figure.axes[1].lines if line.get_marker() == "o"]) == 2

@@ -119,7 +119,6 @@ pub unsafe extern "C" fn shunter_estimates_at_submit(
     guard(|| {
         let jobs = find::<Arc<Jobs>>(jobs, "table of jobs")?;
         let config = unsafe { read_config(config) }?;
-        config.check_parameters().map_err(Failure::argument)?;
         check_capacity("jobs", capacity, jobs.len())?;
         let estimate_ms = unsafe { write("estimate_ms", estimate_ms, capacity) }?;
         let basis = unsafe { write("basis", basis, capacity) }?;

@@ -6,8 +6,8 @@ use super::handles::{find, open};
 use super::{check_pointer, guard, read, target, write, Failure};
 use crate::batch::{run_windows, WindowResult};
 use crate::cluster::Cluster;
-use crate::config::{Config, Dispatch, Estimate, Policy, Rule};
-use crate::job::{Jobs, MAX_DURATION_MS};
+use crate::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
+use crate::job::Jobs;
 use crate::job_state::Phase;
 use crate::placement::Part;
 use crate::simulation::Simulation;
@@ -60,21 +60,9 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         0 | 1 => Ok(value == 1),
         _ => Err(Failure::argument(format!("{what} is {value}; expected 0 or 1"))),
     };
-    let optional = |what: &str, value: i64| match value {
-        -1 => Ok(None),
-        0..=MAX_DURATION_MS => Ok(Some(value)),
-        _ => Err(Failure::argument(format!("{what} is {value}; expected −1, or 0 to {MAX_DURATION_MS}"))),
-    };
-    if given.scan_depth == 0 {
-        return Err(Failure::argument("scan_depth is 0; expected 1 or more"));
-    }
-    if !(0..=MAX_DURATION_MS).contains(&given.preemption_overhead_ms) {
-        let value = given.preemption_overhead_ms;
-        return Err(Failure::argument(format!("preemption_overhead_ms is {value}; expected 0 to {MAX_DURATION_MS}")));
-    }
     let policy = unsafe { read("policy_parameters", given.policy_parameters, given.policy_parameters_length) }?;
     let estimate = unsafe { read("estimate_parameters", given.estimate_parameters, given.estimate_parameters_length) }?;
-    Ok(Config {
+    let config = Config {
         policy_parameters: policy.into(),
         estimate_parameters: estimate.into(),
         policy: Policy::from_code(given.policy.into()).ok_or_else(|| unknown("policy", given.policy))?,
@@ -82,15 +70,17 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
             .ok_or_else(|| unknown("dispatch", given.dispatch))?,
         placement: Rule::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?,
         estimate: Estimate::from_code(given.estimate.into()).ok_or_else(|| unknown("estimate", given.estimate))?,
-        missing_request_ms: optional("missing_request_ms", given.missing_request_ms)?,
+        missing_request_ms: optional(given.missing_request_ms),
         reserve_by_estimate: flag("reserve_by_estimate", given.reserve_by_estimate)?,
         kill_at_request: flag("kill_at_request", given.kill_at_request)?,
-        max_wait_ms: optional("max_wait_ms", given.max_wait_ms)?,
+        max_wait_ms: optional(given.max_wait_ms),
         scan_depth: given.scan_depth,
         seed: given.seed,
         keep_progress: flag("keep_progress", given.keep_progress)?,
         preemption_overhead_ms: given.preemption_overhead_ms,
-    })
+    };
+    config.check().map_err(Failure::argument)?;
+    Ok(config)
 }
 
 /// # Safety

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.cli.tables import format_seconds, ledger_table, rejection_table, run_title
+from shunter.evaluate.labels import percent
 
 if TYPE_CHECKING:
     from shunter.cli.calibrate import Report
@@ -77,7 +78,7 @@ def sides_table(logged: Side, simulated: Side) -> Table:
         ("room_share", "of these, with enough cores free at their submit"),
         ("core_utilization", "core utilization, first to last submit"),
     ):
-        table.add_row(title, *(_percent(getattr(side, name)) for side in (logged, simulated)))
+        table.add_row(title, *(percent(getattr(side, name), 2) for side in (logged, simulated)))
     return table
 
 
@@ -88,9 +89,9 @@ def agreement_table(agreement: Agreement) -> Table:
     table.add_row("bias: mean of simulated − logged", _signed_seconds(agreement.bias_s))
     table.add_row("mean absolute error", format_seconds(agreement.mean_absolute_error_s))
     table.add_row("total absolute error", format_seconds(agreement.total_absolute_error_s))
-    table.add_row("jobs within a second", _percent(agreement.within_second_share))
-    table.add_row("jobs within a minute", _percent(agreement.within_minute_share))
-    table.add_row("jobs within a minute or 10 %", _percent(agreement.within_minute_or_tenth_share))
+    table.add_row("jobs within a second", percent(agreement.within_second_share, 2))
+    table.add_row("jobs within a minute", percent(agreement.within_minute_share, 2))
+    table.add_row("jobs within a minute or 10 %", percent(agreement.within_minute_or_tenth_share, 2))
     table.add_row("explained variance of log(1 + wait)", _number(agreement.explained_log_variance))
     return table
 
@@ -114,10 +115,6 @@ def groups_table(title: str, column: str, groups: Sequence[Group]) -> Table:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}".replace("-", "−")
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.2f} %"
 
 
 def _signed_seconds(value: float) -> str:

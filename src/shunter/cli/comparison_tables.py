@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.cli.tables import ledger_table
-from shunter.evaluate.labels import cluster_label, counted
+from shunter.evaluate.labels import cluster_label, counted, percent
 from shunter.model.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _common_words(comparison: Comparison) -> str:
     """Returns the placement and the estimate that all combinations share, for labels leave those out."""
     settings = [one.combination.settings for one in comparison.scored]
     shared = [{each.placement for each in settings}, {f"estimate {each.estimate}" for each in settings}]
-    return "".join(f" · {words.pop()}" for words in shared if len(words) == 1)
+    return "".join(f" · {escape(words.pop())}" for words in shared if len(words) == 1)
 
 
 def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
@@ -118,14 +118,14 @@ def ratio_text(metric: str, row: dict[str, Any]) -> str:
 
 def _notes(compared: Compared) -> list[str]:
     """Returns what a reader of the tables must know."""
+    from shunter.evaluate.statistics import interval_note
+
     comparison, windows = compared.comparison, compared.comparison.windows
     notes = [f"skipped: {reason}" for reason in compared.skipped]
     if len(windows) < compared.arguments.windows:
         notes.append(f"{compared.arguments.windows} windows were asked for; the log has room for {len(windows)}")
-    if windows.blocks == 1:
-        notes.append(
-            "all windows lie in one block, so no interval can be given; a longer log or shorter windows have more"
-        )
+    if note := interval_note(windows.blocks):
+        notes.append(note)
     if comparison.sorted_by == "mean":
         notes.append("a value of 0 has no geometric mean, and no ratio; the mean and its differences are in --json")
     notes += _basis_notes(comparison)
@@ -169,8 +169,3 @@ def short(value: float | None) -> str:
         return "–"
     size = abs(value)
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
-
-
-def percent(value: float | None, decimals: int = 0) -> str:
-    """Returns a share in percent; a dash where there is none."""
-    return "–" if value is None else f"{100 * value:.{decimals}f} %"

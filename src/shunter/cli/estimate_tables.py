@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.cli.comparison_tables import percent, short
+from shunter.cli.comparison_tables import short
 from shunter.cli.tables import ledger_table
 from shunter.cli.what_if_tables import brief
 from shunter.evaluate.forecasts import FITTED
+from shunter.evaluate.labels import percent
 from shunter.model.schedule import BASES, count_bases
 
 if TYPE_CHECKING:

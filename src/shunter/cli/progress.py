@@ -40,7 +40,9 @@ class Step:
         with self._lock:
             if self._over:
                 return
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            # A file's name may look like markup.
+            text = TextColumn("{task.description}", markup=False)
+            columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
             console = Console(stderr=True)
             # Standard output stays what it is: a JSON object must never end up among the bars.
             self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False)

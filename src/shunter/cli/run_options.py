@@ -7,8 +7,8 @@ A verb has one parameter of the type `RunArguments`, and says which groups of op
 
 Typer learns a verb's options from its signature. ``takes`` shows it a signature in which the options of these groups
 stand in the place of that parameter; when Typer calls, it makes one `RunArguments` of their values, checks it, and
-calls the verb. The default of an option is that of the field which it fills. What a verb takes in its own way (a list,
-another default) is a parameter of its own, and not in the groups.
+calls the verb with it as it was given. The default of an option is that of the field which it fills. What a verb takes
+in its own way (a list, another default) is a parameter of its own, and not in the groups.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def takes(options: Options) -> Callable[[Verb], Verb]:
             values: dict[str, Any] = {field: given.pop(_option_name(field)) for field in options}
             # A verb that takes several logs puts each of them in itself.
             arguments = RunArguments(**{"workload": ""} | values)
-            verb(**given, **{place: arguments.checked()})
+            # Only checked: what stands in for an option that was not given may depend on what the verb changes.
+            arguments.checked()
+            verb(**given, **{place: arguments})
 
         called_by_typer.__signature__ = _shown(own, place, options)  # type: ignore[attr-defined]
         return called_by_typer

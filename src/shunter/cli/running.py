@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
 
 
+WORKLOAD = "the workload"
+"""What told the cluster where no option did."""
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run gave."""
@@ -28,13 +32,12 @@ class Run:
     metrics: dict[str, float | None]
     seconds: float
     """How long the simulation itself took."""
-    cluster_from_workload: bool
-    """Whether the cluster is the one that the workload tells of."""
+    cluster_from: str
+    """What told the cluster: `WORKLOAD`, or an option."""
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
-        source = "the workload" if self.cluster_from_workload else "--cluster"
-        extra = {"cluster_from": source, "load": self.arguments.load}
+        extra = {"cluster_from": self.cluster_from, "load": self.arguments.load}
         return result_object(self.schedule, self.metrics, self.seconds) | extra
 
 
@@ -43,30 +46,37 @@ class Inputs:
     """What is simulated."""
 
     arguments: RunArguments
-    """As checked, with what stood in for options not given."""
+    """As given and checked, with the format that was read and the cluster that the workload tells of."""
     workload: Workload
     """Whole, whatever window is asked for; at the load that is asked for."""
     cluster: Cluster
-    cluster_from_workload: bool
+    cluster_from: str
+    """What told the cluster: `WORKLOAD`, or an option."""
+
+    @property
+    def cluster_from_workload(self) -> bool:
+        """Whether the cluster is the one that the workload tells of."""
+        return self.cluster_from == WORKLOAD
 
 
 def read_inputs(arguments: RunArguments) -> Inputs:
     """Reads workload and cluster; whatever can be checked without the workload is checked first."""
     from shunter.model.cluster import Cluster
 
-    arguments = arguments.checked()
+    arguments.checked()
     cluster = None if arguments.cluster is None else Cluster.parse(arguments.cluster)
     workload = read_workload(arguments)
     arguments = replace(arguments, format=workload.format)
-    from_workload = cluster is None
+    cluster_from = "--cluster"
     if cluster is None:
+        cluster_from = WORKLOAD
         cluster = cluster_of_workload(workload)
         arguments = replace(arguments, cluster=workload.cluster_spec)
     if arguments.load is not None:
         from shunter.workloads.load import scale_to_load
 
         workload = scale_to_load(workload, cluster, arguments.load)
-    return Inputs(arguments, workload, cluster, from_workload)
+    return Inputs(arguments, workload, cluster, cluster_from)
 
 
 def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | None = None) -> Run:
@@ -84,7 +94,7 @@ def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | 
 
 def simulate_inputs(inputs: Inputs) -> Run:
     """Simulates and measures the window that is asked for."""
-    arguments = inputs.arguments
+    arguments = inputs.arguments.checked()
     window = inputs.workload.window(arguments.start, arguments.length)
     schedule, seconds = _simulate(window, inputs.cluster, arguments)
     _check_rejections(schedule, arguments.strict)
@@ -92,7 +102,7 @@ def simulate_inputs(inputs: Inputs) -> Run:
         from shunter.evaluate.metrics import compute_metrics
 
         metrics = compute_metrics(schedule)
-    return Run(arguments, schedule, metrics, seconds, inputs.cluster_from_workload)
+    return Run(arguments, schedule, metrics, seconds, inputs.cluster_from)
 
 
 def read_workload(arguments: RunArguments) -> Workload:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.cli.running import WORKLOAD
 from shunter.evaluate.labels import cluster_label
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
 def run_title(run: Run) -> str:
     """Returns what was simulated, in three lines."""
     schedule, settings = run.schedule, run.schedule.settings
-    cluster = cluster_label(schedule.cluster) + (", as the workload says" if run.cluster_from_workload else "")
+    cluster = cluster_label(schedule.cluster) + (", as the workload says" if run.cluster_from == WORKLOAD else "")
     rejected = int(schedule.rejected.sum())
     return (
         f"[bold]{escape(schedule.workload.name)}[/bold] on {escape(cluster)}\n"
-        f"{settings.policy} · {settings.dispatch} · {settings.placement} · "
-        f"estimate {settings.estimate}{_bases(schedule)}\n"
+        f"{escape(settings.policy)} · {settings.dispatch} · {settings.placement} · "
+        f"estimate {escape(settings.estimate)}{_bases(schedule)}\n"
         f"{len(schedule):,} jobs, {rejected:,} rejected, simulated in {run.seconds:.3g} s"
     )
 

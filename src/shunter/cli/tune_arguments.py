@@ -74,12 +74,10 @@ class TuneArguments:
 
     def report_days(self) -> Days:
         """Returns the days on which the result is judged; they lie behind the training days."""
+        from shunter.evaluate.windows import parse_part
         from shunter.tune.cases import Days
 
-        try:
-            low, high = (float(fraction) for fraction in self.report.split(":"))
-        except ValueError:
-            low, high = 0.0, 0.0
+        low, high = parse_part(self.report, "--report")
         if not self.plan.train[1] <= low < high <= 1:
             raise InputError(
                 f"--report is {self.report!r}; expected two rising fractions of the log behind the training days "

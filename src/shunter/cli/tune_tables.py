@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.cli.comparison_tables import percent, ratio_text, short
+from shunter.cli.comparison_tables import ratio_text, short
 from shunter.cli.tables import ledger_table
-from shunter.evaluate.labels import cluster_label, counted
+from shunter.evaluate.labels import cluster_label, counted, percent
+from shunter.evaluate.statistics import interval_note
 from shunter.tune.report import BEST, CHOSEN, ROLES, TUNED
 from shunter.tune.report_rows import log_object, pooled_object
 from shunter.tune.verdict import BETTER, BROKEN, WORSE, findings_on, findings_over_all
@@ -40,6 +41,8 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
         if one.rows[TUNED].scored.ledger:
             console.print(ledger_table(one.rows[TUNED].scored.ledger))
         _print_findings(console, findings_on(one, metric))
+        if note := interval_note(one.later.windows.blocks):
+            console.print(note, markup=False, highlight=False, soft_wrap=True)
     if tuning.report.pooled:
         console.print()
         console.print(pooled_table(tuning.report))

@@ -95,7 +95,7 @@ def run_tuning(arguments: TuneArguments, out: Path) -> Tuning:
     seconds = time.perf_counter() - began
     facts, log_facts = _facts(arguments, tuned), [_log_facts(one) for one in later]
     write_tuned(out, tuned_text(tuned, section, facts, log_facts, _comments(tuned, out)))
-    return Tuning(arguments, inputs, tuned, _report(arguments, tuned, later, out), out, seconds)
+    return Tuning(arguments, inputs, tuned, _report(arguments, later, out), out, seconds)
 
 
 def _check_logs(arguments: TuneArguments, logs: Sequence[Log]) -> None:
@@ -114,9 +114,9 @@ def _check_logs(arguments: TuneArguments, logs: Sequence[Log]) -> None:
 
 def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[Tuned, list[Later]]:
     """Returns what was found, and the later days of each log with the classics that its training days would choose."""
-    from shunter.tune.report import REQUESTED, Later, part_of
+    from shunter.tune.report import Later, part_of
     from shunter.tune.space import SPACES
-    from shunter.tune.tune import choose_classic, training_cases, tune
+    from shunter.tune.tune import choose_classic, learns, training_cases, tune
 
     settings, objective = arguments.settings(file), arguments.parsed_objective()
     cases = training_cases(logs, settings, arguments.plan)
@@ -125,7 +125,7 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
         for place, case in enumerate(cases):
             parts = 2 * len(cases)
             chosen.append(choose_classic(case, objective, progress=part_of(progress, 2 * place, parts)))
-            if settings.estimate == REQUESTED:
+            if not learns(settings):
                 learned.append(chosen[-1])
                 continue
             estimates = [settings.estimate]
@@ -139,7 +139,7 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
     return tuned, later
 
 
-def _report(arguments: TuneArguments, tuned: Tuned, later: Sequence[Later], out: Path) -> Report:
+def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Report:
     """Returns what the file that was written does on later days."""
     from shunter.evaluate.combinations import Combination
     from shunter.tune.report import report

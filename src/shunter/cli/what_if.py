@@ -82,8 +82,14 @@ def _changed(inputs: Inputs, change: Change) -> tuple[Inputs, list[str]]:
     from shunter.evaluate.changes import Site
 
     site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.settings()))
-    arguments = replace(inputs.arguments, **change.settings).checked()
-    return replace(inputs, arguments=arguments, workload=site.workload, cluster=site.cluster), notes
+    changed = replace(
+        inputs,
+        arguments=replace(inputs.arguments, **change.settings),
+        workload=site.workload,
+        cluster=site.cluster,
+        cluster_from=inputs.cluster_from if site.cluster is inputs.cluster else "--change",
+    )
+    return changed, notes
 
 
 def result_object(cases: list[Case]) -> dict[str, Any]:

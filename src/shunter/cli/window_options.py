@@ -1,4 +1,4 @@
-"""The options of verbs that look at many windows of a log, and the metrics that these have."""
+"""The options of verbs that look at many windows of a log."""
 
 from __future__ import annotations
 

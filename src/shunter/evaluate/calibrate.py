@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from shunter.evaluate.logged_waits import LoggedLoad, Waits, had_room, measure_logged_load
+from shunter.evaluate.sizes import size_class, size_label
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,14 +185,8 @@ def _explained(truth: NDArray[np.float64], guess: NDArray[np.float64]) -> float 
 
 def _by_cores(waits: Waits) -> tuple[Group, ...]:
     """Returns the classes up to 1 core, 2 to 3, 4 to 7, and so on up to the largest job, without the empty ones."""
-    size = np.floor(np.log2(np.maximum(waits.cores, 1))).astype(np.int64)
-    classes = np.unique(size).tolist()
-    return tuple(_group(waits, size == power, core_class_label(power)) for power in classes)
-
-
-def core_class_label(power: int) -> str:
-    """Returns the cores of the class from 2 to the power on: ``4–7``."""
-    return f"{2**power:,}–{2 ** (power + 1) - 1:,}" if power else "≤ 1"
+    size = size_class(waits.cores)
+    return tuple(_group(waits, size == number, size_label(number)) for number in np.unique(size).tolist())
 
 
 def _by_hour(waits: Waits, local_s: NDArray[np.float64]) -> tuple[Group, ...]:

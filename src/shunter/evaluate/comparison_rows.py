@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from shunter.evaluate.sizes import size_label
-from shunter.evaluate.statistics import summarize
+from shunter.evaluate.statistics import interval_note, summarize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,7 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
         "sorted_by": comparison.sorted_by,
         "baseline": comparison.baseline.label,
         "windows": _windows_object(comparison.windows),
+        "interval_note": interval_note(comparison.windows.blocks),
         "combinations": [
             {
                 **row,

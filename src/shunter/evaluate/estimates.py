@@ -101,8 +101,9 @@ def measure_quality(
 def near_pairs(jobs: int, seed: int) -> Pairs:
     """Returns pairs of jobs at most 200 apart in a log of so many: all of them, or a sample where they are many."""
     widest = min(NEAR_JOBS, jobs - 1)
-    if jobs * widest <= MOST_PAIRS:
-        gap = np.repeat(np.arange(1, widest + 1), jobs - np.arange(1, widest + 1))
+    gaps = np.arange(1, widest + 1)
+    if (jobs - gaps).sum() <= MOST_PAIRS:
+        gap = np.repeat(gaps, jobs - gaps)
         first = np.concatenate([np.arange(jobs - apart) for apart in range(1, widest + 1)] or [gap])
     else:
         random = np.random.default_rng(seed)

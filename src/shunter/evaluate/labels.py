@@ -17,3 +17,8 @@ def cluster_label(cluster: Cluster) -> str:
 def counted(number: int, what: str) -> str:
     """Returns a number of things: ``1 block``, ``8 blocks``."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def percent(share: float | None, digits: int = 0) -> str:
+    """Returns a share in percent: ``84 %``; a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.{digits}f} %"

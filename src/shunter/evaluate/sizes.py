@@ -16,5 +16,5 @@ def size_class(cores: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def size_label(number: int) -> str:
-    """Returns what figures and tables call a class: ``1``, ``2–3``, ``4–7``."""
+    """Returns what figures and tables call a class: ``≤ 1``, ``2–3``, ``4–7``."""
     return f"{2**number:,}–{2 ** (number + 1) - 1:,}" if number else "≤ 1"

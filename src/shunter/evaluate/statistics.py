@@ -1,7 +1,8 @@
 """Statistics over windows, and how sure a difference between two policies is.
 
 Windows of one log are not independent: a busy week lies in several of them. So the interval is found by drawing whole
-blocks of the log again and again, all windows of a block together (a paired block bootstrap).
+blocks of the log again and again, all windows of a block together (a paired block bootstrap). How narrow it is with few
+blocks is in ``docs/comparing.md``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shunter.evaluate.labels import counted
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RESAMPLES = 10_000
 INTERVAL = (0.025, 0.975)
 """The quantiles that bound a 95 % interval."""
+LEAST_BLOCKS = 5
+"""With fewer there is no interval: chance alone would too often look like a difference."""
+FEW_BLOCKS = 10
+"""With fewer a reader is told that intervals are too narrow."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Contrast:
     ratio: float | None
     """Of the geometric means, policy to baseline; None if a value of either is 0 or less."""
     ratio_interval: tuple[float, float] | None
-    """95 %; None where the windows lie in a single block."""
+    """95 %; None where the windows lie in fewer than `LEAST_BLOCKS` blocks."""
     difference: float | None
     """Of the means, policy less baseline."""
     difference_interval: tuple[float, float] | None
@@ -85,8 +92,7 @@ def contrast(
         higher_is_better: Whether more of this metric is better.
         seed: For the drawing of blocks; the same seed draws the same blocks for every policy.
     """
-    known = np.isfinite(values) & np.isfinite(baseline)
-    values, baseline, block = values[known], baseline[known], block[known]
+    values, baseline, block = both_known(values, baseline, block)
     if not len(values):
         return Contrast(None, None, None, None, None)
     gain = values - baseline if higher_is_better else baseline - values
@@ -94,30 +100,57 @@ def contrast(
     if (values > 0).all() and (baseline > 0).all():
         logs = np.log(values) - np.log(baseline)
         ratio = float(np.exp(logs.mean()))
-        if (bounds := block_bootstrap(logs, block, seed)) is not None:
+        if (bounds := _mean_interval(logs, block, seed)) is not None:
             ratio_interval = (float(np.exp(bounds[0])), float(np.exp(bounds[1])))
     return Contrast(
         win_rate=float(np.mean(gain > 0) + np.mean(gain == 0) / 2),
         ratio=ratio,
         ratio_interval=ratio_interval,
         difference=float((values - baseline).mean()),
-        difference_interval=block_bootstrap(values - baseline, block, seed),
+        difference_interval=_mean_interval(values - baseline, block, seed),
     )
 
 
-def block_bootstrap(
-    values: NDArray[np.float64], block: NDArray[np.int64], seed: int, resamples: int = RESAMPLES
-) -> tuple[float, float] | None:
-    """Returns the 95 % percentile interval of the mean when blocks are drawn with replacement; None for one block.
+def both_known(
+    values: NDArray[np.float64], baseline: NDArray[np.float64], block: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the windows in which both have a value."""
+    known = np.isfinite(values) & np.isfinite(baseline)
+    return values[known], baseline[known], block[known]
+
+
+def drawn_means(
+    values: NDArray[np.float64], block: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Returns the means over windows when blocks are drawn with replacement, one for each of `RESAMPLES` draws.
 
     As many blocks are drawn as there are; the windows of a block are drawn together, a block drawn twice counts twice.
     """
     _, place = np.unique(block, return_inverse=True)
     windows = np.bincount(place)
     blocks = len(windows)
-    if blocks < 2:
-        return None
-    times_drawn = np.random.default_rng(seed).multinomial(blocks, np.full(blocks, 1 / blocks), size=resamples)
-    means = (times_drawn @ np.bincount(place, weights=values)) / (times_drawn @ windows)
-    low, high = np.quantile(means, INTERVAL)
+    times_drawn = random.multinomial(blocks, np.full(blocks, 1 / blocks), size=RESAMPLES)
+    return np.asarray((times_drawn @ np.bincount(place, weights=values)) / (times_drawn @ windows))
+
+
+def interval_of(drawn: NDArray[np.float64]) -> tuple[float, float]:
+    """Returns the 95 % percentile interval of what was drawn."""
+    low, high = np.quantile(drawn, INTERVAL)
     return float(low), float(high)
+
+
+def interval_note(blocks: int) -> str | None:
+    """Returns what a reader must know of intervals from so many blocks; None if they are enough."""
+    if blocks >= FEW_BLOCKS:
+        return None
+    where = f"the windows lie in {counted(blocks, 'block')}"
+    more = "a longer log or shorter windows have more"
+    if blocks < LEAST_BLOCKS:
+        return f"{where}: below {LEAST_BLOCKS} no interval is given, for it would be far too narrow; {more}"
+    return f"{where}: intervals from fewer than {FEW_BLOCKS} are too narrow, so take them as hints; {more}"
+
+
+def _mean_interval(values: NDArray[np.float64], block: NDArray[np.int64], seed: int) -> tuple[float, float] | None:
+    if len(np.unique(block)) < LEAST_BLOCKS:
+        return None
+    return interval_of(drawn_means(values, block, np.random.default_rng(seed)))

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from shunter.evaluate.calibrate import MINUTE_S
+from shunter.evaluate.labels import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,11 +107,6 @@ def judge(calibration: Calibration, schedule: Schedule) -> Judgment:
     if verdict < Verdict.EXPLAINS:
         hints.extend(_suspicions(calibration, schedule))
     return Judgment(verdict, "; ".join(worst), checks, tuple(hints))
-
-
-def percent(share: float, digits: int = 0) -> str:
-    """Returns a share in percent: ``84 %``."""
-    return f"{100 * share:.{digits}f} %"
 
 
 def _mean_check(calibration: Calibration) -> Check:

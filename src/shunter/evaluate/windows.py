@@ -57,6 +57,8 @@ def choose_windows(
     seed: int = 0,
     part: tuple[float, float] = (0.0, 1.0),
     warmup: int = 0,
+    log: str = "the log",
+    part_option: str = "--part",
 ) -> Windows:
     """Deals windows evenly over blocks of the log; where in its block a window begins is drawn from the seed.
 
@@ -72,6 +74,8 @@ def choose_windows(
         seed: Where the beginnings come from.
         part: From which fraction of the log's jobs to which one.
         warmup: How many jobs before each window are simulated too; they may lie before the part.
+        log: What errors call the log.
+        part_option: By which option the part was given, for errors.
 
     Raises:
         InputError: A number is out of range, or the part is too short for the windows.
@@ -80,7 +84,13 @@ def choose_windows(
     low, high = max(round(part[0] * jobs), warmup), round(part[1] * jobs)
     room = high - low
     if room < length:
-        raise InputError(_too_long(jobs, length, part, warmup, room))
+        where = f"{log} has {jobs}"
+        if part != (0.0, 1.0):
+            in_part = round(part[1] * jobs) - round(part[0] * jobs)
+            where += f", its part {part[0]:g}:{part[1]:g} ({part_option}) {in_part}"
+        if warmup:
+            where += f", and {max(room, 0)} of them have {warmup} jobs (--warmup) before them"
+        raise InputError(f"a window has {length} jobs (--length), but {where}; give a shorter window, or a longer log")
     most = room // length
     if blocks is None:
         blocks = min(MOST_BLOCKS, most, count)
@@ -92,12 +102,12 @@ def choose_windows(
     return _dealt(np.linspace(low, high, blocks + 1).round().astype(np.int64), count, length, warmup, seed)
 
 
-def parse_part(text: str) -> tuple[float, float]:
-    """Returns the part of a log that ``0.7:1`` means: the last 30 % of its jobs."""
+def parse_part(text: str, option: str = "--part") -> tuple[float, float]:
+    """Returns the part of a log that ``0.7:1`` means, the last 30 % of its jobs; the option is named in errors."""
     try:
         low, high = (float(bound) for bound in text.split(":"))
     except ValueError:
-        raise InputError(f"--part is {text!r}; expected two fractions of the log such as 0.7:1") from None
+        raise InputError(f"{option} is {text!r}; expected two fractions of the log such as 0.7:1") from None
     return low, high
 
 
@@ -110,15 +120,6 @@ def check_numbers(*, count: int, length: int, blocks: int | None, part: tuple[fl
         raise InputError(f"--blocks is {blocks}; expected 1 to {count}, the number of windows (--windows)")
     if not 0 <= part[0] < part[1] <= 1:
         raise InputError(f"--part is {part[0]:g}:{part[1]:g}; expected two rising fractions from 0 to 1, as in 0.7:1")
-
-
-def _too_long(jobs: int, length: int, part: tuple[float, float], warmup: int, room: int) -> str:
-    where = f"the log has {jobs}"
-    if part != (0.0, 1.0):
-        where += f", its part {part[0]:g}:{part[1]:g} (--part) {round(part[1] * jobs) - round(part[0] * jobs)}"
-    if warmup:
-        where += f", and {max(room, 0)} of them have {warmup} jobs (--warmup) before them"
-    return f"a window has {length} jobs (--length), but {where}; give a shorter window, or a longer log"
 
 
 def _dealt(edges: NDArray[np.int64], count: int, length: int, warmup: int, seed: int) -> Windows:

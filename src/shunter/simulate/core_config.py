@@ -53,6 +53,7 @@ def core_config(
     workload: Workload,
     *,
     policy: NativePolicy | None = None,
+    estimate: NativeEstimate | None = None,
     keep_progress: bool = True,
     preemption_overhead_s: float = 0.0,
 ) -> CoreConfig:
@@ -62,13 +63,14 @@ def core_config(
         settings: Checked settings, from `shunter.simulate.check_settings`.
         workload: The jobs that the core is handed.
         policy: What takes the place of the settings' policy, if anything does.
+        estimate: What takes the place of their estimate.
         keep_progress: Whether a preempted job goes on from where it was.
         preemption_overhead_s: What each start after a preemption costs.
     """
     dispatch, depth = DISPATCH_CODES.get(settings.dispatch) or (1, int(settings.dispatch))
     missing = settings.missing_request
     policy = policy or native_policy(settings.policy, workload)
-    estimate = native_estimate(settings.estimate)
+    estimate = estimate or native_estimate(settings.estimate)
     config = ffi.new(
         "ShunterConfig *",
         {

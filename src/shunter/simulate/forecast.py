@@ -9,7 +9,7 @@ import numpy as np
 from shunter.model.cluster import Cluster
 from shunter.native import check, lib, pointer
 from shunter.simulate.core_config import core_config
-from shunter.simulate.native_estimate import CODES
+from shunter.simulate.native_estimate import CODES, NativeEstimate
 from shunter.simulate.simulation import Estimates
 from shunter.simulate.tables import open_jobs
 
@@ -34,12 +34,8 @@ def estimates_at_submit(workload: Workload, settings: Settings, prior: Prior | N
     table = workload.whole()
     # Nothing is placed, so any cluster without partitions will do.
     jobs = open_jobs(table, Cluster.pool(1))
-    config = core_config(settings, table)
-    numbers = np.empty(0) if prior is None else prior.numbers()
-    if prior is not None:
-        config.pointer.estimate = CODES["posterior"]
-        config.pointer.estimate_parameters = pointer(numbers)
-        config.pointer.estimate_parameters_length = len(numbers)
+    own = None if prior is None else NativeEstimate(CODES["posterior"], prior.numbers(), is_learned=True)
+    config = core_config(settings, table, estimate=own)
     count = len(table)
     estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
     check(

@@ -19,6 +19,7 @@ from shunter.simulate.simulation import Simulation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
@@ -180,17 +181,28 @@ def _seconds(milliseconds: NDArray[np.int64], phase: NDArray[np.uint8]) -> NDArr
 def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
     """Returns the workload's ledger, and what stood in for what the log does not say."""
     ledger = workload.ledger
-    if estimate_spec(settings.estimate).kind not in ("perfect", "noisy") or settings.reserve_by == "requested":
-        stand_in = "the run time" if settings.missing_request == "run-time" else f"{settings.missing_request} s"
-        ledger = _plus_unknown(ledger, workload, "requested_s", f"no requested time: {stand_in} stands in")
+    stand_in = "the run time" if settings.missing_request == "run-time" else f"{settings.missing_request} s"
+    ledger = _plus(ledger, workload, _without_request(workload, settings), f"no requested time: {stand_in} stands in")
     if any(node.memory_mb is not None for node in cluster.nodes):
-        ledger = _plus_unknown(ledger, workload, "memory_mb_per_task", "no memory request: memory does not bind")
+        no_memory = workload.jobs["memory_mb_per_task"].is_null()
+        ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
     for column, rule in stand_ins(settings.policy).items():
-        ledger = _plus_unknown(ledger, workload, column, rule)
+        ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
     return ledger
 
 
-def _plus_unknown(ledger: Ledger, workload: Workload, column: str, rule: str) -> Ledger:
-    unknown = workload.jobs[column].is_null()
-    first = workload.jobs["job_id"][unknown.arg_max() or 0]
-    return ledger.plus(rule, int(unknown.sum()), f"job {first}")
+def _without_request(workload: Workload, settings: Settings) -> pl.Series:
+    """Returns for which jobs something may stand in for a request."""
+    unknown = workload.jobs["requested_s"].is_null()
+    if settings.reserve_by == "requested":
+        return unknown
+    kind = estimate_spec(settings.estimate).kind
+    if kind == "posterior":
+        # Its prior has a bin for jobs without a request, unless these have no user either.
+        return unknown & workload.jobs["user"].is_null()
+    return unknown & (kind not in ("perfect", "noisy"))
+
+
+def _plus(ledger: Ledger, workload: Workload, touched: pl.Series, rule: str) -> Ledger:
+    first = workload.jobs["job_id"][touched.arg_max() or 0]
+    return ledger.plus(rule, int(touched.sum()), f"job {first}")

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 from shunter.errors import InputError
+from shunter.query import read_query
 from shunter.simulate.names import check_name
 
 if sys.version_info >= (3, 11):
@@ -67,17 +67,10 @@ def read_spec(what: str, text: str, names: Mapping[str, str], parameters: Parame
         return _from_file(what, path, names, parameters)
     name, _, query = text.partition("?")
     check_name(what, name, names, also=also)
-    given: dict[str, float] = {}
-    try:
-        # A plus belongs to a number such as 1e+3; it does not stand for a blank.
-        pairs = parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError:
-        raise InputError(f"{what} {text!r}: parameters are written as name?aging=0.5&other=1") from None
-    for key, value in pairs:
-        if key in given:
-            raise InputError(f"{what} {text!r}: parameter {key!r} is given twice; give it once")
-        given[key] = _parsed(value, f"{what} {text!r}: {key}")
-    return Spec(name, _filled(what, name, given, parameters, f"{what} {text!r}"), where=f"{what} {text!r}")
+    where = f"{what} {text!r}"
+    texts = read_query(query, where, "name?aging=0.5&other=1")
+    given = {key: _parsed(value, f"{where}: {key}") for key, value in texts.items()}
+    return Spec(name, _filled(what, name, given, parameters, where), where=where)
 
 
 def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Parameters) -> Spec:

@@ -39,9 +39,11 @@ class WindowRunner:
     """Runs windows of one workload on one cluster; handing them to the core once, it is quick to ask again."""
 
     def __init__(self, workload: Workload, cluster: Cluster) -> None:
-        self._workload = workload
+        # As for a simulation of its own: jobs before a window are part of the table.
+        self._table = workload.whole()
+        self._before = len(self._table) - len(workload)
         self._cluster = open_cluster(cluster)
-        self._jobs = open_jobs(workload, cluster)
+        self._jobs = open_jobs(self._table, cluster)
 
     def run(self, settings: Settings, first: Sequence[int], length: int, threads: int = 1) -> WindowResults:
         """Simulates the windows that begin at these jobs. The result does not depend on the number of threads.
@@ -52,8 +54,8 @@ class WindowRunner:
             length: How many jobs a window has.
             threads: How many threads share the windows.
         """
-        config = core_config(settings, self._workload)
-        begins = np.ascontiguousarray(first, dtype=np.uintp)
+        config = core_config(settings, self._table)
+        begins = np.ascontiguousarray(first, dtype=np.uintp) + np.uintp(self._before)
         shape = (len(begins), length)
         results = WindowResults(
             start_ms=np.empty(shape, dtype=np.int64),

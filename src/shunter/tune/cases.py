@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.errors import InputError
 from shunter.evaluate.window_metrics import WindowColumns
 from shunter.evaluate.windows import choose_windows
 from shunter.simulate.windows import WindowRunner
@@ -52,17 +51,15 @@ class Days:
         Raises:
             InputError: These days have fewer jobs than a window.
         """
-        jobs = len(log.workload)
-        low, high = (round(fraction * jobs) for fraction in self.part)
-        if high - max(low, self.warmup) < self.length:
-            warmup = f" after {self.warmup} to warm up (--warmup)" if self.warmup else ""
-            raise InputError(
-                f"{log.workload.name}: a window has {self.length} jobs (--length){warmup}, but its days "
-                f"{self.part[0]:g}:{self.part[1]:g} ({self.option}) have {high - low} of {jobs}; give shorter windows, "
-                "or a longer log"
-            )
         return choose_windows(
-            jobs, count=self.windows, length=self.length, seed=self.seed, part=self.part, warmup=self.warmup
+            len(log.workload),
+            count=self.windows,
+            length=self.length,
+            seed=self.seed,
+            part=self.part,
+            warmup=self.warmup,
+            log=log.workload.name,
+            part_option=self.option,
         )
 
 

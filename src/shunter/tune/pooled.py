@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.evaluate.statistics import INTERVAL, RESAMPLES
+from shunter.evaluate.statistics import LEAST_BLOCKS, RESAMPLES, both_known, drawn_means, interval_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,13 +30,13 @@ class Ratio:
 
     value: float
     interval: tuple[float, float] | None
-    """95 %; None where the windows of a log lie in a single block."""
+    """95 %; None where the windows of a log lie in fewer than `LEAST_BLOCKS` blocks."""
 
 
 def pooled_ratio(logs: Sequence[Paired], seed: int = 0) -> Ratio | None:
-    """Returns the ratio of a policy to a baseline over logs; None if a value is 0 or less, or has no meaning.
+    """Returns the ratio of a policy to a baseline over logs; windows in which either is NaN are left out.
 
-    For the interval, blocks are drawn with replacement from each log, as many as it has; their windows come together.
+    None if a value is 0 or less, or a log has no window left. For the interval, blocks are drawn within each log.
 
     Args:
         logs: What happened in the windows of each.
@@ -45,14 +45,12 @@ def pooled_ratio(logs: Sequence[Paired], seed: int = 0) -> Ratio | None:
     random = np.random.default_rng(seed)
     center, drawn, whole = 0.0, np.zeros(RESAMPLES), True
     for log in logs:
-        if not ((log.values > 0) & (log.baseline > 0)).all():
+        values, baseline, block = both_known(log.values, log.baseline, log.block)
+        if not len(values) or not ((values > 0) & (baseline > 0)).all():
             return None
-        logarithms = np.log(log.values / log.baseline)
-        _, place = np.unique(log.block, return_inverse=True)
-        windows = np.bincount(place)
-        whole &= len(windows) > 1
-        times = random.multinomial(len(windows), np.full(len(windows), 1 / len(windows)), size=RESAMPLES)
-        drawn += (times @ np.bincount(place, weights=logarithms)) / (times @ windows) / len(logs)
+        logarithms = np.log(values / baseline)
+        whole &= len(np.unique(block)) >= LEAST_BLOCKS
+        drawn += drawn_means(logarithms, block, random) / len(logs)
         center += logarithms.mean() / len(logs)
-    low, high = np.exp(np.quantile(drawn, INTERVAL))
+    low, high = np.exp(interval_of(drawn))
     return Ratio(float(np.exp(center)), (float(low), float(high)) if whole else None)

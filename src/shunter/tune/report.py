@@ -11,10 +11,9 @@ import numpy as np
 from shunter.evaluate.compare import compare
 from shunter.evaluate.statistics import contrast
 from shunter.evaluate.window_metrics import HIGHER_IS_BETTER
-from shunter.simulate.native_estimate import estimate_spec
 from shunter.tune.objective import mean_ratio
 from shunter.tune.pooled import Paired, pooled_ratio
-from shunter.tune.tune import Progress, classics
+from shunter.tune.tune import REQUESTED, Progress, classics, learns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from shunter.tune.objective import Bound, Objective
     from shunter.tune.pooled import Ratio
 
-REQUESTED: Final = "requested"
-"""The estimate of what needs no tuning, and no learning."""
 SITE, CHOSEN, BEST, TUNED = "site", "chosen", "best", "tuned"
 CHOSEN_LEARNED, BEST_LEARNED = "chosen-same-estimate", "best-same-estimate"
 ROLES: Final = {
@@ -150,8 +147,7 @@ class _Judge:
         self._seed = seed
         self._threads = threads
         self._requested = classics(tuned.settings, [REQUESTED])
-        learns = estimate_spec(tuned.settings.estimate).kind != REQUESTED
-        self._learned = classics(tuned.settings, [tuned.settings.estimate]) if learns else ()
+        self._learned = classics(tuned.settings, [tuned.settings.estimate]) if learns(tuned.settings) else ()
 
     def on(self, later: Later, progress: Progress | None) -> LogReport:
         """Returns all rows on one log."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shunter.evaluate.statistics import summarize
+from shunter.evaluate.statistics import interval_note, summarize
 from shunter.tune.report import TUNED
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def log_object(one: LogReport) -> dict[str, Any]:
         "windows": len(windows),
         "blocks": windows.blocks,
         "first": windows.first.tolist(),
+        "interval_note": interval_note(windows.blocks),
         "rejected": tuned.rejected,
         "estimated_from": tuned.estimated_from,
         "ledger": tuned.ledger.to_json(),

@@ -17,8 +17,8 @@ STEP = 0.5
 LEAST_SPREAD = 0.05
 """The spread never falls below this part of the first one, so that the search does not freeze."""
 
-Evaluate = Callable[["NDArray[np.float64]", int], "NDArray[np.float64]"]
-"""Takes candidates, one a row, and the generation's number; returns the cost of each."""
+Evaluate = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
+"""Takes the candidates of a generation, one a row; returns the cost of each."""
 
 
 def search(
@@ -50,7 +50,7 @@ def search(
     for generation in range(generations):
         drawn = center + spread * random.standard_normal((population, len(center)))
         drawn[0] = center
-        cost = evaluate(drawn, generation)
+        cost = evaluate(drawn)
         best = drawn[np.argsort(cost, kind="stable")[:elite]]
         center = center + STEP * (best.mean(axis=0) - center)
         centers[generation] = center

@@ -10,6 +10,7 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.evaluate.combinations import ALL, combine
+from shunter.simulate.native_estimate import estimate_spec
 from shunter.tune.cases import Case, Days, Log
 from shunter.tune.search import search
 from shunter.tune.space import Space, spec_text
@@ -25,8 +26,11 @@ TETHER: Final = 0.03
 """How much the cost grows with the mean square distance from where the search began: training days are few, and a
 search that may go anywhere learns them by heart."""
 
-DISPATCHES: Final = ("strict", "easy", "conservative")
-"""Under which rules classics are tried. ``committed`` and ``greedy`` never win, and cost as much."""
+REQUESTED: Final = "requested"
+"""The estimate of what needs no tuning, and no learning."""
+DISPATCHES: Final = ("strict", "greedy", "easy", "conservative")
+"""Under which rules classics are tried. ``committed`` is not among them: it is near the best on none of the logs of
+``docs/results-classics.md``, and costs as much."""
 
 Progress = Callable[[int, int], None]
 
@@ -106,8 +110,13 @@ def classics(settings: Settings, estimates: Sequence[str]) -> tuple[Combination,
     return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared).possible
 
 
+def learns(settings: Settings) -> bool:
+    """Returns whether a policy sees more than requested times, so that classics are tried with its estimate too."""
+    return estimate_spec(settings.estimate).kind != REQUESTED
+
+
 def choose_classic(
-    case: Case, objective: Objective, estimates: Sequence[str] = ("requested",), progress: Progress | None = None
+    case: Case, objective: Objective, estimates: Sequence[str] = (REQUESTED,), progress: Progress | None = None
 ) -> Choice:
     """Returns the classic that does best in the windows of a case, bounds aside.
 
@@ -173,7 +182,7 @@ def tune(
             costs.append(objective.cost(found, base))
         return float(np.mean(costs))
 
-    def evaluate(vectors: NDArray[np.float64], generation: int) -> NDArray[np.float64]:
+    def evaluate(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
         nonlocal done
         middle_costs.append(cost(vectors[0], everything))
         drawn = [np.sort(random.permutation(len(case.windows))[: plan.drawn]) for case in cases]

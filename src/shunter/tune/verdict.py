@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from shunter.evaluate.statistics import LEAST_BLOCKS
 from shunter.evaluate.window_metrics import HIGHER_IS_BETTER
 from shunter.tune.report import BEST, BEST_LEARNED, CHOSEN, SITE, TUNED
 
@@ -90,7 +91,7 @@ def _result(interval: Interval, neutral: float, metric: str) -> str:
 
 def _text(value: float, interval: Interval) -> str:
     if interval is None:
-        return f"{value:.3g} (all windows of a log in one block: no interval)"
+        return f"{value:.3g} (no interval: fewer than {LEAST_BLOCKS} blocks)"
     return f"{value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
 
 

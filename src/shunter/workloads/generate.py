@@ -25,8 +25,6 @@ class Generator(NamedTuple):
 
     parameters: type[JobParameters]
     draw_jobs: Callable[[Any], pl.DataFrame]
-    help: str
-    """A line on it."""
     draws_at_load: bool = False
     """Whether it follows ``load`` by itself; the arrivals of the others are stretched."""
 
@@ -39,20 +37,13 @@ class ClusterGenerator(NamedTuple):
 
 
 GENERATORS: Final = {
-    "lublin": Generator(
-        lublin.Parameters,
-        lublin.draw_jobs,
-        "the model of Lublin and Feitelson: parallel jobs, with a daily cycle",
-        draws_at_load=True,
-    ),
-    "poisson": Generator(poisson.Parameters, poisson.draw_jobs, "exponential gaps and run times: queueing theory's"),
-    "uniform": Generator(uniform.Parameters, uniform.draw_jobs, "uniform sizes, run times and gaps"),
-    "bursty-gpu": Generator(
-        bursty_gpu.Parameters, bursty_gpu.draw_jobs, "bursts of jobs of 1 to 8 GPUs, some of them very long"
-    ),
-    "eda": Generator(eda.Parameters, eda.draw_jobs, "many short jobs of 1 to 4 cores, on hosts of several sizes"),
+    "lublin": Generator(lublin.Parameters, lublin.draw_jobs, draws_at_load=True),
+    "poisson": Generator(poisson.Parameters, poisson.draw_jobs),
+    "uniform": Generator(uniform.Parameters, uniform.draw_jobs),
+    "bursty-gpu": Generator(bursty_gpu.Parameters, bursty_gpu.draw_jobs),
+    "eda": Generator(eda.Parameters, eda.draw_jobs),
 }
-"""Every generator of jobs."""
+"""Every generator of jobs; ``docs/workloads.md`` has a section on each."""
 
 CLUSTER_GENERATORS: Final = {
     "bursty-gpu": ClusterGenerator(bursty_gpu.NodeParameters, bursty_gpu.draw_nodes),

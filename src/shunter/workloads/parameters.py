@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import ClassVar, Final, TypeVar
-from urllib.parse import parse_qsl
 
 from shunter.errors import InputError
+from shunter.query import read_query
 
 LOAD_RANGE: Final = (0.001, 1000.0)
 """The offered loads that can be asked for."""
@@ -83,7 +83,7 @@ class QueryParameters:
         Raises:
             InputError: A parameter is unknown or given twice, or a value is not what it takes.
         """
-        given = _pairs(query, where)
+        given = read_query(query, where, "seed=42&jobs=1000")
         rules = {each.name: each.metadata[_RULE] for each in fields(cls)}
         values = {}
         for name, text in given.items():
@@ -171,16 +171,3 @@ def suggest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     close = get_close_matches(name, names, n=1, cutoff=0.4)
     return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
-
-
-def _pairs(query: str, where: str) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
-    except ValueError as error:
-        raise InputError(f"{where}: parameters cannot be read ({error}); write them as seed=42&jobs=1000") from None
-    given: dict[str, str] = {}
-    for name, value in pairs:
-        if name in given:
-            raise InputError(f'{where}: parameter "{name}" is given twice; give it once')
-        given[name] = value
-    return given

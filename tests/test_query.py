@@ -1,0 +1,32 @@
+"""Parameters behind a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from shunter.errors import InputError
+from shunter.query import read_query
+
+
+def test_values_are_texts_by_their_names() -> None:
+    given = read_query("seed=42&kind=a%26b&empty=", "here", "seed=1")
+    assert given == {"seed": "42", "kind": "a&b", "empty": ""}
+    assert read_query("", "here", "seed=1") == {}
+
+
+def test_a_plus_is_no_blank() -> None:
+    assert read_query("load=1e+3", "here", "seed=1") == {"load": "1e+3"}
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("seed", "here: parameters cannot be read; write them as seed=1"),
+        ("seed=1&", "here: parameters cannot be read; write them as seed=1"),
+        ("seed=1&seed=1", "here: parameter 'seed' is given twice; give it once"),
+    ],
+)
+def test_mistakes(query: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_query(query, "here", "seed=1")
+    assert str(caught.value) == message
