@@ -75,7 +75,7 @@ fn run_window(
         result.start_ms[place] = state.start_ms;
         result.end_ms[place] = state.end_ms;
         result.phase[place] = state.phase as u8;
-        result.basis[place] = simulation.estimate_at_start(place as u32).1 as u8;
+        result.basis[place] = simulation.basis_at_start(place as u32) as u8;
         debug_assert!(matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Rejected));
     }
     Ok(())

@@ -313,6 +313,14 @@ impl Simulation {
         noted.filter(|noted| noted.0 >= 0).unwrap_or_else(|| self.estimate(job))
     }
 
+    /// What a job's estimate rested on when it started.
+    pub fn basis_at_start(&self, job: u32) -> Basis {
+        match &self.learner {
+            None => fixed_basis(&self.jobs, self.window.start + job as usize, &self.config),
+            Some(_) => self.estimate_at_start(job).1,
+        }
+    }
+
     /// What the latest start of a job costs before it makes progress.
     fn overhead_ms(&self, job: u32) -> i64 {
         if self.states[job as usize].preemptions > 0 {
