@@ -212,3 +212,8 @@ def test_a_real_log_has_the_order_that_others_found() -> None:
     for one in comparison.scored[:-1]:
         assert one.contrast.ratio_interval is not None
         assert one.contrast.ratio_interval[1] < 0.5
+
+
+def test_a_metric_without_meaning_is_refused() -> None:
+    with pytest.raises(InputError, match="jain_fairness_users has no meaning in these windows"):
+        run(["fcfs"], "jain_fairness_users")

@@ -156,3 +156,14 @@ def test_stand_ins_are_in_the_ledger(workload: Workload, site: str) -> None:
     assert rules("fair-share") == rules("multifactor") == nobody
     assert rules(site) == no_priority | nobody
     assert rules("sjf") == {}
+
+
+def test_names_that_no_job_has_are_in_the_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text('[policy]\nkind = "fair-share"\n[policy.shares]\nann = 2\nnobody = 3\n')
+    jobs = pl.DataFrame({"submit_s": [0.0], "run_s": [1.0], "user": ["ann"]})
+    schedule = simulate(Workload.from_frame(jobs, name="one"), Cluster.pool(1), policy=str(path))
+    rule = "[policy.shares]: a name that no job has changes nothing"
+    assert [(entry["rule"], entry["count"], entry["example"]) for entry in schedule.ledger.to_json()[-1:]] == [
+        (rule, 1, "nobody")
+    ]

@@ -166,3 +166,20 @@ def test_scores_that_are_no_order_are_refused(moves: bool, scores: list[float], 
     wrong.moves = moves
     with pytest.raises(InputError, match=f"policy 'wrong' .*{message}"):
         run_own(PAIR, Config(), wrong)
+
+
+class Failing(Policy):
+    """Has a mistake in it."""
+
+    name = "failing"
+
+    def score(self, queue: QueueView) -> NDArray[np.float64]:
+        return np.array([float("one")] * len(queue.index))
+
+
+def test_a_mistake_in_a_policy_is_told_in_one_line() -> None:
+    workload, cluster = tables_of(PAIR)
+    with pytest.raises(
+        InputError, match=r"policy 'failing': score\(\) failed on a queue of 2 jobs \(ValueError: could"
+    ):
+        simulate(workload, cluster, policy=Failing())

@@ -191,11 +191,11 @@ def test_a_metric_without_meaning_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"windows": 0}, "--windows is 0; expected 1 or more"),
-        ({"population": 3}, "--population is 3; expected 4 or more"),
-        ({"generations": 0}, "--generations is 0; expected 1 or more"),
-        ({"threads": 0}, "--threads is 0; expected 1 or more"),
-        ({"warmup": -1}, "--warmup is -1; expected 0 or more"),
+        ({"windows": 0}, "--windows is 0; expected 1 to 10000000"),
+        ({"population": 3}, "--population is 3; expected 4 to 10000000"),
+        ({"generations": 0}, "--generations is 0; expected 1 to 10000000"),
+        ({"threads": 0}, "--threads is 0; expected 1 to 10000000"),
+        ({"warmup": -1}, "--warmup is -1; expected 0 to 10000000"),
         ({"train": (0.0, 1.0)}, "--train is 1; expected a part of the log above 0 and below 1"),
         ({"train": (0.0, float("nan"))}, "--train is nan"),
     ],

@@ -27,6 +27,9 @@ FILES = (*(f"{name}.{kind}" for name in (COMPARISON, WINDOWS) for kind in ("parq
 """What the folder of a comparison holds."""
 
 
+MOST_THREADS = 1024
+
+
 @dataclass(frozen=True)
 class CompareArguments:
     """The options of ``shunter compare`` that decide its result."""
@@ -72,8 +75,8 @@ class CompareArguments:
         find_baseline(combinations.possible, self.baseline)
         check_name("metric", self.metric, FORMULAS)
         check_numbers(**self._window_numbers())
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"--threads is {self.threads}; expected 1 or more")
+        if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
+            raise InputError(f"--threads is {self.threads}; expected 1 to {MOST_THREADS}")
         return combinations
 
     def choose_windows(self, jobs: int) -> Windows:

@@ -73,6 +73,8 @@ def _message_of(error: Exception) -> str | None:
     """Returns the line for an error that the user can mend; None for one that is a fault of the program."""
     if isinstance(error, ShunterError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error}); take fewer jobs or windows"
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         # Files that are written say their names themselves; what has none is the stream that results go to.

@@ -21,6 +21,7 @@ from shunter.tune.verdict import BETTER, BROKEN, WORSE, findings_on, findings_ov
 if TYPE_CHECKING:
     from shunter.cli.tuning import Tuning
     from shunter.tune.report import LogReport, Report
+    from shunter.tune.tune import Tuned
     from shunter.tune.verdict import Finding
 
 HOUR_S = 3600.0
@@ -64,8 +65,15 @@ def _title(tuning: Tuning) -> str:
         f"{counted(plan.windows, 'window')} of {plan.length:,} jobs, seed {plan.seed}\n"
         f"{tuned.simulations:,} simulations; {tuning.seconds:.3g} s with the choice of classics\n"
         f"cost on all training windows {tuned.costs[-1]:.3f}, where the search began {tuned.costs[0]:.3f} "
-        "(0 is as good as the classic chosen there)"
+        f"(0 is as good as the classic chosen there){_warning(tuned)}"
     )
+
+
+def _warning(tuned: Tuned) -> str:
+    """Returns a line on a policy that does not even serve the days that it was tuned on."""
+    if tuned.costs[-1] <= 0:
+        return ""
+    return "\n[bold]on training days it is worse than the classic chosen there: do not use it[/bold]"
 
 
 def parameter_table(tuning: Tuning) -> Table:

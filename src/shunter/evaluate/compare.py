@@ -108,6 +108,9 @@ def compare(
     if base.rejected == windows.length * len(windows):
         what = f"none of the {windows.length} jobs of any window can ever fit on {cluster.name}"
         raise InputError(f"{workload.name}: {what}; check --cluster")
+    if np.isnan(base.metrics[metric]).all():
+        what = "the log or the cluster does not tell what it needs"
+        raise InputError(f"{workload.name}: {metric} has no meaning in these windows: {what}; choose another metric")
     scored = []
     for done, combination in enumerate(combinations, start=1):
         scored.append(base if combination == chosen else judge.score(combination, runs.of(combination), base))

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentF
 
 from shunter.evaluate.binning import binned_means
 from shunter.evaluate.figures import COLORS, OTHERS_COLOR, TIME_UNITS
-from shunter.evaluate.labels import cluster_label, counted
+from shunter.evaluate.labels import cluster_label, counted, shortened
 from shunter.evaluate.sizes import size_label
 from shunter.evaluate.window_metrics import WindowColumns, ended
 from shunter.evaluate.window_runs import WindowRuns
@@ -85,7 +85,7 @@ def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
         box.set(facecolor=color, alpha=0.35, edgecolor=color)
         spread = number + random.uniform(-0.16, 0.16, size=len(each))
         panel.plot(each, spread, "o", color=color, markersize=3, alpha=0.75, markeredgewidth=0)
-    names = [f"{label}\n(baseline)" if label == comparison.baseline.label else label for label in labels]
+    names = [shortened(label) + "\n(baseline)" * (label == comparison.baseline.label) for label in labels]
     panel.set_yticks(np.arange(1, len(names) + 1), names, fontsize=9)
     panel.invert_yaxis()
     everything = np.concatenate(values)
@@ -116,7 +116,7 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     for label, waits in lines.items():
         baseline = label == comparison.baseline.label
         style: dict[str, Any] = {"linestyle": "--" if baseline else "-", "marker": "o", "markersize": 4}
-        name = f"{label} (baseline)" if baseline else label
+        name = shortened(label) + " (baseline)" * baseline
         panel.plot(np.arange(len(filled)), waits[filled] / seconds, color=colors[label], label=name, **style)
     panel.set_xticks(np.arange(len(filled)), [size_label(number) for number in filled.tolist()], fontsize=8)
     _choose_scale(panel, "y", every / seconds)
@@ -147,7 +147,7 @@ def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str
         share = binned_means(time_ms, change, np.zeros(len(change), dtype=np.int64), 1, edges)[0]
         filled = label == comparison.baseline.label
         style: dict[str, Any] = {"fill": True, "alpha": 0.3} if filled else {"baseline": None, "linewidth": 1.3}
-        panel.stairs(share, edges / 1000 / seconds, color=colors[label], label=label, **style)
+        panel.stairs(share, edges / 1000 / seconds, color=colors[label], label=shortened(label), **style)
     first = int(window.first[0])
     which = f"jobs {first:,} to {first + window.length - 1:,} of the log"
     panel.set(xlabel=f"{unit} since the first submit ({which})", ylabel="cores in use", ylim=(0, 1.05))

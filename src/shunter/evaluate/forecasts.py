@@ -142,7 +142,7 @@ def _notes(jobs: pl.DataFrame, later: pl.DataFrame) -> list[str]:
     if without_request == without_user == later.height:
         notes.append(
             "the log names neither users nor requested times, from which estimates are made: something else stands in "
-            "for them (the true run time, unless --missing-request says otherwise), and there is nothing to measure"
+            "for them (here the true run time), and there is nothing to measure"
         )
     elif without_request:
         notes.append(

@@ -19,6 +19,12 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
+def shortened(label: str, most: int = 34) -> str:
+    """Returns a label without its middle if it is longer than a figure has room for."""
+    half = (most - 1) // 2
+    return label if len(label) <= most else f"{label[:half]}…{label[-half:]}"
+
+
 def percent(share: float | None, digits: int = 0) -> str:
     """Returns a share in percent: ``84 %``; a dash where there is none."""
     return "–" if share is None else f"{100 * share:.{digits}f} %"

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_BLOCKS = 10
 """So many blocks at most, unless the user says otherwise."""
+MOST_COUNT = 10_000_000
+"""More windows, or jobs in a window, are a slip of the finger."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,8 @@ def parse_part(text: str, option: str = "--part") -> tuple[float, float]:
 def check_numbers(*, count: int, length: int, blocks: int | None, part: tuple[float, float], warmup: int) -> None:
     """Raises an error for a number that is wrong for any log; their meaning is written at `choose_windows`."""
     for option, value, least in (("--windows", count, 1), ("--length", length, 1), ("--warmup", warmup, 0)):
-        if value < least:
-            raise InputError(f"{option} is {value}; expected {least} or more")
+        if not least <= value <= MOST_COUNT:
+            raise InputError(f"{option} is {value}; expected {least} to {MOST_COUNT}")
     if blocks is not None and not 1 <= blocks <= count:
         raise InputError(f"--blocks is {blocks}; expected 1 to {count}, the number of windows (--windows)")
     if not 0 <= part[0] < part[1] <= 1:

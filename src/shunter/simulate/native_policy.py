@@ -119,6 +119,20 @@ def stand_ins(text: str) -> dict[str, str]:
     return rules
 
 
+def names_without_jobs(text: str, workload: Workload) -> dict[str, list[str]]:
+    """Returns, for each table of a policy's file, the names that no job of the workload has: they change nothing."""
+    try:
+        spec = policy_spec(text)
+    except InputError:  # a policy of the user's own
+        return {}
+    columns = {"shares": "user", "partitions": "partition", "queues": "queue"}
+    unused = {}
+    for table in spec.tables:
+        known = set(workload.jobs[columns[table]].drop_nulls())
+        unused[table] = [name for name in spec.numbers(table) if name not in known]
+    return {table: names for table, names in unused.items() if names}
+
+
 def native_policy(text: str, workload: Workload) -> NativePolicy:
     """Returns what the core is told of a policy on a workload."""
     spec = policy_spec(text)

@@ -73,6 +73,6 @@ def _run(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"{path}: fails when it is run: {type(error).__name__}: {error}") from error
     return module

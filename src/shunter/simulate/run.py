@@ -10,8 +10,8 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule, Settings
 from shunter.simulate.native_estimate import estimate_spec, native_estimate
-from shunter.simulate.native_policy import stand_ins
-from shunter.simulate.policy import Policy, Views
+from shunter.simulate.native_policy import names_without_jobs, stand_ins
+from shunter.simulate.policy import Policy, QueueView, Views
 from shunter.simulate.policy_file import load_policy, policy_path
 from shunter.simulate.settings import check_settings
 from shunter.simulate.simulation import Simulation
@@ -121,7 +121,7 @@ def _run_own(
     if not policy.moves:
         everyone = np.arange(len(workload), dtype=np.uint32)
         first_submit_s = float(workload.jobs["submit_s"][0])
-        scores = _checked(policy, policy.score(views.of(everyone, first_submit_s, cluster.total_cores)), len(workload))
+        scores = _scores(policy, views.of(everyone, first_submit_s, cluster.total_cores))
         simulation = Simulation(workload, cluster, settings, scores=scores)
         _run(simulation, progress)
         return simulation
@@ -133,7 +133,7 @@ def _run_own(
         waiting = np.sort(simulation.waiting())[: settings.scan_depth]
         if learned:
             views.refresh(simulation.estimates().estimate_ms)
-        scores = _checked(policy, policy.score(views.of(waiting, status.now_s, status.free_cores)), len(waiting))
+        scores = _scores(policy, views.of(waiting, status.now_s, status.free_cores))
         simulation.dispatch(waiting[np.argsort(scores, kind="stable")])
         decisions += 1
         if progress and decisions % 1000 == 0:
@@ -141,8 +141,14 @@ def _run_own(
     return simulation
 
 
-def _checked(policy: Policy, scores: NDArray[np.float64], jobs: int) -> NDArray[np.float64]:
-    scores = np.asarray(scores, dtype=np.float64)
+def _scores(policy: Policy, queue: QueueView) -> NDArray[np.float64]:
+    """Returns what a policy of the user's own says of a queue; whatever is wrong with it is the user's to mend."""
+    jobs = len(queue.index)
+    try:
+        scores = np.asarray(policy.score(queue), dtype=np.float64)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(f"policy {policy.name!r}: score() failed on a queue of {jobs} jobs ({what})") from error
     if scores.shape != (jobs,):
         raise InputError(f"policy {policy.name!r} gave scores of shape {scores.shape} for {jobs} jobs; give one each")
     if not np.isfinite(scores).all():
@@ -188,6 +194,8 @@ def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> L
         ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
     for column, rule in stand_ins(settings.policy).items():
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
+    for table, names in names_without_jobs(settings.policy, workload).items():
+        ledger = ledger.plus(f"[policy.{table}]: a name that no job has changes nothing", len(names), names[0])
     return ledger
 
 

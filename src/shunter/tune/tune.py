@@ -10,6 +10,7 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.evaluate.combinations import ALL, combine
+from shunter.evaluate.windows import MOST_COUNT
 from shunter.simulate.native_estimate import estimate_spec
 from shunter.tune.cases import Case, Days, Log
 from shunter.tune.search import search
@@ -61,8 +62,8 @@ class Plan:
         """Raises an error for a number that is wrong for any log."""
         least = {"windows": 1, "length": 1, "warmup": 0, "generations": 1, "population": 4, "threads": 1}
         for name, low in least.items():
-            if getattr(self, name) < low:
-                raise InputError(f"--{name} is {getattr(self, name)}; expected {low} or more")
+            if not low <= getattr(self, name) <= MOST_COUNT:
+                raise InputError(f"--{name} is {getattr(self, name)}; expected {low} to {MOST_COUNT}")
         if not 0 <= self.train[0] < self.train[1] < 1:
             raise InputError(f"--train is {self.train[1]:g}; expected a part of the log above 0 and below 1, as in 0.6")
 
