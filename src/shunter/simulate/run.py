@@ -195,7 +195,7 @@ def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> L
     for column, rule in stand_ins(settings.policy).items():
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
     for table, names in names_without_jobs(settings.policy, workload).items():
-        ledger = ledger.plus(f"[policy.{table}]: a name that no job has changes nothing", len(names), names[0])
+        ledger = ledger.plus(f"policy.{table}: a name that no job has changes nothing", len(names), names[0])
     return ledger
 
 
