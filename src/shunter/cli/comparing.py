@@ -124,7 +124,7 @@ class Compared:
             "skipped": list(self.skipped),
             "workload": self.inputs.workload.name,
             "cluster": self.inputs.cluster.name,
-            "cluster_from": "the workload" if self.inputs.cluster_from_workload else "--cluster",
+            "cluster_from": self.inputs.cluster_from,
             "load": self.inputs.arguments.load,
             "part": self.arguments.part,
             "seed": self.arguments.shared.seed,

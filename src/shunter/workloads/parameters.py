@@ -8,6 +8,7 @@ A class of parameters is a dataclass whose fields say what they take::
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -113,7 +114,7 @@ class QueryParameters:
 
 
 @dataclass(frozen=True)
-class JobParameters(QueryParameters):
+class JobParameters(QueryParameters, ABC):
     """What every generator of jobs takes."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ()
@@ -129,9 +130,9 @@ class JobParameters(QueryParameters):
     """With ``requests=factor``, a request lies uniformly between once and (1 + factor) times the run time."""
 
     @property
+    @abstractmethod
     def cluster_spec(self) -> str:
         """The cluster that the jobs are made for, as `Cluster.parse` takes it."""
-        raise NotImplementedError
 
     def completed(self: J, given: Mapping[str, object], where: str) -> J:
         """Returns the parameters, having checked that a load can be had."""
