@@ -5,7 +5,7 @@
  * to read from shunter_last_error. After a negative status nothing has been opened, and what the function would have
  * written is undefined.
  *
- * Objects. Clusters, tables of jobs and simulations are known by handles: numbers that are never 0 and never used
+ * Objects. Clusters, tables of jobs, simulations and environments are known by handles: numbers that are never 0 and never used
  * twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
  * function opens is the caller's to close. A simulation keeps its cluster and its jobs alive: they may be closed first.
  *
@@ -407,6 +407,139 @@ int32_t shunter_swf_read(
     int64_t *lines,
     size_t capacity,
     size_t *rows);
+
+/* ---- environments: docs/environments.md ---- */
+
+/* Objectives, in the order of the table in docs/environments.md. */
+#define SHUNTER_OBJECTIVES 10
+
+/* Numbers that tell of an episode that is over: the objectives, then the longest wait in seconds, steps, waits chosen,
+ * actions that were not allowed, measured jobs, those of them that started, elapsed seconds, the sum of rewards. */
+#define SHUNTER_TOTALS 18
+
+/* Who decides what. */
+enum ShunterMode {
+    SHUNTER_MODE_RESERVE = 0,            /* any waiting job; one that does not fit gets a reservation */
+    SHUNTER_MODE_FEASIBLE = 1,           /* any job that fits */
+    SHUNTER_MODE_COMMITTED = 2,          /* any waiting job; the clock moves until it fits */
+    SHUNTER_MODE_COMMITTED_BACKFILL = 3, /* the same, others being filled in */
+    SHUNTER_MODE_HOST = 4                /* a host for the job at the head */
+};
+
+/* How future capacity is described. */
+enum ShunterLookahead {
+    SHUNTER_LOOKAHEAD_OFF = 0,
+    SHUNTER_LOOKAHEAD_PER_GPU = 1,
+    SHUNTER_LOOKAHEAD_SORTED = 2,
+    SHUNTER_LOOKAHEAD_CDF = 3
+};
+
+/* What environments are asked to do. */
+typedef struct ShunterEnvConfig {
+    int32_t mode;            /* enum ShunterMode */
+    int32_t lookahead;       /* enum ShunterLookahead */
+    uint32_t lookahead_size; /* how many numbers it has */
+    uint32_t window;         /* rows of the queue that are seen; not for SHUNTER_MODE_HOST */
+    uint32_t extra_features; /* columns at the end of each row, zeroed for the caller to fill */
+    uint32_t max_steps;      /* decisions after which an episode is cut; 0: none */
+    int32_t dense;           /* 1: rewards come as objectives change; 0: at the end */
+    int32_t log;             /* 1: each job counts with its logarithm */
+    int32_t autoreset;       /* 1: an episode that is over is followed by the next in the same step */
+    uint32_t threads;        /* the caller's included */
+    uint64_t seed;           /* draws the episodes */
+    double weights[10];      /* reward += weights[k] * change of objective k / scale[k] */
+    double invalid_penalty;  /* what an action that is not allowed costs */
+    double bound_weight;     /* what it costs to miss a bound */
+} ShunterEnvConfig;
+
+/* A window of a table on a cluster. */
+typedef struct ShunterEpisode {
+    uint32_t table;           /* a place among the tables */
+    uint32_t cluster;         /* a place among the clusters */
+    uint64_t first;           /* the first job in its table */
+    uint64_t count;           /* how many jobs, the warm-up included */
+    uint64_t warmup;          /* how many are not measured */
+    int64_t horizon_ms;       /* when it is cut, counted from its beginning; below 0: never */
+    double scale[10];         /* what each objective is divided by; above 0 */
+    double relative[10];      /* what is subtracted from each objective */
+    double wait_bound_s;      /* the mean wait that is not to be exceeded; below 0: none */
+    double utilization_bound; /* the utilization that is to be reached; below 0: none */
+} ShunterEpisode;
+
+/*
+ * Opens environments that play these episodes. The policy of `config` orders the window; its dispatch rule is replaced
+ * by the mode's. `priority` (0 to 1) and `scores` (where the policy wants them) are for all tables, one after the
+ * other, or empty.
+ */
+int32_t shunter_env_open(
+    const uint64_t *tables,
+    size_t table_count,
+    const uint64_t *clusters,
+    size_t cluster_count,
+    const ShunterConfig *config,
+    const ShunterEnvConfig *env_config,
+    const double *priority,
+    size_t priority_length,
+    const double *scores,
+    size_t scores_length,
+    const ShunterEpisode *episodes,
+    size_t episode_count,
+    size_t environments,
+    uint64_t *handle);
+
+/*
+ * Begins episodes: of each environment a place, -1 to leave it alone, -2 to draw one. In this and the following, arrays
+ * have a row for each environment: observations of 14 + lookahead_size + window * (21 + extra_features) numbers (hosts:
+ * 4 for each and 2), masks of window + 1 (hosts: one for each). They show what every environment sees.
+ */
+int32_t shunter_env_reset(uint64_t env, const int64_t *episodes, float *observations, uint8_t *masks);
+
+/* Draws episodes by another seed from now on, from the first. */
+int32_t shunter_env_reseed(uint64_t env, uint64_t seed);
+
+/*
+ * Carries out one action in each environment; one that the mask forbids is taken as another, and `invalid` says so.
+ * Final observations, final masks (both with autoreset alone) and totals are written where an episode is over.
+ * SHUNTER_REFUSED: an environment has no episode under way.
+ */
+int32_t shunter_env_step(
+    uint64_t env,
+    const int32_t *actions,
+    float *observations,
+    uint8_t *masks,
+    double *rewards,
+    uint8_t *terminated,
+    uint8_t *truncated,
+    uint8_t *invalid,
+    float *final_observations,
+    uint8_t *final_masks,
+    double *totals);
+
+/*
+ * Tells what each environment is about: the job in each row (its place in the table, -1 for none; hosts: one row, the
+ * head), the instant, the episode's place (-1 for none), how many jobs wait and run.
+ */
+int32_t shunter_env_view(
+    uint64_t env,
+    int64_t *jobs,
+    int64_t *now_ms,
+    int64_t *episode,
+    int64_t *waiting,
+    int64_t *running);
+
+/* Opens a copy of one environment's simulation. */
+int32_t shunter_env_fork(uint64_t env, size_t index, uint64_t *simulation);
+
+/* Saves all environments; `needed` becomes the number of bytes. Nothing is written if `capacity` is less. */
+int32_t shunter_env_state(uint64_t env, uint8_t *bytes, size_t capacity, size_t *needed);
+
+/* Brings all environments back to what was saved, and shows what they see; other bytes are an error. */
+int32_t shunter_env_restore(
+    uint64_t env,
+    const uint8_t *bytes,
+    size_t length,
+    float *observations,
+    uint8_t *masks);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 //!
 //! The order of events is that simulator's, to the digit; `docs/simulation.md` writes it out.
 
+use crate::config::Dispatch;
 use crate::simulation::Simulation;
 
 /// The job that will start next, whoever arrives meanwhile.
@@ -41,7 +42,9 @@ impl Simulation {
     pub(crate) fn commit(&mut self, job: u32) {
         self.commitment = None;
         if !self.try_start(job) {
-            self.commitment = Some(Commitment { job, earliest_ms: self.earliest_start_ms(job) });
+            let fills = self.config.dispatch == Dispatch::Committed { backfill: true };
+            let earliest_ms = if fills { self.earliest_start_ms(job) } else { self.now_ms };
+            self.commitment = Some(Commitment { job, earliest_ms });
         }
     }
 
@@ -51,11 +54,11 @@ impl Simulation {
         let submit = self.next_submit_ms();
         match (submit, end) {
             (Some(submit_ms), end) if end.is_none_or(|end_ms| submit_ms <= end_ms) => {
-                self.now_ms = self.now_ms.max(submit_ms);
+                self.move_clock(self.now_ms.max(submit_ms));
                 self.arrive();
             }
             (_, Some(end_ms)) => {
-                self.now_ms = self.now_ms.max(end_ms);
+                self.move_clock(self.now_ms.max(end_ms));
                 self.complete_next();
             }
             _ => {}

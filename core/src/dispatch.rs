@@ -11,11 +11,12 @@ use crate::queue::Fresh;
 use crate::simulation::Simulation;
 
 /// The head's reservation, and what may be used beside it.
-struct Shadow {
-    head: u32,
-    reserved_ms: i64,
+#[derive(Clone, Debug)]
+pub(crate) struct Shadow {
+    pub(crate) head: u32,
+    pub(crate) reserved_ms: i64,
     /// What the projection leaves free at the reserved time, the head not being placed.
-    free: Free,
+    pub(crate) free: Free,
 }
 
 /// How a pass over a pool ended. As long as nothing ends, only those that arrive can start: a pure cache, which may be
@@ -177,7 +178,7 @@ impl Simulation {
         }
     }
 
-    fn shadow(&self, head: u32) -> Shadow {
+    pub(crate) fn shadow(&self, head: u32) -> Shadow {
         let shape = self.shape_of(head);
         let mut free = self.free.clone();
         let mut reserved_ms = self.now_ms;
@@ -206,7 +207,7 @@ impl Simulation {
     }
 
     /// Takes a job that outlasts the head's reserved time out of what is free then, if the head still fits.
-    fn keep_beside(&self, shadow: &mut Shadow, job: u32, placement: &Placement) -> bool {
+    pub(crate) fn keep_beside(&self, shadow: &mut Shadow, job: u32, placement: &Placement) -> bool {
         shadow.free.take(self.shape_of(job), placement);
         let head_fits = shadow.free.fits(&self.cluster, self.shape_of(shadow.head));
         if !head_fits {

@@ -202,6 +202,19 @@ impl Learner {
         self.changes.get(self.known.user[job as usize] as usize).copied().unwrap_or(0)
     }
 
+    /// How many like jobs have ended, those long ago counting less; a mean of two is as good as it gets.
+    pub fn like_jobs(&self, job: u32) -> f64 {
+        let user = self.known.user[job as usize];
+        if user == NOBODY {
+            return 0.0;
+        }
+        match &self.prior {
+            None if self.recent[user as usize].ended >= 2 => f64::INFINITY,
+            None => 0.0,
+            Some(_) => self.sums[self.known.groups[job as usize][2] as usize].count,
+        }
+    }
+
     /// The estimate of a job (counted from the window's first) as of now, and what it rests on.
     pub fn estimate(&self, jobs: &Jobs, first: usize, job: u32, config: &Config) -> (i64, Basis) {
         let place = first + job as usize;

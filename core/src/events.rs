@@ -19,7 +19,7 @@ impl Simulation {
                 return std::mem::take(&mut self.undecided) && !self.queue.is_empty();
             };
             self.undecided = false;
-            self.now_ms = instant_ms;
+            self.move_clock(instant_ms);
             while self.next_end().is_some_and(|(end_ms, _, _)| end_ms <= instant_ms) {
                 self.complete_next();
             }
@@ -31,6 +31,11 @@ impl Simulation {
                 return true;
             }
         }
+    }
+
+    /// Whether anything is to come.
+    pub(crate) fn has_event(&mut self) -> bool {
+        self.next_instant_ms().is_some()
     }
 
     fn next_instant_ms(&mut self) -> Option<i64> {
@@ -63,6 +68,9 @@ impl Simulation {
         state.end_ms = end_ms;
         state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
         self.ended += 1;
+        if let Some(tally) = &mut self.tally {
+            tally.end(job);
+        }
         self.learn(job);
     }
 
@@ -97,6 +105,7 @@ impl Simulation {
         }
         self.running -= 1;
         self.charge(job, -1);
+        self.hold(job, -1);
     }
 
     pub(crate) fn expected_end(&self, job: u32) -> Expected {
@@ -122,6 +131,10 @@ impl Simulation {
             return false;
         }
         state.phase = Phase::Waiting;
+        if self.tally.is_some() {
+            let served = self.served(job);
+            self.tally.as_mut().into_iter().for_each(|tally| tally.arrive(&served));
+        }
         self.note_arrival(job);
         self.enqueue(job, false);
         true

@@ -33,7 +33,7 @@ impl Simulation {
     }
 
     /// Brings the candidates up to date: their estimates, and those that have moved up from behind.
-    fn refresh_ranking(&mut self) {
+    pub(crate) fn refresh_ranking(&mut self) {
         let Some(mut ranking) = self.ranking.take() else { return };
         if let Some(learner) = &self.learner {
             for place in 0..ranking.candidates.len() {
@@ -104,7 +104,7 @@ impl Simulation {
         turns
     }
 
-    fn sorted_turns(&self) -> Vec<Turn> {
+    pub(crate) fn sorted_turns(&self) -> Vec<Turn> {
         let mut turns = self.turns();
         turns.sort_unstable_by_key(Turn::key);
         turns

@@ -159,6 +159,11 @@ pub(crate) fn ascending_bits(score: f64) -> u64 {
     }
 }
 
+/// The score whose bits these are.
+pub(crate) fn score_of_bits(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +172,7 @@ mod tests {
     fn bits_ascend_with_the_numbers() {
         let numbers = [f64::MIN, -1.5, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 0.5, 1.0, 1e300];
         assert!(numbers.windows(2).all(|pair| ascending_bits(pair[0]) < ascending_bits(pair[1])));
+        assert!(numbers.iter().all(|&number| score_of_bits(ascending_bits(number)) == number));
         assert_eq!(ascending_bits(-0.0), ascending_bits(0.0));
         assert!(ascending_bits(f64::NEG_INFINITY) > 0);
     }

@@ -16,6 +16,7 @@ use crate::placement::{choose, place_as_told, Part, Placement};
 use crate::policy;
 use crate::queue::{Indexed, Queue};
 use crate::ranking::{Ranking, Turn};
+use crate::tally::{Served, Tally};
 use crate::usage::Usage;
 
 /// When a running job ends: (time, start number, job).
@@ -76,6 +77,10 @@ pub struct Simulation {
     pub(crate) learner: Option<Learner>,
     /// What users have used, where the policy asks.
     pub(crate) usage: Option<Usage>,
+    /// What the schedule is worth so far, where somebody asks at every step.
+    pub(crate) tally: Option<Box<Tally>>,
+    /// Expected ends are kept whether the rule needs them or not.
+    pub(crate) foresees: bool,
 }
 
 impl Simulation {
@@ -140,6 +145,8 @@ impl Simulation {
             ranking: Ranking::new(&config),
             learner: Learner::new(&jobs, window.clone(), &config)?,
             usage: usage(&jobs, window.clone(), &config)?,
+            tally: None,
+            foresees: false,
             cluster,
             jobs,
             window,
@@ -280,8 +287,39 @@ impl Simulation {
         self.foresee_end(job);
     }
 
+    /// The clock moves.
+    pub(crate) fn move_clock(&mut self, instant_ms: i64) {
+        if let Some(tally) = &mut self.tally {
+            tally.pass_time(instant_ms - self.now_ms, self.queue.len(), &self.free, &self.cluster);
+        }
+        self.now_ms = instant_ms;
+    }
+
+    /// A job, as the objectives see it now.
+    pub(crate) fn served(&self, job: u32) -> Served {
+        Served {
+            job,
+            wait_ms: self.now_ms - self.submit_ms(job),
+            run_ms: self.states[job as usize].remaining_ms,
+            priority: self.tally.as_ref().map_or(0.0, |tally| tally.priority(self.window.start + job as usize)),
+        }
+    }
+
+    /// Milli-cores of a job's user are held from now on (1), or no longer (−1).
+    pub(crate) fn hold(&mut self, job: u32, sign: i64) {
+        if let Some(tally) = &mut self.tally {
+            let user = self.jobs.user[self.window.start + job as usize];
+            tally.held[user as usize] += sign * self.jobs.sizes.cores_milli(self.states[job as usize].shape);
+        }
+    }
+
     /// A job starts: what its estimate was is kept, and its user is charged from now on.
     pub(crate) fn note_start(&mut self, job: u32) {
+        if self.tally.is_some() {
+            let served = self.served(job);
+            self.tally.as_mut().into_iter().for_each(|tally| tally.start(&served));
+            self.hold(job, 1);
+        }
         if let Some(learner) = &mut self.learner {
             let estimate = learner.estimate(&self.jobs, self.window.start, job, &self.config);
             learner.at_start[job as usize] = estimate;
@@ -394,11 +432,12 @@ impl Simulation {
 
     /// Whether the rule looks at expected ends.
     pub(crate) fn tracks_expected(&self) -> bool {
-        match self.config.dispatch {
-            Dispatch::Strict => false,
-            Dispatch::Reserve { depth } => depth > 0,
-            Dispatch::Committed { backfill } => backfill,
-        }
+        self.foresees
+            || match self.config.dispatch {
+                Dispatch::Strict => false,
+                Dispatch::Reserve { depth } => depth > 0,
+                Dispatch::Committed { backfill } => backfill,
+            }
     }
 }
 

@@ -25,6 +25,7 @@ _C_TYPES: Final = {
     np.dtype(np.uint32): "uint32_t[]",
     np.dtype(np.uint8): "uint8_t[]",
     np.dtype(np.float64): "double[]",
+    np.dtype(np.float32): "float[]",
     np.dtype(np.uintp): "uintptr_t[]",
 }
 

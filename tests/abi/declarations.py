@@ -20,6 +20,7 @@ _C_TYPES = {
     "u64": "uint64_t",
     "u8": "uint8_t",
     "f64": "double",
+    "f32": "float",
     "usize": "size_t",
 }
 

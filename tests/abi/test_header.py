@@ -12,7 +12,7 @@ from shunter.model.schedule import BASES, RejectReason
 from shunter.simulate import core_config, native_estimate, native_policy
 from tests.abi import declarations
 
-STRUCTURES = ["ShunterConfig", "ShunterStatus"]
+STRUCTURES = ["ShunterConfig", "ShunterEnvConfig", "ShunterEpisode", "ShunterStatus"]
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_any_bytes_are_a_log_or_refused_with_the_line(text: bytes) -> None:
         assert message
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i2", "u2", "i1", "f2", "c16", "?", ">i8", ">f8", "O", "S8", "M8[s]"])
+@pytest.mark.parametrize("dtype", ["i2", "u2", "i1", "f2", "c16", "?", ">i8", ">f8", "O", "S8", "M8[s]"])
 def test_an_array_of_another_type_is_refused(dtype: str) -> None:
     with pytest.raises((CoreError, KeyError)):
         pointer(np.zeros(3, dtype=dtype))

@@ -2,9 +2,10 @@
 //!
 //! Every function returns 0, or a negative `Status`, with one line to read from `shunter_last_error`.
 //! Objects are known outside by a handle (a number), never by an address, so that a stale or
-//! made-up handle is an error and not a crash. `lib.rs`'s other modules are free of `unsafe`:
-//! this folder is all there is to audit.
+//! made-up handle is an error and not a crash. Of the other modules `pool` alone has `unsafe`:
+//! it and this folder are all there is to audit.
 
+pub mod environments;
 pub mod handles;
 pub mod results;
 pub mod simulation;

@@ -148,6 +148,56 @@ class _Lib:
     def shunter_swf_read(
         self, text: _Pointer, length: int, columns: _Pointer, lines: _Pointer, capacity: int, rows: _Pointer, /
     ) -> int: ...
+    def shunter_env_open(
+        self,
+        tables: _Pointer,
+        table_count: int,
+        clusters: _Pointer,
+        cluster_count: int,
+        config: _Pointer,
+        env_config: _Pointer,
+        priority: _Pointer,
+        priority_length: int,
+        scores: _Pointer,
+        scores_length: int,
+        episodes: _Pointer,
+        episode_count: int,
+        environments: int,
+        handle: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_env_reset(self, env: int, episodes: _Pointer, observations: _Pointer, masks: _Pointer, /) -> int: ...
+    def shunter_env_reseed(self, env: int, seed: int, /) -> int: ...
+    def shunter_env_step(
+        self,
+        env: int,
+        actions: _Pointer,
+        observations: _Pointer,
+        masks: _Pointer,
+        rewards: _Pointer,
+        terminated: _Pointer,
+        truncated: _Pointer,
+        invalid: _Pointer,
+        final_observations: _Pointer,
+        final_masks: _Pointer,
+        totals: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_env_view(
+        self,
+        env: int,
+        jobs: _Pointer,
+        now_ms: _Pointer,
+        episode: _Pointer,
+        waiting: _Pointer,
+        running: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_env_fork(self, env: int, index: int, simulation: _Pointer, /) -> int: ...
+    def shunter_env_state(self, env: int, bytes: _Pointer, capacity: int, needed: _Pointer, /) -> int: ...
+    def shunter_env_restore(
+        self, env: int, bytes: _Pointer, length: int, observations: _Pointer, masks: _Pointer, /
+    ) -> int: ...
 
 ffi: _FFI
 lib: _Lib

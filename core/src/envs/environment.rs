@@ -1,0 +1,219 @@
+//! One environment: an episode under way, decision by decision.
+
+use std::sync::Arc;
+
+use crate::envs::episode::{Episode, Mode, World};
+use crate::envs::observe::{self, Observer};
+use crate::envs::pick_host::{self, PickHost};
+use crate::envs::pick_job::PickJob;
+use crate::random::mix;
+use crate::simulation::Simulation;
+use crate::tally::{objective, Tally, OBJECTIVES};
+
+/// How many numbers tell of an episode that is over.
+pub(crate) const TOTALS: usize = OBJECTIVES + 8;
+
+/// Of the bytes "episode": keeps the draws of episodes apart from all others.
+const EPISODE_SALT: u64 = 0x65_7069_736F_6465;
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) reward: f64,
+    pub(crate) terminated: bool,
+    pub(crate) truncated: bool,
+    pub(crate) invalid: bool,
+}
+
+impl Outcome {
+    pub(crate) fn is_over(&self) -> bool {
+        self.terminated || self.truncated
+    }
+}
+
+/// See the module.
+pub struct Environment {
+    /// Its place among the others.
+    number: u64,
+    /// How many episodes it has drawn.
+    pub(crate) drawn: u64,
+    /// The place of its episode; none before the first.
+    pub(crate) episode: Option<usize>,
+    pub(crate) simulation: Option<Simulation>,
+    pub(crate) pick_job: PickJob,
+    pub(crate) pick_host: PickHost,
+    observer: Observer,
+    /// What was asked for since the episode began: enough to bring it back.
+    pub(crate) actions: Vec<u32>,
+    began_ms: i64,
+    /// The objectives, and how many measured jobs had started, at the last decision.
+    last: [f64; OBJECTIVES],
+    last_started: u32,
+    waits: u32,
+    invalid: u32,
+    rewards: f64,
+    pub(crate) is_over: bool,
+}
+
+/// How many numbers an observation has, and how many actions there are.
+pub(crate) fn sizes(world: &World) -> (usize, usize) {
+    match world.env.mode {
+        Mode::Host => (pick_host::observation_size(world.hosts()), world.hosts()),
+        _ => (observe::observation_size(&world.env), world.env.window + 1),
+    }
+}
+
+impl Environment {
+    /// An environment that has not begun.
+    pub(crate) fn new(number: usize) -> Self {
+        Environment {
+            number: number as u64,
+            drawn: 0,
+            episode: None,
+            simulation: None,
+            pick_job: PickJob::default(),
+            pick_host: PickHost::default(),
+            observer: Observer::default(),
+            actions: Vec::new(),
+            began_ms: 0,
+            last: [0.0; OBJECTIVES],
+            last_started: 0,
+            waits: 0,
+            invalid: 0,
+            rewards: 0.0,
+            is_over: true,
+        }
+    }
+
+    /// The next episode of this environment under a seed.
+    pub(crate) fn draw(&mut self, world: &World, seed: u64) -> usize {
+        let drawn = mix(mix(mix(seed ^ EPISODE_SALT).wrapping_add(self.number)).wrapping_add(self.drawn));
+        self.drawn += 1;
+        (drawn % world.episodes.len() as u64) as usize
+    }
+
+    /// Begins an episode, and moves on to its first decision.
+    pub(crate) fn begin(&mut self, world: &World, place: usize) -> Result<(), String> {
+        let episode = &world.episodes[place];
+        let table = &world.tables[episode.table];
+        let cluster = world.clusters[episode.cluster].clone();
+        let window = episode.first..episode.first + episode.count;
+        let scores = table.scores.get(window.clone()).unwrap_or_default();
+        let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, world.config.clone(), scores)?;
+        let weighs_balance = world.env.mode == Mode::Host || world.env.weights[objective::BALANCE] != 0.0;
+        let tally = Tally::new(&table.jobs, Arc::clone(&table.priority), episode.warmup as u32, episode.measured);
+        simulation.tally = Some(Box::new(tally.with(world.env.log, weighs_balance)));
+        simulation.foresees = world.env.mode != Mode::Host;
+        self.began_ms = simulation.now_ms;
+        self.observer.begin(&simulation);
+        self.pick_job.close();
+        self.pick_host = PickHost::default();
+        self.episode = Some(place);
+        self.actions.clear();
+        self.last = [0.0; OBJECTIVES];
+        self.last_started = 0;
+        self.waits = 0;
+        self.invalid = 0;
+        self.rewards = 0.0;
+        // A window in which no job can run is over before it begins.
+        self.is_over = !settle(&mut self.pick_job, &mut self.pick_host, &mut simulation, world);
+        self.simulation = Some(simulation);
+        Ok(())
+    }
+
+    /// Carries out an action; one that is not allowed is taken as another, and told.
+    pub(crate) fn step(&mut self, world: &World, action: u32) -> Outcome {
+        let (Some(simulation), Some(place)) = (&mut self.simulation, self.episode) else {
+            return Outcome { terminated: true, ..Outcome::default() };
+        };
+        let episode = &world.episodes[place];
+        let mut outcome = Outcome::default();
+        let mut taken = action as usize;
+        if world.env.mode == Mode::Host {
+            if !self.pick_host.allowed.get(taken).copied().unwrap_or(false) {
+                (outcome.invalid, taken) = (true, self.pick_host.instead());
+            }
+            self.pick_host.act(simulation, taken);
+        } else {
+            if !self.pick_job.allows(taken) {
+                (outcome.invalid, taken) = (true, self.pick_job.instead());
+            }
+            self.waits += u32::from(taken == 0);
+            self.pick_job.act(simulation, world.env.mode, taken);
+        }
+        self.actions.push(action);
+        outcome.terminated = !settle(&mut self.pick_job, &mut self.pick_host, simulation, world);
+        let is_late = episode.horizon_ms.is_some_and(|horizon_ms| simulation.now_ms - self.began_ms > horizon_ms);
+        let is_long = world.env.max_steps.is_some_and(|most| self.actions.len() >= most as usize);
+        outcome.truncated = !outcome.terminated && (is_late || is_long);
+        self.is_over = outcome.is_over();
+        outcome.reward = self.reward(world, episode);
+        if outcome.invalid {
+            self.invalid += 1;
+            outcome.reward -= world.env.invalid_penalty;
+        }
+        self.rewards += outcome.reward;
+        outcome
+    }
+
+    fn reward(&mut self, world: &World, episode: &Episode) -> f64 {
+        let Some(tally) = self.simulation.as_ref().and_then(|simulation| simulation.tally.as_ref()) else { return 0.0 };
+        let env = &world.env;
+        let mut reward = 0.0;
+        if env.dense || self.is_over {
+            let values = tally.rewarded();
+            let started = f64::from(tally.started - self.last_started) / tally.measured();
+            for (place, &weight) in env.weights.iter().enumerate().filter(|(_, &weight)| weight != 0.0) {
+                let change = values[place] - self.last[place] - episode.relative[place] * started;
+                reward += weight * change / episode.scale[place];
+            }
+            self.last = values;
+            self.last_started = tally.started;
+        }
+        if self.is_over {
+            let values = tally.objectives();
+            if let Some(bound_s) = episode.wait_bound_s {
+                reward -= env.bound_weight * (values[objective::WAIT] / bound_s.max(1.0) - 1.0).max(0.0);
+            }
+            if let Some(bound) = episode.utilization_bound.filter(|&bound| bound > 0.0) {
+                reward -= env.bound_weight * (1.0 - values[objective::UTILIZATION] / bound).max(0.0);
+            }
+        }
+        reward
+    }
+
+    /// Writes what is seen now.
+    pub(crate) fn observe(&mut self, world: &World, observation: &mut [f32], mask: &mut [u8]) {
+        let Some(simulation) = &self.simulation else { return };
+        if world.env.mode == Mode::Host {
+            self.pick_host.observe(simulation, observation);
+            mask.iter_mut().zip(&self.pick_host.allowed).for_each(|(mask, &allowed)| *mask = u8::from(allowed));
+        } else {
+            self.observer.observe(simulation, &mut self.pick_job, &world.env, observation, mask);
+        }
+    }
+
+    /// Writes what the episode came to.
+    pub(crate) fn totals(&self, totals: &mut [f64]) {
+        let Some(tally) = self.simulation.as_ref().and_then(|simulation| simulation.tally.as_ref()) else { return };
+        let (objectives, rest) = totals.split_at_mut(OBJECTIVES);
+        objectives.copy_from_slice(&tally.objectives());
+        rest.copy_from_slice(&[
+            tally.max_wait_s,
+            self.actions.len() as f64,
+            f64::from(self.waits),
+            f64::from(self.invalid),
+            tally.measured(),
+            f64::from(tally.started),
+            tally.elapsed_s(),
+            self.rewards,
+        ]);
+    }
+}
+
+fn settle(pick_job: &mut PickJob, pick_host: &mut PickHost, simulation: &mut Simulation, world: &World) -> bool {
+    match world.env.mode {
+        Mode::Host => pick_host.settle(simulation),
+        mode => pick_job.settle(simulation, mode, world.env.window),
+    }
+}

@@ -1,0 +1,13 @@
+//! Environments: a simulation that stops wherever a decision is due, and tells what can be seen there.
+//!
+//! `docs/environments.md` is the specification; `tests/reference/` has it in slow Python.
+
+pub mod environment;
+pub mod episode;
+pub mod lookahead;
+pub mod observe;
+pub mod pass;
+pub mod pick_host;
+pub mod pick_job;
+pub mod state;
+pub mod vector;

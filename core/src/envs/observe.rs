@@ -1,0 +1,236 @@
+//! What a PickJob policy sees; `docs/environments.md` lists the features in the order in which they stand here.
+
+use std::f64::consts::TAU;
+
+use crate::cluster::UNTRACKED;
+use crate::config::Estimate;
+use crate::envs::episode::EnvConfig;
+use crate::envs::lookahead::look_ahead;
+use crate::envs::pick_job::PickJob;
+use crate::job::UNKNOWN;
+use crate::policy::seconds;
+use crate::simulation::Simulation;
+
+/// Features of the cluster and the queue as a whole.
+pub(crate) const CLUSTER_FEATURES: usize = 14;
+/// Features of each job.
+pub(crate) const JOB_FEATURES: usize = 21;
+
+const DAY_MS: i64 = 86_400_000;
+const WEEK_MS: i64 = 7 * DAY_MS;
+
+/// How many numbers an observation has.
+pub(crate) fn observation_size(env: &EnvConfig) -> usize {
+    CLUSTER_FEATURES + env.lookahead_size + env.window * (JOB_FEATURES + env.extra_features)
+}
+
+/// Seconds on a logarithmic scale from 0 to 1; 14 days are about 1.
+pub(crate) fn log_time(time_s: f64) -> f32 {
+    ((1.0 + time_s).ln() / 14.0).min(1.0) as f32
+}
+
+/// What stands still of a job as long as its estimate does.
+#[derive(Clone, Copy)]
+struct Standing {
+    /// `Learner::changes` when this was worked out, and one more; 0: not yet.
+    stamp: u32,
+    estimate_s: f32,
+    area_s: f64,
+    log_estimate: f32,
+    confidence: f32,
+    log_request: f32,
+    has_request: f32,
+    cores: f32,
+    log_cores: f32,
+    gpus: f32,
+    memory: f32,
+    log_area: f32,
+    priority: f32,
+}
+
+const NOT_YET: Standing = Standing {
+    stamp: 0,
+    estimate_s: 1.0,
+    area_s: 0.0,
+    log_estimate: 0.0,
+    confidence: 0.0,
+    log_request: 0.0,
+    has_request: 0.0,
+    cores: 0.0,
+    log_cores: 0.0,
+    gpus: 0.0,
+    memory: 0.0,
+    log_area: 0.0,
+    priority: 0.0,
+};
+
+/// What all of an episode's observations share.
+#[derive(Default)]
+pub(crate) struct Observer {
+    standing: Vec<Standing>,
+    cores: f64,
+    log_cores: f64,
+    memory_mb: i64,
+    gpus_milli: i64,
+    /// The instant of `circles`.
+    circles_at_ms: Option<i64>,
+    circles: [f32; 4],
+}
+
+impl Observer {
+    /// An episode begins.
+    pub(crate) fn begin(&mut self, simulation: &Simulation) {
+        self.standing.clear();
+        self.standing.resize(simulation.states.len(), NOT_YET);
+        self.cores = (simulation.cluster.empty.total_cores_milli() as f64 / 1000.0).max(1e-3);
+        self.log_cores = (1.0 + self.cores).ln();
+        self.memory_mb = tracked_memory(simulation, &simulation.cluster.empty.memory_mb);
+        self.gpus_milli = i64::from(crate::cluster::DEVICE_MILLI) * simulation.free.device_milli.len() as i64;
+        self.circles_at_ms = None;
+    }
+
+    /// Writes the observation and the mask.
+    pub(crate) fn observe(
+        &mut self,
+        simulation: &Simulation,
+        pick: &mut PickJob,
+        env: &EnvConfig,
+        observation: &mut [f32],
+        mask: &mut [u8],
+    ) {
+        for slot in pick.pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
+            self.refresh(simulation, slot.job());
+            slot.area_s = self.standing[slot.job() as usize].area_s;
+        }
+        let (cluster, rest) = observation.split_at_mut(CLUSTER_FEATURES);
+        let (ahead, jobs) = rest.split_at_mut(env.lookahead_size);
+        self.observe_cluster(simulation, pick, cluster);
+        look_ahead(simulation, env.lookahead, ahead);
+        self.observe_jobs(simulation, pick, JOB_FEATURES + env.extra_features, jobs);
+        mask.fill(0);
+        mask[0] = u8::from(pick.pass.wait_allowed && !pick.rows.is_empty());
+        for (allowed, &place) in mask[1..].iter_mut().zip(&pick.rows) {
+            *allowed = u8::from(pick.pass.slots[place as usize].allowed);
+        }
+    }
+
+    fn observe_cluster(&mut self, simulation: &Simulation, pick: &PickJob, features: &mut [f32]) {
+        let part = |value: i64, all: i64| if all == 0 { 0.0 } else { (value as f64 / all as f64) as f32 };
+        let all_cores_milli = simulation.cluster.empty.total_cores_milli();
+        let area_s: f64 = pick.pass.slots.iter().map(|slot| slot.area_s).sum();
+        let oldest_ms = pick.pass.slots.iter().map(|slot| simulation.submit_ms(slot.job())).min();
+        let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms - oldest_ms));
+        let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
+        let free_gpus: i64 = simulation.free.device_milli.iter().map(|&milli| i64::from(milli)).sum();
+        features[0] = part(simulation.free.total_cores_milli(), all_cores_milli);
+        features[1] = match self.memory_mb {
+            0 => 0.0,
+            all => part(tracked_memory(simulation, &simulation.free.memory_mb), all),
+        };
+        features[2] = part(free_gpus, self.gpus_milli);
+        features[3] = count(simulation.running as usize);
+        features[4] = count(simulation.queue.len());
+        features[5] = ((1.0 + area_s / (self.cores * 3600.0)).ln() / 10.0).min(1.0) as f32;
+        features[6] = log_time(longest_s);
+        features[7..10].fill(0.0);
+        if let Some(reserved) = &pick.pass.reserved {
+            features[7] = 1.0;
+            features[8] = log_time(seconds(reserved.reserved_ms - simulation.now_ms));
+            features[9] = part(reserved.spare_cores_milli(), all_cores_milli).clamp(0.0, 1.0);
+        }
+        if self.circles_at_ms != Some(simulation.now_ms) {
+            self.circles_at_ms = Some(simulation.now_ms);
+            for (pair, period_ms) in self.circles.chunks_exact_mut(2).zip([DAY_MS, WEEK_MS]) {
+                let turned = simulation.now_ms.rem_euclid(period_ms) as f64 / period_ms as f64;
+                let (sine, cosine) = (TAU * turned).sin_cos();
+                pair[0] = (0.5 + 0.5 * sine) as f32;
+                pair[1] = (0.5 + 0.5 * cosine) as f32;
+            }
+        }
+        features[10..14].copy_from_slice(&self.circles);
+    }
+
+    fn observe_jobs(&self, simulation: &Simulation, pick: &PickJob, width: usize, features: &mut [f32]) {
+        let free_cores = simulation.free.total_cores_milli() as f32 / 1000.0;
+        let all_cores = self.cores as f32;
+        let held = simulation.tally.as_ref().map(|tally| &tally.held[..]).unwrap_or_default();
+        let mut rows = features.chunks_exact_mut(width);
+        for (&place, row) in pick.rows.iter().zip(&mut rows) {
+            let slot = &pick.pass.slots[place as usize];
+            let standing = &self.standing[slot.job() as usize];
+            let wait_s = seconds(simulation.now_ms - simulation.submit_ms(slot.job())) as f32;
+            let cores = slot.cores_milli as f32 / 1000.0;
+            let place = simulation.window.start + slot.job() as usize;
+            let user = simulation.jobs.known_user(place);
+            let user_cores = user.map_or(0.0, |user| held[user as usize] as f32 / 1000.0);
+            let flag = |is_so: bool| f32::from(u8::from(is_so));
+            let values: [f32; JOB_FEATURES] = [
+                1.0,
+                standing.log_estimate,
+                standing.confidence,
+                standing.log_request,
+                standing.has_request,
+                wait_s / (wait_s + 3600.0),
+                wait_s / (wait_s + 86_400.0),
+                wait_s / (wait_s + standing.estimate_s),
+                standing.cores,
+                standing.log_cores,
+                standing.gpus,
+                standing.memory,
+                standing.log_area,
+                standing.priority,
+                if cores > 0.0 { cores / (cores + free_cores) } else { 0.0 },
+                flag(slot.fits),
+                flag(slot.delays),
+                slot.age_rank,
+                (user_cores / all_cores).min(1.0),
+                slot.order_gap,
+                flag(slot.held_back),
+            ];
+            row[..JOB_FEATURES].copy_from_slice(&values);
+            row[JOB_FEATURES..].fill(0.0);
+        }
+        // Behind the rows of the observation that stood here before there are zeros already.
+        rows.take_while(|row| row[0] != 0.0).for_each(|row| row.fill(0.0));
+    }
+
+    /// Brings what is known of a job up to date.
+    fn refresh(&mut self, simulation: &Simulation, job: u32) {
+        let stamp = 1 + simulation.learner.as_ref().map_or(0, |learner| learner.changes(job));
+        if self.standing[job as usize].stamp == stamp {
+            return;
+        }
+        let place = simulation.window.start + job as usize;
+        let shape = simulation.shape_of(job);
+        let estimate_s = seconds(simulation.estimate(job).0).max(1.0);
+        let cores = shape.total_cores_milli() as f64 / 1000.0;
+        let request_ms = simulation.jobs.requested_ms[place];
+        let part = |amount: i64, all: i64| if all == 0 { 0.0 } else { (amount as f64 / all as f64).min(1.0) as f32 };
+        let like_jobs = match simulation.config.estimate {
+            Estimate::Perfect => f64::INFINITY,
+            _ => simulation.learner.as_ref().map_or(0.0, |learner| learner.like_jobs(job)),
+        };
+        let tasks = i64::from(shape.tasks);
+        self.standing[job as usize] = Standing {
+            stamp,
+            estimate_s: estimate_s as f32,
+            area_s: estimate_s * cores,
+            log_estimate: log_time(estimate_s),
+            confidence: (1.0 - 2.0 / (like_jobs + 2.0)) as f32,
+            log_request: if request_ms == UNKNOWN { 0.0 } else { log_time(seconds(request_ms)) },
+            has_request: f32::from(u8::from(request_ms != UNKNOWN)),
+            cores: (cores / self.cores).min(1.0) as f32,
+            log_cores: ((1.0 + cores).ln() / self.log_cores).min(1.0) as f32,
+            gpus: part(shape.gpu_milli * tasks, self.gpus_milli),
+            memory: part(shape.memory_mb * tasks, self.memory_mb),
+            log_area: ((1.0 + estimate_s * cores).ln() / 28.0).min(1.0) as f32,
+            priority: simulation.tally.as_ref().map_or(0.0, |tally| tally.priority(place)) as f32,
+        };
+    }
+}
+
+/// Memory on the nodes that track it.
+fn tracked_memory(simulation: &Simulation, memory_mb: &[i64]) -> i64 {
+    let nodes = simulation.cluster.nodes.iter().zip(memory_mb);
+    nodes.filter(|(node, _)| node.memory_mb != UNTRACKED).map(|(_, &memory_mb)| memory_mb).sum()
+}

@@ -1,0 +1,89 @@
+//! PickHost: which host for the job at the head of the queue.
+
+use crate::cluster::UNTRACKED;
+use crate::placement::{place_as_told, Part};
+use crate::simulation::Simulation;
+
+/// Numbers for each host.
+const HOST_FEATURES: usize = 4;
+/// Numbers for the job.
+const JOB_FEATURES: usize = 2;
+
+/// How many numbers an observation has.
+pub(crate) fn observation_size(hosts: usize) -> usize {
+    hosts * HOST_FEATURES + JOB_FEATURES
+}
+
+/// The job at the head and the hosts on which it fits now.
+#[derive(Default)]
+pub(crate) struct PickHost {
+    pub(crate) head: Option<u32>,
+    pub(crate) allowed: Vec<bool>,
+}
+
+impl PickHost {
+    /// Moves on until the head fits somewhere. False: nothing is to come.
+    pub(crate) fn settle(&mut self, simulation: &mut Simulation) -> bool {
+        loop {
+            if let Some(head) = simulation.queue.head() {
+                self.head = Some(head);
+                self.allowed.clear();
+                self.allowed.resize(simulation.cluster.nodes.len(), false);
+                let shape = simulation.shape_of(head);
+                for &node in simulation.cluster.nodes_for(shape) {
+                    let room = simulation.free.capacity(&simulation.cluster, node, shape);
+                    self.allowed[node as usize] = room >= shape.tasks;
+                }
+                if self.allowed.contains(&true) {
+                    return true;
+                }
+            }
+            if !simulation.advance() {
+                self.head = None;
+                self.allowed.fill(false);
+                return false;
+            }
+        }
+    }
+
+    /// The first host that is allowed.
+    pub(crate) fn instead(&self) -> usize {
+        self.allowed.iter().position(|&allowed| allowed).unwrap_or(0)
+    }
+
+    /// Starts the head on a host that is allowed.
+    pub(crate) fn act(&mut self, simulation: &mut Simulation, host: usize) {
+        let Some(job) = self.head else { return };
+        let shape = simulation.shape_of(job);
+        let part = Part { node: host as u32, tasks: shape.tasks };
+        if let Ok(Some(placement)) = place_as_told(&simulation.cluster, &simulation.free, shape, &[part]) {
+            simulation.start_on(job, placement);
+        }
+    }
+
+    /// Writes what is seen.
+    pub(crate) fn observe(&self, simulation: &Simulation, observation: &mut [f32]) {
+        let cluster = &simulation.cluster;
+        let tracked = |memory_mb: i64| if memory_mb == UNTRACKED { 0 } else { memory_mb };
+        let most_cores = cluster.nodes.iter().map(|node| node.cores_milli).max().unwrap_or(0).max(1) as f32;
+        let most_memory = cluster.nodes.iter().map(|node| tracked(node.memory_mb)).max().unwrap_or(0).max(1) as f32;
+        let (hosts, job) = observation.split_at_mut(cluster.nodes.len() * HOST_FEATURES);
+        for (number, host) in hosts.chunks_exact_mut(HOST_FEATURES).enumerate() {
+            let node = &cluster.nodes[number];
+            let used_cores = node.cores_milli - simulation.free.cores_milli[number];
+            let used_memory = node.memory_mb - simulation.free.memory_mb[number];
+            let part = |used: i64, all: i64| if all == 0 { 0.0 } else { used as f32 / all as f32 };
+            host[0] = part(used_cores, node.cores_milli);
+            host[1] = part(used_memory, tracked(node.memory_mb));
+            host[2] = node.cores_milli as f32 / most_cores;
+            host[3] = tracked(node.memory_mb) as f32 / most_memory;
+        }
+        job.fill(0.0);
+        if let Some(head) = self.head {
+            let shape = simulation.shape_of(head);
+            let memory_mb = shape.memory_mb * i64::from(shape.tasks);
+            job[0] = (shape.total_cores_milli() as f32 / most_cores).min(1.0);
+            job[1] = (memory_mb as f32 / most_memory).min(1.0);
+        }
+    }
+}
