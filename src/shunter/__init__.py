@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
+    from shunter.agents.learned_policy import load_policy
     from shunter.errors import InputError, ShunterError
     from shunter.evaluate.metrics import compute_metrics
     from shunter.model.cluster import Cluster
@@ -25,6 +26,7 @@ __all__ = [
     "Workload",
     "__version__",
     "compute_metrics",
+    "load_policy",
     "read_workload",
 ]
 
@@ -37,6 +39,7 @@ _HOMES = {
     "ShunterError": "errors",
     "Workload": "model.workload",
     "compute_metrics": "evaluate.metrics",
+    "load_policy": "agents.learned_policy",
     "read_workload": "workloads",
 }
 

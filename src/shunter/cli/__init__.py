@@ -10,11 +10,16 @@ import typer
 
 from shunter.cli.calibrate import calibrate
 from shunter.cli.compare import compare
+from shunter.cli.envs import envs
 from shunter.cli.errors import OneLineErrorGroup
+from shunter.cli.evaluate import evaluate
+from shunter.cli.inspect import inspect
+from shunter.cli.plot import plot
 from shunter.cli.policies import policies
 from shunter.cli.replay import replay
 from shunter.cli.simulate import simulate
 from shunter.cli.trace import trace
+from shunter.cli.train import train
 from shunter.cli.tune import tune
 from shunter.cli.what_if import what_if
 
@@ -30,8 +35,13 @@ app.command("calibrate")(calibrate)
 app.command("compare")(compare)
 app.command("what-if")(what_if)
 app.command("tune")(tune)
+app.command("train")(train)
+app.command("plot")(plot)
+app.command("evaluate")(evaluate)
+app.command("inspect")(inspect)
 app.command("policies")(policies)
 app.add_typer(trace, name="trace")
+app.add_typer(envs, name="envs")
 
 
 def _print_version(wanted: bool) -> None:

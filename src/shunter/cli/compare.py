@@ -30,7 +30,8 @@ PoliciesOption = Annotated[
     typer.Option(
         "--policy",
         metavar="A,B,...",
-        help="Policies (see 'shunter policies') or files, with commas between them; all: every policy of Shunter's.",
+        help="Policies (see 'shunter policies'), files, or folders of runs, with commas between them; all: every "
+        "policy of Shunter's.",
     ),
 ]
 DispatchesOption = Annotated[

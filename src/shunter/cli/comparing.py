@@ -31,19 +31,14 @@ MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
-class CompareArguments:
-    """The options of ``shunter compare`` that decide its result."""
+class WindowArguments:
+    """The options of verbs that compare ways to schedule on windows of a log."""
 
     shared: RunArguments
     """What all combinations share: the log, the cluster, and settings."""
-    policy: str
-    """Names with commas between them, as are the next three."""
-    dispatch: str | None
-    """None: each policy's default."""
-    placement: str
-    estimate: str
     metric: str
     baseline: str | None
+    """None: the first combination."""
     windows: int
     length: int
     blocks: int | None
@@ -53,16 +48,7 @@ class CompareArguments:
 
     def combinations(self) -> Combinations:
         """Returns what is compared, or raises an error for the first name or number that is wrong."""
-        from shunter.evaluate.combinations import combine
-
-        common = {name: value for name, value in self.shared.settings().items() if name not in LISTS}
-        return combine(
-            listed_names("policy", self.policy),
-            [None] if self.dispatch is None else listed_names("dispatch", self.dispatch),
-            listed_names("placement", self.placement),
-            listed_names("estimate", self.estimate),
-            **common,
-        )
+        raise NotImplementedError
 
     def checked(self) -> Combinations:
         """Returns what is compared, having checked all that can be checked without the log."""
@@ -85,6 +71,10 @@ class CompareArguments:
 
         return choose_windows(jobs, seed=self.shared.seed, **self._window_numbers())
 
+    def common(self) -> dict[str, Any]:
+        """Returns the settings that all combinations share."""
+        return {name: value for name, value in self.shared.settings().items() if name not in LISTS}
+
     def _window_numbers(self) -> dict[str, Any]:
         from shunter.evaluate.windows import parse_part
 
@@ -104,16 +94,46 @@ class CompareArguments:
 
 
 @dataclass(frozen=True)
+class CompareArguments(WindowArguments):
+    """The options of ``shunter compare`` that decide its result."""
+
+    policy: str
+    """Names with commas between them, as are the next three."""
+    dispatch: str | None
+    """None: each policy's default."""
+    placement: str
+    estimate: str
+
+    def combinations(self) -> Combinations:
+        """Returns every combination of the four lists."""
+        from shunter.evaluate.combinations import combine
+
+        return combine(
+            listed_names("policy", self.policy),
+            [None] if self.dispatch is None else listed_names("dispatch", self.dispatch),
+            listed_names("placement", self.placement),
+            listed_names("estimate", self.estimate),
+            **self.common(),
+        )
+
+
+@dataclass(frozen=True)
 class Compared:
     """What was compared, and what came out."""
 
-    arguments: CompareArguments
+    arguments: WindowArguments
     inputs: Inputs
     skipped: tuple[str, ...]
     """Why some combinations cannot be."""
     comparison: Comparison
     seconds: float
     """How long the simulations and their statistics took."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns one row a combination, the best first."""
+        from shunter.evaluate.comparison_rows import combination_rows
+
+        return combination_rows(self.comparison)
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
@@ -133,7 +153,7 @@ class Compared:
         }
 
 
-def run_comparison(arguments: CompareArguments) -> Compared:
+def run_comparison(arguments: WindowArguments) -> Compared:
     """Reads, chooses windows, simulates and compares."""
     combinations = arguments.checked()
     inputs = read_inputs(arguments.shared)
@@ -145,7 +165,7 @@ def run_comparison(arguments: CompareArguments) -> Compared:
 
 
 def _compare(
-    arguments: CompareArguments, inputs: Inputs, combinations: tuple[Combination, ...], windows: Windows
+    arguments: WindowArguments, inputs: Inputs, combinations: tuple[Combination, ...], windows: Windows
 ) -> Comparison:
     from shunter.evaluate.compare import compare
     from shunter.evaluate.window_runs import available_threads
@@ -164,7 +184,7 @@ def _compare(
         )
 
 
-def _check_rejections(arguments: CompareArguments, comparison: Comparison) -> None:
+def _check_rejections(arguments: WindowArguments, comparison: Comparison) -> None:
     rejected = max(one.rejected for one in comparison.scored)
     if rejected and arguments.shared.strict:
         raise InputError(
@@ -177,12 +197,12 @@ def write_comparison(folder: Path, compared: Compared, given: dict[str, Any]) ->
     """Writes the five files of a comparison."""
     import polars as pl
 
-    from shunter.evaluate.comparison_rows import combination_rows, window_frame
+    from shunter.evaluate.comparison_rows import window_frame
     from shunter.results import Writer, file_record, provenance, write_folder
 
     comparison = compared.comparison
     frames = {
-        COMPARISON: pl.DataFrame(combination_rows(comparison), infer_schema_length=None),
+        COMPARISON: pl.DataFrame(compared.rows(), infer_schema_length=None),
         WINDOWS: window_frame(comparison),
     }
     writers: dict[str, Writer] = {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from shunter.errors import InputError
+from shunter.simulate.checkpoint_path import checkpoint_label, is_checkpoint
 from shunter.simulate.names import POLICIES
 from shunter.simulate.policy_file import policy_path
 from shunter.simulate.settings import check_settings
@@ -57,7 +58,8 @@ def combine(
     """Returns every combination that is possible; one that contradicts itself is skipped, and its reason told.
 
     Args:
-        policies: As in `shunter.simulate.simulate`; ``all`` means each of `CLASSICS`.
+        policies: As in `shunter.simulate.simulate`; ``all`` means each of `CLASSICS`. A learned one brings its rule,
+            placement and estimate, and is there once.
         dispatches: What happens when the next job does not fit; None for the policy's default.
         placements: Which nodes a job gets; None for the default.
         estimates: The run times that the policies see.
@@ -69,9 +71,9 @@ def combine(
     policies = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
     lists = (policies, _distinct(dispatches), _distinct(placements), _distinct(estimates))
     _check_each(*lists, common)
-    possible: list[Combination] = []
+    possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
-    shown = _shown(policies) | _shown(lists[3])
+    shown, shown_estimates = _shown(policies, _policy_name), _shown(lists[3], _estimate_name)
     for policy, dispatch, placement, estimate in product(*lists):
         given = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
         try:
@@ -81,11 +83,12 @@ def combine(
             continue
         words = [shown[policy], settings.dispatch]
         words += [settings.placement] if len(lists[2]) > 1 else []
-        words += [shown[estimate]] if len(lists[3]) > 1 else []
-        possible.append(Combination("/".join(words), settings))
+        own = settings.estimate
+        words += [shown_estimates.get(own, _estimate_name(own))] if len(lists[3]) > 1 else []
+        possible[settings] = Combination("/".join(words), settings)
     if not possible:
         raise InputError(next(iter(skipped.values())))
-    return Combinations(tuple(possible), tuple(skipped.values()))
+    return Combinations(tuple(possible.values()), tuple(skipped.values()))
 
 
 def find_baseline(combinations: Sequence[Combination], label: str | None) -> Combination:
@@ -126,8 +129,17 @@ def _check_each(
         check_settings(estimate=estimate, **common)
 
 
-def _shown(names: Sequence[str]) -> dict[str, str]:
-    """Returns what labels call each: a file by its name alone, unless two have the same."""
-    short = {name: PurePath(name).name for name in names}
+def _policy_name(policy: str) -> str:
+    """Returns what labels call a policy: a file by its name alone, a checkpoint by its run's."""
+    return checkpoint_label(policy) if is_checkpoint(policy) else PurePath(policy).name
+
+
+def _estimate_name(estimate: str) -> str:
+    return PurePath(estimate).name
+
+
+def _shown(names: Sequence[str], name_of: Callable[[str], str]) -> dict[str, str]:
+    """Returns what labels call each: by its short name, unless two have the same."""
+    short = {name: name_of(name) for name in names}
     counts = list(short.values())
     return {name: shown if counts.count(shown) == 1 else name for name, shown in short.items()}

@@ -120,6 +120,18 @@ def compare(
     return replace(comparison, scored=tuple(sorted(scored, key=_worth(comparison))))
 
 
+def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -> Comparison:
+    """Returns a comparison with another of its combinations as the baseline: nothing is simulated again."""
+    metric, block = comparison.metric, comparison.windows.block
+    base = next(one for one in comparison.scored if one.combination == baseline).metrics[metric]
+    higher = metric in HIGHER_IS_BETTER
+    scored = (
+        replace(one, contrast=contrast(one.metrics[metric], base, block, higher_is_better=higher, seed=seed))
+        for one in comparison.scored
+    )
+    return replace(comparison, baseline=baseline, scored=tuple(scored))
+
+
 def _worth(comparison: Comparison) -> Callable[[Scored], float]:
     """Returns the key by which the best come first, and those without a value last."""
     statistic = comparison.sorted_by.replace(" ", "_")

@@ -1,4 +1,7 @@
-"""Runs any way to schedule on the same windows: natively on all cores, or a policy written in Python one by one."""
+"""Runs any way to schedule on the same windows: natively on all cores, or a policy written in Python one by one.
+
+A learned policy decides in all windows together, one decision in each at a time.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import numpy as np
 
 from shunter.evaluate.window_metrics import COMPLETED, KILLED, REJECTED
 from shunter.model.schedule import Outcome, Schedule
-from shunter.simulate.policy_file import policy_path
+from shunter.simulate.checkpoint_path import is_checkpoint
+from shunter.simulate.policy_file import python_path
 from shunter.simulate.run import simulate
 from shunter.simulate.windows import WindowResults, WindowRunner
 
@@ -38,7 +42,11 @@ class WindowRuns:
         """Returns what happens in each window."""
         first, length = self._windows.simulated_first.tolist(), self._windows.simulated_length
         settings = combination.settings
-        if policy_path(settings.policy) is None:
+        if is_checkpoint(settings.policy):
+            from shunter.agents.learned_run import run_learned_windows
+
+            return run_learned_windows(self._workload, self._cluster, self._windows, settings, self._threads)
+        if python_path(settings.policy) is None:
             return self._runner.run(settings, first, length, self._threads)
         windows = (self._workload.window(place, length) for place in first)
         return _together([simulate(window, self._cluster, **asdict(settings)) for window in windows])

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
+from shunter.simulate.checkpoint_path import checkpoint_file
 
 if TYPE_CHECKING:
     from shunter.simulate.policy import Policy
@@ -18,14 +19,19 @@ _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
 
 
 def policy_path(spec: str) -> Path | None:
-    """Returns the file that a policy's name points to; None if the name is not that of a file."""
+    """Returns the file that a policy's name points to: one in Python, or a checkpoint's; None if it is neither."""
+    return python_path(spec) or checkpoint_file(spec)
+
+
+def python_path(spec: str) -> Path | None:
+    """Returns the file in Python that a policy's name points to; None if the name is not that of one."""
     match = _FILE.fullmatch(spec)
     return Path(match["path"]) if match else None
 
 
 def check_policy_file(spec: str) -> Path:
-    """Returns the file that a policy's name points to, or raises an error if there is none."""
-    path = policy_path(spec)
+    """Returns the file in Python that a policy's name points to, or raises an error if there is none."""
+    path = python_path(spec)
     if path is None or not path.is_file():
         raise InputError(f"policy {spec!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
     return path

@@ -9,10 +9,11 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule, Settings
+from shunter.simulate.checkpoint_path import checkpoint_order, is_checkpoint
 from shunter.simulate.native_estimate import estimate_spec, native_estimate
 from shunter.simulate.native_policy import names_without_jobs, stand_ins
 from shunter.simulate.policy import Policy, QueueView, Views
-from shunter.simulate.policy_file import load_policy, policy_path
+from shunter.simulate.policy_file import load_policy, python_path
 from shunter.simulate.settings import check_settings
 from shunter.simulate.simulation import Simulation
 
@@ -55,7 +56,8 @@ def simulate(
         workload: The jobs; submit times are absolute.
         cluster: The nodes, empty at the start.
         policy: Who is next: a name, also with parameters (``hybrid?aging=0.5``), a TOML file, a `Policy` of your own,
-            or a file that defines one (``my.py``, ``my.py:Class``).
+            a file that defines one (``my.py``, ``my.py:Class``), or the folder of a learned one (``runs/first``), which
+            brings its dispatch rule, placement and estimate.
         dispatch: What happens when the next job does not fit: a name, or a number of reservations; ``easy`` unless said
             otherwise, or ``greedy`` if the policy never waits.
         placement: Which nodes it gets; first-fit unless said otherwise.
@@ -73,7 +75,7 @@ def simulate(
     """
     if len(workload) == 0:
         raise InputError(f"{workload.name}: there is no job to simulate")
-    if isinstance(policy, str) and policy_path(policy):
+    if isinstance(policy, str) and python_path(policy):
         policy = load_policy(policy)
     settings = check_settings(
         policy=policy.name if isinstance(policy, Policy) else policy,
@@ -90,6 +92,10 @@ def simulate(
     )
     if isinstance(policy, Policy):
         simulation = _run_own(policy, workload, cluster, settings, progress)
+    elif is_checkpoint(policy):
+        from shunter.agents.learned_run import run_learned
+
+        simulation = run_learned(workload, cluster, settings, progress)
     else:
         simulation = Simulation(workload, cluster, settings)
         _run(simulation, progress)
@@ -187,14 +193,15 @@ def _seconds(milliseconds: NDArray[np.int64], phase: NDArray[np.uint8]) -> NDArr
 def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
     """Returns the workload's ledger, and what stood in for what the log does not say."""
     ledger = workload.ledger
+    order = checkpoint_order(settings.policy)
     stand_in = "the run time" if settings.missing_request == "run-time" else f"{settings.missing_request} s"
     ledger = _plus(ledger, workload, _without_request(workload, settings), f"no requested time: {stand_in} stands in")
     if any(node.memory_mb is not None for node in cluster.nodes):
         no_memory = workload.jobs["memory_mb_per_task"].is_null()
         ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
-    for column, rule in stand_ins(settings.policy).items():
+    for column, rule in stand_ins(order).items():
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
-    for table, names in names_without_jobs(settings.policy, workload).items():
+    for table, names in names_without_jobs(order, workload).items():
         ledger = ledger.plus(f"policy.{table}: a name that no job has changes nothing", len(names), names[0])
     return ledger
 

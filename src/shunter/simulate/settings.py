@@ -7,10 +7,12 @@ from typing import Final
 
 from shunter.errors import InputError
 from shunter.model.schedule import Settings
+from shunter.simulate.checkpoint_path import checkpoint_settings, is_checkpoint
 from shunter.simulate.names import DISPATCHES, PLACEMENTS, RESERVE_BY, check_name
 from shunter.simulate.native_estimate import estimate_spec
 from shunter.simulate.native_policy import policy_spec
-from shunter.simulate.policy_file import check_policy_file, policy_path
+from shunter.simulate.policy_file import check_policy_file, python_path
+from shunter.simulate.specs import spec_file
 
 NEVER_WAITS: Final = "random-feasible"
 """The policy that goes with one dispatch rule alone."""
@@ -39,6 +41,19 @@ def check_settings(
     Raises:
         InputError: A name is unknown, a number is out of range, or two of them contradict each other.
     """
+    if not own_policy and is_checkpoint(policy):
+        given = {
+            "dispatch": dispatch,
+            "placement": placement,
+            "estimate": estimate,
+            "missing_request": missing_request,
+            "reserve_by": reserve_by,
+            "kill_at_request": kill_at_request,
+            "max_wait_s": max_wait_s,
+            "scan_depth": scan_depth,
+            "seed": seed,
+        }
+        return checkpoint_settings(policy, given)
     kind = None if own_policy else _policy_kind(policy)
     if kind == "first-available" and placement not in (None, "first-fit"):
         raise InputError(
@@ -72,10 +87,18 @@ def _default_dispatch(kind: str | None) -> str:
 
 def _policy_kind(policy: str) -> str | None:
     """Returns which of our policies is meant, however it was given; None for a file of the user's own."""
-    if policy_path(policy):
+    if python_path(policy):
         check_policy_file(policy)
         return None
+    if _is_no_name(policy):
+        expected = "the folder of a run or a checkpoint, FILE.toml or FILE.py"
+        raise InputError(f"policy {policy!r}: there is no such folder or file; expected a name, {expected}")
     return policy_spec(policy).kind
+
+
+def _is_no_name(policy: str) -> bool:
+    """Returns whether a policy is given by the path of something that is not there."""
+    return "/" in policy.partition("?")[0] and spec_file(policy) is None
 
 
 def _check_estimate(estimate: str) -> str:

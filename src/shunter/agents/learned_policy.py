@@ -1,0 +1,97 @@
+"""A learned policy, ready to decide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from shunter.agents import masking
+from shunter.agents.checkpoint import POLICY, PolicyRecord, load_network, read_part
+from shunter.agents.networks import build
+from shunter.errors import InputError
+from shunter.simulate.checkpoint_path import POLICY_FILE, checkpoint_folder, read_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from shunter.agents.config import EnvironmentOptions
+    from shunter.agents.networks import Network
+    from shunter.envs.layout import Layout
+
+
+class LearnedPolicy:
+    """Says which action a network prefers."""
+
+    def __init__(self, network: Network, record: PolicyRecord) -> None:
+        """Takes a network that has its weights."""
+        self.network = network
+        self.record = record
+
+    @property
+    def layout(self) -> Layout:
+        """What its observations are made of."""
+        return self.record.layout
+
+    @property
+    def options(self) -> EnvironmentOptions:
+        """In which environment it decides."""
+        return self.record.options
+
+    @property
+    def kind(self) -> str:
+        """``pick-job`` or ``pick-host``."""
+        return self.record.layout.kind
+
+    def action_probabilities(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Returns the probability of each action.
+
+        Args:
+            observations: (..., observation size): one, or many.
+            masks: (..., actions).
+        """
+        with torch.inference_mode():
+            logits, allowed = self._logits(observations, masks)
+            probabilities: NDArray[np.float32] = masking.choices(logits, allowed).probability.numpy(force=True)
+        return probabilities.reshape(masks.shape)
+
+    def actions(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Returns the most probable action of each; the first of those that are equal."""
+        with torch.inference_mode():
+            best = masking.best(*self._logits(observations, masks)).numpy(force=True)
+        return best.astype(np.int32).reshape(masks.shape[:-1])
+
+    def _logits(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        size, actions = self.layout.observation_size, self.layout.actions
+        if observations.shape[-1] != size or masks.shape[-1] != actions:
+            what = f"{observations.shape[-1]} numbers and {masks.shape[-1]} actions"
+            raise InputError(f"observations have {what}; the policy was made for {size} and {actions}")
+        device = next(self.network.parameters()).device
+        seen = torch.from_numpy(np.ascontiguousarray(observations, np.float32)).view(-1, size).to(device)
+        allowed = torch.from_numpy(np.ascontiguousarray(masks, np.bool_)).view(-1, actions).to(device)
+        logits, _ = self.network(seen, allowed)
+        return logits, allowed
+
+
+def load_policy(path: str | Path) -> LearnedPolicy:
+    """Returns the policy of a checkpoint, or of a run: its best, if there is one, else its last.
+
+    Raises:
+        InputError: There is no checkpoint, it cannot be read, or its weights are not finite.
+    """
+    folder = checkpoint_folder(str(path))
+    where, weights = folder / POLICY_FILE, folder / f"{POLICY}.safetensors"
+    part = read_part(folder, POLICY)
+    record = PolicyRecord.from_json({**part.facts, "options": read_record(str(path))["options"]}, str(where))
+    if record.options.layout != record.layout:
+        raise InputError(f"{where}: layout and options do not agree; take another copy")
+    network = build(record.network, record.layout)
+    load_network(network, part.tensors, str(weights))
+    for name, tensor in network.state_dict().items():
+        if not bool(tensor.isfinite().all()):
+            raise InputError(f"{weights}: {name} holds numbers that are not finite; take an earlier checkpoint")
+    return LearnedPolicy(network, record)

@@ -1,0 +1,216 @@
+"""A learned policy schedules: a whole workload, or many windows of one together. It always takes its best action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+
+from shunter.agents.learned_policy import load_policy
+from shunter.envs.episodes import has_fitting_job
+from shunter.envs.options import RewardOptions
+from shunter.envs.pick_job import pick_job_vector
+from shunter.envs.vector import LEAVE
+from shunter.evaluate.windows import Windows
+from shunter.model.schedule import whole_milliseconds
+from shunter.simulate.checkpoint_path import checkpoint_options
+from shunter.simulate.simulation import Simulation
+from shunter.simulate.tables import numbers
+from shunter.simulate.windows import WindowResults, WindowRunner
+from shunter.tune.cases import Log
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.agents.learned_policy import LearnedPolicy
+    from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.cluster import Cluster
+    from shunter.model.schedule import Settings
+    from shunter.model.workload import Workload
+
+MOST_TOGETHER: Final = 64
+"""So many windows are played together; the next one begins when one has ended."""
+TELL_EVERY: Final = 200
+"""After so many decisions progress is told."""
+
+Finished = Callable[[int, Simulation], None]
+"""Called with an episode's place and its simulation, which is over; the simulation is the caller's to close."""
+Seen = Callable[["NDArray[np.int64]", "NDArray[np.float32]", "NDArray[np.bool_]", "NDArray[np.int32]"], None]
+"""Called before each step with the environments that decide, what they see, their masks, and what they do."""
+
+
+def run_learned(
+    workload: Workload, cluster: Cluster, settings: Settings, progress: Callable[[int, int], None] | None = None
+) -> Simulation:
+    """Returns the simulation of a whole workload under a checkpoint, at its end.
+
+    Args:
+        workload: The jobs.
+        cluster: The nodes.
+        settings: From `shunter.simulate.check_settings`; the policy is a checkpoint.
+        progress: Called now and then with the number of jobs that have ended, and of all jobs.
+
+    Raises:
+        InputError: The checkpoint cannot be used.
+    """
+    log = Log(workload, cluster)
+    whole = Windows(np.zeros(1, np.uintp), np.zeros(1, np.int64), length=len(workload), warmup=0)
+    if not has_fitting_job(log, whole).all():
+        # Nobody ever asks the policy.
+        simulation = Simulation(workload, cluster, _order_settings(settings))
+        simulation.run()
+        return simulation
+    ended: list[Simulation] = []
+    policy = load_policy(settings.policy)
+    with open_windows(log, whole, settings) as vector:
+        watch = _telling(vector, workload, progress) if progress else None
+        play(policy, vector, finished=lambda _, simulation: ended.append(simulation), seen=watch)
+    return ended[0]
+
+
+def run_learned_windows(
+    workload: Workload, cluster: Cluster, windows: Windows, settings: Settings, threads: int = 1
+) -> WindowResults:
+    """Returns what happens in windows under a checkpoint; the result does not depend on the number of threads.
+
+    Args:
+        workload: The whole log.
+        cluster: The nodes, empty when a window begins.
+        windows: From `shunter.evaluate.windows.choose_windows`.
+        settings: From `shunter.simulate.check_settings`; the policy is a checkpoint.
+        threads: How many threads step the simulations.
+
+    Raises:
+        InputError: The checkpoint cannot be used.
+    """
+    log = Log(workload, cluster)
+    shape = (len(windows), windows.simulated_length)
+    results = WindowResults(
+        start_ms=np.full(shape, -1, dtype=np.int64),
+        end_ms=np.full(shape, -1, dtype=np.int64),
+        phase=np.zeros(shape, dtype=np.uint8),
+        basis=np.zeros(shape, dtype=np.uint8),
+    )
+    decides = has_fitting_job(log, windows)
+    if not decides.all():
+        # Where no measured job can ever run there is nothing to measure either: the order's schedule stands there.
+        runner, first = WindowRunner(workload, cluster), windows.simulated_first[~decides].tolist()
+        _put(results, ~decides, runner.run(_order_settings(settings), first, windows.simulated_length, threads))
+    if not decides.any():
+        return results
+    places = np.flatnonzero(decides)
+
+    def finished(episode: int, simulation: Simulation) -> None:
+        states, basis = simulation.job_states(), simulation.estimates().basis
+        _put(results, places[episode], WindowResults(states.start_ms, states.end_ms, states.phase, basis))
+        simulation.close()
+
+    policy = load_policy(settings.policy)
+    chosen = replace(windows, first=windows.first[decides], block=windows.block[decides])
+    with open_windows(log, chosen, settings, threads) as vector:
+        play(policy, vector, finished=finished)
+    return results
+
+
+def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: WindowResults) -> None:
+    """Writes the results of some windows where they belong."""
+    for field in fields(WindowResults):
+        getattr(results, field.name)[rows] = getattr(some, field.name)
+
+
+@contextmanager
+def open_windows(log: Log, windows: Windows, settings: Settings, threads: int = 1) -> Iterator[NativeVectorEnv]:
+    """Yields environments in which a checkpoint decides; their episodes are the windows of a log."""
+    options = replace(
+        checkpoint_options(settings.policy),
+        max_wait_s=settings.max_wait_s,
+        kill_at_request=settings.kill_at_request,
+        seed=settings.seed,
+    )
+    together = min(len(windows), MOST_TOGETHER)
+    vector = pick_job_vector(
+        [log], [windows], options, RewardOptions(), num_envs=together, threads=threads, autoreset=False
+    )
+    try:
+        yield vector
+    finally:
+        vector.close()
+
+
+def play(policy: LearnedPolicy, vector: NativeVectorEnv, *, finished: Finished, seen: Seen | None = None) -> None:
+    """Plays every episode of environments once, always by the policy's best action.
+
+    Args:
+        policy: Who decides.
+        vector: Environments that do not begin an episode by themselves; no more than there are episodes.
+        finished: Takes what came of an episode.
+        seen: Takes what the policy sees and does.
+    """
+    arrays = vector.step_arrays()
+    episodes = np.arange(vector.num_envs, dtype=np.int64)
+    begun = vector.num_envs
+    counts = np.ones(vector.num_envs, dtype=np.bool_)
+    vector.reset_into(arrays.observations, arrays.masks, episodes)
+    actions = np.zeros(vector.num_envs, dtype=np.int32)
+    with _one_thread():
+        while counts.any():
+            rows = np.flatnonzero(counts)
+            observations, masks = arrays.observations[rows], arrays.masks[rows]
+            actions[rows] = _decided(policy, observations, masks)
+            if seen is not None:
+                seen(rows, observations, masks, actions[rows])
+            vector.step_into(actions, arrays)
+            done = arrays.terminated | arrays.truncated
+            for row in np.flatnonzero(done):
+                if counts[row]:
+                    finished(int(episodes[row]), vector.simulation(int(row)))
+                # All environments are stepped together: one that has nothing left to do plays on, and counts no more.
+                counts[row] = begun < vector.episodes
+                episodes[row] = min(begun, vector.episodes - 1)
+                begun += 1
+            if done.any():
+                vector.reset_into(arrays.observations, arrays.masks, np.where(done, episodes, LEAVE))
+
+
+def _decided(policy: LearnedPolicy, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Returns the best action of each; where only one is allowed, nobody is asked."""
+    actions: NDArray[np.int32] = masks.argmax(axis=1).astype(np.int32)
+    free = masks.sum(axis=1) > 1
+    if free.any():
+        actions[free] = policy.actions(observations[free], masks[free])
+    return actions
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Has PyTorch work in one thread: sums must not depend on the number of cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _order_settings(settings: Settings) -> Settings:
+    return replace(settings, policy=checkpoint_options(settings.policy).order)
+
+
+def _telling(vector: NativeVectorEnv, workload: Workload, progress: Callable[[int, int], None]) -> Seen:
+    """Returns what tells progress now and then."""
+    submit_ms = whole_milliseconds(numbers(workload.jobs["submit_s"]))
+    decisions = 0
+
+    def tell(*_: Any) -> None:  # noqa: ANN401 - whatever was seen
+        nonlocal decisions
+        decisions += 1
+        if decisions % TELL_EVERY == 0:
+            view = vector.view()
+            arrived = int(np.searchsorted(submit_ms, view.now_ms[0], side="right"))
+            progress(arrived - int(view.waiting[0] + view.running[0]), len(workload))
+
+    return tell

@@ -1,0 +1,250 @@
+"""Proximal policy optimization with masked actions.
+
+The idea: play with the present policy, see which actions turned out better than expected, and make these more likely,
+but not by much at once. An update is
+
+1. a rollout: some steps of many environments, their actions drawn from the policy (`Ppo._collect`);
+2. advantages: how much better than expected each action was, which the value function judges (`Ppo._samples`);
+3. a few epochs of gradient steps on minibatches of these samples (`Ppo._learn`), whose loss (`Ppo._loss`) has no
+   gradient for actions that have already become more likely, or less, by more than the clip allows.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from shunter.agents import masking
+from shunter.agents.checkpoint import Part, Tensors, load_network, network_tensors
+from shunter.agents.divergence import check_finite
+from shunter.agents.normalization import ValueNormalizer
+from shunter.agents.optimizers import load_optimizer, optimizer_tensors
+from shunter.agents.returns import advantages, explained_variance
+from shunter.agents.rollouts import Environments, Rollout
+
+if TYPE_CHECKING:
+    from shunter.agents.networks.base import Batch, Network
+    from shunter.agents.options import PpoOptions
+
+NORMALIZER: Final = "value_normalizer."
+SMALL: Final = 1e-8
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Steps to learn from; the first dimension of all tensors is theirs."""
+
+    batch: Batch
+    actions: Tensor
+    log_probability: Tensor
+    """Of the actions, when they were taken."""
+    advantages: Tensor
+    returns: Tensor
+    """What came of it, as the next in the units of the value function."""
+    values: Tensor
+    """What was expected."""
+
+    def select(self, indices: Tensor) -> Samples:
+        """Returns some of the samples."""
+        tensors = (self.actions, self.log_probability, self.advantages, self.returns, self.values)
+        return Samples(self.batch.select(indices), *(each.index_select(0, indices) for each in tensors))
+
+
+class Ppo:
+    """Learns a policy and a value function by playing."""
+
+    def __init__(
+        self,
+        environments: Environments,
+        network: Network,
+        options: PpoOptions,
+        *,
+        steps: int,
+        seed: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        """Begins an episode in each environment.
+
+        Args:
+            environments: Those that are played.
+            network: The policy and the value function.
+            options: How to learn.
+            steps: How many steps the training is to have; schedules go by it.
+            seed: For the drawing of actions and of minibatches.
+            device: Where the network is.
+        """
+        self.network = network.to(device)
+        self.steps = 0
+        self._options = options
+        self._device = torch.device(device)
+        self._schedules = options.schedules(steps)
+        self._random = torch.Generator().manual_seed(seed)
+        self._optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
+        self._normalizer = ValueNormalizer().to(device)
+        self._rollout = Rollout(environments, options.rollout_steps)
+        shape = (options.rollout_steps, environments.num_envs)
+        self._log_probability = torch.zeros(shape)
+        self._values = torch.zeros(shape)
+
+    def update(self) -> dict[str, float]:
+        """Plays and learns once; returns figures to be written down.
+
+        Raises:
+            DivergenceError: A reward, a loss or a gradient is not a number; that step has not been taken.
+        """
+        began = time.perf_counter()
+        now = {name: schedule.at(self.steps) for name, schedule in self._schedules.items()}
+        self._collect(now["exploration"])
+        samples, explained = self._samples()
+        figures = self._learn(samples, **now)
+        count = self._values.numel()
+        self.steps += count
+        speed = count / (time.perf_counter() - began)
+        return figures | now | {"explained_variance": explained, "steps_per_s": speed} | self._rollout.figures()
+
+    def _collect(self, exploration: float) -> None:
+        """Plays with the present policy."""
+
+        def act(step: int, observations: Tensor, masks: Tensor) -> Tensor:
+            masks = masks.to(self._device)
+            logits, values = self.network(observations.to(self._device), masks)
+            choices = masking.choices(logits, masks, exploration)
+            actions = choices.sample(self._random)
+            self._log_probability[step] = choices.of(actions)
+            self._values[step] = self._normalizer.denormalize(values)
+            return actions
+
+        with torch.inference_mode():
+            self._rollout.collect(act)
+
+    def _samples(self) -> tuple[Samples, float]:
+        """Returns what there is to learn from, and how well the values had foreseen it."""
+        options, rollout = self._options, self._rollout
+        check_finite("the sum of the rewards", float(rollout.rewards.sum()))
+        values = self._values.numpy()
+        final_values = np.zeros_like(values)
+        if rollout.cut_at:
+            final_values[tuple(np.concatenate(rollout.cut_at, axis=1))] = self._values_of(*rollout.cut_off())
+        last = torch.from_numpy(rollout.observations[-1]), torch.from_numpy(rollout.masks[-1])
+        better = advantages(
+            rollout.rewards,
+            values,
+            self._values_of(*last),
+            rollout.terminated,
+            rollout.truncated,
+            final_values,
+            gamma=options.gamma,
+            gae_lambda=options.gae_lambda,
+        )
+        returns = better + values
+        if options.normalize_values:
+            self._normalizer.update(self._flat(returns))
+        if options.normalize_advantages:
+            better = (better - better.mean()) / (better.std() + SMALL)
+        samples = Samples(
+            self.network.pack(self._flat(rollout.observations[:-1]), self._flat(rollout.masks[:-1])),
+            self._flat(rollout.actions).long(),
+            self._flat(self._log_probability.numpy()),
+            self._flat(better),
+            self._normalizer.normalize(self._flat(returns)),
+            self._normalizer.normalize(self._flat(values)),
+        )
+        return samples, explained_variance(values, returns)
+
+    def _values_of(self, observations: Tensor, masks: Tensor) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+        with torch.inference_mode():
+            _, values = self.network(observations.to(self._device), masks.to(self._device))
+            return self._normalizer.denormalize(values).numpy(force=True)
+
+    def _flat(self, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Tensor:
+        """Returns (steps, environments, ...) as (samples, ...), without a copy."""
+        return torch.from_numpy(array).flatten(0, 1).to(self._device)
+
+    def _learn(
+        self, samples: Samples, learning_rate: float, entropy_weight: float, exploration: float
+    ) -> dict[str, float]:
+        """Takes gradient steps until all epochs are over, or the policy has moved far enough."""
+        options = self._options
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+        seen: list[dict[str, float]] = []
+        for _ in range(options.epochs):
+            order = torch.randperm(len(samples.actions), generator=self._random).to(self._device)
+            for places in torch.split(order, options.minibatch * options.accumulate):
+                self._optimizer.zero_grad()
+                moved = 0.0
+                for part in torch.split(places, options.minibatch):
+                    loss, figures = self._loss(samples.select(part), entropy_weight, exploration)
+                    check_finite("the loss", loss.item())
+                    share = len(part) / len(places)
+                    (loss * share).backward()  # type: ignore[no-untyped-call]
+                    moved += share * figures["approximate_kl"]
+                    seen.append(figures)
+                if options.target_kl is not None and moved > options.target_kl:
+                    return _means(seen)
+                norm = nn.utils.clip_grad_norm_(self.network.parameters(), options.max_gradient_norm).item()
+                check_finite("the norm of the gradient", norm)
+                seen[-1]["gradient_norm"] = norm
+                self._optimizer.step()
+        return _means(seen)
+
+    def _loss(self, samples: Samples, entropy_weight: float, exploration: float) -> tuple[Tensor, dict[str, float]]:
+        """Returns the loss of a minibatch, and figures of it."""
+        options = self._options
+        logits, values = self.network.evaluate(samples.batch)
+        choices = masking.choices(logits, samples.batch.masks, exploration)
+        change = choices.of(samples.actions) - samples.log_probability
+        ratio = change.exp()
+        within = ratio.clamp(1 - options.clip, 1 + options.clip)
+        policy_loss = -torch.minimum(ratio * samples.advantages, within * samples.advantages).mean()
+        errors = (values - samples.returns).square()
+        if options.value_clip is not None:
+            near = samples.values + (values - samples.values).clamp(-options.value_clip, options.value_clip)
+            errors = torch.maximum(errors, (near - samples.returns).square())
+        value_loss = errors.mean()
+        entropy = choices.entropy().mean()
+        loss = policy_loss + options.value_weight * value_loss - entropy_weight * entropy
+        with torch.no_grad():
+            figures = {
+                "policy_loss": policy_loss.item(),
+                "value_loss": value_loss.item(),
+                "entropy": entropy.item(),
+                "approximate_kl": (ratio - 1 - change).mean().item(),
+                "clip_share": ((ratio - 1).abs() > options.clip).float().mean().item(),
+            }
+        return loss, figures
+
+    def policy_tensors(self) -> Tensors:
+        """Returns what a policy consists of, for a checkpoint."""
+        normalizer = {f"{NORMALIZER}{name}": value for name, value in self._normalizer.state_dict().items()}
+        return network_tensors(self.network) | normalizer
+
+    def state(self) -> Part:
+        """Returns what is needed beside the policy to go on as if nothing had happened."""
+        tensors = {"random": self._random.get_state(), "environments": self._rollout.state()}
+        return Part(tensors | optimizer_tensors(self._optimizer), {"steps": self.steps})
+
+    def load_state(self, policy: Tensors, training: Part, where: str) -> None:
+        """Goes back to a saved state.
+
+        Raises:
+            InputError: It is the state of another training.
+        """
+        load_network(self.network, policy, where)
+        prefix = len(NORMALIZER)
+        self._normalizer.load_state_dict({key[prefix:]: policy[key] for key in policy if key.startswith(NORMALIZER)})
+        load_optimizer(self._optimizer, training.tensors, where)
+        self._random.set_state(training.tensors["random"])
+        self._rollout.load_state(training.tensors["environments"])
+        self.steps = int(training.facts["steps"])
+
+
+def _means(seen: list[dict[str, float]]) -> dict[str, float]:
+    """Returns the mean of each figure over those that have it."""
+    names = dict.fromkeys(name for figures in seen for name in figures)
+    return {name: float(np.mean([each[name] for each in seen if name in each])) for name in names}

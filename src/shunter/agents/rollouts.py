@@ -1,0 +1,145 @@
+"""Steps of many environments, kept as arrays: time first, then the environments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from shunter.envs.layout import PICK_JOB
+from shunter.envs.rewards import OBJECTIVES, TOTALS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.envs.layout import Layout
+    from shunter.envs.vector import StepArrays
+
+
+class Environments(Protocol):
+    """What algorithms need of `shunter.envs.vector.NativeVectorEnv`."""
+
+    num_envs: int
+    layout: Layout
+
+    def step_arrays(self) -> StepArrays:
+        """Returns arrays for `step_into`."""
+        ...
+
+    def reset_into(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> None:
+        """Begins an episode in each environment."""
+        ...
+
+    def step_into(self, actions: NDArray[np.int32], arrays: StepArrays) -> None:
+        """Takes one action in each environment; one whose episode ends begins the next."""
+        ...
+
+    def state(self) -> bytes:
+        """Returns everything that decides what comes next."""
+        ...
+
+    def load_state(self, state: bytes, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> None:
+        """Goes back to a saved state."""
+        ...
+
+
+Act = Callable[[int, Tensor, Tensor], Tensor]
+"""From the step's number, observations and masks to an action for each environment."""
+
+
+class Rollout:
+    """So many steps of all environments. The environments write straight into its arrays."""
+
+    def __init__(self, environments: Environments, steps: int) -> None:
+        """Begins an episode in each environment."""
+        self._environments = environments
+        self.steps = steps
+        one = environments.step_arrays()
+        self.observations = _many(one.observations, steps + 1)
+        """(steps + 1, environments, size): what was acted on, and behind the last step what will be."""
+        self.masks = _many(one.masks, steps + 1)
+        self.actions = np.zeros((steps, environments.num_envs), np.int32)
+        self.rewards = _many(one.rewards, steps)
+        self.terminated = _many(one.terminated, steps)
+        self.truncated = _many(one.truncated, steps)
+        self.invalid = _many(one.invalid, steps)
+        self.cut_at: list[NDArray[np.int64]] = []
+        """For each step that truncated episodes: (2, episodes), the step and the environment of each."""
+        self._cut_observations: list[NDArray[np.float32]] = []
+        self._cut_masks: list[NDArray[np.bool_]] = []
+        self._totals: list[NDArray[np.float64]] = []
+        self._into = [self._arrays_of(one, step) for step in range(steps)]
+        environments.reset_into(self.observations[0], self.masks[0])
+        self._is_first = True
+
+    def _arrays_of(self, one: StepArrays, step: int) -> StepArrays:
+        return replace(
+            one,
+            observations=self.observations[step + 1],
+            masks=self.masks[step + 1],
+            rewards=self.rewards[step],
+            terminated=self.terminated[step],
+            truncated=self.truncated[step],
+            invalid=self.invalid[step],
+        )
+
+    def collect(self, act: Act) -> None:
+        """Goes on from where the environments are, by so many steps."""
+        if not self._is_first:
+            self.observations[0] = self.observations[-1]
+            self.masks[0] = self.masks[-1]
+        self._is_first = False
+        for kept in (self.cut_at, self._cut_observations, self._cut_masks, self._totals):
+            kept.clear()
+        for step, into in enumerate(self._into):
+            seen = torch.from_numpy(self.observations[step]), torch.from_numpy(self.masks[step])
+            self.actions[step] = act(step, *seen).numpy(force=True)
+            self._environments.step_into(self.actions[step], into)
+            self._keep_ends(step, into)
+
+    def _keep_ends(self, step: int, into: StepArrays) -> None:
+        """Copies what the next step would overwrite."""
+        ended = into.terminated | into.truncated
+        if ended.any():
+            self._totals.append(into.totals[ended])
+            cut = np.flatnonzero(into.truncated & ~into.terminated)
+            if len(cut):
+                self.cut_at.append(np.stack([np.full_like(cut, step), cut]))
+                self._cut_observations.append(into.final_observations[cut])
+                self._cut_masks.append(into.final_masks[cut])
+
+    def cut_off(self) -> tuple[Tensor, Tensor]:
+        """Returns the final observations and masks of the truncated episodes, in the order of `cut_at`."""
+        return torch.from_numpy(np.concatenate(self._cut_observations)), torch.from_numpy(
+            np.concatenate(self._cut_masks)
+        )
+
+    def figures(self) -> dict[str, float]:
+        """Returns what is worth writing down: shares of the steps, and means over the episodes that have ended."""
+        figures = {"invalid_share": float(self.invalid.mean())}
+        if self._environments.layout.kind == PICK_JOB:
+            figures["wait_share"] = float((self.actions == 0).mean())
+        totals = np.concatenate(self._totals) if self._totals else np.empty((0, len(TOTALS)))
+        figures["episodes"] = float(len(totals))
+        if len(totals):
+            means = dict(zip(TOTALS, totals.mean(axis=0).tolist(), strict=True))
+            figures["return"] = means["reward"]
+            figures |= {f"episode/{name}": means[name] for name in (*OBJECTIVES, "max_wait_s", "steps")}
+        return figures
+
+    def state(self) -> Tensor:
+        """Returns where the environments are, as bytes."""
+        return torch.frombuffer(bytearray(self._environments.state()), dtype=torch.uint8)
+
+    def load_state(self, state: Tensor) -> None:
+        """Puts the environments back to where they were."""
+        self._environments.load_state(state.numpy().tobytes(), self.observations[0], self.masks[0])
+        self._is_first = True
+
+
+def _many(array: NDArray[Any], count: int) -> NDArray[Any]:
+    return np.zeros((count, *array.shape), array.dtype)

@@ -1,0 +1,164 @@
+"""What a training came to: the learned policy beside what one would have had without it, on days not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from shunter.agents.learned_policy import load_policy
+from shunter.agents.setup import INITIAL, REPORT, VALIDATION
+from shunter.agents.validation import UTILIZATION, WAIT, placement_combination
+from shunter.envs.options import PickHostOptions
+from shunter.evaluate.combinations import combine
+from shunter.evaluate.statistics import contrast, summarize
+from shunter.evaluate.window_metrics import HIGHER_IS_BETTER
+from shunter.simulate.checkpoint_path import BEST
+from shunter.simulate.names import PLACEMENTS
+from shunter.tune.objective import mean_ratio
+from shunter.tune.pooled import Paired, pooled_ratio
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from shunter.agents.setup import Site
+    from shunter.agents.trials import Group, Measured, Trials
+    from shunter.evaluate.combinations import Combination
+    from shunter.evaluate.statistics import Contrast, Summary
+    from shunter.tune.objective import Bound, Objective
+    from shunter.tune.pooled import Ratio
+
+LEARNED, CHOSEN, SITE, BEGINNING = "learned", "chosen", "site", "initial"
+ROLES: Final = {
+    SITE: "usual",
+    CHOSEN: "chosen in training",
+    BEGINNING: "before training",
+    LEARNED: "learned",
+}
+"""The rows of a report."""
+USUAL: Final = "fcfs/easy"
+"""What sites have that have never thought about it."""
+LONGEST: Final = "max_wait_s"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to schedule in the episodes of a group."""
+
+    label: str
+    metrics: Measured
+    summary: Summary
+    """Of the objective's metric."""
+    against: Contrast
+    """The same against the classic chosen in training."""
+    wait_ratio: float
+    """Of the mean waits, to the classic chosen in training."""
+    broken: tuple[Bound, ...]
+    """The bounds that do not hold."""
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """All rows in the episodes of a group."""
+
+    name: str
+    block: NDArray[np.int64]
+    rows: dict[str, Row]
+    """By role, in the order of `ROLES`."""
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """A part of the logs that was not trained on."""
+
+    part: str
+    """``validation``, on which the best policy was chosen, or ``report``."""
+    groups: tuple[GroupReport, ...]
+    pooled: Ratio | None
+    """The learned policy against the chosen classics over all groups, where there are several."""
+
+
+def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tuple[PartReport, ...]:
+    """Measures the best policy of a run, what it began as, and classics.
+
+    Args:
+        site: What was learned from.
+        chosen: For each log, the classic chosen on training days.
+        folder: Of the run.
+    """
+    parts = (("validation", site.config.validation, VALIDATION), ("report", site.report, REPORT))
+    reports = []
+    for part, episodes, seed_step in parts:
+        trials = site.trials(episodes, seed_step)
+        reports.append(_report(part, trials, site, chosen, folder))
+        trials.close()
+    return tuple(reports)
+
+
+def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination], folder: Path) -> PartReport:
+    metrics = tuple(dict.fromkeys((*site.objective.metrics, WAIT, UTILIZATION, LONGEST)))
+    usual = usual_combination(site)
+    labels = {
+        SITE: [usual.label] * len(chosen),
+        CHOSEN: [one.label for one in chosen],
+        BEGINNING: [INITIAL] * len(chosen),
+        LEARNED: [BEST] * len(chosen),
+    }
+    measured = {
+        SITE: trials.of_settings([usual.settings] * len(chosen), metrics),
+        CHOSEN: trials.of_settings([one.settings for one in chosen], metrics),
+        BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
+        LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
+    }
+    groups = []
+    for place, group in enumerate(trials.groups):
+        found = {role: (labels[role][place], measured[role][place]) for role in ROLES}
+        groups.append(_group_report(group, found, site.objective))
+    return PartReport(part, tuple(groups), _pooled(groups, site.objective.metric) if len(groups) > 1 else None)
+
+
+def usual_combination(site: Site) -> Combination:
+    """Returns what a site has that has never thought about it, under the environment's settings."""
+    options = site.config.environment
+    if isinstance(options, PickHostOptions):
+        return placement_combination(next(iter(PLACEMENTS)))
+    settings = options.settings()
+    policy, dispatch = USUAL.split("/")
+    return combine(
+        [policy],
+        [dispatch],
+        [settings.placement],
+        missing_request=settings.missing_request,
+        reserve_by=settings.reserve_by,
+        kill_at_request=settings.kill_at_request,
+        max_wait_s=settings.max_wait_s,
+        scan_depth=settings.scan_depth,
+        seed=settings.seed,
+    ).possible[0]
+
+
+def _group_report(group: Group, found: dict[str, tuple[str, Measured]], objective: Objective) -> GroupReport:
+    metric, higher = objective.metric, objective.metric in HIGHER_IS_BETTER
+    _, base = found[CHOSEN]
+    rows = {
+        role: Row(
+            label,
+            own,
+            summarize(own[metric], group.block, higher),
+            contrast(own[metric], base[metric], group.block, higher_is_better=higher),
+            mean_ratio(own[WAIT], base[WAIT]),
+            tuple(bound for bound in objective.bounds if objective.excess(bound, own, base) > 0),
+        )
+        for role, (label, own) in found.items()
+    }
+    return GroupReport(group.name, group.block, rows)
+
+
+def _pooled(groups: Sequence[GroupReport], metric: str) -> Ratio | None:
+    return pooled_ratio(
+        [Paired(one.rows[LEARNED].metrics[metric], one.rows[CHOSEN].metrics[metric], one.block) for one in groups]
+    )

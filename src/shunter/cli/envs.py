@@ -1,0 +1,115 @@
+"""``shunter envs``: the environments that policies learn in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shunter.cli.options import ClusterOption, JsonOption, SeedOption, given_text, path, whole_number
+from shunter.cli.outputs import check_folder, given_options
+from shunter.cli.progress import step
+from shunter.cli.window_options import WarmupOption, WindowLengthOption
+from shunter.errors import InputError
+
+OutOption = Annotated[Path, typer.Option(parser=path, metavar="DIR", help="Write the episodes to this folder.")]
+WorkloadOption = Annotated[
+    str | None,
+    typer.Option(
+        parser=given_text,
+        metavar="FILE",
+        show_default="none: PickHost's episodes",
+        help="A job log or a generator: the episodes are PickJob's on its windows.",
+    ),
+]
+PartOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME|A:B",
+        help="The part of the log to take windows from: train, validation, report, or fractions of its jobs.",
+    ),
+]
+WindowsOption = Annotated[
+    int | None,
+    typer.Option(
+        parser=whole_number,
+        metavar="K",
+        show_default="as many as there are, at most 1000",
+        help="How many windows of the log there are to choose from.",
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite what this command wrote there.")]
+
+LOG_ONLY = ("cluster", "part", "windows", "length", "warmup")
+"""Options that mean nothing without a log."""
+
+envs = typer.Typer()
+
+
+@envs.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Look at the environments that policies learn in.
+
+    For instance:
+
+        shunter envs export --workload log.swf.gz --part report --out episodes
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@envs.command("export")
+def export(
+    context: typer.Context,
+    out: OutOption,
+    workload: WorkloadOption = None,
+    cluster: ClusterOption = None,
+    part: PartOption = "train",
+    windows: WindowsOption = None,
+    length: WindowLengthOption = 256,
+    warmup: WarmupOption = 0,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Write the fixed test episodes (seeds 42, 43, 44) as files that any tool can read.
+
+    For instance:
+
+        shunter envs export --out hosts
+
+        shunter envs export --workload log.swf.gz --part report --out episodes
+
+        shunter simulate --workload episodes/seed-42.csv --cluster episodes/seed-42.toml
+    """
+    from shunter.envs.export import FILES, pick_host_episodes, pick_job_episodes, write_episodes
+    from shunter.envs.options import EpisodeOptions, PickHostOptions
+    from shunter.envs.pick_job import read_log
+
+    check_folder(out, force, FILES, {"workload": workload, "cluster": cluster})
+    if workload is None:
+        _check_no_log(context)
+        drawn = PickHostOptions(seed=seed)
+        index = write_episodes(out, "shunter/PickHost-v0", drawn, pick_host_episodes(drawn))
+    else:
+        options = EpisodeOptions(part=part, windows=windows, length=length, warmup=warmup, seed=seed)
+        with step(f"reading {workload}"):
+            log = read_log(workload, cluster)
+        index = write_episodes(out, "shunter/PickJob-v0", options, pick_job_episodes(log, options))
+    if json:
+        from shunter.results import to_json_text
+
+        typer.echo(to_json_text(index))
+        return
+    for episode in index["episodes"]:
+        jobs = f"{episode['measured']} jobs" + (f" after {episode['warmup']}" if episode["warmup"] else "")
+        typer.echo(f"seed {episode['seed']}: episode {episode['episode']}, {jobs}, {out / episode['jobs'][0]}")
+
+
+def _check_no_log(context: typer.Context) -> None:
+    for name in LOG_ONLY:
+        if name in given_options(context):
+            raise InputError(
+                f"--{name} is given without --workload; name a log, or leave it out for PickHost's episodes"
+            )

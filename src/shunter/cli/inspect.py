@@ -1,0 +1,63 @@
+"""``shunter inspect``: what a checkpoint is, what it looks at, and whether it has collapsed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shunter.cli.options import ClusterOption, JsonOption, SeedOption, given_text
+from shunter.cli.window_options import PartOption, WindowCountOption, WindowLengthOption
+
+CheckpointArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CHECKPOINT",
+        parser=given_text,
+        help="The folder of a run (its best checkpoint is taken) or of a checkpoint.",
+    ),
+]
+InspectedWorkloadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workload",
+        parser=given_text,
+        metavar="FILE",
+        show_default="a generated one",
+        help="The job log in which it is watched.",
+    ),
+]
+
+
+def inspect(
+    checkpoint: CheckpointArgument,
+    workload: InspectedWorkloadOption = None,
+    cluster: ClusterOption = None,
+    part: PartOption = "0:1",
+    windows: WindowCountOption = 8,
+    length: WindowLengthOption = 256,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Tell what a learned policy is made for, what it looks at, and whether it has collapsed.
+
+    For instance:
+
+        shunter inspect runs/first
+
+        shunter inspect runs/first/last --workload log.swf.gz --part 0.7:1
+
+        shunter inspect runs/first --workload log.swf.gz --json
+    """
+    from shunter.cli.inspecting import InspectArguments, run_inspection
+
+    arguments = InspectArguments(checkpoint, workload, cluster, part, windows, length, seed)
+    inspected = run_inspection(arguments)
+    if json:
+        from shunter.results import to_json_text
+
+        typer.echo(to_json_text(inspected.result()))
+        return
+    from shunter.cli.inspect_tables import print_inspection
+
+    print_inspection(inspected)

@@ -1,0 +1,42 @@
+"""``shunter plot``: the learning curves of trainings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shunter.cli.options import path
+from shunter.cli.outputs import PLOT_SUFFIXES, save_figure
+from shunter.errors import InputError
+
+RunsArgument = Annotated[list[Path], typer.Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train'.")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        parser=path,
+        metavar="FILE",
+        show_default="learning.png in the first run's folder",
+        help="Where the figure goes: a .png, .svg or .pdf file.",
+    ),
+]
+
+
+def plot(runs: RunsArgument, out: OutOption = None) -> None:
+    """Draw the learning curves of one training, or of several to compare them.
+
+    For instance:
+
+        shunter plot runs/first
+
+        shunter plot runs/first runs/second --out curves.svg
+    """
+    from shunter.evaluate.learning_figure import draw_learning, read_curves
+
+    curves = [read_curves(run) for run in runs]
+    file = runs[0] / "learning.png" if out is None else out
+    if file.suffix.lower() not in PLOT_SUFFIXES:
+        raise InputError(f"--out {file}: unknown suffix {file.suffix!r}; give a name that ends in .png, .svg or .pdf")
+    save_figure(file, draw_learning(curves))
+    typer.echo(f"written: {file}")

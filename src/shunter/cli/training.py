@@ -1,0 +1,160 @@
+"""One training: read the logs, choose a classic to beat, train, and judge what came of it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from shunter.cli.progress import step
+from shunter.cli.train_arguments import CONFIG_FILE, check_folder, prepare_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shunter.agents.setup import Site
+    from shunter.agents.trainer import Outcome, Progress
+    from shunter.agents.training_report import PartReport
+    from shunter.cli.train_arguments import TrainArguments
+    from shunter.evaluate.combinations import Combination
+
+
+@dataclass(frozen=True)
+class Training:
+    """What was trained, and what came out."""
+
+    site: Site
+    chosen: tuple[Combination, ...]
+    """For each log, the classic chosen on training days."""
+    outcome: Outcome
+    parts: tuple[PartReport, ...]
+    """None of a training that was interrupted."""
+    folder: Path
+    is_resumed: bool
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user stopped it."""
+        return self.outcome.reason == "interrupted"
+
+    def result(self) -> dict[str, Any]:
+        """Returns what ``--json`` prints."""
+        from shunter import __version__
+        from shunter.agents.report_rows import part_object
+
+        return {
+            "run": str(self.folder),
+            "objective": self.site.objective.metric,
+            "bounds": [asdict(bound) for bound in self.site.objective.bounds],
+            "chosen": [one.label for one in self.chosen],
+            "outcome": asdict(self.outcome),
+            "resumed": self.is_resumed,
+            "parts": [part_object(part, self.site.objective.metric) for part in self.parts],
+            "config": self.site.config.sections(),
+            "version": __version__,
+        }
+
+
+def run_training(arguments: TrainArguments) -> Training:
+    """Reads, trains and judges; all that can be checked is checked before the training."""
+    arguments.check()
+    folder = arguments.folder()
+    resumed = arguments.is_resumed(folder)
+    if not resumed:
+        check_folder(folder, arguments.force)
+    if arguments.resume and not resumed:
+        typer.echo(f"{folder}: there is no run to resume; starting anew", err=True)
+    site = _site(arguments, folder)
+    with step("choosing classics on training days") as progress:
+        chosen = tuple(site.choose(progress))
+    if not resumed:
+        site = _settle(site, folder)
+    from shunter.agents.setup import open_trainer
+
+    with training_bar(chosen) as callback:
+        outcome = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed).run()
+    parts: tuple[PartReport, ...] = ()
+    if outcome.reason != "interrupted":
+        from shunter.agents.training_report import report_parts
+
+        with step("judging on validation and later days"):
+            parts = report_parts(site, chosen, folder)
+    return Training(site, chosen, outcome, parts, folder, resumed)
+
+
+def _site(arguments: TrainArguments, folder: Path) -> Site:
+    """Returns what is learned from, checked."""
+    from shunter.agents.setup import Site, read_logs
+
+    config = arguments.resolved(folder)
+    with step("reading"):
+        site = Site(config, arguments.report_episodes(config), read_logs(config))
+    site.check()
+    return site
+
+
+def _settle(site: Site, folder: Path) -> Site:
+    """Prepares the folder of a new run, and writes its configuration there."""
+    from shunter.agents.beginnings import settled
+    from shunter.results import write_file
+
+    prepare_folder(folder)
+    site = replace(site, config=settled(site.config, folder))
+    text = site.config.to_toml()
+    write_file(folder / CONFIG_FILE, lambda file: file.write(text.encode()))
+    return site
+
+
+@contextmanager
+def training_bar(chosen: Sequence[Combination]) -> Iterator[Callable[[Progress], None]]:
+    """Yields what is called after each update; it shows a bar on standard error if that is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %", markup=False),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    rival = chosen[0].label if len(chosen) == 1 else "the classics"
+    words = BarWords(rival)
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
+        task = shown.add_task("training", total=None)
+
+        def moved(progress: Any) -> None:  # noqa: ANN401 - the trainer's, whose name is that of the bar's
+            shown.update(task, completed=progress.steps, total=progress.total_steps, description=words(progress))
+
+        yield moved
+
+
+class BarWords:
+    """What stands beside the bar; figures that not every update has are those of the last that had them."""
+
+    def __init__(self, rival: str) -> None:
+        """Remembers what policies are compared with."""
+        self._rival = rival
+        self._kept: dict[str, float] = {}
+
+    def __call__(self, progress: Progress) -> str:
+        """Returns the words after an update."""
+        self._kept |= progress.figures
+        parts = [f"{self._kept.get('steps_per_s', 0.0):,.0f} steps/s"]
+        if "return" in self._kept:
+            parts.append(f"return {self._kept['return']:.3g}")
+        if "validation/objective" in self._kept:
+            now = math.exp(self._kept["validation/objective"])
+            best = "" if progress.best is None else f", best {math.exp(progress.best):.3f}"
+            parts.append(f"validation {now:.3f} × {self._rival}{best}")
+        return " · ".join(parts)

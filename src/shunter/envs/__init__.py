@@ -1,0 +1,92 @@
+"""Environments to learn in: importing this package registers them with Gymnasium."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from gymnasium.envs.registration import register
+
+from shunter.simulate.names import check_name
+
+if TYPE_CHECKING:
+    from shunter.envs.features import JobView, register_feature
+    from shunter.envs.layout import Layout
+    from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
+    from shunter.envs.pick_host import PickHostEnv, pick_host_vector
+    from shunter.envs.pick_job import PickJobEnv, pick_job_vector
+    from shunter.envs.rewards import StepView, register_reward
+    from shunter.envs.vector import NativeVectorEnv, StepArrays
+
+__all__ = [
+    "IDS",
+    "EpisodeOptions",
+    "JobView",
+    "Layout",
+    "NativeVectorEnv",
+    "PickHostEnv",
+    "PickHostOptions",
+    "PickJobEnv",
+    "PickJobOptions",
+    "RewardOptions",
+    "StepArrays",
+    "StepView",
+    "make_vec",
+    "pick_host_vector",
+    "pick_job_vector",
+    "register_feature",
+    "register_reward",
+]
+
+IDS: Final = {"shunter/PickJob-v0": "pick_job:PickJobEnv", "shunter/PickHost-v0": "pick_host:PickHostEnv"}
+"""The ids that Gymnasium knows, and where their classes are."""
+
+_HOMES = {
+    "EpisodeOptions": "options",
+    "JobView": "features",
+    "Layout": "layout",
+    "NativeVectorEnv": "vector",
+    "PickHostEnv": "pick_host",
+    "PickHostOptions": "options",
+    "PickJobEnv": "pick_job",
+    "PickJobOptions": "options",
+    "RewardOptions": "options",
+    "StepArrays": "vector",
+    "StepView": "rewards",
+    "pick_host_vector": "pick_host",
+    "pick_job_vector": "pick_job",
+    "register_feature": "features",
+    "register_reward": "rewards",
+}
+
+for _id, _home in IDS.items():
+    register(
+        id=_id,
+        entry_point=f"{__name__}.{_home}",
+        vector_entry_point=f"{__name__}.{_home.partition(':')[0]}:make_vector",
+    )
+
+
+def make_vec(id: str, num_envs: int, threads: int = 1, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN401 - checked there
+    """Returns many environments as one, stepped natively.
+
+    Args:
+        id: One of `IDS`.
+        num_envs: How many environments.
+        threads: How many threads step them.
+        keywords: As for ``gymnasium.make``.
+
+    Raises:
+        InputError: The id or a keyword is unknown, or a value is wrong.
+    """
+    check_name("id", id, IDS)
+    module = import_module(f"{__name__}.{IDS[id].partition(':')[0]}")
+    vector: NativeVectorEnv = module.make_vector(num_envs, threads=threads, **keywords)
+    return vector
+
+
+def __getattr__(name: str) -> object:
+    """Imports on first use: registering the ids itself loads neither NumPy's nor Polars' users."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,134 @@
+"""What a policy, run natively, gets on the windows that are episodes: scales, and what rewards are relative to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shunter.envs.options import policy_words
+from shunter.envs.rewards import OBJECTIVES
+from shunter.evaluate.window_metrics import MILLISECONDS, ended
+from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S
+from shunter.simulate.settings import check_settings
+from shunter.simulate.simulation import Simulation
+from shunter.simulate.windows import WindowRunner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.evaluate.windows import Windows
+    from shunter.model.schedule import Settings
+    from shunter.simulate.windows import WindowResults
+    from shunter.tune.cases import Log
+
+SHORTEST_S = 1.0
+"""Jobs shorter than this count as this long in the slowdown."""
+LEAST_SLOWDOWN = 1e-3
+"""A job that ran for less than a second may have a slowdown below 1, whose logarithm must stay finite."""
+
+
+@dataclass(frozen=True)
+class WindowJobs:
+    """The jobs of windows of equal length; the arrays have the shape (windows, simulated length)."""
+
+    submit_ms: NDArray[np.int64]
+    cores: NDArray[np.float64]
+    priority: NDArray[np.float64]
+    """From 0 to 1."""
+    warmup: int
+    total_cores: float
+
+
+def baseline_settings(policy: str, settings: Settings) -> Settings:
+    """Returns the settings under which a policy such as ``fcfs/easy`` runs: all but policy and rule as they are."""
+    name, dispatch = policy_words(policy)
+    checked = check_settings(policy=name, dispatch=dispatch)
+    return replace(settings, policy=checked.policy, dispatch=checked.dispatch)
+
+
+def run_baseline(
+    log: Log, windows: Windows, jobs: WindowJobs, settings: Settings, *, balance: bool, threads: int
+) -> Outcome:
+    """Returns what happens in each window under checked settings.
+
+    Args:
+        log: The log and its cluster.
+        windows: Which parts of it.
+        jobs: Their jobs.
+        settings: From `baseline_settings`.
+        balance: Whether the balance of hosts is asked for, which takes a simulation of its own for each window.
+        threads: How many threads share the windows.
+    """
+    first, length = windows.simulated_first.tolist(), windows.simulated_length
+    results = WindowRunner(log.workload, log.cluster).run(settings, first, length, threads)
+    balances = np.zeros(len(windows))
+    if balance:
+        for place, begin in enumerate(first):
+            simulation = Simulation(log.workload.window(begin, length), log.cluster, settings)
+            simulation.run()
+            balances[place] = _mean_variance(simulation, log, begin, jobs.submit_ms[place, 0])
+            simulation.close()
+    return Outcome(jobs, results, balances)
+
+
+class Outcome:
+    """What happened in windows, as the objectives of rewards see it."""
+
+    def __init__(self, jobs: WindowJobs, results: WindowResults, balance: NDArray[np.float64]) -> None:
+        self._jobs = jobs
+        self._ran = ended(results.phase)
+        self._measured = self._ran & (np.arange(self._ran.shape[1]) >= jobs.warmup)
+        self._wait_s = np.where(self._ran, results.start_ms - jobs.submit_ms, 0) / MILLISECONDS
+        self._run_s = np.where(self._ran, results.end_ms - results.start_ms, 0) / MILLISECONDS
+        last_ms = np.where(self._ran, results.end_ms, jobs.submit_ms[:, :1]).max(axis=1)
+        self._elapsed_s = (last_ms - jobs.submit_ms[:, 0]) / MILLISECONDS
+        self._balance = balance
+
+    def objectives(self, log: bool = False) -> NDArray[np.float64]:
+        """Returns (windows, objectives), with each job's logarithm if wanted; 0 where one has no meaning."""
+        turnaround_s = self._wait_s + self._run_s
+        bounded = np.maximum(turnaround_s / np.maximum(self._run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
+        slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
+        weighted_s = self._jobs.priority * self._wait_s
+        used_s = (self._jobs.cores * self._run_s).sum(axis=1) / self._jobs.total_cores
+        values = {
+            "bounded_slowdown": self._mean(np.log(bounded) if log else bounded),
+            "wait": self._mean(np.log1p(self._wait_s) if log else self._wait_s),
+            "turnaround": self._mean(np.log1p(turnaround_s) if log else turnaround_s),
+            "slowdown": self._mean(np.log(np.maximum(slowdown, LEAST_SLOWDOWN)) if log else slowdown),
+            "utilization": self._per_second(used_s),
+            "makespan": self._elapsed_s,
+            "completion": self._measured.any(axis=1).astype(np.float64),
+            "queue": self._per_second(self._wait_s.sum(axis=1)),
+            "balance": self._balance,
+            "priority": self._mean(np.log1p(weighted_s) if log else weighted_s),
+        }
+        return np.stack([values[name] for name in OBJECTIVES], axis=1)
+
+    def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = np.where(self._measured, values, 0.0).sum(axis=1)
+        return np.asarray(total / np.maximum(self._measured.sum(axis=1), 1))
+
+    def _per_second(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.divide(total, self._elapsed_s, out=np.zeros(len(total)), where=self._elapsed_s > 0))
+
+
+def _mean_variance(simulation: Simulation, log: Log, first: int, begin_ms: int) -> float:
+    """Returns the time-mean of the variance over hosts of the part of their cores in use."""
+    placed = simulation.snapshot()
+    job = np.repeat(np.arange(len(placed.phase)), np.diff(placed.node_offsets))
+    cores_per_task = log.workload.jobs["cores_per_task"].to_numpy()[first + job]
+    node_cores = np.array([node.cores for node in log.cluster.nodes])
+    part = placed.tasks * cores_per_task / node_cores[placed.nodes]
+    times = np.concatenate([placed.start_ms[job], placed.end_ms[job]])
+    order = np.argsort(times, kind="stable")
+    changes = zip(times[order], np.tile(placed.nodes, 2)[order], np.concatenate([part, -part])[order], strict=True)
+    use, area, now = np.zeros(len(node_cores)), 0.0, begin_ms
+    for time, node, change in changes:
+        if time > now:
+            area += float(use.var()) * (time - now)
+            now = time
+        use[node] += change
+    return area / max(now - begin_ms, 1)

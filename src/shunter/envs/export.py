@@ -1,0 +1,130 @@
+"""The fixed test episodes as files that any tool can read: jobs as CSV and Parquet, the cluster as TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from gymnasium.utils.seeding import np_random
+
+from shunter.envs.pick_host import DrawnEpisodes, drawn_log
+from shunter.envs.pick_job import episode_windows
+from shunter.envs.single import draw_episode
+from shunter.errors import InputError
+from shunter.results import to_json_text, write_folder
+from shunter.tune.cases import Log
+from shunter.tune.tuned_file import section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shunter.envs.options import EpisodeOptions, PickHostOptions
+    from shunter.model.cluster import Cluster
+    from shunter.results import Writer
+
+SEEDS: Final = (42, 43, 44)
+"""``reset(seed=...)`` with these gives the test episodes."""
+INDEX: Final = "episodes.json"
+FILES: Final = (*(f"seed-{seed}.{suffix}" for seed in SEEDS for suffix in ("csv", "parquet", "toml")), INDEX)
+"""What is written, besides the manifest."""
+
+
+@dataclass(frozen=True)
+class FixedEpisode:
+    """One episode, on its own."""
+
+    seed: int
+    episode: int
+    """Its place among the environment's episodes, as ``options={"episode": ...}`` takes it."""
+    log: Log
+    """Its jobs alone, the warm-up included, and its cluster."""
+    warmup: int
+
+    def record(self) -> dict[str, Any]:
+        """Returns what the index says of it."""
+        name = f"seed-{self.seed}"
+        return {
+            "seed": self.seed,
+            "episode": self.episode,
+            "source": self.log.workload.name,
+            "source_sha256": self.log.workload.content_sha256,
+            "jobs": [f"{name}.csv", f"{name}.parquet"],
+            "cluster": f"{name}.toml",
+            "warmup": self.warmup,
+            "measured": len(self.log.workload) - self.warmup,
+        }
+
+
+def pick_job_episodes(log: Log, options: EpisodeOptions) -> list[FixedEpisode]:
+    """Returns the test episodes of PickJob on a log."""
+    windows = episode_windows(log, options)
+    found = []
+    for seed in SEEDS:
+        episode = _chosen(seed, len(windows))
+        jobs = log.workload.window(int(windows.simulated_first[episode]), windows.simulated_length)
+        found.append(FixedEpisode(seed, episode, Log(jobs, log.cluster), windows.warmup))
+    return found
+
+
+def pick_host_episodes(options: PickHostOptions) -> list[FixedEpisode]:
+    """Returns the test episodes of PickHost."""
+    places = [_chosen(seed, DrawnEpisodes().episodes) for seed in SEEDS]
+    return [FixedEpisode(seed, place, drawn_log(options, place), 0) for seed, place in zip(SEEDS, places, strict=True)]
+
+
+def _chosen(seed: int, episodes: int) -> int:
+    """Returns the episode that ``reset(seed=...)`` chooses."""
+    return draw_episode(np_random(seed)[0], episodes)
+
+
+def write_episodes(
+    folder: Path, id: str, options: EpisodeOptions | PickHostOptions, episodes: Iterable[FixedEpisode]
+) -> dict[str, Any]:
+    """Writes episodes to a folder, and returns what its index says.
+
+    Args:
+        folder: Where; created if need be.
+        id: Of the environment.
+        options: Which episodes there are.
+        episodes: Those to write.
+
+    Raises:
+        InputError: A file cannot be written.
+    """
+    from shunter import __version__
+
+    episodes = list(episodes)
+    index = {
+        "id": id,
+        "shunter": __version__,
+        "options": asdict(options),
+        "episodes": [episode.record() for episode in episodes],
+    }
+    writers: dict[str, Writer] = {}
+    for episode in episodes:
+        name = f"seed-{episode.seed}"
+        writers[f"{name}.csv"] = episode.log.workload.jobs.write_csv
+        writers[f"{name}.parquet"] = episode.log.workload.jobs.write_parquet
+        writers[f"{name}.toml"] = _text(cluster_text(episode.log.cluster))
+    write_folder(folder, writers | {INDEX: _text(to_json_text(index) + "\n")}, {"shunter": __version__, "index": INDEX})
+    return index
+
+
+def _text(text: str) -> Writer:
+    return lambda file: file.write(text.encode())
+
+
+def cluster_text(cluster: Cluster) -> str:
+    """Returns a cluster as a TOML file, one group a node; reading it gives the same nodes.
+
+    Raises:
+        InputError: A node has a part of a core, which such a file cannot say.
+    """
+    groups = []
+    for node in cluster.nodes:
+        if node.cores != int(node.cores):
+            raise InputError(f"{cluster.name}: {node.name} has {node.cores:g} cores; a file takes whole numbers")
+        values = {**asdict(node), "cores": int(node.cores)}
+        groups.append(section("[nodes]", {key: value for key, value in values.items() if value is not None}))
+    return "\n".join(groups)

@@ -1,0 +1,185 @@
+"""``shunter/PickHost-v0``: which host for the job at the head of the queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import polars as pl
+
+from shunter.envs.build import build_vector
+from shunter.envs.checks import dealt_out, whole
+from shunter.envs.episodes import log_episodes
+from shunter.envs.options import MODES, PickHostOptions, RewardOptions
+from shunter.envs.single import SingleEnv
+from shunter.envs.world import CoreMode, World
+from shunter.evaluate.windows import Windows
+from shunter.model.cluster import Cluster, Node
+from shunter.model.workload import Workload
+from shunter.simulate.settings import check_settings
+from shunter.tune.cases import Log
+from shunter.workloads.eda import GB
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shunter.envs.vector import NativeVectorEnv
+
+EPISODES: Final = 64
+"""So many episodes are drawn, unless the user says otherwise."""
+MOST_EPISODES: Final = 100_000
+
+
+@dataclass(frozen=True)
+class DrawnEpisodes:
+    """How many episodes there are, and what ends one before its own end."""
+
+    episodes: int = EPISODES
+    max_steps: int | None = None
+    horizon_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        whole("episodes", self.episodes, 1, MOST_EPISODES)
+
+
+def drawn_log(options: PickHostOptions, episode: int) -> Log:
+    """Returns the jobs and hosts of one episode: a pure function of the options' seed and the episode's number."""
+    random = np.random.default_rng([options.seed, episode])
+    nodes = tuple(
+        Node(f"host{place}", float(_drawn(random, options.host_cores)), _drawn(random, options.host_memory_gb) * GB)
+        for place in range(options.num_hosts)
+    )
+    arrivals = random.integers(0, options.max_jobs_per_step, options.episode_length, endpoint=True)
+    if not arrivals.any():
+        # An episode without a job would have nothing to decide.
+        arrivals[0] = 1
+    count = int(arrivals.sum())
+    jobs = pl.DataFrame(
+        {
+            "submit_s": np.repeat(np.arange(options.episode_length), arrivals),
+            "run_s": random.integers(*options.job_run_s, count, endpoint=True),
+            "cores_per_task": random.integers(*options.job_cores, count, endpoint=True),
+            "memory_mb_per_task": random.integers(*options.job_memory_mb, count, endpoint=True),
+        }
+    )
+    name = f"PickHost seed {options.seed} episode {episode}"
+    return Log(Workload.from_frame(jobs, name=name), Cluster.from_nodes(nodes, name))
+
+
+def _drawn(random: np.random.Generator, bounds: tuple[int, int]) -> int:
+    return int(random.integers(*bounds, endpoint=True))
+
+
+def pick_host_vector(
+    options: PickHostOptions,
+    reward: RewardOptions,
+    *,
+    num_envs: int,
+    threads: int = 1,
+    seed: int = 0,
+    episodes: int = EPISODES,
+    autoreset: bool = True,
+    max_steps: int | None = None,
+    horizon_factor: float | None = None,
+) -> NativeVectorEnv:
+    """Returns environments whose episodes each have hosts and jobs of their own.
+
+    Args:
+        options: What is drawn, and from which seed.
+        reward: What the reward is.
+        num_envs: How many environments.
+        threads: How many threads step them.
+        seed: Where the drawing begins of which environment plays which episode.
+        episodes: How many episodes there are.
+        autoreset: Whether an environment that is done begins its next episode in the same step.
+        max_steps: After how many decisions an episode is cut; None: never.
+        horizon_factor: When the clock cuts an episode; None: never.
+
+    Raises:
+        InputError: A number or a name is wrong.
+    """
+    DrawnEpisodes(episodes)
+    settings = check_settings(dispatch="strict")
+
+    def world() -> World:
+        logs = [drawn_log(options, episode) for episode in range(episodes)]
+        rows = [
+            log_episodes(0, log, _whole_log(log), settings, reward, horizon_factor=horizon_factor, threads=threads)
+            for log in logs
+        ]
+        table, played = _one_table(logs, rows, options.episode_length)
+        return World((table,), tuple(log.cluster for log in logs), played, settings)
+
+    return build_vector(
+        world,
+        CoreMode(len(MODES)),
+        options,
+        reward,
+        num_envs=num_envs,
+        threads=threads,
+        seed=seed,
+        autoreset=autoreset,
+        max_steps=max_steps,
+        horizon_factor=horizon_factor,
+    )
+
+
+def _whole_log(log: Log) -> Windows:
+    """Returns all jobs of a log as its one window."""
+    first = np.zeros(1, dtype=np.uintp)
+    return Windows(first, np.zeros(1, dtype=np.int64), length=len(log.workload), warmup=0)
+
+
+def _one_table(
+    logs: Sequence[Log], rows: Sequence[NDArray[np.void]], length_s: int
+) -> tuple[Workload, NDArray[np.void]]:
+    """Returns all jobs as one table, each log's behind those of the log before it, and the episodes in it."""
+    shifted = [log.workload.jobs.with_columns(pl.col("submit_s") + place * length_s) for place, log in enumerate(logs)]
+    jobs = pl.concat(shifted).with_columns(job_id=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
+    played = np.concatenate(rows)
+    played["cluster"] = np.arange(len(logs))
+    played["first"] = np.cumsum([0, *(len(log.workload) for log in logs[:-1])])
+    return replace(logs[0].workload, jobs=jobs), played
+
+
+def make_vector(
+    num_envs: int,
+    *,
+    threads: int = 1,
+    autoreset: bool = True,
+    **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
+) -> NativeVectorEnv:
+    """Returns environments with hosts and jobs that are drawn.
+
+    Args:
+        num_envs: How many environments.
+        threads: How many threads step them.
+        autoreset: Whether an environment that is done begins its next episode in the same step.
+        keywords: The fields of `PickHostOptions`, `RewardOptions` and `DrawnEpisodes`.
+
+    Raises:
+        InputError: A keyword is unknown, or a value is wrong.
+    """
+    options, reward, drawn = dealt_out(keywords, PickHostOptions, RewardOptions, DrawnEpisodes)
+    return pick_host_vector(
+        options,
+        reward,
+        num_envs=num_envs,
+        threads=threads,
+        seed=options.seed,
+        episodes=drawn.episodes,
+        autoreset=autoreset,
+        max_steps=drawn.max_steps,
+        horizon_factor=drawn.horizon_factor,
+    )
+
+
+class PickHostEnv(SingleEnv):
+    """Which host for the job at the head of the queue; ``docs/environments.md`` is its specification."""
+
+    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - as above
+        """Opens the environment; the keywords are those of `make_vector`."""
+        super().__init__(make_vector(1, autoreset=False, **keywords))

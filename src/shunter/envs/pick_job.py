@@ -1,0 +1,152 @@
+"""``shunter/PickJob-v0``: which waiting job next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shunter.envs.build import build_vector
+from shunter.envs.checks import dealt_out
+from shunter.envs.episodes import log_episodes, with_fitting_jobs
+from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
+from shunter.envs.single import SingleEnv
+from shunter.envs.world import CoreMode, World
+from shunter.errors import InputError
+from shunter.model.cluster import Cluster
+from shunter.tune.cases import Log
+from shunter.workloads import read_workload
+
+if TYPE_CHECKING:
+    from shunter.envs.vector import NativeVectorEnv
+    from shunter.evaluate.windows import Windows
+    from shunter.model.workload import Workload
+
+
+def pick_job_vector(
+    logs: Sequence[Log],
+    windows: Sequence[Windows],
+    options: PickJobOptions,
+    reward: RewardOptions,
+    *,
+    num_envs: int,
+    threads: int = 1,
+    seed: int = 0,
+    autoreset: bool = True,
+    max_steps: int | None = None,
+    horizon_factor: float | None = None,
+) -> NativeVectorEnv:
+    """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
+
+    Args:
+        logs: The logs and their clusters.
+        windows: For each log, which parts of it are episodes.
+        options: What the environments are.
+        reward: What the reward is.
+        num_envs: How many environments.
+        threads: How many threads step them.
+        seed: Where the drawing of episodes begins.
+        autoreset: Whether an environment that is done begins its next episode in the same step.
+        max_steps: After how many decisions an episode is cut; None: never.
+        horizon_factor: When the clock cuts an episode; None: never.
+
+    Raises:
+        InputError: A number or a name is wrong, or no job of a window can ever run.
+    """
+    settings = options.settings()
+
+    def world() -> World:
+        episodes = [
+            log_episodes(place, log, chosen, settings, reward, horizon_factor=horizon_factor, threads=threads)
+            for place, (log, chosen) in enumerate(zip(logs, windows, strict=True))
+        ]
+        tables = tuple(log.workload.whole() for log in logs)
+        return World(tables, tuple(log.cluster for log in logs), np.concatenate(episodes), settings)
+
+    mode = CoreMode(list(MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
+    return build_vector(
+        world,
+        mode,
+        options,
+        reward,
+        num_envs=num_envs,
+        threads=threads,
+        seed=seed,
+        autoreset=autoreset,
+        max_steps=max_steps,
+        horizon_factor=horizon_factor,
+    )
+
+
+def make_vector(
+    num_envs: int,
+    *,
+    workload: str | Workload,
+    cluster: str | Cluster | None = None,
+    threads: int = 1,
+    autoreset: bool = True,
+    **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
+) -> NativeVectorEnv:
+    """Returns environments on windows of one log.
+
+    Args:
+        num_envs: How many environments.
+        workload: A log, or what `shunter.read_workload` reads.
+        cluster: A cluster, or what `Cluster.parse` reads; None: the one that the log tells of.
+        threads: How many threads step them.
+        autoreset: Whether an environment that is done begins its next episode in the same step.
+        keywords: The fields of `PickJobOptions`, `RewardOptions` and `EpisodeOptions`.
+
+    Raises:
+        InputError: A keyword is unknown, or a value is wrong.
+    """
+    options, reward, episodes = dealt_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
+    log = read_log(workload, cluster)
+    return pick_job_vector(
+        [log],
+        [episode_windows(log, episodes)],
+        options,
+        reward,
+        num_envs=num_envs,
+        threads=threads,
+        seed=options.seed,
+        autoreset=autoreset,
+        max_steps=episodes.max_steps,
+        horizon_factor=episodes.horizon_factor,
+    )
+
+
+def read_log(workload: str | Workload, cluster: str | Cluster | None) -> Log:
+    """Returns a log and its cluster.
+
+    Raises:
+        InputError: Either cannot be read, or the log tells of no cluster and none is given.
+    """
+    if isinstance(cluster, str):
+        cluster = Cluster.parse(cluster)
+    jobs = read_workload(workload) if isinstance(workload, str) else workload
+    if cluster is None:
+        if jobs.cluster_spec is None:
+            why = jobs.cluster_note or "does not tell how many cores its machine had"
+            raise InputError(f"{jobs.name}: {why}; give cluster, a number of cores, a preset or a TOML file")
+        cluster = Cluster.parse(jobs.cluster_spec)
+    return Log(jobs, cluster)
+
+
+def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
+    """Returns the windows of a log that are episodes."""
+    return with_fitting_jobs(log, episodes.windows_of(log))
+
+
+class PickJobEnv(SingleEnv):
+    """Which waiting job next; ``docs/environments.md`` is its specification."""
+
+    def __init__(
+        self,
+        workload: str | Workload,
+        cluster: str | Cluster | None = None,
+        **keywords: Any,  # noqa: ANN401 - as above
+    ) -> None:
+        """Opens the environment; the arguments are those of `make_vector`."""
+        super().__init__(make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords))

@@ -1,0 +1,97 @@
+"""One environment, as Gymnasium knows it, over a vector of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+
+from shunter.envs.checks import whole
+from shunter.envs.rewards import TOTALS
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.envs.layout import Layout
+    from shunter.envs.vector import NativeVectorEnv, StepArrays
+
+
+def draw_episode(random: np.random.Generator, episodes: int) -> int:
+    """Returns the place of the episode that a seed chooses."""
+    return int(random.integers(episodes))
+
+
+class SingleEnv(gymnasium.Env[Any, Any]):
+    """What both environments share; arrays that it returns are the caller's own."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium declares it
+
+    def __init__(self, vector: NativeVectorEnv) -> None:
+        """Takes over a vector of one environment that does not begin the next episode by itself."""
+        self.vector = vector
+        """The vector of one behind it."""
+        self.observation_space = vector.single_observation_space
+        self.action_space = vector.single_action_space
+        self._mask = np.zeros(vector.layout.actions, dtype=np.bool_)
+
+    @property
+    def layout(self) -> Layout:
+        """The parts of an observation."""
+        return self.vector.layout
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes there are to choose from."""
+        return self.vector.episodes
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Returns which actions are allowed now."""
+        return self._mask.copy()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begins an episode, drawn from the seed; ``options={"episode": 3}`` names it.
+
+        Raises:
+            InputError: There is no such episode, or an option is unknown.
+        """
+        super().reset(seed=seed)
+        options = dict(options or {})
+        named = options.pop("episode", None)
+        if options:
+            raise InputError(f"reset: option {next(iter(options))!r} is unknown; there is 'episode'")
+        episode = draw_episode(self.np_random, self.episodes)
+        if named is not None:
+            episode = whole("episode", named, 0, self.episodes - 1)
+        arrays = self.vector.step_arrays()
+        self.vector.reset_into(arrays.observations, arrays.masks, np.array([episode]))
+        return arrays.observations[0], self._info(arrays)
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:  # noqa: ANN401 - of any type of number
+        """Takes an action."""
+        arrays = self.vector.step_arrays()
+        self.vector.step_into(np.array([action], dtype=np.int32), arrays)
+        terminated, truncated = bool(arrays.terminated[0]), bool(arrays.truncated[0])
+        info = self._info(arrays) | {"invalid_action": bool(arrays.invalid[0])}
+        if terminated or truncated:
+            info["totals"] = dict(zip(TOTALS, arrays.totals[0].tolist(), strict=True))
+        return arrays.observations[0], float(arrays.rewards[0]), terminated, truncated, info
+
+    def close(self) -> None:
+        """Frees the environment's memory; closing twice does no harm."""
+        self.vector.close()
+
+    def _info(self, arrays: StepArrays) -> dict[str, Any]:
+        self._mask = arrays.masks[0]
+        view = self.vector.view()
+        return {
+            "action_mask": self.action_masks(),
+            "now_s": view.now_ms[0] / 1000,
+            "episode_number": int(view.episode[0]),
+            "jobs": view.jobs[0],
+            "waiting_jobs": int(view.waiting[0]),
+            "running_jobs": int(view.running[0]),
+        }

@@ -1,0 +1,132 @@
+"""What all environments of a vector share: jobs, clusters, episodes, and how simulations behave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shunter.envs.episodes import scaled_priority
+from shunter.envs.rewards import core_weights
+from shunter.errors import InputError
+from shunter.native import Handle, ffi, lib, opened, pointer
+from shunter.simulate.core_config import core_config
+from shunter.simulate.tables import open_cluster, open_jobs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.envs.layout import Layout
+    from shunter.envs.options import RewardOptions
+    from shunter.model.cluster import Cluster
+    from shunter.model.schedule import Settings
+    from shunter.model.workload import Workload
+    from shunter.simulate.core_config import CoreConfig
+
+
+@dataclass(frozen=True)
+class CoreMode:
+    """The core's numbers for who decides what, and how future capacity is described."""
+
+    mode: int
+    lookahead: int = 0
+
+
+class World:
+    """Jobs, clusters and episodes, handed to the core once."""
+
+    def __init__(
+        self,
+        workloads: tuple[Workload, ...],
+        clusters: tuple[Cluster, ...],
+        episodes: NDArray[np.void],
+        settings: Settings,
+    ) -> None:
+        """Hands everything over.
+
+        Args:
+            workloads: Whole tables of jobs, no windows; partitions are numbered as the cluster of the same place has
+                them, or the first one.
+            clusters: One for each table, or any number where there is one table.
+            episodes: Of `shunter.envs.episodes.EPISODE`, naming tables and clusters by their places.
+            settings: Of the simulations.
+        """
+        self.workloads = workloads
+        self.episodes = episodes
+        self.first_place = np.cumsum([0, *map(len, workloads)])
+        """(tables + 1): the place of each table's first job among the jobs of all tables."""
+        self._configs = [core_config(settings, workload) for workload in workloads]
+        _check_same(self._configs)
+        self._tables = [open_jobs(workload, clusters[place]) for place, workload in enumerate(workloads)]
+        self._clusters = [open_cluster(cluster) for cluster in clusters]
+
+    def open(
+        self,
+        core_mode: CoreMode,
+        layout: Layout,
+        reward: RewardOptions,
+        *,
+        environments: int,
+        threads: int,
+        seed: int,
+        autoreset: bool,
+        max_steps: int | None,
+    ) -> Handle:
+        """Opens environments on this world."""
+        env_config = ffi.new(
+            "ShunterEnvConfig *",
+            {
+                "mode": core_mode.mode,
+                "lookahead": core_mode.lookahead,
+                "lookahead_size": layout.lookahead_size,
+                "window": layout.window,
+                "extra_features": len(layout.extra_features),
+                "max_steps": max_steps or 0,
+                "dense": reward.timing == "dense",
+                "log": reward.log,
+                "autoreset": autoreset,
+                "threads": threads,
+                "seed": seed,
+                "weights": core_weights(reward).tolist(),
+                "invalid_penalty": reward.invalid_penalty,
+                "bound_weight": reward.bound_weight,
+            },
+        )
+        scores = np.concatenate([config.scores for config in self._configs])
+        priority = self._priority()
+        return opened(
+            lib.shunter_env_open,
+            *_numbers(self._tables),
+            *_numbers(self._clusters),
+            self._configs[0].pointer,
+            env_config,
+            pointer(priority),
+            len(priority),
+            pointer(scores),
+            len(scores),
+            ffi.from_buffer("ShunterEpisode[]", self.episodes),
+            len(self.episodes),
+            environments,
+        )
+
+    def tables_of(self, episode: int) -> tuple[Handle, Handle]:
+        """Returns the cluster and the jobs of an episode."""
+        one = self.episodes[episode]
+        return self._clusters[one["cluster"]], self._tables[one["table"]]
+
+    def _priority(self) -> NDArray[np.float64]:
+        if all(workload.jobs["priority"].null_count() == len(workload) for workload in self.workloads):
+            return np.empty(0)
+        return np.concatenate([scaled_priority(workload) for workload in self.workloads])
+
+
+def _check_same(configs: list[CoreConfig]) -> None:
+    """Raises an error if the order has other parameters for another log, for environments have one order."""
+    for config in configs[1:]:
+        if not np.array_equal(config.policy.parameters, configs[0].policy.parameters):
+            raise InputError("the order has shares by user, and the logs have different users; train on one log")
+
+
+def _numbers(handles: list[Handle]) -> tuple[Any, int]:
+    return ffi.new("uint64_t[]", [handle.number for handle in handles]), len(handles)

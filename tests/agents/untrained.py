@@ -1,0 +1,73 @@
+"""Checkpoints for tests: of networks that nobody has trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from shunter.agents.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.networks import Network, build
+from shunter.agents.options import NetworkOptions
+from shunter.envs.options import PickHostOptions, PickJobOptions
+
+LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
+
+Change = Callable[[Network], None]
+
+
+def write_policy(
+    folder: Path,
+    *,
+    begins_as_order: bool = True,
+    change: Change | None = None,
+    training: dict[str, Any] | None = None,
+    **options: Any,  # noqa: ANN401 - the fields of the environment's options
+) -> str:
+    """Writes a policy that chooses jobs, and returns its folder.
+
+    Args:
+        folder: Of the checkpoint.
+        begins_as_order: Whether it decides as the order of its window does.
+        change: What is done to the network's weights.
+        training: Where the policy comes from.
+        options: Of the environment.
+    """
+    environment = PickJobOptions(**{"window": 16} | options)
+    network = NetworkOptions(order_temperature=1.0 if begins_as_order else None)
+    return _write(folder, environment, network, change, training or {})
+
+
+def write_host_policy(folder: Path, change: Change | None = None) -> str:
+    """Writes a policy that chooses hosts, and returns its folder."""
+    return _write(folder, PickHostOptions(num_hosts=4, episode_length=10), NetworkOptions(kind="hosts"), change, {})
+
+
+def _write(
+    folder: Path,
+    environment: PickJobOptions | PickHostOptions,
+    options: NetworkOptions,
+    change: Change | None,
+    training: dict[str, Any],
+) -> str:
+    network = build(options, environment.layout, seed=1)
+    if change is not None:
+        with torch.no_grad():
+            change(network)
+    record = PolicyRecord(environment.layout, environment, options, training)
+    write_checkpoint(folder, {POLICY: Part(network_tensors(network), record.to_json())}, record.files)
+    return str(folder)
+
+
+def opinionated(network: Network) -> None:
+    """Gives the last layers of the policy large weights: the network prefers something everywhere."""
+    generator = torch.Generator().manual_seed(2)
+    for layer in network.policy_layers():
+        layer.weight.copy_(3 * torch.randn(layer.weight.shape, generator=generator))
+
+
+def waiting(network: Network) -> None:
+    """Makes *wait* the best action wherever it is allowed."""
+    network.policy_layers()[-1].bias.fill_(100.0)

@@ -1,0 +1,51 @@
+"""The core's environments equal the reference environment, step by step, whatever is chosen."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.properties.core_adapter import CORE_IS_BUILT
+from tests.properties.environment_adapter import Play, play_both
+from tests.properties.environment_strategies import LOOKAHEADS, crowd_play, random_host_plays, random_plays
+from tests.reference.environment_jobs import MODES
+
+pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
+
+SEEDS = st.integers(0, 2**32)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=20)
+@given(data=st.data(), seed=SEEDS)
+def test_mode(mode: str, data: st.DataObject, seed: int) -> None:
+    play_both(data.draw(random_plays(modes=[mode])), Random(seed))
+
+
+@settings(max_examples=20)
+@given(play=random_plays(), seed=SEEDS)
+def test_actions_that_the_mask_forbids(play: Play, seed: int) -> None:
+    play_both(play, Random(seed), carelessness=0.3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_crowds(mode: str) -> None:
+    random = Random(mode)
+    for _ in range(60 if mode == "reserve" else 20):
+        play_both(crowd_play(random, mode), random, carelessness=0.1)
+
+
+@pytest.mark.parametrize("lookahead", LOOKAHEADS)
+def test_lookahead_in_crowds(lookahead: str) -> None:
+    random = Random(lookahead)
+    for _ in range(10):
+        play_both(crowd_play(random, "feasible", lookahead), random)
+
+
+@settings(max_examples=40)
+@given(play=random_host_plays(), seed=SEEDS)
+def test_hosts(play: Play, seed: int) -> None:
+    play_both(play, Random(seed), carelessness=0.1)

@@ -1,0 +1,159 @@
+"""PickJob: when a decision is due, who may be chosen, in which rows they stand, and what choosing one does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tests.reference.committed import next_arrival, run_until_started
+from tests.reference.dispatch import backfill, plan
+from tests.reference.environment import Decisions, Environment, Limits, Seen
+from tests.reference.environment_features import Choice, delays, observation
+from tests.reference.environment_lookahead import Lookahead
+from tests.reference.environment_rewards import Reward
+from tests.reference.linear import is_passed_over
+from tests.reference.policies import Order
+from tests.reference.simulator import complete, next_instant
+from tests.reference.state import State
+
+MODES = {"reserve": "easy", "feasible": "greedy", "committed": "committed", "committed-backfill": "committed-backfill"}
+"""The dispatch rule that one follows by always choosing the first job that may be chosen."""
+
+DEFAULT_LOOKAHEAD = Lookahead()
+
+
+@dataclass(frozen=True)
+class PickJobOptions:
+    """What kind of decisions there are, and what is seen."""
+
+    mode: str = "reserve"
+    window: int = 128
+    lookahead: Lookahead = DEFAULT_LOOKAHEAD
+
+
+def pick_job(state: State, options: PickJobOptions, reward: Reward, limits: Limits) -> Environment:
+    """Returns the environment about a simulation that has not begun."""
+
+    def look(state: State) -> Seen:
+        return seen(state, options, choice_now(state, options.mode, state.order(), ()), reward)
+
+    decisions = (
+        committed_decisions(state, options, reward)
+        if options.mode.startswith("committed")
+        else instant_decisions(state, options, reward)
+    )
+    return Environment(state, decisions, look, reward, limits, waits=True)
+
+
+def instant_decisions(state: State, options: PickJobOptions, reward: Reward) -> Decisions:
+    """Goes through one instant after the other, with a pass in each."""
+    next_ms: int | None = state.now_ms
+    while next_ms is not None:
+        state.now_ms = next_ms
+        complete(state)
+        while state.next_submit_ms() == state.now_ms:
+            state.arrive()
+        yield from pass_decisions(state, options, reward)
+        next_ms = next_instant(state)
+
+
+def pass_decisions(state: State, options: PickJobOptions, reward: Reward) -> Decisions:
+    """Asks as long as a job could start, and nobody waits for the next event."""
+    state.reservations = {}
+    order = state.order()
+    ranked = tuple(order.jobs)
+    passed: frozenset[int] = frozenset()
+    while True:
+        order = replace(order, jobs=[job for job in order.jobs if job in state.waiting])
+        if not any(could_start(state, job) for job in order.jobs):
+            return
+        choice = choice_now(state, options.mode, order, ranked, passed)
+        action = yield seen(state, options, choice, reward)
+        if action == 0:
+            return
+        chosen = choice.rows[action - 1]
+        passed = choice.held_back & frozenset(ranked[: ranked.index(chosen)]) | passed
+        choose(state, chosen, order)
+
+
+def committed_decisions(state: State, options: PickJobOptions, reward: Reward) -> Decisions:
+    """Asks whenever a job waits, and moves the clock until the one that was chosen has started."""
+    while state.waiting or state.next_submit_ms() is not None:
+        if not state.waiting:
+            next_arrival(state)
+            continue
+        order = state.order()
+        choice = choice_now(state, options.mode, order, tuple(order.jobs))
+        action = yield seen(state, options, choice, reward)
+        run_until_started(state, choice.rows[action - 1], backfill=options.mode == "committed-backfill")
+    while state.running:
+        state.now_ms = min(running.end_ms for running in state.running)
+        complete(state)
+
+
+def could_start(state: State, job: int) -> bool:
+    """Tells whether a job fits now and does not delay the pass's reservation."""
+    fits = state.place(job, state.free_now()) is not None
+    return fits and not any(delays(state, job, other, held.start_ms) for other, held in state.reservations.items())
+
+
+def choose(state: State, job: int, order: Order) -> None:
+    """Starts the job, or lets it hold the pass's reservation."""
+    if not state.reservations:
+        plan(state, job)
+        return
+    backfill(state, job, order)
+    assert job not in state.waiting, "EASY's test lets start exactly those that do not delay the reservation"
+
+
+def choice_now(
+    state: State, mode: str, order: Order, ranked: tuple[int, ...], passed: frozenset[int] = frozenset()
+) -> Choice:
+    """Returns who may be chosen, and in which rows the waiting jobs stand.
+
+    Args:
+        state: The simulation.
+        mode: What kind of decisions there are.
+        order: The jobs of the pass that still wait.
+        ranked: All jobs of the pass.
+        passed: Those that were held back when one behind them was chosen.
+    """
+    committed = mode.startswith("committed")
+    may = [job for job in order.jobs if may_be_chosen(state, mode, job)]
+    starving = sorted(order.starving & set(may))
+    may = starving[:1] or may
+    gated = [] if committed else [job for job in order.jobs if job in passed or is_passed_over(state, order, job)]
+    must_start = any(could_start(state, job) for job in starving[:1])
+    rows = [
+        *(job for job in order.jobs if job in may and job not in gated),
+        *(job for job in order.jobs if job in may and job in gated),
+        *(job for job in order.jobs if job not in may),
+    ]
+    return Choice(
+        order=order,
+        rows=rows,
+        ranked=ranked,
+        allowed=frozenset(may),
+        held_back=frozenset(gated),
+        may_wait=not committed and not must_start and next_instant(state) is not None,
+    )
+
+
+def may_be_chosen(state: State, mode: str, job: int) -> bool:
+    """Tells whether the mode alone lets a job be chosen, without the guard."""
+    if mode.startswith("committed"):
+        return True
+    if mode == "reserve" and not state.reservations:
+        return True
+    return could_start(state, job)
+
+
+def seen(state: State, options: PickJobOptions, choice: Choice, reward: Reward) -> Seen:
+    """Returns what is seen through the window."""
+    shown = choice.rows[: options.window]
+    mask = [choice.may_wait, *(job in choice.allowed for job in shown)]
+    return Seen(
+        observation=observation(state, options.lookahead, options.window, choice, reward.priority),
+        mask=mask + [False] * (options.window - len(shown)),
+        jobs=shown,
+        ranked=choice.ranked,
+    )
