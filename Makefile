@@ -30,7 +30,7 @@ $(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml $(shell find core/src 
 
 install: $(VENV)/.installed ## Make .venv, build the core, install Shunter in it (editable)
 
-demo: install ## Compare the classics on an embedded workload, and draw the comparison and the best schedule
+demo: install ## Tune and train on an embedded workload, and hold both against the classics; with pictures (2 minutes)
 	$(BIN)/python examples/demo.py
 
 test: lint rust-test python-test ## Run all checks and tests: Rust and Python, lint and types

@@ -2,7 +2,7 @@
 
     python benchmarks/envs.py
 
-256 environments on 256-job windows of lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the
+512 environments on 256-job windows of lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the
 generator's like). Actions are drawn anew for each step, evenly from those that the mask allows; drawing them is not
 timed. Rates are of the fastest of several rounds, taken in turn with the other cases; one thread's are also given by
 the thread's own clock, which does not count what other processes took. Compare the ratios, for machines are noisy.
@@ -26,8 +26,8 @@ from shunter.evaluate.window_runs import available_threads
 from shunter.evaluate.windows import choose_windows
 from shunter.tune.cases import Log
 
-NUM_ENVS = 256
-STEPS = 200
+NUM_ENVS = 512
+STEPS = 100
 ROUNDS = 12
 GOAL_RATE = 500_000
 GOAL_SPEEDUP = 1.8

@@ -5,8 +5,8 @@
  * to read from shunter_last_error. After a negative status nothing has been opened, and what the function would have
  * written is undefined.
  *
- * Objects. Clusters, tables of jobs, simulations and environments are known by handles: numbers that are never 0 and never used
- * twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
+ * Objects. Clusters, tables of jobs, simulations and environments are known by handles: numbers that are never 0 and
+ * never used twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
  * function opens is the caller's to close. A simulation keeps its cluster and its jobs alive: they may be closed first.
  *
  * Arrays. The caller owns every array. A pointer must be aligned for its type, and valid for the length given with it;
@@ -413,7 +413,7 @@ int32_t shunter_swf_read(
 /* Objectives, in the order of the table in docs/environments.md. */
 #define SHUNTER_OBJECTIVES 10
 
-/* Numbers that tell of an episode that is over: the objectives, then the longest wait in seconds, steps, waits chosen,
+/* Numbers that tell of an episode that is over: the objectives (balance where it has a weight, or for hosts), then the longest wait in seconds, steps, waits chosen,
  * actions that were not allowed, measured jobs, those of them that started, elapsed seconds, the sum of rewards. */
 #define SHUNTER_TOTALS 18
 
@@ -489,7 +489,7 @@ int32_t shunter_env_open(
 
 /*
  * Begins episodes: of each environment a place, -1 to leave it alone, -2 to draw one. In this and the following, arrays
- * have a row for each environment: observations of 14 + lookahead_size + window * (21 + extra_features) numbers (hosts:
+ * have a row for each environment: observations of 16 + lookahead_size + window * (21 + extra_features) numbers (hosts:
  * 4 for each and 2), masks of window + 1 (hosts: one for each). They show what every environment sees.
  */
 int32_t shunter_env_reset(uint64_t env, const int64_t *episodes, float *observations, uint8_t *masks);

@@ -17,7 +17,7 @@ from tests.abi.hostile import HOSTILE
 from tests.abi.scene import Config
 
 WINDOW, AHEAD, NUM_ENVS = 4, 3, 2
-SIZE, ACTIONS = 14 + AHEAD + WINDOW * 21, WINDOW + 1
+SIZE, ACTIONS = 16 + AHEAD + WINDOW * 21, WINDOW + 1
 PLAIN_ENV = {
     "mode": 0,
     "lookahead": 3,

@@ -68,12 +68,12 @@ def test_logits_of_the_order() -> None:
     network = build(NetworkOptions(order_temperature=0.5), layout)
     assert isinstance(network, Residual)
     logits, _ = network(observations, torch.ones(1, 5, dtype=torch.bool))
-    assert logits[0].tolist() == pytest.approx([-7.0, 0.0, -0.8, -4.0, -14.0], abs=1e-6)
+    assert logits[0].tolist() == pytest.approx([-5.0, 0.0, -0.8, -4.0, -10.0], abs=1e-6)
     colder = build(NetworkOptions(order_temperature=2.0), layout)
-    assert colder(observations, torch.ones(1, 5, dtype=torch.bool))[0][0, 3].item() == pytest.approx(-6.0)
+    assert colder(observations, torch.ones(1, 5, dtype=torch.bool))[0][0, 3].item() == pytest.approx(-12.0)
     # Distances count from the best that is allowed, so that *wait* is as unlikely when the first may not be chosen.
     behind, _ = network(observations, torch.tensor([[True, False, True, True, True]]))
-    assert behind[0, [0, 2, 3, 4]].tolist() == pytest.approx([-7.0, 0.0, -3.2, -14.0], abs=1e-6)
+    assert behind[0, [0, 2, 3, 4]].tolist() == pytest.approx([-5.0, 0.0, -3.2, -10.0], abs=1e-6)
 
 
 def test_it_can_learn_to_depart_from_the_order() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.properties.core_adapter import CORE_IS_BUILT
-from tests.properties.environment_adapter import Play, play_both
+from tests.properties.environment_adapter import Play
+from tests.properties.environment_checks import play_both
 from tests.properties.environment_strategies import LOOKAHEADS, crowd_play, random_host_plays, random_plays
 from tests.reference.environment_jobs import MODES
 
@@ -34,8 +36,17 @@ def test_actions_that_the_mask_forbids(play: Play, seed: int) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_crowds(mode: str) -> None:
     random = Random(mode)
-    for _ in range(60 if mode == "reserve" else 20):
+    for _ in range(40 if mode == "reserve" else 20):
         play_both(crowd_play(random, mode), random, carelessness=0.1)
+
+
+def test_those_whose_turn_is_over_in_crowds() -> None:
+    """Jobs that were held back when one behind them was chosen stay so, though they may not fit any more."""
+    random = Random("turns")
+    for _ in range(15):
+        play = crowd_play(random, random.choice(["reserve", "feasible"]))
+        config = replace(play.config, policy="linear?hold_share=0.3&hold_from_s=0.5", max_wait_ms=None, scan_depth=1000)
+        play_both(replace(play, config=config), random)
 
 
 @pytest.mark.parametrize("lookahead", LOOKAHEADS)

@@ -12,14 +12,8 @@ from shunter.envs import NativeVectorEnv, PickJobOptions, RewardOptions, pick_jo
 from shunter.evaluate.windows import Windows
 from shunter.tune.cases import Log
 from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
-from tests.properties.environment_adapter import (
-    Play,
-    check_reward,
-    check_seen,
-    check_totals,
-    random_action,
-    reference_environment,
-)
+from tests.properties.environment_adapter import Play, reference_environment
+from tests.properties.environment_checks import check_reward, check_seen, check_totals, random_action
 from tests.properties.environment_strategies import crowd_play
 from tests.properties.strategies import Scene
 from tests.reference.committed import run_committed
@@ -74,10 +68,8 @@ def in_numbers(play: Play, words: RewardOptions, priority: list[float]) -> Rewar
         plain,
         scale={name: value if value > 0 else 1.0 for name, value in scale.items()},
         relative=reached(play, words.relative_to, plain, words.log) if words.relative_to else {},
-        wait_bound_s=words.bounds["wait"] * bounds["wait"] if "wait" in words.bounds else None,
-        utilization_bound=words.bounds["utilization"] * bounds["utilization"]
-        if "utilization" in words.bounds
-        else None,
+        wait_bound_s=bounds.get("wait"),
+        utilization_bound=bounds.get("utilization"),
         bound_weight=words.bound_weight,
         invalid_penalty=words.invalid_penalty,
     )

@@ -18,6 +18,7 @@ from tests.reference.state import State
 HOUR_S = 3600
 DAY_S = 86_400
 WEEK_S = 604_800
+CLUSTER_FEATURES = 16
 JOB_FEATURES = 21
 
 
@@ -53,6 +54,7 @@ def cluster_features(state: State, order: Order) -> list[float]:
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     area = sum(at_least_a_second(state, job) * cores(state.jobs[job]) for job in order.jobs)
+    urgency = sum(HOUR_S / max(state.estimate_s(job), 10.0) for job in order.jobs)
     waits_s = [state.wait_s(state.jobs[job]) for job in state.waiting]
     return [
         state.free_cores_milli() / state.total_cores_milli,
@@ -61,11 +63,18 @@ def cluster_features(state: State, order: Order) -> list[float]:
         math.log(1 + len(state.running)) / 10,
         math.log(1 + len(state.waiting)) / 10,
         math.log(1 + area / (total_cores * HOUR_S)) / 10,
+        scaled_log(urgency),
         scaled_log(max(waits_s, default=0.0)),
+        math.log(1 + recent_arrivals(state)) / 10,
         *reservation_features(state),
         *circle(state.now_ms, DAY_S),
         *circle(state.now_ms, WEEK_S),
     ]
+
+
+def recent_arrivals(state: State) -> int:
+    """Returns how many jobs were submitted within the last hour, rejected ones included."""
+    return sum(state.wait_s(job) < HOUR_S for job in state.jobs[: state.arrived])
 
 
 def reservation_features(state: State) -> list[float]:

@@ -71,7 +71,8 @@ def pass_decisions(state: State, options: PickJobOptions, reward: Reward) -> Dec
         if action == 0:
             return
         chosen = choice.rows[action - 1]
-        passed = choice.held_back & frozenset(ranked[: ranked.index(chosen)]) | passed
+        before = frozenset(ranked[: ranked.index(chosen)])
+        passed = passed | before & (choice.held_back | frozenset(order.jobs) - choice.allowed)
         choose(state, chosen, order)
 
 
@@ -115,11 +116,11 @@ def choice_now(
         mode: What kind of decisions there are.
         order: The jobs of the pass that still wait.
         ranked: All jobs of the pass.
-        passed: Those that were held back when one behind them was chosen.
+        passed: Those that were held back, or could not be chosen, when one behind them was.
     """
     committed = mode.startswith("committed")
     may = [job for job in order.jobs if may_be_chosen(state, mode, job)]
-    starving = sorted(order.starving & set(may))
+    starving = sorted(order.starving & set(may) - passed)
     may = starving[:1] or may
     gated = [] if committed else [job for job in order.jobs if job in passed or is_passed_over(state, order, job)]
     must_start = any(could_start(state, job) for job in starving[:1])

@@ -12,10 +12,12 @@ use crate::policy::seconds;
 use crate::simulation::Simulation;
 
 /// Features of the cluster and the queue as a whole.
-pub(crate) const CLUSTER_FEATURES: usize = 14;
+pub(crate) const CLUSTER_FEATURES: usize = 16;
 /// Features of each job.
 pub(crate) const JOB_FEATURES: usize = 21;
 
+const HOUR_S: f64 = 3600.0;
+const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
 
@@ -100,7 +102,9 @@ impl Observer {
     ) {
         for slot in pick.pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
             self.refresh(simulation, slot.job());
-            slot.area_s = self.standing[slot.job() as usize].area_s;
+            let standing = &self.standing[slot.job() as usize];
+            slot.area_s = standing.area_s;
+            slot.urgency = HOUR_S / f64::from(standing.estimate_s).max(10.0);
         }
         let (cluster, rest) = observation.split_at_mut(CLUSTER_FEATURES);
         let (ahead, jobs) = rest.split_at_mut(env.lookahead_size);
@@ -118,6 +122,7 @@ impl Observer {
         let part = |value: i64, all: i64| if all == 0 { 0.0 } else { (value as f64 / all as f64) as f32 };
         let all_cores_milli = simulation.cluster.empty.total_cores_milli();
         let area_s: f64 = pick.pass.slots.iter().map(|slot| slot.area_s).sum();
+        let urgency: f64 = pick.pass.slots.iter().map(|slot| slot.urgency).sum();
         let oldest_ms = pick.pass.slots.iter().map(|slot| simulation.submit_ms(slot.job())).min();
         let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms - oldest_ms));
         let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
@@ -130,13 +135,15 @@ impl Observer {
         features[2] = part(free_gpus, self.gpus_milli);
         features[3] = count(simulation.running as usize);
         features[4] = count(simulation.queue.len());
-        features[5] = ((1.0 + area_s / (self.cores * 3600.0)).ln() / 10.0).min(1.0) as f32;
-        features[6] = log_time(longest_s);
-        features[7..10].fill(0.0);
+        features[5] = ((1.0 + area_s / (self.cores * HOUR_S)).ln() / 10.0).min(1.0) as f32;
+        features[6] = log_time(urgency);
+        features[7] = log_time(longest_s);
+        features[8] = count(self.recent_arrivals(simulation));
+        features[9..12].fill(0.0);
         if let Some(reserved) = &pick.pass.reserved {
-            features[7] = 1.0;
-            features[8] = log_time(seconds(reserved.reserved_ms - simulation.now_ms));
-            features[9] = part(reserved.spare_cores_milli(), all_cores_milli).clamp(0.0, 1.0);
+            features[9] = 1.0;
+            features[10] = log_time(seconds(reserved.reserved_ms - simulation.now_ms));
+            features[11] = part(reserved.spare_cores_milli(), all_cores_milli).clamp(0.0, 1.0);
         }
         if self.circles_at_ms != Some(simulation.now_ms) {
             self.circles_at_ms = Some(simulation.now_ms);
@@ -147,7 +154,14 @@ impl Observer {
                 pair[1] = (0.5 + 0.5 * cosine) as f32;
             }
         }
-        features[10..14].copy_from_slice(&self.circles);
+        features[12..16].copy_from_slice(&self.circles);
+    }
+
+    /// How many of the episode's jobs were submitted within the last hour, this instant included.
+    fn recent_arrivals(&self, simulation: &Simulation) -> usize {
+        let arrived = simulation.window.start + simulation.next_arrival as usize;
+        let submits = &simulation.jobs.submit_ms[simulation.window.start..arrived];
+        submits.len() - submits.partition_point(|&submit_ms| submit_ms <= simulation.now_ms - HOUR_MS)
     }
 
     fn observe_jobs(&self, simulation: &Simulation, pick: &PickJob, width: usize, features: &mut [f32]) {

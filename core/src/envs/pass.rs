@@ -24,12 +24,14 @@ pub(crate) struct Slot {
     pub(crate) age_rank: f32,
     /// Estimate times cores, in seconds; below 0 until the job is looked at.
     pub(crate) area_s: f64,
+    /// By how much an hour of waiting makes its bounded slowdown grow, if the estimate is right.
+    pub(crate) urgency: f64,
     /// As of the present decision, as are the others.
     pub(crate) fits: bool,
     pub(crate) delays: bool,
     pub(crate) held_back: bool,
     pub(crate) allowed: bool,
-    /// It was held back when one behind it was chosen: its turn in this pass is over.
+    /// It was held back, or could not be chosen, when one behind it was: its turn in this pass is over.
     is_passed: bool,
 }
 
@@ -154,6 +156,7 @@ impl Pass {
                 order_gap: (1.0 - gap.clamp(0.0, WIDEST_GAP) / WIDEST_GAP) as f32,
                 age_rank: self.age_rank(turn.job, turns.len()),
                 area_s: -1.0,
+                urgency: 0.0,
                 fits: false,
                 delays: false,
                 held_back: false,
@@ -230,7 +233,8 @@ impl Pass {
         };
         let waits = !matches!(mode, Mode::Committed { .. });
         let holder = self.reserved.as_ref().map(|reserved| reserved.job);
-        let starves = |slot: &Slot| simulation.queue.is_first(slot.job()) && Some(slot.job()) != holder;
+        let starves =
+            |slot: &Slot| simulation.queue.is_first(slot.job()) && !slot.is_passed && Some(slot.job()) != holder;
         let starving = self.slots.iter().position(|slot| may(slot) && starves(slot));
         for (place, slot) in self.slots.iter_mut().enumerate() {
             slot.held_back = waits && (slot.is_passed || simulation.is_passed_over(&slot.turn));
@@ -265,6 +269,6 @@ impl Pass {
     }
 
     fn pass_over_before(&mut self, place: usize) {
-        self.slots[..place].iter_mut().for_each(|slot| slot.is_passed |= slot.held_back);
+        self.slots[..place].iter_mut().for_each(|slot| slot.is_passed |= slot.held_back || !slot.allowed);
     }
 }

@@ -67,6 +67,7 @@ impl PickHost {
         let tracked = |memory_mb: i64| if memory_mb == UNTRACKED { 0 } else { memory_mb };
         let most_cores = cluster.nodes.iter().map(|node| node.cores_milli).max().unwrap_or(0).max(1) as f32;
         let most_memory = cluster.nodes.iter().map(|node| tracked(node.memory_mb)).max().unwrap_or(0).max(1) as f32;
+        let tracks_memory = cluster.nodes.iter().any(|node| node.memory_mb != UNTRACKED);
         let (hosts, job) = observation.split_at_mut(cluster.nodes.len() * HOST_FEATURES);
         for (number, host) in hosts.chunks_exact_mut(HOST_FEATURES).enumerate() {
             let node = &cluster.nodes[number];
@@ -83,7 +84,7 @@ impl PickHost {
             let shape = simulation.shape_of(head);
             let memory_mb = shape.memory_mb * i64::from(shape.tasks);
             job[0] = (shape.total_cores_milli() as f32 / most_cores).min(1.0);
-            job[1] = (memory_mb as f32 / most_memory).min(1.0);
+            job[1] = if tracks_memory { (memory_mb as f32 / most_memory).min(1.0) } else { 0.0 };
         }
     }
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TUNED_FILE: Final = "tuned.toml"
 """The copy of the tuned policy in the folder of a run that began as it."""
-ORDER_TEMPERATURE: Final = 8.0
+ORDER_TEMPERATURE: Final = 16.0
 """How sharply a network that begins as an order prefers what comes first, unless the user says otherwise."""
 
 

@@ -89,7 +89,9 @@ class Site:
         return [episode_windows(log, episodes) for log in self.logs]
 
     def check(self) -> None:
-        """Raises an error if days overlap, or a log is too short; the environment's order and estimate are read."""
+        """Raises an error if there is no such device, the network does not fit, days overlap, or a log is too short."""
+        choose_device(self.config.training.device)
+        build(self.config.network, self.config.environment.layout)
         if isinstance(self.config.environment, PickHostOptions):
             return
         parts = [("--train", self.config.episodes), ("--validation", self.config.validation), ("--report", self.report)]

@@ -70,7 +70,8 @@ def train(
 ) -> None:
     """Train a policy by reinforcement learning on the first days of a log, and judge it on later days.
 
-    The best policy is chosen on days between those. Options go over --config, which goes over the preset.
+    The best policy is chosen on days between those. Options go over --config, which goes over the preset; what none
+    of them says is as docs/training.md has it.
 
     For instance:
 

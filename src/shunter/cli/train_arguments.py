@@ -46,6 +46,9 @@ class TrainArguments:
             raise InputError("--resume goes on with a run, --force overwrites it; give one of them")
         if self.force and self.out is None:
             raise InputError("--force is given without --out; it lets --out overwrite a run, and means nothing else")
+        for option, value in (("--report-windows", self.report_windows), ("--report-length", self.report_length)):
+            if value is not None and value < 1:
+                raise InputError(f"{option} is {value}; expected 1 or more")
 
     def is_resumed(self, folder: Path) -> bool:
         """Returns whether there is a run to go on with, and it is wanted."""

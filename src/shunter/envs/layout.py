@@ -17,7 +17,9 @@ CLUSTER_FEATURES: Final = (
     "running_jobs",
     "waiting_jobs",
     "waiting_area",
+    "waiting_urgency",
     "longest_wait",
+    "recent_arrivals",
     "holds_reservation",
     "reserved_in",
     "reserved_spare",
@@ -107,7 +109,7 @@ class Layout:
             observations: An array or a tensor of shape (..., observation size).
 
         Returns:
-            ``cluster`` (..., 14), ``lookahead`` (..., size) and ``jobs`` (..., window, features); for hosts, ``hosts``
+            ``cluster`` (..., 16), ``lookahead`` (..., size) and ``jobs`` (..., window, features); for hosts, ``hosts``
             (..., hosts, 4) and ``job`` (..., 2).
         """
         leading = observations.shape[:-1]

@@ -90,6 +90,7 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
         _draw_column(panel, runs, column)
         panel.set_title(f"{title}\n({measured})", loc="left", fontsize=9)
         every.append(panel)
+    last = max(1.0, *(float(run.columns[STEPS].max()) for run in runs))
     for panel in every:
         panel.spines[["top", "right"]].set_visible(False)
         panel.set_axisbelow(True)
@@ -97,6 +98,7 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
         panel.xaxis.set_major_locator(MaxNLocator(4))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: _short(steps)))
         panel.set_xlabel("steps", fontsize=9)
+        panel.set_xlim(-0.03 * last, 1.03 * last)
     figure.suptitle("Training" if len(runs) > 1 else f"Training of {runs[0].name}", fontsize=12)
     return figure
 
@@ -118,7 +120,7 @@ def _draw_objective(panel: Axes, runs: Sequence[Curves]) -> None:
     if shown:
         values = np.concatenate(shown)
         _cut_off(panel, values[np.isfinite(values)])
-    panel.legend(frameon=False, fontsize=9, loc="upper right")
+    panel.legend(fontsize=9, loc="best", framealpha=0.85, edgecolor="none")
 
 
 def _best(ratio: NDArray[np.float64]) -> str:

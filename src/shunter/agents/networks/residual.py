@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 LARGEST_GAP: Final = 16.0
 """The distance of scores at which the feature ``order_gap`` ends."""
-LEAST_ELIGIBLE: Final = -6.0
-"""No job that the order would let run falls below this."""
-WAIT: Final = -7.0
-"""*wait* comes behind all of them,"""
-HELD_BACK: Final = -14.0
-"""and what the order holds back behind *wait*."""
+LEAST_ELIGIBLE: Final = -12.0
+"""No job that the order would let run falls below this; so low that a long queue of them is hardly ever drawn from."""
+WAIT: Final = -5.0
+"""*wait* comes behind the best of them, near enough to be tried now and then,"""
+HELD_BACK: Final = -10.0
+"""and what the order holds back comes behind *wait*."""
 
 
 @dataclass(frozen=True)

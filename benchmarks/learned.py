@@ -1,0 +1,274 @@
+"""What learning adds on public logs, judged on days that nothing has seen: `docs/results.md` holds what this printed.
+
+    python benchmarks/learned.py TRACES reserve [--seeds 0,1,2] [--logs KTH-SP2,...] [--steps 1500000]
+    python benchmarks/learned.py TRACES committed [--seeds 0,1,2]
+    python benchmarks/learned.py TRACES hosts [--seeds 42,43,44]
+
+TRACES is a folder with the SWF logs that `benchmarks/headroom.py` names. For each log and seed the commands that a user would
+give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml`, whose
+best checkpoint is chosen on the next 10 %. Then everything is measured on twenty windows of 1,024 jobs from the last
+30 %, from an empty cluster (cold) and with 512 jobs before (warm), beside every classic under every dispatch rule. Runs
+are kept in --runs, and used again if they are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.headroom import (
+    LOGS,
+    METRICS,
+    Measured,
+    Row,
+    classic_rows,
+    hindsight,
+    over_seeds,
+    pooled,
+    read_log,
+    report_case,
+    seeds_of,
+    select,
+    to_json,
+)
+from shunter.agents.trials import host_trials
+from shunter.agents.validation import host_settings, placement_combination
+from shunter.envs.options import PickHostOptions
+from shunter.evaluate.combinations import Combination, combine
+from shunter.evaluate.window_metrics import WindowColumns
+from shunter.evaluate.window_runs import WindowRuns
+from shunter.simulate.names import PLACEMENTS
+from shunter.simulate.settings import check_settings
+from shunter.tune.cases import Case, Log
+
+STARTS = {"cold": 0, "warm": 512}
+BOUND = "mean-wait=1.1"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What to run, and where."""
+
+    traces: Path
+    runs: Path
+    seeds: tuple[int, ...]
+    steps: int
+    workers: int
+    report_seed: int
+
+    def workload(self, name: str, log: Log) -> Path:
+        """Returns a file for the command line; a log in several files is written as one."""
+        files = LOGS[name]
+        if len(files) == 1:
+            return self.traces / files[0]
+        path = self.runs / f"{name}.parquet"
+        if not path.exists():
+            log.workload.jobs.write_parquet(path)
+        return path
+
+    def run(self, words: list[str], out: Path) -> None:
+        """Runs a command of Shunter's, unless what it writes is there."""
+        print("$ " + shlex.join(words), file=sys.stderr, flush=True)
+        if out.exists():
+            return
+        done = subprocess.run([sys.executable, "-c", "from shunter.cli import main; main()", *words[1:]], check=False,
+                              capture_output=True, text=True)  # fmt: skip
+        if done.returncode:
+            raise SystemExit(f"{shlex.join(words)} failed: {done.stderr}")
+        (self.runs / f"{out.name}.txt").write_text(done.stdout)
+
+
+def main() -> None:
+    """Runs one of the three studies and prints it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("traces", type=Path)
+    parser.add_argument("study", choices=["reserve", "committed", "hosts"])
+    parser.add_argument("--seeds")
+    parser.add_argument("--logs", default=",".join(LOGS))
+    parser.add_argument("--steps", type=int, default=1_500_000)
+    parser.add_argument("--report-seed", type=int, default=1, help="for the windows on which all is judged")
+    parser.add_argument("--workers", type=int, default=2, help="how many trainings at a time")
+    parser.add_argument("--runs", type=Path, default=Path("runs/results"))
+    parser.add_argument("--out", type=Path, help="write the rows as JSON")
+    given = parser.parse_args()
+    usual = "42,43,44" if given.study == "hosts" else "0,1,2"
+    seeds = tuple(int(seed) for seed in (given.seeds or usual).split(","))
+    given.runs.mkdir(parents=True, exist_ok=True)
+    study = Study(given.traces, given.runs, seeds, given.steps, given.workers, given.report_seed)
+    rows = {"reserve": reserve, "committed": committed, "hosts": hosts}[given.study](study, given.logs.split(","))
+    if given.out:
+        given.out.write_text(json.dumps([to_json(row) for row in rows], indent=1))
+
+
+def reserve(study: Study, names: list[str]) -> list[Row]:
+    """A policy that starts from the tuned score, against all classics under all dispatch rules."""
+    logs = {name: read_log(study.traces, name) for name in names}
+
+    def learn(job: tuple[str, int]) -> tuple[Path, Path]:
+        name, seed = job
+        return tuned_and_trained(study, name, logs[name], seed)
+
+    jobs = [(name, seed) for name in names for seed in study.seeds]
+    with ThreadPoolExecutor(study.workers) as executor:
+        found = dict(zip(jobs, executor.map(learn, jobs), strict=True))
+    rows: list[Row] = []
+    for name, log in logs.items():
+        cases = {start: report_case(log, warmup, study.report_seed, 2) for start, warmup in STARTS.items()}
+        tuned = {seed: found[name, seed][0] for seed in study.seeds}
+        estimates = {"requested": "requested", "posterior": str(tuned[study.seeds[0]])}
+        for estimate, spec in estimates.items():
+            rows += classic_rows(name, cases, estimate, spec)
+        for seed in study.seeds:
+            for start, case in cases.items():
+                toml, run = found[name, seed]
+                settings = case.with_policy(str(toml), "easy", str(toml))
+                add = {"tuned": case.measure(settings, METRICS), "learned": measured_by(case, run)}
+                for method, values in add.items():
+                    rows.append(Row(name, start, method, "posterior", seed, method, values, case.windows.block))
+        print(f"{name}: done", file=sys.stderr, flush=True)
+    for start in STARTS:
+        print_reserve([row for row in rows if row.start == start], start)
+    return rows
+
+
+def tuned_and_trained(study: Study, name: str, log: Log, seed: int) -> tuple[Path, Path]:
+    """Returns the file of the tuned score and the folder of the run that starts from it."""
+    workload = str(study.workload(name, log))
+    cluster = ["--cluster", str(log.workload.cluster_spec)]
+    toml, run = study.runs / f"{name}-{seed}.toml", study.runs / f"{name}-{seed}"
+    shared = ["--workload", workload, *cluster, "--bound", BOUND, "--seed", str(seed), "--threads", "1"]
+    study.run(["shunter", "tune", *shared, "--out", str(toml)], toml)
+    train = ["shunter", "train", *shared, "--init", str(toml), "--steps", str(study.steps), "--out", str(run)]
+    study.run(train, run)
+    return toml, run
+
+
+def measured_by(case: Case, run: Path) -> Measured:
+    """Returns what a checkpoint does on the windows of a case."""
+    log, windows = case.log, case.windows
+    combination = Combination(run.name, check_settings(policy=str(run)))
+    results = WindowRuns(log.workload, log.cluster, windows, threads=2).of(combination)
+    return WindowColumns(log.workload, windows, log.cluster).metrics(results, METRICS)
+
+
+def print_reserve(rows: list[Row], start: str) -> None:
+    """Prints what each method did, on each log and pooled, against the best classic in hindsight."""
+    logs = list(dict.fromkeys(row.log for row in rows))
+    best = {log: hindsight(rows, log, "requested") for log in logs}
+    informed = {log: hindsight(rows, log, "posterior") for log in logs}
+    print(f"\n### {start.capitalize()} start: ratio of geometric means for each seed; mean waits\n")
+    print("| log | best classic in hindsight | the same with the posterior | tuned | learned | learned against tuned |")
+    print("|---|---|---|---|---|---|")
+    for log in logs:
+        tuned, learned = (select(rows, log, method, "posterior") for method in ("tuned", "learned"))
+        against = ", ".join(
+            f"{np.exp((one.log_metric - other.log_metric).mean()):.3f}"
+            for one, other in zip(learned, tuned, strict=True)
+        )
+        cells = [
+            f"{best[log].policy} {np.exp(best[log].log_metric.mean()):.2f}",
+            f"{informed[log].policy} {over_seeds([informed[log]], best[log])}",
+            over_seeds(tuned, best[log]),
+            over_seeds(learned, best[log]),
+            against,
+        ]
+        print(f"| {log} | " + " | ".join(cells) + " |")
+    print("\n| pooled over logs and seeds | against the best classic in hindsight | against the best with the posterior |")
+    print("|---|---|---|")
+    for method in ("tuned", "learned"):
+        found = [row for row in rows if row.method == method]
+        by_seed = [[row for row in found if row.seed == seed] for seed in seeds_of(found)]
+        print(f"| {method} | {pooled(by_seed, best)} | {pooled(by_seed, informed)} |")
+    print(f"| learned against tuned | {pooled_pairs(rows)} | |")
+
+
+def pooled_pairs(rows: list[Row]) -> str:
+    """Returns the ratio of learned to tuned with the same seed, pooled over logs and seeds."""
+    tuned = {(row.log, row.seed): row for row in rows if row.method == "tuned"}
+    pairs = []
+    for row in rows:
+        if row.method == "learned":
+            base = tuned[row.log, row.seed]
+            ratio = {name: values / base.measured[name] for name, values in row.measured.items()}
+            pairs.append(replace(row, measured=ratio))
+    ones = {row.log: replace(row, measured={name: np.ones_like(row.block, float) for name in METRICS}) for row in pairs}
+    return pooled([[row for row in pairs if row.seed == seed] for seed in seeds_of(pairs)], ones)
+
+
+def committed(study: Study, _: list[str]) -> list[Row]:
+    """RLScheduler's rule on lublin_256: the learned order against every classic under the same rule."""
+    name = "lublin_256"
+    log = read_log(study.traces, name)
+    case = report_case(log, 0, study.report_seed, 2)
+
+    def learn(seed: int) -> Path:
+        run = study.runs / f"committed-{seed}"
+        words = ["shunter", "train", "--workload", str(study.workload(name, log)), "--preset", "pick-job-committed"]
+        study.run([*words, "--seed", str(seed), "--steps", str(study.steps), "--threads", "1", "--out", str(run)], run)
+        return run
+
+    with ThreadPoolExecutor(study.workers) as executor:
+        runs = list(executor.map(learn, study.seeds))
+    rows = [
+        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.settings, METRICS),
+            case.windows.block)
+        for one in combine(["all"], ["committed"]).possible
+    ]  # fmt: skip
+    for seed, run in zip(study.seeds, runs, strict=True):
+        measured = measured_by(case, run)
+        rows.append(Row(name, "cold", "learned", "requested", seed, f"learned, seed {seed}", measured, case.windows.block))
+    print("\n| under committed | geometric mean | mean | mean wait, h |\n|---|---|---|---|")
+    rows.sort(key=lambda row: float(row.log_metric.mean()))
+    for row in rows[:10]:
+        values = row.measured
+        print(
+            f"| {row.policy} | {np.exp(row.log_metric.mean()):.1f} | {values['mean_bounded_slowdown'].mean():.1f} | "
+            f"{values['mean_wait_s'].mean() / 3600:.2f} |"
+        )
+    return rows
+
+
+def hosts(study: Study, _: list[str]) -> list[Row]:
+    """PickHost: the learned choice of hosts against every placement, on episodes drawn from another seed."""
+    metrics = ("mean_wait_s", "mean_bounded_slowdown", "makespan_s", "core_utilization", "load_imbalance")
+
+    def learn(seed: int) -> Path:
+        run = study.runs / f"hosts-{seed}"
+        words = ["shunter", "train", "--env", "pick-host", "--seed", str(seed), "--steps", str(study.steps)]
+        study.run([*words, "--threads", "1", "--out", str(run)], run)
+        return run
+
+    with ThreadPoolExecutor(study.workers) as executor:
+        runs = list(executor.map(learn, study.seeds))
+    from shunter import load_policy
+
+    print("\n| seed | policy | " + " | ".join(metrics) + " |")
+    print("|---" * (2 + len(metrics)) + "|")
+    for seed, run in zip(study.seeds, runs, strict=True):
+        policy = load_policy(run)
+        options = policy.options
+        assert isinstance(options, PickHostOptions)
+        trials = host_trials(replace(options, seed=seed), host_settings(), 100, threads=2)
+        ways = [placement_combination(name) for name in PLACEMENTS]
+        for way, (measured,) in ((way, trials.of_settings([way.settings], metrics)) for way in ways):
+            print_hosts(seed, way.label, measured)
+        (measured,) = trials.of_policy(policy, metrics)
+        print_hosts(seed, "learned", measured)
+    return []
+
+
+def print_hosts(seed: int, name: str, measured: Measured) -> None:
+    """Prints the means over episodes."""
+    print(f"| {seed} | {name} | " + " | ".join(f"{np.nanmean(values):.4g}" for values in measured.values()) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Trainings small enough for a test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from shunter.agents.config import load_config
+from shunter.agents.setup import Site, read_logs
+
+LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
+
+SMALL: dict[str, dict[str, Any]] = {
+    "data": {"workload": [LUBLIN]},
+    "environment": {"kind": "pick-job", "window": 8, "order": "saf"},
+    "episodes": {"length": 24, "windows": 12},
+    "validation": {"length": 24, "windows": 4},
+    "network": {"hidden": [8]},
+    "ppo": {"num_envs": 4, "rollout_steps": 16, "minibatch": 32, "epochs": 1},
+    "training": {"steps": 192, "eval_every": 64, "save_every": 64},
+}
+HOSTS: dict[str, dict[str, Any]] = {
+    "environment": {"kind": "pick-host", "num_hosts": 3, "episode_length": 10, "max_jobs_per_step": 4},
+    "episodes": {"windows": 6},
+    "validation": {"windows": 5},
+    "reward": {"reward": {"wait": 1.0}},
+    "network": {"kind": "hosts", "hidden": [8]},
+    "ppo": SMALL["ppo"],
+    "training": SMALL["training"],
+}
+
+
+def small_site(base: dict[str, dict[str, Any]] = SMALL, **sections: dict[str, Any]) -> Site:
+    """Returns a small training; the sections change it."""
+    changes = {name: {**base.get(name, {}), **sections.get(name, {})} for name in [*base, *sections]}
+    config = load_config(changes=changes)
+    return Site(config, replace(config.validation, part=(0.7, 1.0)), read_logs(config))

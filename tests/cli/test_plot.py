@@ -1,0 +1,38 @@
+"""``shunter plot``: where the figure goes, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "progress.csv").write_text("steps,validation/objective,return\n0,0.1,\n64,-0.1,2.0\n")
+    return folder
+
+
+def test_the_figure_lies_with_the_run(shunter: Command, run: Path) -> None:
+    answer = shunter("plot", run)
+    assert (answer.code, answer.out) == (0, f"written: {run / 'learning.png'}\n")
+    assert (run / "learning.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_several_runs_in_a_file_of_the_users_choice(shunter: Command, run: Path, tmp_path: Path) -> None:
+    other = run.rename(tmp_path / "other")
+    run.mkdir()
+    (run / "progress.csv").write_text((other / "progress.csv").read_text())
+    assert shunter("plot", run, other, "--out", tmp_path / "both.svg").code == 0
+    assert "<svg" in (tmp_path / "both.svg").read_text()
+
+
+def test_mistakes_are_one_line(shunter: Command, run: Path, tmp_path: Path) -> None:
+    assert "nowhere/progress.csv: cannot be read" in shunter("plot", tmp_path / "nowhere").error()
+    assert "unknown suffix '.gif'" in shunter("plot", run, "--out", tmp_path / "x.gif").error()
+    assert "cannot write" in shunter("plot", run, "--out", tmp_path / "nowhere" / "x.png").error()
+    assert "Missing argument" in shunter("plot").error()

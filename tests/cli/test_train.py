@@ -1,0 +1,259 @@
+"""``shunter train``: what it writes and prints, how it goes on, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from shunter.agents.learned_policy import load_policy
+from shunter.agents.ppo import Ppo
+from shunter.agents.trainer import Progress
+from shunter.cli.train_arguments import TrainArguments
+from shunter.cli.training import BarWords
+from shunter.evaluate import combinations
+from shunter.simulate.specs import read_toml
+from tests.cli.conftest import Command
+
+LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
+OTHER = "generate:lublin?seed=5&jobs=600&cores=32&load=1&requests=factor"
+SHORT = (
+    "--windows", 12, "--validation-windows", 4, "--length", 24, "--num-envs", 4, "--rollout-steps", 16,
+    "--minibatch", 32, "--epochs", 1, "--steps", 128, "--eval-every", 64, "--save-every", 64,
+    "--report-windows", 6, "--report-length", 30,
+)  # fmt: skip
+TRAIN = ("train", "--workload", LUBLIN, *SHORT, "--window", 8, "--hidden", "8")
+HOSTS = (
+    "train", "--env", "pick-host", *SHORT, "--set", "environment.num_hosts=3", "--set", "environment.episode_length=10",
+)  # fmt: skip
+TUNED = '[policy]\nkind = "linear"\nestimate = 1.0\ncores = 0.5\n\n[estimate]\nkind = "last-two"\n'
+
+
+@pytest.fixture(autouse=True)
+def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two classics are as good as all, and quicker."""
+    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "saf"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def weights(out: Path, name: str = "last") -> bytes:
+    return (out / name / "policy.safetensors").read_bytes()
+
+
+def steps(out: Path) -> list[int]:
+    with (out / "progress.csv").open(newline="") as file:
+        return [int(row["steps"]) for row in csv.DictReader(file)]
+
+
+def test_json_is_one_object(shunter: Command, out: Path) -> None:
+    result = shunter(*TRAIN, "--out", out, "--json").json()
+    assert (result["run"], result["objective"], result["resumed"]) == (str(out), "mean_bounded_slowdown", False)
+    assert (result["outcome"]["reason"], result["outcome"]["steps"]) == ("steps", 128)
+    assert [part["part"] for part in result["parts"]] == ["validation", "report"]
+    (log,) = result["parts"][1]["logs"]
+    assert (log["name"], log["windows"], log["blocks"]) == (LUBLIN, 6, 6)
+    assert [row["role"] for row in log["rows"]] == ["site", "chosen", "initial", "learned"]
+    assert [log["rows"][1]["label"]] == result["chosen"]
+    assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in log["rows"])
+    assert result["config"]["ppo"]["num_envs"] == 4
+
+
+def test_tables_for_people(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--bound", "mean-wait=1.1", "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert "pick-job · kernel network · for mean_bounded_slowdown, mean_wait_s at most 1.1 times" in answer.out
+    assert "128 steps in" in answer.out
+    assert "best on validation at step" in answer.out
+    assert "validation, on which the best policy was chosen: 4 windows in 2 blocks" in answer.out
+    assert "report, never looked at before: 6 windows in 6 blocks" in answer.out
+    assert f"{LUBLIN}: in the report the learned policy" in answer.out
+    assert f"written: {out}; its policy: {out / 'best'}" in answer.out
+
+
+def test_the_run_folder(shunter: Command, out: Path) -> None:
+    shunter(*TRAIN, "--out", out)
+    assert {path.name for path in out.iterdir()} == {
+        "best", "config.toml", "initial", "last", "progress.csv", "tensorboard",
+    }  # fmt: skip
+    assert steps(out) == [0, 64, 128]
+    answer = shunter("compare", "--workload", LUBLIN, "--policy", f"fcfs,{out}", "--windows", 2, "--length", 30)
+    assert "run/easy" in answer.out
+
+
+def test_the_saved_configuration_is_the_same_training(shunter: Command, out: Path, tmp_path: Path) -> None:
+    shunter(*TRAIN, "--seed", 4, "--out", out)
+    again = tmp_path / "again"
+    assert shunter("train", "--config", out / "config.toml", "--out", again).code == 0
+    assert (again / "config.toml").read_text() == (out / "config.toml").read_text()
+    assert weights(again) == weights(out)
+    other = tmp_path / "other"
+    shunter("train", "--config", out / "config.toml", "--seed", 5, "--out", other)
+    assert read_toml(other / "config.toml")["training"]["seed"] == 5
+    assert weights(other) != weights(out)
+
+
+def test_options_go_over_the_file_and_the_file_over_the_preset(out: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[ppo]\ngamma = 0.5\nclip = 0.3\n")
+    arguments = TrainArguments({"ppo": {"gamma": 0.25}}, preset="quick", config=file)
+    config = arguments.resolved(out)
+    assert (config.ppo.gamma, config.ppo.clip, config.ppo.learning_rate) == (0.25, 0.3, 1e-3)
+
+
+def test_the_preset_follows_the_environment(out: Path, tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text('[environment]\nkind = "pick-host"\n')
+    for arguments in (TrainArguments({"environment": {"kind": "pick-host"}}), TrainArguments({}, config=file)):
+        assert arguments.resolved(out).network.kind == "hosts"
+    assert TrainArguments({}).resolved(out).network.kind == "kernel"
+
+
+def test_interrupted_and_resumed(shunter: Command, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tmp_path / "whole"
+    shunter(*TRAIN, "--out", whole)
+    update = Ppo.update
+
+    def interrupted(self: Ppo) -> dict[str, float]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return update(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ppo, "update", interrupted)
+        answer = shunter(*TRAIN, "--out", out)
+    assert answer.code == 130
+    assert f"saved: {out}; to go on: shunter train --resume --out {out}" in answer.out
+    assert "in the report" not in answer.out
+    assert steps(out) == [0, 64]
+    resumed = shunter("train", "--resume", "--out", out, "--json").json()
+    assert (resumed["resumed"], resumed["outcome"]["steps"]) == (True, 128)
+    assert steps(out) == [0, 64, 128]
+    assert weights(out) == weights(whole)
+
+
+def test_resumed_for_longer(shunter: Command, out: Path) -> None:
+    shunter(*TRAIN, "--out", out)
+    assert shunter("train", "--resume", "--out", out, "--steps", 192).code == 0
+    assert steps(out) == [0, 64, 128, 192]
+
+
+def test_nothing_to_resume(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--resume", "--out", out)
+    assert (answer.code, answer.err) == (0, f"{out}: there is no run to resume; starting anew\n")
+    assert steps(out) == [0, 64, 128]
+
+
+def test_a_run_is_not_overwritten_unasked(shunter: Command, out: Path) -> None:
+    shunter(*TRAIN, "--seed", 1, "--out", out)
+    before = weights(out)
+    error = shunter(*TRAIN, "--out", out).error()
+    assert error.endswith("the folder holds a run; give another, --resume to go on with it, or --force to overwrite it")
+    assert weights(out) == before
+    (out / "notes.txt").write_text("mine")
+    assert shunter(*TRAIN, "--out", out, "--force").code == 0
+    assert weights(out) != before
+    assert steps(out) == [0, 64, 128]
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_of_something_else_is_left_alone(shunter: Command, out: Path) -> None:
+    out.mkdir()
+    (out / "thesis.tex").write_text("mine")
+    for force in ((), ("--force",)):
+        assert "is not empty, and no run (no config.toml)" in shunter(*TRAIN, "--out", out, *force).error()
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+
+
+def test_without_a_name_runs_are_numbered(shunter: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [shunter(*TRAIN, "--steps", 1, "--json").json()["run"] for _ in range(2)]
+    assert names == ["runs/pick-job-1", "runs/pick-job-2"]
+
+
+def test_begun_as_a_tuned_policy(shunter: Command, out: Path, tmp_path: Path) -> None:
+    tuned = tmp_path / "found.toml"
+    tuned.write_text(TUNED)
+    result = shunter(*TRAIN, "--init", tuned, "--out", out, "--window", 200, "--json").json()
+    assert result["config"]["environment"]["order"] == str(out / "tuned.toml")
+    tuned.unlink()
+    measured = [
+        shunter("compare", "--workload", LUBLIN, "--windows", 3, "--length", 60, "--json", *policy).json()
+        for policy in (
+            ("--policy", out / "initial"),
+            ("--policy", out / "tuned.toml", "--estimate", out / "tuned.toml"),
+        )
+    ]
+    initial, order = (one["combinations"][0]["geometric_mean"] for one in measured)
+    assert initial == pytest.approx(order)
+    moved = out.rename(tmp_path / "moved")
+    assert shunter("simulate", "--workload", LUBLIN, "--policy", moved / "best", "--length", 50, "--json").json()
+
+
+def test_fine_tuned_from_a_checkpoint(shunter: Command, out: Path, tmp_path: Path) -> None:
+    shunter(*TRAIN, "--out", out)
+    second = tmp_path / "second"
+    result = shunter("train", "--workload", OTHER, *SHORT, "--init", out, "--out", second, "--json").json()
+    assert (result["config"]["environment"]["window"], result["config"]["network"]["hidden"]) == (8, [8])
+    source, begun = load_policy(out / "best").network.state_dict(), load_policy(second / "initial").network.state_dict()
+    assert all(torch.equal(begun[name], weight) for name, weight in source.items())
+    assert weights(second) != weights(out)
+
+
+def test_several_logs(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--workload", OTHER, "--out", out)
+    assert answer.code == 0
+    assert "over 2 logs: learned to chosen" in answer.out
+
+
+def test_hosts(shunter: Command, out: Path) -> None:
+    result = shunter(*HOSTS, "--out", out, "--json").json()
+    (group,) = result["parts"][1]["logs"]
+    assert (result["objective"], group["windows"], group["rows"][0]["label"]) == ("mean_wait_s", 6, "first-fit")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "no log to learn from; give --workload LOG"),
+        (("--workload", LUBLIN, "--length", 500), "a window has 500 jobs (--length), but"),
+        (("--workload", LUBLIN, "--preset", "quik"), "unknown preset 'quik'; did you mean 'quick'?"),
+        (("--workload", LUBLIN, "--env", "pick"), "unknown environment 'pick'"),
+        (("--workload", LUBLIN, "--mode", "reserv"), "options: [environment]: unknown mode 'reserv'; did you mean"),
+        (("--workload", LUBLIN, "--network", "hosts"), "which does not fit pick-job"),
+        (("--workload", LUBLIN, "--steps", "0"), "steps is 0; expected a whole number from 1"),
+        (("--workload", LUBLIN, "--set", "ppo.klip=1"), "options: [ppo]: unknown key 'klip'; did you mean 'clip'?"),
+        (("--workload", LUBLIN, "--report", "0.65:1"), "--report is 0.65:1, --validation 0.6:0.7; expected parts"),
+        (("--workload", LUBLIN, "--report", "x"), "--report is 'x'; expected two fractions"),
+        (("--workload", LUBLIN, "--report-windows", "0"), "--report-windows is 0; expected 1 or more"),
+        (("--workload", LUBLIN, "--lr", "fast"), "'fast' is not a number"),
+        (("--workload", LUBLIN, "--init", "nowhere"), "--init nowhere: there is no such folder"),
+        (("--workload", LUBLIN, "--device", "cuda"), "[training] device is 'cuda', but PyTorch sees no graphics card"),
+        (("--resume",), "--resume is given without --out; name the run"),
+        (("--force",), "--force is given without --out"),
+        (("--resume", "--force", "--out", "here"), "give one of them"),
+        (("--config", "nowhere.toml"), "nowhere.toml: no such file"),
+    ],
+)
+def test_mistakes_are_one_line(
+    shunter: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[Any, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in shunter("train", "--length", 24, *options).error()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_words_beside_the_bar() -> None:
+    words = BarWords("f2/easy")
+    figures = {"steps_per_s": 12345.6, "return": -1.25, "validation/objective": 0.0}
+    first = words(Progress(64, 128, figures, 0.0, 1.0))
+    assert first == "12,346 steps/s · return -1.25 · validation 1.000 × f2/easy, best 1.000"
+    assert "return -1.25 · validation 1.000" in words(Progress(128, 128, {"steps_per_s": 1.0}, -0.5, 2.0))
+    assert BarWords("f2/easy")(Progress(64, 128, {"steps_per_s": 5.0}, None, 1.0)) == "5 steps/s"
