@@ -4,11 +4,11 @@
     python benchmarks/learned.py TRACES committed [--seeds 0,1,2]
     python benchmarks/learned.py TRACES hosts [--seeds 42,43,44]
 
-TRACES is a folder with the SWF logs that `benchmarks/headroom.py` names. For each log and seed the commands that a user would
-give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml`, whose
-best checkpoint is chosen on the next 10 %. Then everything is measured on twenty windows of 1,024 jobs from the last
-30 %, from an empty cluster (cold) and with 512 jobs before (warm), beside every classic under every dispatch rule. Runs
-are kept in --runs, and used again if they are there.
+TRACES is a folder with the SWF logs that `benchmarks/headroom.py` names. For each log and seed the commands that a user
+would give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml`,
+whose best checkpoint is chosen on the next 10 %. Then everything is measured on twenty windows of 1,024 jobs from the
+last 30 %, from an empty cluster (cold) and with 512 jobs before (warm), beside every classic under every dispatch rule.
+Runs are kept in --runs, and used again if they are there.
 """
 
 from __future__ import annotations
@@ -77,12 +77,13 @@ class Study:
     def run(self, words: list[str], out: Path) -> None:
         """Runs a command of Shunter's, unless what it writes is there."""
         print("$ " + shlex.join(words), file=sys.stderr, flush=True)
-        if out.exists():
+        if out.is_file() or (self.runs / f"{out.name}.txt").exists():
             return
         done = subprocess.run([sys.executable, "-c", "from shunter.cli import main; main()", *words[1:]], check=False,
                               capture_output=True, text=True)  # fmt: skip
         if done.returncode:
             raise SystemExit(f"{shlex.join(words)} failed: {done.stderr}")
+        # Written last: a run that was cut short has none, and is begun again.
         (self.runs / f"{out.name}.txt").write_text(done.stdout)
 
 
@@ -146,7 +147,18 @@ def tuned_and_trained(study: Study, name: str, log: Log, seed: int) -> tuple[Pat
     toml, run = study.runs / f"{name}-{seed}.toml", study.runs / f"{name}-{seed}"
     shared = ["--workload", workload, *cluster, "--bound", BOUND, "--seed", str(seed), "--threads", "1"]
     study.run(["shunter", "tune", *shared, "--out", str(toml)], toml)
-    train = ["shunter", "train", *shared, "--init", str(toml), "--steps", str(study.steps), "--out", str(run)]
+    train = [
+        "shunter",
+        "train",
+        *shared,
+        "--init",
+        str(toml),
+        "--steps",
+        str(study.steps),
+        "--out",
+        str(run),
+        "--force",
+    ]
     study.run(train, run)
     return toml, run
 
@@ -181,7 +193,9 @@ def print_reserve(rows: list[Row], start: str) -> None:
             against,
         ]
         print(f"| {log} | " + " | ".join(cells) + " |")
-    print("\n| pooled over logs and seeds | against the best classic in hindsight | against the best with the posterior |")
+    print(
+        "\n| pooled over logs and seeds | against the best classic in hindsight | against the best with the posterior |"
+    )
     print("|---|---|---|")
     for method in ("tuned", "learned"):
         found = [row for row in rows if row.method == method]
@@ -212,7 +226,10 @@ def committed(study: Study, _: list[str]) -> list[Row]:
     def learn(seed: int) -> Path:
         run = study.runs / f"committed-{seed}"
         words = ["shunter", "train", "--workload", str(study.workload(name, log)), "--preset", "pick-job-committed"]
-        study.run([*words, "--seed", str(seed), "--steps", str(study.steps), "--threads", "1", "--out", str(run)], run)
+        study.run(
+            [*words, "--seed", str(seed), "--steps", str(study.steps), "--threads", "1", "--out", str(run), "--force"],
+            run,
+        )
         return run
 
     with ThreadPoolExecutor(study.workers) as executor:
@@ -224,7 +241,9 @@ def committed(study: Study, _: list[str]) -> list[Row]:
     ]  # fmt: skip
     for seed, run in zip(study.seeds, runs, strict=True):
         measured = measured_by(case, run)
-        rows.append(Row(name, "cold", "learned", "requested", seed, f"learned, seed {seed}", measured, case.windows.block))
+        rows.append(
+            Row(name, "cold", "learned", "requested", seed, f"learned, seed {seed}", measured, case.windows.block)
+        )
     print("\n| under committed | geometric mean | mean | mean wait, h |\n|---|---|---|---|")
     rows.sort(key=lambda row: float(row.log_metric.mean()))
     for row in rows[:10]:
@@ -243,7 +262,7 @@ def hosts(study: Study, _: list[str]) -> list[Row]:
     def learn(seed: int) -> Path:
         run = study.runs / f"hosts-{seed}"
         words = ["shunter", "train", "--env", "pick-host", "--seed", str(seed), "--steps", str(study.steps)]
-        study.run([*words, "--threads", "1", "--out", str(run)], run)
+        study.run([*words, "--threads", "1", "--out", str(run), "--force"], run)
         return run
 
     with ThreadPoolExecutor(study.workers) as executor:

@@ -16,7 +16,7 @@ const TAKEN: usize = 8;
 /// More threads are never of use.
 const MOST_THREADS: usize = 256;
 
-/// What all threads run. The pointer is only followed between the moments when `Pool::run` sets it and returns.
+/// What all threads run. The pointer is only followed by threads that `Pool::run` waits for.
 #[derive(Clone, Copy)]
 struct Task(*const (dyn Fn() + Sync));
 
@@ -26,7 +26,7 @@ unsafe impl Send for Task {}
 struct Shared {
     /// Grows with every task.
     round: AtomicUsize,
-    /// Threads of the pool that have not finished the round.
+    /// Threads of the pool that have taken up the task and not finished it.
     busy: AtomicUsize,
     panicked: AtomicBool,
     closing: AtomicBool,
@@ -59,11 +59,12 @@ impl Pool {
         Pool { shared, threads }
     }
 
-    /// Does something with every item, each on one thread. Items are taken in turn, by whoever is free.
+    /// Does something with every item, each on one thread. Items are taken in turn, by whoever is free. One call at a
+    /// time: a pool has one task.
     ///
     /// # Panics
     /// If `body` does, on any thread.
-    pub fn each<T: Send>(&self, items: &mut [T], body: impl Fn(&mut T) + Sync) {
+    pub fn each<T: Send>(&mut self, items: &mut [T], body: impl Fn(&mut T) + Sync) {
         if self.threads.is_empty() || items.len() <= 1 {
             return items.iter_mut().for_each(body);
         }
@@ -83,13 +84,12 @@ impl Pool {
     }
 
     /// Runs a closure on every thread, the caller's included, and waits until all have returned.
-    fn run(&self, body: &(dyn Fn() + Sync)) {
+    fn run(&mut self, body: &(dyn Fn() + Sync)) {
         let shared = &*self.shared;
-        // SAFETY: only the lifetime is forgotten; no thread follows the pointer after this function has returned, for it
-        // waits for all of them, also when `body` panics here.
+        // SAFETY: only the lifetime is forgotten; no thread follows the pointer after this function has returned: it takes
+        // the task back, and waits for all that have taken it up, also when `body` panics here.
         let task =
             Task(unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), *const (dyn Fn() + Sync)>(body) });
-        shared.busy.store(self.threads.len(), Ordering::Relaxed);
         {
             // Under the lock, so that a thread about to sleep cannot miss it.
             let mut place = shared.task.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,6 +98,8 @@ impl Pool {
         }
         shared.wake.notify_all();
         let own = catch_unwind(AssertUnwindSafe(body));
+        // Nothing is left to do: a thread that has not come yet, on a busy machine, is not waited for.
+        *shared.task.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut looks = 0;
         while shared.busy.load(Ordering::Acquire) > 0 {
             looks += 1;
@@ -159,7 +161,11 @@ impl Shared {
             let round = self.round.load(Ordering::Acquire);
             if round != *done {
                 *done = round;
-                return *task;
+                if task.is_some() {
+                    // Under the lock, so that the caller cannot take the task back in between.
+                    self.busy.fetch_add(1, Ordering::Relaxed);
+                    return *task;
+                }
             }
             task = self.wake.wait(task).unwrap_or_else(PoisonError::into_inner);
         }
@@ -187,7 +193,7 @@ mod tests {
     #[test]
     fn every_item_is_done_once_on_any_number_of_threads() {
         for threads in [1, 2, 5] {
-            let pool = Pool::new(threads);
+            let mut pool = Pool::new(threads);
             let mut items: Vec<u64> = (0..1000).collect();
             for _ in 0..200 {
                 pool.each(&mut items, |item| *item += 1);
@@ -198,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
-        let pool = Pool::new(3);
+        let mut pool = Pool::new(3);
         let mut items: Vec<u32> = (0..100).collect();
         let outcome = catch_unwind(AssertUnwindSafe(|| pool.each(&mut items, |item| assert_ne!(*item, 50))));
         assert!(outcome.is_err());

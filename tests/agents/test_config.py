@@ -85,7 +85,10 @@ def test_a_whole_number_does_for_a_number() -> None:
         ("[ppo]\nclip = 0", r"\[ppo\] clip is 0.*; expected a number above 0"),
         ("[ppo]\ngamma = 1.01", r"\[ppo\] gamma is 1.01; expected a number from 0 to 1"),
         ("[ppo]\nlr_schedule = 'wavy'", r"unknown \[ppo\] lr_schedule 'wavy'"),
-        ("[ppo]\nlr_schedule = 'exponential'", r"\[ppo\]: an exponential schedule cannot go from 0.0003 to 0"),
+        (
+            "[ppo]\nlearning_rate = 3e-4\nlr_schedule = 'exponential'",
+            r"\[ppo\]: an exponential schedule cannot go from 0.0003 to 0",
+        ),
         ("[ppo]\nminibatch = 0", r"\[ppo\] minibatch is 0; expected a whole number from 1"),
         ("[ppo]\nnormalize_values = 1", "normalize_values is 1; expected true or false"),
         ("[network]\nkind = 'cnn'", r"unknown \[network\] kind 'cnn'"),

@@ -80,7 +80,7 @@ def test_importance_of_what_alone_counts(tmp_path: Path) -> None:
     rest = {one.feature: (one.moved, one.changed) for one in found[1:]}
     # No job is held back by sjf: shuffled, nothing changes.
     assert set(rest.values()) == {(0.0, 0.0)}
-    assert len(found) == 14 + 1 + 21
+    assert len(found) == 16 + 1 + 21
 
 
 class Made(Network):

@@ -101,7 +101,7 @@ def test_observations_of_another_shape_and_empty_masks_are_refused() -> None:
     policy = LearnedPolicy(_network(), RECORD)
     observations, masks = (each.numpy() for each in random_jobs(4, LAYOUT))
     with pytest.raises(
-        InputError, match="observations have 3 numbers and 6 actions; the policy was made for 122 and 6"
+        InputError, match="observations have 3 numbers and 6 actions; the policy was made for 124 and 6"
     ):
         policy.actions(observations[:, :3], masks)
     with pytest.raises(ShunterError, match="allows no action"):

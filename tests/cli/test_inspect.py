@@ -20,13 +20,13 @@ def test_json_is_one_object(shunter: Command, tmp_path: Path) -> None:
     assert result["checkpoint"] == str(run / "best")
     assert (result["kind"], result["options"]["order"], result["options"]["mode"]) == ("pick-job", "f2", "reserve")
     assert result["options"]["placement"] is None
-    assert (result["actions"], result["observation_size"]) == (17, 14 + 16 + 16 * 21)
+    assert (result["actions"], result["observation_size"]) == (17, 16 + 16 + 16 * 21)
     assert result["network"]["kind"] == "kernel"
     assert result["parameters"] > 100
     assert result["training"] == {"steps": 1000}
     assert (result["watched"], result["windows"], result["length"]) == (LUBLIN, 2, 50)
     assert result["agreement"]["f2"] == 1.0
-    assert len(result["importance"]) == 36
+    assert len(result["importance"]) == 38
     assert result["importance"][0]["feature"] == "order_gap"
     assert result["choices"] > 10
     assert result["signs_of_collapse"] == ["it always chooses row 1: it is its order, f2"]
@@ -45,7 +45,7 @@ def test_tables_for_people(shunter: Command, tmp_path: Path) -> None:
         "mean entropy of its choices",
         "makes the same choice between jobs",
         "moves probabilities by",
-        "(21 more in --json)",
+        "(23 more in --json)",
         "no sign of collapse",
     ):
         assert words in answer.out

@@ -106,7 +106,7 @@ def test_options_go_over_the_file_and_the_file_over_the_preset(out: Path, tmp_pa
     file.write_text("[ppo]\ngamma = 0.5\nclip = 0.3\n")
     arguments = TrainArguments({"ppo": {"gamma": 0.25}}, preset="quick", config=file)
     config = arguments.resolved(out)
-    assert (config.ppo.gamma, config.ppo.clip, config.ppo.learning_rate) == (0.25, 0.3, 1e-3)
+    assert (config.ppo.gamma, config.ppo.clip, config.ppo.num_envs) == (0.25, 0.3, 64)
 
 
 def test_the_preset_follows_the_environment(out: Path, tmp_path: Path) -> None:
@@ -252,8 +252,8 @@ def test_mistakes_are_one_line(
 
 def test_words_beside_the_bar() -> None:
     words = BarWords("f2/easy")
-    figures = {"steps_per_s": 12345.6, "return": -1.25, "validation/objective": 0.0}
+    figures = {"steps_per_s": 12345.6, "return": -1.25, "validation/ratio": 1.0}
     first = words(Progress(64, 128, figures, 0.0, 1.0))
-    assert first == "12,346 steps/s · return -1.25 · validation 1.000 × f2/easy, best 1.000"
+    assert first == "12,346 steps/s · return -1.25 · validation 1.000 × f2/easy"
     assert "return -1.25 · validation 1.000" in words(Progress(128, 128, {"steps_per_s": 1.0}, -0.5, 2.0))
     assert BarWords("f2/easy")(Progress(64, 128, {"steps_per_s": 5.0}, None, 1.0)) == "5 steps/s"

@@ -162,6 +162,41 @@ def test_damaged_and_foreign_states_are_refused() -> None:
             vector.load_state(state, arrays.observations, arrays.masks)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"mode": "feasible"},
+        {"order": "wfp3"},
+        {"estimate": "perfect"},
+        {"reward": "wait"},
+        {"log": True},
+        {"lookahead": "off"},
+        {"relative_to": "fcfs/easy"},
+        {"horizon_factor": 5.0},
+        {"max_steps": 40},
+        {"warmup": 3},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_a_state_of_environments_with_other_options_is_refused(other: dict[str, Any]) -> None:
+    vector, changed = make_vec("shunter/PickJob-v0", 2, **JOB), make_vec("shunter/PickJob-v0", 2, **JOB | other)
+    vector.reset(seed=1)
+    arrays = changed.step_arrays()
+    with pytest.raises(InputError, match="belongs to other environments"):
+        changed.load_state(vector.state(), arrays.observations, arrays.masks)
+
+
+def test_a_reset_clears_what_stood_in_the_array() -> None:
+    vector = make_vec("shunter/PickJob-v0", 2, **JOB)
+    arrays, dirty = vector.step_arrays(), vector.step_arrays()
+    dirty.observations[:] = 7.0
+    vector.layout.split(dirty.observations)["jobs"][..., 0] = 0.0
+    places = np.zeros(2, np.int64)
+    vector.reset_into(arrays.observations, arrays.masks, places)
+    vector.reset_into(dirty.observations, dirty.masks, places)
+    assert (dirty.observations == arrays.observations).all()
+
+
 def test_arrays_of_another_shape_or_type_are_refused() -> None:
     vector = make_vec("shunter/PickHost-v0", 2, **HOST)
     arrays = vector.step_arrays()

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::cluster::{reject_reason, Cluster, RejectReason};
 use crate::config::{Config, Dispatch};
-use crate::job::Fingerprint;
-use crate::job::Jobs;
+use crate::job::{Fingerprint, Jobs};
 use crate::tally::OBJECTIVES;
 
 /// The most rows of a window, and numbers of a look-ahead.
@@ -205,16 +204,18 @@ impl World {
             };
             let last = episode.first + episode.count;
             episode.measured = (episode.first + episode.warmup..last).filter(|&job| can_run(job)).count() as u32;
-            for value in [jobs.fingerprint, cluster.fingerprint, episode.first as u64, episode.count as u64] {
-                hash.add(value);
-            }
+            hash.add(jobs.fingerprint);
+            hash.add(cluster.fingerprint);
+            add_text(&mut hash, &format!("{episode:?}"));
         }
         let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
         if env.mode == Mode::Host && hosts.clone().min() != hosts.max() {
             return Err("the clusters have different numbers of hosts; an observation has one size".to_string());
         }
-        for value in [env.window, env.lookahead_size, env.extra_features] {
-            hash.add(value as u64);
+        // What decides how episodes go; the seed is kept with each state, and may be another.
+        add_text(&mut hash, &format!("{config:?}{:?}", EnvConfig { seed: 0, ..env.clone() }));
+        for table in &tables {
+            table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
         }
         Ok(World { tables, clusters, config, env, episodes, fingerprint: hash.finish() })
     }
@@ -223,6 +224,10 @@ impl World {
     pub fn hosts(&self) -> usize {
         self.clusters[0].nodes.len()
     }
+}
+
+fn add_text(hash: &mut Fingerprint, text: &str) {
+    text.bytes().for_each(|byte| hash.add(byte.into()));
 }
 
 fn check_episode(number: usize, one: &Episode, tables: &[Table], clusters: &[Arc<Cluster>]) -> Result<(), String> {

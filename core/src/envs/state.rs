@@ -56,6 +56,7 @@ impl Vector {
         self.seed = seed;
         self.environments = environments;
         let (world, (size, actions)) = (self.world.clone(), self.sizes());
+        views.observations.fill(0.0);
         let rows = views.observations.chunks_exact_mut(size).zip(views.masks.chunks_exact_mut(actions));
         for (environment, (observation, mask)) in self.environments.iter_mut().zip(rows) {
             environment.observe(&world, observation, mask);
@@ -63,8 +64,8 @@ impl Vector {
         Ok(())
     }
 
-    fn brought_back(&self, kept: Vec<Kept>) -> Result<Vec<Environment>, String> {
-        let world = &self.world;
+    fn brought_back(&mut self, kept: Vec<Kept>) -> Result<Vec<Environment>, String> {
+        let world = self.world.clone();
         let mut work: Vec<(usize, Kept, Result<Environment, String>)> =
             kept.into_iter().enumerate().map(|(number, kept)| (number, kept, Err(String::new()))).collect();
         self.pool.each(&mut work, |(number, kept, outcome)| {
@@ -76,12 +77,12 @@ impl Vector {
                 }
                 let place = usize::try_from(kept.episode).ok().filter(|&place| place < world.episodes.len());
                 let place = place.ok_or_else(|| format!("the state has an episode {}; there is none", kept.episode))?;
-                environment.begin(world, place)?;
+                environment.begin(&world, place)?;
                 for &action in &kept.actions {
                     if environment.is_over {
                         break;
                     }
-                    environment.step(world, action);
+                    environment.step(&world, action);
                 }
                 if now_ms(&environment) != kept.now_ms || environment.actions != kept.actions {
                     return Err(format!("environment {number} did not come back as it was kept"));

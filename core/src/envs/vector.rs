@@ -116,6 +116,8 @@ impl Vector {
         }
         let (world, seed) = (self.world.clone(), self.seed);
         let (size, actions) = self.sizes();
+        // From now on only rows that were filled are cleared.
+        views.observations.fill(0.0);
         let rows = views.observations.chunks_exact_mut(size).zip(views.masks.chunks_exact_mut(actions));
         let mut work: Vec<_> =
             self.environments.iter_mut().zip(begins).zip(rows).map(|(one, row)| (one, row, Ok(()))).collect();

@@ -7,17 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.agents.checkpoint import check_layout, load_network, network_tensors
+from shunter.agents.checkpoint import POLICY, check_layout, load_network, network_tensors, read_part
 from shunter.agents.config import environment_table
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.tables import to_table
 from shunter.envs.options import PickHostOptions
 from shunter.errors import InputError
 from shunter.results import write_file
+from shunter.simulate.checkpoint_path import checkpoint_folder
 from shunter.simulate.specs import read_toml, spec_file
 
 if TYPE_CHECKING:
-    from shunter.agents.checkpoint import PolicyRecord
+    from shunter.agents.checkpoint import PolicyRecord, Tensors
     from shunter.agents.config import TrainConfig
     from shunter.agents.networks import Network
 
@@ -74,14 +75,15 @@ def settled(config: TrainConfig, folder: Path) -> TrainConfig:
     return replace(config, environment=replace(options, **own), network=network)
 
 
-def load_beginning(network: Network, record: PolicyRecord, init: str | None) -> None:
-    """Gives a network the weights of a checkpoint, if that is where training begins.
+def load_beginning(network: Network, record: PolicyRecord, init: str | None) -> Tensors:
+    """Gives a network the weights of a checkpoint, if that is where training begins; returns all that it holds.
 
     Raises:
         InputError: The checkpoint cannot be read, or is of another network.
     """
     if init is None or spec_file(init) is not None:
-        return
+        return {}
     policy = load_policy(init)
     check_layout(policy.layout, record.layout, init)
     load_network(network, network_tensors(policy.network), init)
+    return read_part(checkpoint_folder(init), POLICY).tensors

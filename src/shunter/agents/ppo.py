@@ -47,7 +47,7 @@ class Samples:
     returns: Tensor
     """What came of it, as the next in the units of the value function."""
     values: Tensor
-    """What was expected."""
+    """What the network said before."""
 
     def select(self, indices: Tensor) -> Samples:
         """Returns some of the samples."""
@@ -90,6 +90,8 @@ class Ppo:
         shape = (options.rollout_steps, environments.num_envs)
         self._log_probability = torch.zeros(shape)
         self._values = torch.zeros(shape)
+        self._told = torch.zeros(shape)
+        """The same as the network told them, in the units of then."""
 
     def update(self) -> dict[str, float]:
         """Plays and learns once; returns figures to be written down.
@@ -116,6 +118,7 @@ class Ppo:
             choices = masking.choices(logits, masks, exploration)
             actions = choices.sample(self._random)
             self._log_probability[step] = choices.of(actions)
+            self._told[step] = values
             self._values[step] = self._normalizer.denormalize(values)
             return actions
 
@@ -152,7 +155,7 @@ class Ppo:
             self._flat(self._log_probability.numpy()),
             self._flat(better),
             self._normalizer.normalize(self._flat(returns)),
-            self._normalizer.normalize(self._flat(values)),
+            self._flat(self._told.numpy()),
         )
         return samples, explained_variance(values, returns)
 
@@ -224,6 +227,13 @@ class Ppo:
         normalizer = {f"{NORMALIZER}{name}": value for name, value in self._normalizer.state_dict().items()}
         return network_tensors(self.network) | normalizer
 
+    def begin_from(self, policy: Tensors) -> None:
+        """Takes over what a checkpoint knows of the size of returns; its weights are the network's already."""
+        prefix = len(NORMALIZER)
+        known = {key[prefix:]: policy[key] for key in policy if key.startswith(NORMALIZER)}
+        if known:
+            self._normalizer.load_state_dict(known)
+
     def state(self) -> Part:
         """Returns what is needed beside the policy to go on as if nothing had happened."""
         tensors = {"random": self._random.get_state(), "environments": self._rollout.state()}
@@ -236,8 +246,7 @@ class Ppo:
             InputError: It is the state of another training.
         """
         load_network(self.network, policy, where)
-        prefix = len(NORMALIZER)
-        self._normalizer.load_state_dict({key[prefix:]: policy[key] for key in policy if key.startswith(NORMALIZER)})
+        self.begin_from(policy)
         load_optimizer(self._optimizer, training.tensors, where)
         self._random.set_state(training.tensors["random"])
         self._rollout.load_state(training.tensors["environments"])

@@ -25,6 +25,7 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from shunter.agents.checkpoint import Tensors
     from shunter.agents.config import TrainConfig
     from shunter.agents.trainer import Progress as TrainerProgress
     from shunter.agents.trials import Trials
@@ -174,8 +175,9 @@ def open_trainer(
     record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen))
     network = build(config.network, layout, config.training.seed)
     device = choose_device(config.training.device)
+    beginning: Tensors = {}
     if not resume:
-        load_beginning(network, record, config.training.init)
+        beginning = load_beginning(network, record, config.training.init)
         part = Part(network_tensors(network), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
     algorithm = Ppo(
@@ -186,6 +188,7 @@ def open_trainer(
         seed=config.training.seed,
         device=device,
     )
+    algorithm.begin_from(beginning)
     validation = Validation(site.trials(config.validation, VALIDATION), chosen, site.objective)
     return Trainer(algorithm, record, config.training, folder, evaluate=validation, callbacks=callbacks, resume=resume)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -153,8 +152,7 @@ class BarWords:
         parts = [f"{self._kept.get('steps_per_s', 0.0):,.0f} steps/s"]
         if "return" in self._kept:
             parts.append(f"return {self._kept['return']:.3g}")
-        if "validation/objective" in self._kept:
-            now = math.exp(self._kept["validation/objective"])
-            best = "" if progress.best is None else f", best {math.exp(progress.best):.3f}"
-            parts.append(f"validation {now:.3f} × {self._rival}{best}")
+        if "validation/ratio" in self._kept:
+            # Without penalties for bounds, which the choice of the best checkpoint counts too.
+            parts.append(f"validation {self._kept['validation/ratio']:.3f} × {self._rival}")
         return " · ".join(parts)

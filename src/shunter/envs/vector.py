@@ -142,7 +142,8 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
         Args:
             actions: (environments,): ``int32``.
-            arrays: From `step_arrays`, or of the same shapes and types.
+            arrays: From `step_arrays`, or of the same shapes and types. Observations begin as zeros, or hold what a
+                reset or a step has written, unchanged: only rows that were filled are cleared.
         """
         check(
             lib.shunter_env_step(

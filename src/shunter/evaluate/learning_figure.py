@@ -116,7 +116,9 @@ def _draw_objective(panel: Axes, runs: Sequence[Curves]) -> None:
         panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}, {_best(ratio)}")
         panel.plot(steps[best], ratio[best], "D", color=color, markersize=9)
         shown.append(ratio)
-    panel.set_title("validation: the objective as a ratio to the classic, lower is better", loc="left", fontsize=10)
+    panel.set_title(
+        "validation: ratio to the classic, penalties for bounds included; lower is better", loc="left", fontsize=10
+    )
     if shown:
         values = np.concatenate(shown)
         _cut_off(panel, values[np.isfinite(values)])
