@@ -117,7 +117,7 @@ def _draw_objective(panel: Axes, runs: Sequence[Curves]) -> None:
         panel.plot(steps[best], ratio[best], "D", color=color, markersize=9)
         shown.append(ratio)
     panel.set_title(
-        "validation: ratio to the classic, penalties for bounds included; lower is better", loc="left", fontsize=10
+        "validation: cost as a ratio to the classic\n(bounds included; lower is better)", loc="left", fontsize=10
     )
     if shown:
         values = np.concatenate(shown)
