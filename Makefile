@@ -52,6 +52,8 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/read_swf.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/compare.py
+	PYTHONPATH=. $(BIN)/python benchmarks/envs.py
+	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml

@@ -1,6 +1,6 @@
 """How fast environments step: decisions a second with a 128-row observation and mask, on one thread and on all.
 
-    python benchmarks/envs.py
+    PYTHONPATH=. python benchmarks/envs.py
 
 512 environments on 256-job windows of lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the
 generator's like). Actions are drawn anew for each step, evenly from those that the mask allows; drawing them is not

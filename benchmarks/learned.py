@@ -1,8 +1,8 @@
 """What learning adds on public logs, judged on days that nothing has seen: `docs/results.md` holds what this printed.
 
-    python benchmarks/learned.py TRACES reserve [--seeds 0,1,2] [--logs KTH-SP2,...] [--steps 1500000]
-    python benchmarks/learned.py TRACES committed [--seeds 0,1,2]
-    python benchmarks/learned.py TRACES hosts [--seeds 42,43,44]
+    PYTHONPATH=. python benchmarks/learned.py TRACES reserve [--seeds 0,1,2] [--logs KTH-SP2,...] [--steps 1500000]
+    PYTHONPATH=. python benchmarks/learned.py TRACES committed [--seeds 0,1,2]
+    PYTHONPATH=. python benchmarks/learned.py TRACES hosts [--seeds 42,43,44]
 
 TRACES is a folder with the SWF logs that `benchmarks/headroom.py` names. For each log and seed the commands that a user
 would give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml`,
@@ -211,7 +211,9 @@ def pooled_pairs(rows: list[Row]) -> str:
     for row in rows:
         if row.method == "learned":
             base = tuned[row.log, row.seed]
-            ratio = {name: values / base.measured[name] for name, values in row.measured.items()}
+            slowdown = row.measured["mean_bounded_slowdown"] / base.measured["mean_bounded_slowdown"]
+            wait = row.measured["mean_wait_s"].mean() / base.measured["mean_wait_s"].mean()
+            ratio = {"mean_bounded_slowdown": slowdown, "mean_wait_s": np.full_like(slowdown, wait)}
             pairs.append(replace(row, measured=ratio))
     ones = {row.log: replace(row, measured={name: np.ones_like(row.block, float) for name in METRICS}) for row in pairs}
     return pooled([[row for row in pairs if row.seed == seed] for seed in seeds_of(pairs)], ones)

@@ -1,7 +1,7 @@
 """How fast PPO learns, end to end: Shunter's beside sb3-contrib's MaskablePPO, on the same environment in one run.
 
-    python benchmarks/train.py            about five minutes
-    python benchmarks/train.py --quick    fewer steps
+    PYTHONPATH=. python benchmarks/train.py            about five minutes
+    PYTHONPATH=. python benchmarks/train.py --quick    fewer steps
 
 Both learn PickJob (window 128, mode reserve) on the same windows with the same mlp (two towers of 64, 64, tanh), as
 many epochs and as many steps, on one torch thread. MaskablePPO is measured with its usual minibatch of 64 and with
