@@ -259,7 +259,7 @@ def committed(study: Study, _: list[str]) -> list[Row]:
 
 def hosts(study: Study, _: list[str]) -> list[Row]:
     """PickHost: the learned choice of hosts against every placement, on episodes drawn from another seed."""
-    metrics = ("mean_wait_s", "mean_bounded_slowdown", "makespan_s", "core_utilization", "load_imbalance")
+    metrics = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "makespan_s", "core_utilization")
 
     def learn(seed: int) -> Path:
         run = study.runs / f"hosts-{seed}"
