@@ -58,7 +58,7 @@ def run_learned(
         InputError: The checkpoint cannot be used.
     """
     log = Log(workload, cluster)
-    whole = Windows(np.zeros(1, np.uintp), np.zeros(1, np.int64), length=len(workload), warmup=0)
+    whole = Windows.whole(len(workload))
     if not has_fitting_job(log, whole).all():
         # Nobody ever asks the policy.
         simulation = Simulation(workload, cluster, _order_settings(settings))
@@ -88,13 +88,7 @@ def run_learned_windows(
         InputError: The checkpoint cannot be used.
     """
     log = Log(workload, cluster)
-    shape = (len(windows), windows.simulated_length)
-    results = WindowResults(
-        start_ms=np.full(shape, -1, dtype=np.int64),
-        end_ms=np.full(shape, -1, dtype=np.int64),
-        phase=np.zeros(shape, dtype=np.uint8),
-        basis=np.zeros(shape, dtype=np.uint8),
-    )
+    results = WindowResults.unfilled(windows)
     decides = has_fitting_job(log, windows)
     if not decides.all():
         # Where no measured job can ever run there is nothing to measure either: the order's schedule stands there.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from shunter.errors import InputError
 from shunter.simulate.names import check_name
+from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -105,17 +105,6 @@ def toml_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns a TOML file of these sections; reading it gives the same numbers again."""
     parts = []
     for name, section in sections.items():
-        lines = [f"{key} = {_toml(value)}\n" for key, value in section.items()]
+        lines = [f"{key} = {toml_value(value)}\n" for key, value in section.items()]
         parts.append(f"[{name}]\n" + "".join(lines))
     return "\n".join(parts)
-
-
-def _toml(value: Any) -> str:  # noqa: ANN401 - whatever a section holds
-    if isinstance(value, str):
-        # TOML's strings are JSON's, except that it wants one more character escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(_toml(each) for each in value)}]"
-    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -56,16 +56,6 @@ class Bench:
     def __len__(self) -> int:
         return len(self.case.windows)
 
-    def empty_results(self) -> WindowResults:
-        """Returns results that are still to be filled in."""
-        shape = (len(self), self.case.windows.simulated_length)
-        return WindowResults(
-            start_ms=np.full(shape, -1, np.int64),
-            end_ms=np.full(shape, -1, np.int64),
-            phase=np.zeros(shape, np.uint8),
-            basis=np.zeros(shape, np.uint8),
-        )
-
     def metrics(self, results: WindowResults, names: Sequence[str]) -> Measured:
         """Returns the metrics of what happened."""
         return self._columns.metrics(results, names)
@@ -102,7 +92,7 @@ class Trials:
 
     def of_policy(self, policy: LearnedPolicy, metrics: Sequence[str]) -> list[Measured]:
         """Returns what a learned policy does that always takes its best action, by group."""
-        results = [bench.empty_results() for bench in self._benches]
+        results = [WindowResults.unfilled(bench.case.windows) for bench in self._benches]
 
         def finished(episode: int, simulation: Simulation) -> None:
             place, row = self._rows[episode]
@@ -145,7 +135,8 @@ def host_trials(options: PickHostOptions, settings: Settings, episodes: int, thr
     # The environments have all episodes in one table, one behind the other.
     later_ms = (episode * options.episode_length * MILLI for episode in range(episodes))
     benches = tuple(
-        Bench(log, _whole(log), settings, threads, later) for log, later in zip(logs, later_ms, strict=True)
+        Bench(log, Windows.whole(len(log.workload)), settings, threads, later)
+        for log, later in zip(logs, later_ms, strict=True)
     )
     group = Group(f"{episodes} drawn episodes", benches, np.arange(episodes))
 
@@ -154,11 +145,6 @@ def host_trials(options: PickHostOptions, settings: Settings, episodes: int, thr
         return pick_host_vector(options, reward, num_envs=num_envs, threads=threads, episodes=episodes, autoreset=False)
 
     return Trials([group], open_vector)
-
-
-def _whole(log: Log) -> Windows:
-    """Returns all jobs of a log as its one window."""
-    return Windows(np.zeros(1, np.uintp), np.zeros(1, np.int64), length=len(log.workload), warmup=0)
 
 
 def _joined(parts: Sequence[Measured]) -> Measured:

@@ -107,7 +107,15 @@ def pick_host_vector(
     def world() -> World:
         logs = [drawn_log(options, episode) for episode in range(episodes)]
         rows = [
-            log_episodes(0, log, _whole_log(log), settings, reward, horizon_factor=horizon_factor, threads=threads)
+            log_episodes(
+                0,
+                log,
+                Windows.whole(len(log.workload)),
+                settings,
+                reward,
+                horizon_factor=horizon_factor,
+                threads=threads,
+            )
             for log in logs
         ]
         table, played = _one_table(logs, rows, options.episode_length)
@@ -125,12 +133,6 @@ def pick_host_vector(
         max_steps=max_steps,
         horizon_factor=horizon_factor,
     )
-
-
-def _whole_log(log: Log) -> Windows:
-    """Returns all jobs of a log as its one window."""
-    first = np.zeros(1, dtype=np.uintp)
-    return Windows(first, np.zeros(1, dtype=np.int64), length=len(log.workload), warmup=0)
 
 
 def _one_table(

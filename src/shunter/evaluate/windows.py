@@ -34,6 +34,11 @@ class Windows:
     def __len__(self) -> int:
         return len(self.first)
 
+    @staticmethod
+    def whole(jobs: int) -> Windows:
+        """Returns all jobs of a log as its one window."""
+        return Windows(np.zeros(1, dtype=np.uintp), np.zeros(1, dtype=np.int64), length=jobs, warmup=0)
+
     @property
     def simulated_first(self) -> NDArray[np.uintp]:
         """(windows,): the place of each window's first simulated job."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shunter.evaluate.windows import Windows
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
@@ -33,6 +34,17 @@ class WindowResults:
     """(windows, length): 3 completed, 4 killed, 5 rejected."""
     basis: NDArray[np.uint8]
     """(windows, length): what the estimate rested on when the job started: a place in `model.schedule.BASES`."""
+
+    @staticmethod
+    def unfilled(windows: Windows) -> WindowResults:
+        """Returns results in which nothing has happened yet."""
+        shape = (len(windows), windows.simulated_length)
+        return WindowResults(
+            start_ms=np.full(shape, -1, dtype=np.int64),
+            end_ms=np.full(shape, -1, dtype=np.int64),
+            phase=np.zeros(shape, dtype=np.uint8),
+            basis=np.zeros(shape, dtype=np.uint8),
+        )
 
 
 class WindowRunner:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import polars as pl
 from shunter.simulate.fit_prior import fit_prior, prior_text
 from shunter.simulate.native_estimate import estimate_spec, prior_of
 from shunter.simulate.specs import spec_file
+from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,16 +75,7 @@ def tuned_text(
 
 def section(name: str, values: Mapping[str, Value]) -> str:
     """Returns a section of a TOML file."""
-    return f"[{name}]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in values.items())
-
-
-def _value(value: Value) -> str:
-    if isinstance(value, str):
-        # TOML's strings are JSON's, except that it wants one more character escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, Sequence):
-        return f"[{', '.join(_value(each) for each in value)}]"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    return f"[{name}]\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in values.items())
 
 
 def write_tuned(path: Path, text: str) -> None:
