@@ -443,7 +443,7 @@ typedef struct ShunterEnvConfig {
     uint32_t extra_features; /* columns at the end of each row, zeroed for the caller to fill */
     uint32_t max_steps;      /* decisions after which an episode is cut; 0: none */
     int32_t dense;           /* 1: rewards come as objectives change; 0: at the end */
-    int32_t log;             /* 1: each job counts with its logarithm */
+    uint32_t log;            /* a bit for each objective in which each job counts with its logarithm */
     int32_t autoreset;       /* 1: an episode that is over is followed by the next in the same step */
     uint32_t threads;        /* the caller's included */
     uint64_t seed;           /* draws the episodes */
@@ -469,7 +469,8 @@ typedef struct ShunterEpisode {
 /*
  * Opens environments that play these episodes. The policy of `config` orders the window; its dispatch rule is replaced
  * by the mode's. `priority` (0 to 1) and `scores` (where the policy wants them) are for all tables, one after the
- * other, or empty.
+ * other, or empty. `relative_start_ms` says when each job of each episode, one episode after the other, starts in the
+ * schedule whose objectives are `relative` (below 0: never): they are then subtracted as time passes, and not evenly.
  */
 int32_t shunter_env_open(
     const uint64_t *tables,
@@ -484,6 +485,8 @@ int32_t shunter_env_open(
     size_t scores_length,
     const ShunterEpisode *episodes,
     size_t episode_count,
+    const int64_t *relative_start_ms,
+    size_t relative_length,
     size_t environments,
     uint64_t *handle);
 

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::accrual::Served;
 use crate::cluster::{Cluster, Free, RejectReason, UNTRACKED};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Policy};
@@ -16,7 +17,7 @@ use crate::placement::{choose, place_as_told, Part, Placement};
 use crate::policy;
 use crate::queue::{Indexed, Queue};
 use crate::ranking::{Ranking, Turn};
-use crate::tally::{Served, Tally};
+use crate::tally::Tally;
 use crate::usage::Usage;
 
 /// When a running job ends: (time, start number, job).

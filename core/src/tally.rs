@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::accrual::{Accrual, Served, OF_JOBS};
 use crate::cluster::{Cluster, Free};
 use crate::job::Jobs;
 use crate::policy::seconds;
@@ -22,45 +23,7 @@ pub(crate) mod objective {
     pub(crate) const BALANCE: usize = 8;
     pub(crate) const PRIORITY: usize = 9;
 }
-use objective::{
-    BALANCE, BOUNDED_SLOWDOWN, COMPLETION, MAKESPAN, PRIORITY, QUEUE, SLOWDOWN, TURNAROUND, UTILIZATION, WAIT,
-};
-
-/// One job, as the objectives see it.
-pub(crate) struct Served {
-    /// Counted from the episode's first.
-    pub(crate) job: u32,
-    pub(crate) wait_ms: i64,
-    /// How long it will run.
-    pub(crate) run_ms: i64,
-    /// 0 to 1.
-    pub(crate) priority: f64,
-}
-
-impl Served {
-    fn run_s(&self) -> f64 {
-        seconds(self.run_ms)
-    }
-
-    /// What a second of waiting adds to the objectives that count jobs.
-    fn rates(&self) -> Rates {
-        Rates {
-            bounded: 1.0 / self.run_s().max(10.0),
-            plain: 1.0 / self.run_s().max(1.0),
-            jobs: 1.0,
-            priority: self.priority,
-        }
-    }
-}
-
-/// Sums over the measured jobs that wait.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rates {
-    bounded: f64,
-    plain: f64,
-    jobs: f64,
-    priority: f64,
-}
+use objective::{BALANCE, COMPLETION, MAKESPAN, QUEUE, UTILIZATION};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -71,15 +34,12 @@ pub(crate) struct Tally {
     measured: f64,
     /// For each job of the table, 0 to 1; empty where the log has none.
     priority: Arc<[f64]>,
-    /// Whether each job's logarithm counts, when it starts.
-    log: bool,
     /// Whether the hosts' balance is asked for: it costs a look at every host whenever time passes.
     balance: bool,
-    waiting: Rates,
-    /// Sums over measured jobs, and integrals over time.
+    /// The objectives that count jobs.
+    of_jobs: Accrual,
+    /// The others: sums over measured jobs, and integrals over time.
     sums: [f64; OBJECTIVES],
-    /// The first four and the last, each job's logarithm counting.
-    logs: [f64; OBJECTIVES],
     elapsed_s: f64,
     pub(crate) max_wait_s: f64,
     pub(crate) started: u32,
@@ -94,11 +54,9 @@ impl Tally {
             measured_from,
             measured: f64::from(measured.max(1)),
             priority,
-            log: false,
             balance: false,
-            waiting: Rates::default(),
+            of_jobs: Accrual::default(),
             sums: [0.0; OBJECTIVES],
-            logs: [0.0; OBJECTIVES],
             elapsed_s: 0.0,
             max_wait_s: 0.0,
             started: 0,
@@ -106,9 +64,9 @@ impl Tally {
         }
     }
 
-    /// Whether jobs count with their logarithms, and whether hosts are looked at.
-    pub(crate) fn with(self, log: bool, balance: bool) -> Self {
-        Tally { log, balance, ..self }
+    /// Of which objectives each job's logarithm counts, and whether hosts are looked at.
+    pub(crate) fn with(self, logarithms: Vec<usize>, balance: bool) -> Self {
+        Tally { of_jobs: Accrual::new(logarithms), balance, ..self }
     }
 
     /// A job's priority, by its place in the table.
@@ -130,7 +88,7 @@ impl Tally {
             return;
         }
         let elapsed_s = seconds(elapsed_ms);
-        self.accrue(elapsed_s);
+        self.of_jobs.pass_time(elapsed_ms);
         let used = (cluster.empty.total_cores_milli() - free.total_cores_milli()) as f64;
         self.sums[UTILIZATION] += used / (cluster.empty.total_cores_milli() as f64) * elapsed_s;
         self.sums[QUEUE] += queued as f64 * elapsed_s;
@@ -140,66 +98,20 @@ impl Tally {
         self.elapsed_s += elapsed_s;
     }
 
-    /// Those that wait, wait longer.
-    fn accrue(&mut self, elapsed_s: f64) {
-        let Rates { bounded, plain, jobs, priority } = self.waiting;
-        self.sums[BOUNDED_SLOWDOWN] += bounded * elapsed_s;
-        self.sums[WAIT] += jobs * elapsed_s;
-        self.sums[TURNAROUND] += jobs * elapsed_s;
-        self.sums[SLOWDOWN] += plain * elapsed_s;
-        self.sums[PRIORITY] += priority * elapsed_s;
-    }
-
     /// A job begins to wait; `wait_ms` is how late it is noticed.
     pub(crate) fn arrive(&mut self, one: &Served) {
-        if one.job < self.measured_from {
-            return;
+        if one.job >= self.measured_from {
+            self.of_jobs.arrive(one);
         }
-        let rates = one.rates();
-        let before = std::mem::replace(&mut self.waiting, rates);
-        self.accrue(seconds(one.wait_ms));
-        self.waiting = Rates {
-            bounded: before.bounded + rates.bounded,
-            plain: before.plain + rates.plain,
-            jobs: before.jobs + rates.jobs,
-            priority: before.priority + rates.priority,
-        };
     }
 
     /// A waiting job starts.
     pub(crate) fn start(&mut self, one: &Served) {
-        if one.job < self.measured_from {
-            return;
+        if one.job >= self.measured_from {
+            self.of_jobs.start(one);
+            self.max_wait_s = self.max_wait_s.max(seconds(one.wait_ms));
+            self.started += 1;
         }
-        let rates = one.rates();
-        self.waiting = if self.waiting.jobs <= 1.0 {
-            // Nobody waits any more: what rounding has left is thrown away.
-            Rates::default()
-        } else {
-            Rates {
-                bounded: self.waiting.bounded - rates.bounded,
-                plain: self.waiting.plain - rates.plain,
-                jobs: self.waiting.jobs - rates.jobs,
-                priority: self.waiting.priority - rates.priority,
-            }
-        };
-        let (wait_s, run_s) = (seconds(one.wait_ms), one.run_s());
-        let bounded = ((wait_s + run_s) * rates.bounded).max(1.0);
-        let plain = (wait_s + run_s) * rates.plain;
-        // While the job waited, its wait was counted; now it is known what its run adds.
-        self.sums[BOUNDED_SLOWDOWN] += bounded - wait_s * rates.bounded;
-        self.sums[TURNAROUND] += run_s;
-        self.sums[SLOWDOWN] += run_s * rates.plain;
-        if self.log {
-            self.logs[BOUNDED_SLOWDOWN] += bounded.ln();
-            self.logs[WAIT] += wait_s.ln_1p();
-            self.logs[TURNAROUND] += (wait_s + run_s).ln_1p();
-            // A job that ran for less than a second may have a slowdown below 1.
-            self.logs[SLOWDOWN] += plain.max(1e-3).ln();
-            self.logs[PRIORITY] += (one.priority * wait_s).ln_1p();
-        }
-        self.max_wait_s = self.max_wait_s.max(wait_s);
-        self.started += 1;
     }
 
     /// A running job ends.
@@ -211,27 +123,25 @@ impl Tally {
 
     /// The objectives as they are so far.
     pub(crate) fn objectives(&self) -> [f64; OBJECTIVES] {
-        let per_job = 1.0 / self.measured;
-        let per_second = if self.elapsed_s > 0.0 { 1.0 / self.elapsed_s } else { 0.0 };
-        let mut values = self.sums;
-        for (place, value) in values.iter_mut().enumerate() {
-            *value *= match place {
-                UTILIZATION | QUEUE | BALANCE => per_second,
-                _ => per_job,
-            };
-        }
-        values[MAKESPAN] = self.elapsed_s;
-        values
+        self.joined(self.of_jobs.sums())
     }
 
-    /// The objectives that the reward counts: the same, or with each job's logarithm.
+    /// The objectives that the reward counts: the same, with each job's logarithm where that is wanted.
     pub(crate) fn rewarded(&self) -> [f64; OBJECTIVES] {
-        let mut values = self.objectives();
-        if self.log {
-            for place in [BOUNDED_SLOWDOWN, WAIT, TURNAROUND, SLOWDOWN, PRIORITY] {
-                values[place] = self.logs[place] / self.measured;
-            }
+        self.joined(&self.of_jobs.counted())
+    }
+
+    fn joined(&self, of_jobs: &[f64; OBJECTIVES]) -> [f64; OBJECTIVES] {
+        let per_second = if self.elapsed_s > 0.0 { 1.0 / self.elapsed_s } else { 0.0 };
+        let mut values = [0.0; OBJECTIVES];
+        for place in OF_JOBS {
+            values[place] = of_jobs[place] / self.measured;
         }
+        for place in [UTILIZATION, QUEUE, BALANCE] {
+            values[place] = self.sums[place] * per_second;
+        }
+        values[COMPLETION] = self.sums[COMPLETION] / self.measured;
+        values[MAKESPAN] = self.elapsed_s;
         values
     }
 }

@@ -43,11 +43,12 @@ def open_env(
     *,
     num_envs: int = NUM_ENVS,
     priority: tuple[float, ...] = (),
+    relative_start_ms: tuple[int, ...] = (),
 ) -> Handle:
     cluster = scene.open_cluster([4000])
     jobs = scene.open_jobs([0, 1, 2], [10_000, 5000, 1000], [3000, 2000, 4000])
     tables, clusters = np.array([jobs.number], np.uint64), np.array([cluster.number], np.uint64)
-    weights = np.array(priority)
+    weights, starts = np.array(priority), np.array(relative_start_ms, np.int64)
     return opened(
         lib.shunter_env_open,
         ffi.from_buffer("uint64_t[]", tables),
@@ -62,6 +63,8 @@ def open_env(
         0,
         ffi.new("ShunterEpisode[1]", [PLAIN_EPISODE | (episode or {})]),
         1,
+        pointer(starts),
+        len(starts),
         num_envs,
     )
 
@@ -148,6 +151,15 @@ def test_numbers_of_environments_and_priorities_are_checked() -> None:
         open_env(priority=(0.5, 0.5))
     with pytest.raises(InputError, match="not from 0 to 1"):
         open_env(priority=(0.5, 0.5, 2.0))
+
+
+def test_starts_of_the_schedule_to_subtract_are_checked() -> None:
+    with pytest.raises(InputError, match="relative_start_ms has 2 values; the episodes have 3 jobs"):
+        open_env(relative_start_ms=(0, 1))
+    with pytest.raises(InputError, match="job 2 starts at 1 in the schedule to subtract, and comes at 2"):
+        open_env(relative_start_ms=(0, -1, 1))
+    with pytest.raises(InputError, match="job 0 starts at 9223372036854775807"):
+        open_env(relative_start_ms=(2**63 - 1, -(2**63), 5))
 
 
 def test_what_has_no_episode_cannot_go_on() -> None:

@@ -12,6 +12,7 @@ from shunter.envs import NativeVectorEnv, PickHostOptions, PickJobOptions, Rewar
 from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES, TOTALS
+from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.simulate.settings import check_settings
 from shunter.simulate.simulation import Simulation
@@ -127,15 +128,41 @@ def test_relative_subtracts_what_a_policy_gets(name: str) -> None:
 
 def test_doing_as_a_policy_does_is_worth_0_relative_to_it() -> None:
     reward = RewardOptions({"bounded_slowdown": 1.0, "wait": 1.0, "balance": 1.0}, relative_to="sjf/easy")
-    vector = vector_of(LOG, options=PickJobOptions(order="sjf", window=40), reward=reward)
+    rewards, _ = in_order("sjf", reward)
+    assert sum(rewards) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_as_long_as_a_policy_is_followed_every_step_is_worth_0_relative_to_it() -> None:
+    for policy in ("sjf/easy", "order"):
+        reward = RewardOptions({"bounded_slowdown": 1.0, "wait": 1.0}, log=True, relative_to=policy)
+        followed, waits = in_order("sjf", reward)
+        assert followed == pytest.approx([0.0] * len(followed), abs=1e-9)
+        assert waits > 0  # Else nothing could have been worth anything.
+    other, _ = in_order("fcfs", RewardOptions(log=True, relative_to="sjf/easy"))
+    assert np.abs(other).max() > 0.01
+
+
+def test_logarithms_may_count_in_some_objectives_alone() -> None:
+    both = {"bounded_slowdown": 1.0, "wait": 1.0}
+    values = objectives(LOG, ran(played("wait")[0]))
+    logs = objectives(LOG, ran(played("wait")[0]), logarithms=True)
+    _, rewards = played(both, log=("bounded_slowdown",))
+    assert sum(rewards) == pytest.approx(-logs["bounded_slowdown"] - values["wait"])
+    with pytest.raises(InputError, match="makespan"):
+        RewardOptions(both, log=("makespan",))
+
+
+def in_order(order: str, reward: RewardOptions) -> tuple[list[float], float]:
+    """Returns the reward of each step of an episode in which the first job allowed is chosen, and the mean wait."""
+    vector = vector_of(LOG, options=PickJobOptions(order=order, window=40), reward=reward)
     arrays = vector.step_arrays()
     vector.reset_into(arrays.observations, arrays.masks, np.array([EPISODE]))
-    total = 0.0
+    rewards = []
     while not arrays.terminated[0]:
         first = int(arrays.masks[0, 1:].argmax()) + 1 if arrays.masks[0, 1:].any() else 0
         vector.step_into(np.array([first], dtype=np.int32), arrays)
-        total += float(arrays.rewards[0])
-    assert total == pytest.approx(0.0, abs=1e-9)
+        rewards.append(float(arrays.rewards[0]))
+    return rewards, float(arrays.totals[0, TOTALS.index("wait")])
 
 
 def test_bounds_cost_what_they_are_missed_by() -> None:

@@ -81,6 +81,7 @@ class CoreEnvironment:
         workload, cluster = workload_of([*play.before, *play.scene.jobs]), cluster_of(play.scene.nodes)
         self._tables = (open_cluster(cluster), open_jobs(workload, cluster))
         config = core_config(settings_of(play.config), workload)
+        starts = np.array([-1 if ms is None else ms for ms in play.reward.relative_start_ms], dtype=np.int64)
         priority = np.array([*[0.0] * len(play.before), *play.reward.priority], dtype=np.float64)
         self._handle = opened(
             lib.shunter_env_open,
@@ -88,7 +89,7 @@ class CoreEnvironment:
             *(ffi.new("uint64_t[]", [self._tables[0].number]), 1),
             *(config.pointer, environment_config(play)),
             *(pointer(priority), len(priority), pointer(config.scores), len(config.scores)),
-            *(episode(play), 1, 1),
+            *(episode(play), 1, pointer(starts), len(starts), 1),
         )
         self.observation, self.final_observation = (np.zeros(play.numbers, dtype=np.float32) for _ in range(2))
         self.mask, self.final_mask = (np.zeros(play.actions, dtype=np.uint8) for _ in range(2))
@@ -156,7 +157,7 @@ def environment_config(play: Play) -> Any:  # noqa: ANN401 - cffi's structures h
             "extra_features": 0,
             "max_steps": play.limits.max_steps or 0,
             "dense": reward.dense,
-            "log": reward.log,
+            "log": 0b11_1111_1111 if reward.log else 0,
             "autoreset": play.autoreset,
             "threads": 1,
             "seed": 0,

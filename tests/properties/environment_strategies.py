@@ -99,12 +99,25 @@ def random_rewards(draw: st.DrawFn, scene: Scene) -> Reward:
         log=draw(st.booleans()),
         scale=draw(st.one_of(st.just({}), by_objective([0.1, 4.0, 300.0]))),
         relative=draw(st.one_of(st.just({}), by_objective([0.5, 7.0, 1000.0]))),
+        relative_start_ms=draw(st.one_of(st.just([]), random_starts(scene, fits))),
         wait_bound_s=draw(maybe([0.5, 3.0, 200.0])),
         utilization_bound=draw(maybe([0.1, 0.9])),
         bound_weight=draw(st.sampled_from([1.0, 0.5])),
         invalid_penalty=draw(st.sampled_from([0.0, 0.7])),
         warmup=warmup,
     )
+
+
+def random_starts(scene: Scene, fits: list[bool]) -> st.SearchStrategy[list[int | None]]:
+    """Draws when jobs start under some other policy, which need not exist."""
+    count = len(scene.jobs)
+    waits_ms = st.lists(st.sampled_from([0, 0, 1, 999, 7_000, 100_000]), min_size=count, max_size=count)
+
+    def starts(waits_ms: list[int]) -> list[int | None]:
+        each = zip(scene.jobs, waits_ms, fits, strict=True)
+        return [job.submit_ms + wait_ms if fit else None for job, wait_ms, fit in each]
+
+    return waits_ms.map(starts)
 
 
 def random_limits(factor: int) -> st.SearchStrategy[Limits]:

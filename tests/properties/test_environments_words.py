@@ -46,8 +46,8 @@ def random_words(random: Random) -> RewardOptions:
     )
 
 
-def reached(play: Play, policy: str, reward: Reward, log: bool) -> dict[str, float]:
-    """Returns what a policy such as ``fcfs/easy`` gets on the jobs of an episode."""
+def reached(play: Play, policy: str) -> State:
+    """Returns what a policy such as ``fcfs/easy`` does with the jobs of an episode."""
     name, dispatch = policy.split("/")
     jobs, config = play.scene.jobs, replace(play.config, policy=name, dispatch=dispatch)
     state = State(jobs, play.scene.nodes, config, Result.blank(len(jobs)), jobs[0].submit_ms, play.before)
@@ -55,19 +55,24 @@ def reached(play: Play, policy: str, reward: Reward, log: bool) -> dict[str, flo
         run_committed(state, backfill=False)
     else:
         run_instants(state)
-    return objectives(state, jobs[0].submit_ms, reward, log)
+    return state
 
 
 def in_numbers(play: Play, words: RewardOptions, priority: list[float]) -> Reward:
     """Returns what the words mean for one episode."""
     plain = Reward(words.weights, priority, words.timing == "dense", words.log, warmup=WARMUP)
-    scale = reached(play, words.scale, plain, words.log)
-    usual = reached(play, words.scale, plain, log=False)
-    bounds = {name: factor * usual[name] for name, factor in words.bounds.items()}
+    begin_ms = play.scene.jobs[0].submit_ms
+    usual = reached(play, words.scale)
+    scale = objectives(usual, begin_ms, plain, words.log)
+    other = reached(play, words.relative_to) if words.relative_to else None
+    bounds = {
+        name: factor * objectives(usual, begin_ms, plain, log=False)[name] for name, factor in words.bounds.items()
+    }
     return replace(
         plain,
         scale={name: value if value > 0 else 1.0 for name, value in scale.items()},
-        relative=reached(play, words.relative_to, plain, words.log) if words.relative_to else {},
+        relative=objectives(other, begin_ms, plain, words.log) if other else {},
+        relative_start_ms=other.result.start_ms if other else [],
         wait_bound_s=bounds.get("wait"),
         utilization_bound=bounds.get("utilization"),
         bound_weight=words.bound_weight,

@@ -98,7 +98,7 @@ class Environment:
         self._waits_chosen += self._waits and taken == 0
         terminated = self._go_on(taken)
         truncated = not terminated and self._is_cut_off(steps=len(self._rewards) + 1)
-        self._rewards.append(self._step_reward(invalid, over=terminated or truncated))
+        self._rewards.append(self._step_reward(invalid, terminated, truncated))
         return Step(self.seen, self._rewards[-1], terminated, truncated, invalid, self._totals())
 
     def _go_on(self, action: int) -> bool:
@@ -117,11 +117,11 @@ class Environment:
             horizon_ms is not None and self.state.now_ms - self.begin_ms > horizon_ms
         )
 
-    def _step_reward(self, invalid: bool, over: bool) -> float:
+    def _step_reward(self, invalid: bool, terminated: bool, truncated: bool) -> float:
         """Returns the change of what the episode has been worth so far, or all of it at its end; less penalties."""
-        before = self._worth
+        before, over = self._worth, terminated or truncated
         if over or self._reward.dense:
-            self._worth = worth(self.state, self.begin_ms, self._reward)
+            self._worth = worth(self.state, self.begin_ms, self._reward, terminated)
         bounds = bound_penalty(self.state, self.begin_ms, self._reward) if over else 0.0
         return self._worth - before - bounds - self._reward.invalid_penalty * invalid
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import pvariance
 
@@ -48,6 +48,8 @@ class Reward:
     scale: dict[str, float] = field(default_factory=dict)
     relative: dict[str, float] = field(default_factory=dict)
     """What another policy's objective is."""
+    relative_start_ms: Sequence[int | None] = ()
+    """When each job starts under that policy, or nothing if that is not known."""
     wait_bound_s: float | None = None
     utilization_bound: float | None = None
     bound_weight: float = 1.0
@@ -56,18 +58,36 @@ class Reward:
     """So many of the first jobs are not measured."""
 
 
-def worth(state: State, begin_ms: int, reward: Reward) -> float:
-    """Returns what all objectives are worth so far, less what another policy has for as many measured starts."""
+def worth(state: State, begin_ms: int, reward: Reward, terminated: bool) -> float:
+    """Returns what all objectives are worth so far, less what another policy has come to; at the end all of that."""
     so_far = objectives(state, begin_ms, reward, log=reward.log)
-    measured = measured_jobs(state, reward)
-    part_started = sum(state.result.start_ms[job] is not None for job in measured) / len(measured)
+    relative = reward.relative if terminated else relative_so_far(state, reward)
     return sum(
-        weight
-        * BETTER[name]
-        * (so_far[name] - part_started * reward.relative.get(name, 0.0))
-        / reward.scale.get(name, 1.0)
+        weight * BETTER[name] * (so_far[name] - relative.get(name, 0.0)) / reward.scale.get(name, 1.0)
         for name, weight in reward.weights.items()
     )
+
+
+def relative_so_far(state: State, reward: Reward) -> dict[str, float]:
+    """Returns what another policy has come to by now: as jobs wait and start there, or evenly as they start here."""
+    measured = measured_jobs(state, reward)
+    part_started = sum(state.result.start_ms[job] is not None for job in measured) / len(measured)
+    evenly = {name: part_started * value for name, value in reward.relative.items()}
+    if not reward.relative_start_ms:
+        return evenly
+    return evenly | {name: mean_there(state, reward, name, measured) for name in OF_JOBS}
+
+
+def mean_there(state: State, reward: Reward, name: str, measured: list[int]) -> float:
+    """Returns a mean over the measured jobs as they wait and start under another policy."""
+    total = 0.0
+    for job in measured:
+        submit_ms, start_ms = state.jobs[job].submit_ms, reward.relative_start_ms[job]
+        assert start_ms is not None
+        if submit_ms <= state.now_ms:
+            w = (min(state.now_ms, start_ms) - submit_ms) / 1000
+            total += value_of(state, job, w, start_ms <= state.now_ms, name, reward)
+    return total / len(measured)
 
 
 def bound_penalty(state: State, begin_ms: int, reward: Reward) -> float:
@@ -127,13 +147,18 @@ def mean_of_jobs(state: State, reward: Reward, name: str, log: bool) -> float:
     """Returns a mean over the measured jobs; those that have not arrived count nothing yet."""
     measured = measured_jobs(state, reward)
     here = [job for job in measured if job < state.arrived]
-    total = sum(job_value(state, job, name, reward.priority[job], log) for job in here)
+    told = replace(reward, log=log)
+    started = state.result.start_ms
+    total = sum(value_of(state, job, wait_s(state, job), started[job] is not None, name, told) for job in here)
     return total / len(measured)
 
 
-def job_value(state: State, job: int, name: str, priority: float, log: bool) -> float:
-    """Returns what one job adds to an objective: before its start, what its wait alone adds, and no logarithm."""
-    w, r = wait_s(state, job), lasting_ms(state.jobs[job], state.config) / 1000
+def value_of(state: State, job: int, w: float, started: bool, name: str, reward: Reward) -> float:
+    """Returns what a job adds to an objective after a wait: before its start what its wait alone adds.
+
+    A logarithm is that of a job that starts now.
+    """
+    r, priority = lasting_ms(state.jobs[job], state.config) / 1000, reward.priority[job]
     whole, by_waiting = {
         "bounded_slowdown": (max(1.0, (w + r) / max(r, 10.0)), w / max(r, 10.0)),
         "wait": (w, w),
@@ -141,10 +166,8 @@ def job_value(state: State, job: int, name: str, priority: float, log: bool) -> 
         "slowdown": ((w + r) / max(r, 1.0), w / max(r, 1.0)),
         "priority": (priority * w, priority * w),
     }[name]
-    if state.result.start_ms[job] is None:
-        return 0.0 if log else by_waiting
-    if not log:
-        return whole
+    if not reward.log:
+        return whole if started else by_waiting
     return math.log(max(whole, LEAST_SLOWDOWN)) if name in SLOWDOWNS else math.log(1 + whole)
 
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::envs::episode::{Episode, Mode, World};
+use crate::accrual::OF_JOBS;
+use crate::envs::baseline::Baseline;
+use crate::envs::episode::{Episode, Mode};
 use crate::envs::observe::{self, Observer};
 use crate::envs::pick_host::{self, PickHost};
 use crate::envs::pick_job::PickJob;
+use crate::envs::world::World;
 use crate::random::mix;
 use crate::simulation::Simulation;
 use crate::tally::{objective, Tally, OBJECTIVES};
@@ -46,9 +49,10 @@ pub struct Environment {
     /// What was asked for since the episode began: enough to bring it back.
     pub(crate) actions: Vec<u32>,
     began_ms: i64,
-    /// The objectives, and how many measured jobs had started, at the last decision.
+    /// The schedule whose objectives are subtracted, where it is known.
+    baseline: Option<Baseline>,
+    /// What the objectives had come to at the last decision.
     last: [f64; OBJECTIVES],
-    last_started: u32,
     waits: u32,
     invalid: u32,
     rewards: f64,
@@ -76,8 +80,8 @@ impl Environment {
             observer: Observer::default(),
             actions: Vec::new(),
             began_ms: 0,
+            baseline: None,
             last: [0.0; OBJECTIVES],
-            last_started: 0,
             waits: 0,
             invalid: 0,
             rewards: 0.0,
@@ -102,7 +106,7 @@ impl Environment {
         let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, world.config.clone(), scores)?;
         let weighs_balance = world.env.mode == Mode::Host || world.env.weights[objective::BALANCE] != 0.0;
         let tally = Tally::new(&table.jobs, Arc::clone(&table.priority), episode.warmup as u32, episode.measured);
-        simulation.tally = Some(Box::new(tally.with(world.env.log, weighs_balance)));
+        simulation.tally = Some(Box::new(tally.with(world.env.logarithms(), weighs_balance)));
         simulation.foresees = world.env.mode != Mode::Host;
         self.began_ms = simulation.now_ms;
         self.observer.begin(&simulation);
@@ -110,8 +114,10 @@ impl Environment {
         self.pick_host = PickHost::default();
         self.episode = Some(place);
         self.actions.clear();
+        let starts = world.relative_starts(episode);
+        self.baseline =
+            (!starts.is_empty()).then(|| Baseline::begin(&simulation, episode, starts, world.env.logarithms()));
         self.last = [0.0; OBJECTIVES];
-        self.last_started = 0;
         self.waits = 0;
         self.invalid = 0;
         self.rewards = 0.0;
@@ -147,7 +153,7 @@ impl Environment {
         let is_long = world.env.max_steps.is_some_and(|most| self.actions.len() >= most as usize);
         outcome.truncated = !outcome.terminated && (is_late || is_long);
         self.is_over = outcome.is_over();
-        outcome.reward = self.reward(world, episode);
+        outcome.reward = self.reward(world, episode, outcome);
         if outcome.invalid {
             self.invalid += 1;
             outcome.reward -= world.env.invalid_penalty;
@@ -156,19 +162,24 @@ impl Environment {
         outcome
     }
 
-    fn reward(&mut self, world: &World, episode: &Episode) -> f64 {
-        let Some(tally) = self.simulation.as_ref().and_then(|simulation| simulation.tally.as_ref()) else { return 0.0 };
+    fn reward(&mut self, world: &World, episode: &Episode, outcome: Outcome) -> f64 {
+        let Some(simulation) = &self.simulation else { return 0.0 };
+        let Some(tally) = &simulation.tally else { return 0.0 };
         let env = &world.env;
         let mut reward = 0.0;
         if env.dense || self.is_over {
-            let values = tally.rewarded();
-            let started = f64::from(tally.started - self.last_started) / tally.measured();
+            let mut values = tally.rewarded();
+            // What the other schedule has not come to when all is over, it comes to then.
+            let relative = if outcome.terminated {
+                episode.relative
+            } else {
+                relative_so_far(self.baseline.as_mut(), episode, tally, simulation.now_ms)
+            };
+            values.iter_mut().zip(relative).for_each(|(value, relative)| *value -= relative);
             for (place, &weight) in env.weights.iter().enumerate().filter(|(_, &weight)| weight != 0.0) {
-                let change = values[place] - self.last[place] - episode.relative[place] * started;
-                reward += weight * change / episode.scale[place];
+                reward += weight * (values[place] - self.last[place]) / episode.scale[place];
             }
             self.last = values;
-            self.last_started = tally.started;
         }
         if self.is_over {
             let values = tally.objectives();
@@ -209,6 +220,22 @@ impl Environment {
             self.rewards,
         ]);
     }
+}
+
+/// What the other schedule had come to at a time. What does not count jobs comes evenly, as jobs start.
+fn relative_so_far(
+    baseline: Option<&mut Baseline>,
+    episode: &Episode,
+    tally: &Tally,
+    now_ms: i64,
+) -> [f64; OBJECTIVES] {
+    let started = f64::from(tally.started) / tally.measured();
+    let mut relative = episode.relative.map(|value| value * started);
+    if let Some(baseline) = baseline {
+        let of_jobs = baseline.at(now_ms, tally.measured());
+        OF_JOBS.iter().for_each(|&place| relative[place] = of_jobs[place]);
+    }
+    relative
 }
 
 fn settle(pick_job: &mut PickJob, pick_host: &mut PickHost, simulation: &mut Simulation, world: &World) -> bool {

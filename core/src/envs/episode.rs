@@ -1,11 +1,7 @@
 //! What an environment is asked to do, and the episodes that it may play.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use crate::cluster::{reject_reason, Cluster, RejectReason};
-use crate::config::{Config, Dispatch};
-use crate::job::{Fingerprint, Jobs};
+use crate::accrual::OF_JOBS;
+use crate::config::Dispatch;
 use crate::tally::OBJECTIVES;
 
 /// The most rows of a window, and numbers of a look-ahead.
@@ -88,8 +84,8 @@ pub struct EnvConfig {
     pub max_steps: Option<u32>,
     /// Rewards come as the objectives change, not at the end alone.
     pub dense: bool,
-    /// Each job's logarithm counts.
-    pub log: bool,
+    /// A bit for each objective of which each job's logarithm counts.
+    pub log: u32,
     /// An episode that is over is followed by the next in the same step.
     pub autoreset: bool,
     /// Which episodes are drawn.
@@ -103,6 +99,11 @@ pub struct EnvConfig {
 }
 
 impl EnvConfig {
+    /// The objectives of which each job's logarithm counts.
+    pub(crate) fn logarithms(&self) -> Vec<usize> {
+        OF_JOBS.into_iter().filter(|&place| self.log & (1 << place) != 0 && self.weights[place] != 0.0).collect()
+    }
+
     /// Whether every number can be so.
     pub fn check(&self) -> Result<(), String> {
         if self.mode != Mode::Host && self.window == 0 {
@@ -144,114 +145,10 @@ pub struct Episode {
     pub scale: [f64; OBJECTIVES],
     /// What is subtracted from each objective.
     pub relative: [f64; OBJECTIVES],
+    /// Where the starts of its jobs in the schedule that is subtracted begin; worked out by `World::new`.
+    pub relative_from: usize,
     /// The mean wait that is not to be exceeded.
     pub wait_bound_s: Option<f64>,
     /// The utilization that is to be reached.
     pub utilization_bound: Option<f64>,
-}
-
-/// A table, with what the caller tells of its jobs besides.
-pub struct Table {
-    /// The jobs.
-    pub jobs: Arc<Jobs>,
-    /// 0 to 1 for each job, or nothing.
-    pub priority: Arc<[f64]>,
-    /// For each job, where the order wants it.
-    pub scores: Vec<f64>,
-}
-
-/// All that environments share.
-pub struct World {
-    /// Tables of jobs.
-    pub tables: Vec<Table>,
-    /// Clusters.
-    pub clusters: Vec<Arc<Cluster>>,
-    /// How the simulations behave; its policy is the order of the window.
-    pub config: Config,
-    /// How the environments do.
-    pub env: EnvConfig,
-    /// What may be played.
-    pub episodes: Vec<Episode>,
-    /// Tells these episodes from any others.
-    pub fingerprint: u64,
-}
-
-impl World {
-    /// Checks that everything belongs together.
-    pub fn new(
-        tables: Vec<Table>,
-        clusters: Vec<Arc<Cluster>>,
-        mut config: Config,
-        env: EnvConfig,
-        mut episodes: Vec<Episode>,
-    ) -> Result<Self, String> {
-        env.check()?;
-        config.dispatch = env.mode.dispatch();
-        if episodes.is_empty() {
-            return Err("there is no episode; give one or more".to_string());
-        }
-        let mut hash = Fingerprint::default();
-        let mut rejects: HashMap<(usize, usize, u32), bool> = HashMap::new();
-        for (number, episode) in episodes.iter_mut().enumerate() {
-            check_episode(number, episode, &tables, &clusters)?;
-            let Table { jobs, .. } = &tables[episode.table];
-            let cluster = &clusters[episode.cluster];
-            let mut can_run = |job: usize| {
-                let shape = jobs.shape[job];
-                *rejects
-                    .entry((episode.table, episode.cluster, shape))
-                    .or_insert_with(|| reject_reason(cluster, &jobs.shapes[shape as usize]) == RejectReason::None)
-            };
-            let last = episode.first + episode.count;
-            episode.measured = (episode.first + episode.warmup..last).filter(|&job| can_run(job)).count() as u32;
-            hash.add(jobs.fingerprint);
-            hash.add(cluster.fingerprint);
-            add_text(&mut hash, &format!("{episode:?}"));
-        }
-        let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
-        if env.mode == Mode::Host && hosts.clone().min() != hosts.max() {
-            return Err("the clusters have different numbers of hosts; an observation has one size".to_string());
-        }
-        // What decides how episodes go; the seed is kept with each state, and may be another.
-        add_text(&mut hash, &format!("{config:?}{:?}", EnvConfig { seed: 0, ..env.clone() }));
-        for table in &tables {
-            table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
-        }
-        Ok(World { tables, clusters, config, env, episodes, fingerprint: hash.finish() })
-    }
-
-    /// How many hosts each cluster has.
-    pub fn hosts(&self) -> usize {
-        self.clusters[0].nodes.len()
-    }
-}
-
-fn add_text(hash: &mut Fingerprint, text: &str) {
-    text.bytes().for_each(|byte| hash.add(byte.into()));
-}
-
-fn check_episode(number: usize, one: &Episode, tables: &[Table], clusters: &[Arc<Cluster>]) -> Result<(), String> {
-    let Some(table) = tables.get(one.table) else {
-        return Err(format!("episode {number}: table is {}; there are {}", one.table, tables.len()));
-    };
-    if one.cluster >= clusters.len() {
-        return Err(format!("episode {number}: cluster is {}; there are {}", one.cluster, clusters.len()));
-    }
-    let jobs = table.jobs.len();
-    if one.count == 0 || one.first.checked_add(one.count).is_none_or(|last| last > jobs) {
-        return Err(format!(
-            "episode {number}: {} jobs from {} on are not within a table of {jobs} jobs",
-            one.count, one.first
-        ));
-    }
-    if one.warmup >= one.count {
-        return Err(format!("episode {number}: all of its {} jobs are warm-up", one.count));
-    }
-    if let Some(scale) = one.scale.iter().find(|&&scale| !(scale > 0.0 && scale.is_finite())) {
-        return Err(format!("episode {number}: a scale is {scale}; expected a positive number"));
-    }
-    match one.relative.iter().find(|value| !value.is_finite()) {
-        Some(value) => Err(format!("episode {number}: an objective to subtract is {value}; expected a finite number")),
-        None => Ok(()),
-    }
 }

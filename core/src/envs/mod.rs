@@ -2,6 +2,7 @@
 //!
 //! `docs/environments.md` is the specification; `tests/reference/` has it in slow Python.
 
+pub(crate) mod baseline;
 pub mod environment;
 pub mod episode;
 pub mod lookahead;
@@ -11,3 +12,4 @@ pub mod pick_host;
 pub mod pick_job;
 pub mod state;
 pub mod vector;
+pub mod world;

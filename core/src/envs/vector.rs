@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::envs::environment::{sizes, Environment, TOTALS};
-use crate::envs::episode::World;
+use crate::envs::world::World;
 use crate::pool::Pool;
 
 /// What `Vector::reset` is told for an environment.

@@ -7,8 +7,9 @@ use super::simulation::{read_config, ShunterConfig};
 use super::{check_pointer, guard, read, target, write, Failure};
 use crate::cluster::Cluster;
 use crate::envs::environment::TOTALS;
-use crate::envs::episode::{EnvConfig, Episode, Lookahead, Mode, Table, World};
+use crate::envs::episode::{EnvConfig, Episode, Lookahead, Mode};
 use crate::envs::vector::{Begin, Steps, Vector, Views};
+use crate::envs::world::{Table, World};
 use crate::job::Jobs;
 use crate::simulation::Simulation;
 
@@ -32,8 +33,8 @@ pub struct ShunterEnvConfig {
     pub max_steps: u32,
     /// 0 or 1.
     pub dense: i32,
-    /// 0 or 1.
-    pub log: i32,
+    /// A bit for each objective.
+    pub log: u32,
     /// 0 or 1.
     pub autoreset: i32,
     /// The caller's included.
@@ -88,7 +89,7 @@ fn checked(given: &ShunterEnvConfig) -> Result<EnvConfig, Failure> {
         extra_features: given.extra_features as usize,
         max_steps: Some(given.max_steps).filter(|&most| most > 0),
         dense: flag("dense", given.dense)?,
-        log: flag("log", given.log)?,
+        log: given.log,
         autoreset: flag("autoreset", given.autoreset)?,
         seed: given.seed,
         weights: given.weights,
@@ -111,6 +112,7 @@ fn episode(given: &ShunterEpisode) -> Result<Episode, Failure> {
         horizon_ms: Some(given.horizon_ms).filter(|&horizon_ms| horizon_ms >= 0),
         scale: given.scale,
         relative: given.relative,
+        relative_from: 0,
         wait_bound_s: bound(given.wait_bound_s),
         utilization_bound: bound(given.utilization_bound),
     })
@@ -143,6 +145,7 @@ fn with<T>(handle: u64, body: impl FnOnce(&mut Vector) -> Result<T, Failure>) ->
 }
 
 /// Opens environments that play these episodes. `priority` and `scores` are for all tables, one after the other, or empty.
+/// `relative_start_ms` is for the jobs of all episodes, one after the other, or empty.
 ///
 /// # Safety
 /// Non-null pointers must be readable for their lengths; `handle` must be writable.
@@ -161,6 +164,8 @@ pub unsafe extern "C" fn shunter_env_open(
     scores_length: usize,
     episodes: *const ShunterEpisode,
     episode_count: usize,
+    relative_start_ms: *const i64,
+    relative_length: usize,
     environments: usize,
     handle: *mut u64,
 ) -> i32 {
@@ -182,6 +187,7 @@ pub unsafe extern "C" fn shunter_env_open(
         let scores = shared_out("scores", unsafe { read("scores", scores, scores_length) }?, &jobs)?;
         let episodes = unsafe { read("episodes", episodes, episode_count) }?;
         let episodes = episodes.iter().map(episode).collect::<Result<Vec<_>, _>>()?;
+        let relative = unsafe { read("relative_start_ms", relative_start_ms, relative_length) }?.to_vec();
         if environments > MOST_ENVIRONMENTS {
             return Err(Failure::argument(format!("{environments} environments are too many")));
         }
@@ -191,7 +197,7 @@ pub unsafe extern "C" fn shunter_env_open(
         let tables = jobs.into_iter().zip(priority).zip(scores);
         let tables =
             tables.map(|((jobs, priority), scores)| Table { jobs, priority: priority.into(), scores }).collect();
-        let world = World::new(tables, clusters, config, env, episodes).map_err(Failure::argument)?;
+        let world = World::new(tables, clusters, config, env, episodes, relative).map_err(Failure::argument)?;
         let vector = Vector::new(world, environments, given.threads as usize).map_err(Failure::argument)?;
         *handle = open(Mutex::new(vector));
         Ok(())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.envs.options import policy_words
+from shunter.envs.options import ORDER, policy_words
 from shunter.envs.rewards import OBJECTIVES
 from shunter.evaluate.window_metrics import MILLISECONDS, ended
 from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from shunter.simulate.windows import WindowResults
     from shunter.tune.cases import Log
 
+NEVER_MS = -1
+"""Stands for the start of a job that never starts."""
 SHORTEST_S = 1.0
 """Jobs shorter than this count as this long in the slowdown."""
 LEAST_SLOWDOWN = 1e-3
@@ -42,7 +45,12 @@ class WindowJobs:
 
 
 def baseline_settings(policy: str, settings: Settings) -> Settings:
-    """Returns the settings under which a policy such as ``fcfs/easy`` runs: all but policy and rule as they are."""
+    """Returns the settings under which a policy such as ``fcfs/easy`` runs: all but policy and rule as they are.
+
+    Those given are the environment's: its own order is what they say.
+    """
+    if policy == ORDER:
+        return settings
     name, dispatch = policy_words(policy)
     checked = check_settings(policy=name, dispatch=dispatch)
     return replace(settings, policy=checked.policy, dispatch=checked.dispatch)
@@ -79,6 +87,8 @@ class Outcome:
     def __init__(self, jobs: WindowJobs, results: WindowResults, balance: NDArray[np.float64]) -> None:
         self._jobs = jobs
         self._ran = ended(results.phase)
+        self.start_ms = np.where(self._ran, results.start_ms, NEVER_MS)
+        """(windows, simulated length): when each job starts, `NEVER_MS` if it does not."""
         self._measured = self._ran & (np.arange(self._ran.shape[1]) >= jobs.warmup)
         self._wait_s = np.where(self._ran, results.start_ms - jobs.submit_ms, 0) / MILLISECONDS
         self._run_s = np.where(self._ran, results.end_ms - results.start_ms, 0) / MILLISECONDS
@@ -86,25 +96,33 @@ class Outcome:
         self._elapsed_s = (last_ms - jobs.submit_ms[:, 0]) / MILLISECONDS
         self._balance = balance
 
-    def objectives(self, log: bool = False) -> NDArray[np.float64]:
-        """Returns (windows, objectives), with each job's logarithm if wanted; 0 where one has no meaning."""
+    def objectives(self, logarithms: Collection[str] = ()) -> NDArray[np.float64]:
+        """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning."""
         turnaround_s = self._wait_s + self._run_s
         bounded = np.maximum(turnaround_s / np.maximum(self._run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
         weighted_s = self._jobs.priority * self._wait_s
         used_s = (self._jobs.cores * self._run_s).sum(axis=1) / self._jobs.total_cores
         values = {
-            "bounded_slowdown": self._mean(np.log(bounded) if log else bounded),
-            "wait": self._mean(np.log1p(self._wait_s) if log else self._wait_s),
-            "turnaround": self._mean(np.log1p(turnaround_s) if log else turnaround_s),
-            "slowdown": self._mean(np.log(np.maximum(slowdown, LEAST_SLOWDOWN)) if log else slowdown),
+            "bounded_slowdown": self._mean(bounded),
+            "wait": self._mean(self._wait_s),
+            "turnaround": self._mean(turnaround_s),
+            "slowdown": self._mean(slowdown),
             "utilization": self._per_second(used_s),
             "makespan": self._elapsed_s,
             "completion": self._measured.any(axis=1).astype(np.float64),
             "queue": self._per_second(self._wait_s.sum(axis=1)),
             "balance": self._balance,
-            "priority": self._mean(np.log1p(weighted_s) if log else weighted_s),
+            "priority": self._mean(weighted_s),
         }
+        logs = {
+            "bounded_slowdown": np.log(bounded),
+            "wait": np.log1p(self._wait_s),
+            "turnaround": np.log1p(turnaround_s),
+            "slowdown": np.log(np.maximum(slowdown, LEAST_SLOWDOWN)),
+            "priority": np.log1p(weighted_s),
+        }
+        values |= {name: self._mean(logs[name]) for name in logarithms}
         return np.stack([values[name] for name in OBJECTIVES], axis=1)
 
     def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

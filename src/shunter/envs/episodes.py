@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.envs.baselines import Outcome, WindowJobs, baseline_settings, run_baseline
+from shunter.envs.baselines import NEVER_MS, Outcome, WindowJobs, baseline_settings, run_baseline
 from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
@@ -39,6 +40,29 @@ EPISODE: Final = np.dtype(
     align=True,
 )
 """The core's ``ShunterEpisode``."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """What can be played."""
+
+    rows: NDArray[np.void]
+    """Of `EPISODE`."""
+    relative_start_ms: NDArray[np.int64]
+    """For the jobs of each episode, one after the other: when they start in the schedule that the reward is relative
+    to, `NEVER_MS` if never. Empty where it is relative to none."""
+
+    def later(self, by_s: int) -> Episodes:
+        """Returns the same, where all jobs come so much later."""
+        starts = self.relative_start_ms
+        return Episodes(self.rows, np.where(starts == NEVER_MS, NEVER_MS, starts + by_s * MILLI))
+
+    @staticmethod
+    def joined(parts: Sequence[Episodes]) -> Episodes:
+        """Returns all of them."""
+        starts = [part.relative_start_ms for part in parts]
+        return Episodes(np.concatenate([part.rows for part in parts]), np.concatenate(starts))
+
 
 NONE: Final = -1
 """Stands for a horizon or a bound that there is not."""
@@ -85,7 +109,7 @@ def log_episodes(
     *,
     horizon_factor: float | None,
     threads: int,
-) -> NDArray[np.void]:
+) -> Episodes:
     """Returns the episodes of a log, in the order of its windows.
 
     Args:
@@ -111,9 +135,9 @@ def log_episodes(
     episodes["count"] = windows.simulated_length
     episodes["warmup"] = windows.warmup
     jobs = window_jobs(log, windows)
-    fill_values(episodes, log, windows, jobs, settings, reward, threads=threads)
+    starts = fill_values(episodes, log, windows, jobs, settings, reward, threads=threads)
     episodes["horizon_ms"] = NONE if horizon_factor is None else _horizon_ms(log, windows, jobs, horizon_factor)
-    return episodes
+    return Episodes(episodes, starts)
 
 
 def window_jobs(log: Log, windows: Windows) -> WindowJobs:
@@ -138,8 +162,8 @@ def fill_values(
     reward: RewardOptions,
     *,
     threads: int,
-) -> None:
-    """Writes into the episodes of a log what policies get on the same windows."""
+) -> NDArray[np.int64]:
+    """Writes into the episodes of a log what policies get on the same windows; returns `relative_start_ms`."""
     balance = "balance" in reward.weights
     weighted = np.isin(OBJECTIVES, list(reward.weights))
     outcomes: dict[str, Outcome] = {}
@@ -151,17 +175,21 @@ def fill_values(
         return outcomes[policy]
 
     episodes["scale"], episodes["relative"] = 1.0, 0.0
+    starts = np.empty(0, dtype=np.int64)
     if reward.scale_policy is not None:
-        values = outcome(reward.scale_policy).objectives(reward.log)
+        values = outcome(reward.scale_policy).objectives(reward.logarithms)
         # What a policy gets may be 0: nobody waited. Such an objective stays as it is.
         episodes["scale"] = np.where(weighted & (values > 0), values, 1.0)
     if reward.relative_to is not None:
-        episodes["relative"] = np.where(weighted, outcome(reward.relative_to).objectives(reward.log), 0.0)
+        relative = outcome(reward.relative_to)
+        episodes["relative"] = np.where(weighted, relative.objectives(reward.logarithms), 0.0)
+        starts = relative.start_ms.ravel()
     for name, field in (("wait", "wait_bound_s"), ("utilization", "utilization_bound")):
         episodes[field] = NONE
         if name in reward.bounds and reward.bound_policy is not None:
             values = outcome(reward.bound_policy).objectives()[:, OBJECTIVES.index(name)]
             episodes[field] = reward.bounds[name] * values
+    return starts
 
 
 def _index(windows: Windows) -> NDArray[np.int64]:

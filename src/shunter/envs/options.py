@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from shunter.envs.checks import distinct_names, number, numbers_by_name, pair, whole
 from shunter.envs.layout import PICK_HOST, PICK_JOB, Layout
+from shunter.envs.rewards import OF_JOBS
 from shunter.errors import InputError
 from shunter.evaluate.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
 from shunter.simulate.names import DISPATCHES, check_name
@@ -33,6 +34,8 @@ TIMINGS: Final = ("dense", "final")
 BOUNDED: Final = ("wait", "utilization")
 """The objectives that can have a bound."""
 NO_SCALE: Final = "none"
+ORDER: Final = "order"
+"""As a policy that a reward refers to: the order of the environment itself, under the rule that its mode is like."""
 
 PARTS: Final = {"train": (0.0, 0.6), "validation": (0.6, 0.7), "report": (0.7, 1.0)}
 """The parts of a log, disjoint in time."""
@@ -135,7 +138,8 @@ class RewardOptions:
     reward: Mapping[str, float] | str = field(default_factory=lambda: {"bounded_slowdown": 1.0})
     """A name, or names with their weights; better is larger whatever the name."""
     timing: str = "dense"
-    log: bool = False
+    log: bool | tuple[str, ...] = False
+    """Whether each job counts with its logarithm: in all objectives that are means over jobs, or in those named."""
     scale: str = NO_SCALE
     relative_to: str | None = None
     bounds: Mapping[str, float] = field(default_factory=dict)
@@ -149,13 +153,17 @@ class RewardOptions:
             raise InputError(f"reward is {self.reward!r}; expected at least one name with a weight other than 0")
         object.__setattr__(self, "reward", weights)
         check_name("timing", self.timing, TIMINGS)
+        if not isinstance(self.log, bool):
+            object.__setattr__(self, "log", distinct_names("log", self.log))
+            for name in self.logarithms:
+                check_name("log", name, OF_JOBS)
         object.__setattr__(self, "bounds", numbers_by_name("bounds", self.bounds, 0.0))
         for name in self.bounds:
             check_name("bound", name, BOUNDED)
         number("bound_weight", self.bound_weight, 0.0)
         number("invalid_penalty", self.invalid_penalty, 0.0)
         for policy in (self.scale_policy, self.relative_to):
-            if policy is not None:
+            if policy not in (None, ORDER):
                 policy_words(policy)
         if self.bounds and self.bound_policy is None:
             raise InputError(
@@ -167,6 +175,13 @@ class RewardOptions:
         """The weight of each name."""
         assert isinstance(self.reward, dict)
         return self.reward
+
+    @property
+    def logarithms(self) -> tuple[str, ...]:
+        """The objectives in which each job counts with its logarithm."""
+        if isinstance(self.log, bool):
+            return OF_JOBS if self.log else ()
+        return self.log
 
     @property
     def scale_policy(self) -> str | None:

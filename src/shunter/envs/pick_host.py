@@ -10,7 +10,7 @@ import polars as pl
 
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out, whole
-from shunter.envs.episodes import log_episodes
+from shunter.envs.episodes import Episodes, log_episodes
 from shunter.envs.options import MODES, PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
@@ -23,8 +23,6 @@ from shunter.workloads.eda import GB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from shunter.envs.vector import NativeVectorEnv
 
@@ -135,15 +133,13 @@ def pick_host_vector(
     )
 
 
-def _one_table(
-    logs: Sequence[Log], rows: Sequence[NDArray[np.void]], length_s: int
-) -> tuple[Workload, NDArray[np.void]]:
+def _one_table(logs: Sequence[Log], parts: Sequence[Episodes], length_s: int) -> tuple[Workload, Episodes]:
     """Returns all jobs as one table, each log's behind those of the log before it, and the episodes in it."""
     shifted = [log.workload.jobs.with_columns(pl.col("submit_s") + place * length_s) for place, log in enumerate(logs)]
     jobs = pl.concat(shifted).with_columns(job_id=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
-    played = np.concatenate(rows)
-    played["cluster"] = np.arange(len(logs))
-    played["first"] = np.cumsum([0, *(len(log.workload) for log in logs[:-1])])
+    played = Episodes.joined([part.later(place * length_s) for place, part in enumerate(parts)])
+    played.rows["cluster"] = np.arange(len(logs))
+    played.rows["first"] = np.cumsum([0, *(len(log.workload) for log in logs[:-1])])
     return replace(logs[0].workload, jobs=jobs), played
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out
-from shunter.envs.episodes import log_episodes, with_fitting_jobs
+from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
@@ -62,7 +60,7 @@ def pick_job_vector(
             for place, (log, chosen) in enumerate(zip(logs, windows, strict=True))
         ]
         tables = tuple(log.workload.whole() for log in logs)
-        return World(tables, tuple(log.cluster for log in logs), np.concatenate(episodes), settings)
+        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), settings)
 
     mode = CoreMode(list(MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
     return build_vector(

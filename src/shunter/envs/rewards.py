@@ -30,6 +30,9 @@ OBJECTIVES: Final = (
 )
 """In the order of the core's numbers; ``docs/environments.md`` has the formulas."""
 
+OF_JOBS: Final = ("bounded_slowdown", "wait", "turnaround", "slowdown", "priority")
+"""Means over jobs, each of which costs more the longer it waits."""
+
 HIGHER_IS_BETTER: Final = frozenset({"utilization", "completion"})
 """Of these more is better, of the others less."""
 
@@ -93,6 +96,11 @@ def core_weights(options: RewardOptions) -> NDArray[np.float64]:
         weights[place] = options.weights.get(name, 0.0) * (1.0 if name in HIGHER_IS_BETTER else -1.0)
     # Adding 0.0 turns -0.0 into 0.0.
     return weights + 0.0
+
+
+def core_logarithms(options: RewardOptions) -> int:
+    """Returns the core's bits for the objectives in which each job counts with its logarithm."""
+    return sum(1 << OBJECTIVES.index(name) for name in options.logarithms)
 
 
 def own_rewards(options: RewardOptions) -> dict[str, tuple[float, Reward]]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shunter.envs.episodes import scaled_priority
-from shunter.envs.rewards import core_weights
+from shunter.envs.episodes import Episodes, scaled_priority
+from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
 from shunter.native import Handle, ffi, lib, opened, pointer
 from shunter.simulate.core_config import core_config
@@ -40,7 +40,7 @@ class World:
         self,
         workloads: tuple[Workload, ...],
         clusters: tuple[Cluster, ...],
-        episodes: NDArray[np.void],
+        episodes: Episodes,
         settings: Settings,
     ) -> None:
         """Hands everything over.
@@ -49,11 +49,12 @@ class World:
             workloads: Whole tables of jobs, no windows; partitions are numbered as the cluster of the same place has
                 them, or the first one.
             clusters: One for each table, or any number where there is one table.
-            episodes: Of `shunter.envs.episodes.EPISODE`, naming tables and clusters by their places.
+            episodes: What can be played, naming tables and clusters by their places.
             settings: Of the simulations.
         """
         self.workloads = workloads
-        self.episodes = episodes
+        self.episodes = episodes.rows
+        self._relative_start_ms = episodes.relative_start_ms
         self.first_place = np.cumsum([0, *map(len, workloads)])
         """(tables + 1): the place of each table's first job among the jobs of all tables."""
         self._configs = [core_config(settings, workload) for workload in workloads]
@@ -84,7 +85,7 @@ class World:
                 "extra_features": len(layout.extra_features),
                 "max_steps": max_steps or 0,
                 "dense": reward.timing == "dense",
-                "log": reward.log,
+                "log": core_logarithms(reward),
                 "autoreset": autoreset,
                 "threads": threads,
                 "seed": seed,
@@ -107,6 +108,8 @@ class World:
             len(scores),
             ffi.from_buffer("ShunterEpisode[]", self.episodes),
             len(self.episodes),
+            pointer(self._relative_start_ms),
+            len(self._relative_start_ms),
             environments,
         )
 

@@ -1,0 +1,147 @@
+//! All that environments share: jobs, clusters, and the episodes that may be played on them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::cluster::{reject_reason, Cluster, RejectReason};
+use crate::config::Config;
+use crate::envs::episode::{EnvConfig, Episode, Mode};
+use crate::job::{Fingerprint, Jobs, MAX_TIME_MS};
+
+/// A table, with what the caller tells of its jobs besides.
+pub struct Table {
+    /// The jobs.
+    pub jobs: Arc<Jobs>,
+    /// 0 to 1 for each job, or nothing.
+    pub priority: Arc<[f64]>,
+    /// For each job, where the order wants it.
+    pub scores: Vec<f64>,
+}
+
+/// All that environments share.
+pub struct World {
+    /// Tables of jobs.
+    pub tables: Vec<Table>,
+    /// Clusters.
+    pub clusters: Vec<Arc<Cluster>>,
+    /// How the simulations behave; its policy is the order of the window.
+    pub config: Config,
+    /// How the environments do.
+    pub env: EnvConfig,
+    /// What may be played.
+    pub episodes: Vec<Episode>,
+    /// When each job of each episode, one after the other, starts in the schedule that is subtracted; or nothing.
+    pub relative_start_ms: Vec<i64>,
+    /// Tells these episodes from any others.
+    pub fingerprint: u64,
+}
+
+impl World {
+    /// Checks that everything belongs together.
+    pub fn new(
+        tables: Vec<Table>,
+        clusters: Vec<Arc<Cluster>>,
+        mut config: Config,
+        env: EnvConfig,
+        mut episodes: Vec<Episode>,
+        relative_start_ms: Vec<i64>,
+    ) -> Result<Self, String> {
+        env.check()?;
+        config.dispatch = env.mode.dispatch();
+        if episodes.is_empty() {
+            return Err("there is no episode; give one or more".to_string());
+        }
+        let mut hash = Fingerprint::default();
+        let mut relative_from = 0_usize;
+        let mut rejects: HashMap<(usize, usize, u32), bool> = HashMap::new();
+        for (number, episode) in episodes.iter_mut().enumerate() {
+            check_episode(number, episode, &tables, &clusters)?;
+            let Table { jobs, .. } = &tables[episode.table];
+            let cluster = &clusters[episode.cluster];
+            let mut can_run = |job: usize| {
+                let shape = jobs.shape[job];
+                *rejects
+                    .entry((episode.table, episode.cluster, shape))
+                    .or_insert_with(|| reject_reason(cluster, &jobs.shapes[shape as usize]) == RejectReason::None)
+            };
+            episode.relative_from = relative_from;
+            relative_from += episode.count;
+            let last = episode.first + episode.count;
+            episode.measured = (episode.first + episode.warmup..last).filter(|&job| can_run(job)).count() as u32;
+            hash.add(jobs.fingerprint);
+            hash.add(cluster.fingerprint);
+            add_text(&mut hash, &format!("{episode:?}"));
+        }
+        if !relative_start_ms.is_empty() && relative_start_ms.len() != relative_from {
+            let given = relative_start_ms.len();
+            return Err(format!("relative_start_ms has {given} values; the episodes have {relative_from} jobs"));
+        }
+        relative_start_ms.iter().for_each(|&start_ms| hash.add(start_ms as u64));
+        for (number, episode) in episodes.iter().enumerate() {
+            let starts = relative_start_ms.get(episode.relative_from..episode.relative_from + episode.count);
+            check_starts(number, episode, &tables[episode.table].jobs, starts.unwrap_or_default())?;
+        }
+        let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
+        if env.mode == Mode::Host && hosts.clone().min() != hosts.max() {
+            return Err("the clusters have different numbers of hosts; an observation has one size".to_string());
+        }
+        // What decides how episodes go; the seed is kept with each state, and may be another.
+        add_text(&mut hash, &format!("{config:?}{:?}", EnvConfig { seed: 0, ..env.clone() }));
+        for table in &tables {
+            table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
+        }
+        Ok(World { tables, clusters, config, env, episodes, relative_start_ms, fingerprint: hash.finish() })
+    }
+
+    /// When the jobs of an episode start in the schedule that is subtracted; nothing where none is.
+    pub fn relative_starts(&self, episode: &Episode) -> &[i64] {
+        self.relative_start_ms.get(episode.relative_from..episode.relative_from + episode.count).unwrap_or_default()
+    }
+
+    /// How many hosts each cluster has.
+    pub fn hosts(&self) -> usize {
+        self.clusters[0].nodes.len()
+    }
+}
+
+fn add_text(hash: &mut Fingerprint, text: &str) {
+    text.bytes().for_each(|byte| hash.add(byte.into()));
+}
+
+fn check_starts(number: usize, one: &Episode, jobs: &Jobs, start_ms: &[i64]) -> Result<(), String> {
+    for (job, &start_ms) in start_ms.iter().enumerate().filter(|(_, &start_ms)| start_ms >= 0) {
+        let submit_ms = jobs.submit_ms[one.first + job];
+        if !(submit_ms..=MAX_TIME_MS).contains(&start_ms) {
+            return Err(format!(
+                "episode {number}: job {job} starts at {start_ms} in the schedule to subtract, and comes at {submit_ms}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_episode(number: usize, one: &Episode, tables: &[Table], clusters: &[Arc<Cluster>]) -> Result<(), String> {
+    let Some(table) = tables.get(one.table) else {
+        return Err(format!("episode {number}: table is {}; there are {}", one.table, tables.len()));
+    };
+    if one.cluster >= clusters.len() {
+        return Err(format!("episode {number}: cluster is {}; there are {}", one.cluster, clusters.len()));
+    }
+    let jobs = table.jobs.len();
+    if one.count == 0 || one.first.checked_add(one.count).is_none_or(|last| last > jobs) {
+        return Err(format!(
+            "episode {number}: {} jobs from {} on are not within a table of {jobs} jobs",
+            one.count, one.first
+        ));
+    }
+    if one.warmup >= one.count {
+        return Err(format!("episode {number}: all of its {} jobs are warm-up", one.count));
+    }
+    if let Some(scale) = one.scale.iter().find(|&&scale| !(scale > 0.0 && scale.is_finite())) {
+        return Err(format!("episode {number}: a scale is {scale}; expected a positive number"));
+    }
+    match one.relative.iter().find(|value| !value.is_finite()) {
+        Some(value) => Err(format!("episode {number}: an objective to subtract is {value}; expected a finite number")),
+        None => Ok(()),
+    }
+}
