@@ -1,15 +1,17 @@
 """How fast environments step: decisions a second with a 128-row observation and mask, on one thread and on all.
 
-    PYTHONPATH=. python benchmarks/envs.py
+    PYTHONPATH=. python benchmarks/envs.py [--envs 512] [--threads 2] [--sizes 256,512,1024] [--rounds 12]
 
-512 environments on 256-job windows of lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the
-generator's like). Actions are drawn anew for each step, evenly from those that the mask allows; drawing them is not
-timed. Rates are of the fastest of several rounds, taken in turn with the other cases; one thread's are also given by
-the thread's own clock, which does not count what other processes took. Compare the ratios, for machines are noisy.
+Every environment and mode with 512 environments, then the mode reserve with 256, 512 and 1,024, on 256-job windows of
+lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the generator's like). Actions are drawn anew for
+each step, evenly from those that the mask allows; drawing them is not timed. Rates are of the fastest of several
+rounds, taken in turn with the other cases; one thread's are also given by the thread's own clock, which does not count
+what other processes took. Compare the ratios, for machines are noisy.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from dataclasses import dataclass
 
@@ -26,11 +28,10 @@ from shunter.evaluate.window_runs import available_threads
 from shunter.evaluate.windows import choose_windows
 from shunter.tune.cases import Log
 
-NUM_ENVS = 512
 STEPS = 100
-ROUNDS = 12
 GOAL_RATE = 500_000
 GOAL_SPEEDUP = 1.8
+GOAL_CASE = "PickJob reserve"
 MODES = ("reserve", "feasible", "committed", "committed-backfill")
 
 
@@ -55,8 +56,8 @@ class Case:
             self.env.step_into(actions, self.arrays)
             elapsed_s += time.perf_counter() - began
             own_s += time.thread_time() - own_began
-        self.rates.append(NUM_ENVS * STEPS / elapsed_s)
-        self.own_rates.append(NUM_ENVS * STEPS / own_s)
+        self.rates.append(self.env.num_envs * STEPS / elapsed_s)
+        self.own_rates.append(self.env.num_envs * STEPS / own_s)
         if self.env.layout.window:
             self.filled.append(float(self.env.layout.split(self.arrays.observations)["jobs"][..., 0].sum(1).mean()))
 
@@ -75,48 +76,86 @@ class Cases:
     all: Case
 
 
-def cases(threads: int) -> list[Cases]:
-    """Returns what is measured."""
-    workload = lublin_256()
-    log = Log(workload, Cluster.pool(256))
-    windows = choose_windows(len(workload), count=200, length=256)
+class Maker:
+    """Makes cases, all on the same windows."""
 
-    def job(mode: str, count: int) -> Case:
-        options = PickJobOptions(mode=mode, order="sjf")
-        return Case(pick_job_vector([log], [windows], options, RewardOptions(), num_envs=NUM_ENVS, threads=count))
+    def __init__(self, threads: int) -> None:
+        workload = lublin_256()
+        self._threads = threads
+        self._log = Log(workload, Cluster.pool(256))
+        self._windows = choose_windows(len(workload), count=200, length=256)
 
-    def host(count: int) -> Case:
-        return Case(pick_host_vector(PickHostOptions(), RewardOptions(), num_envs=NUM_ENVS, threads=count))
+    def jobs(self, mode: str, num_envs: int) -> Cases:
+        """Returns environments that choose jobs."""
 
-    jobs = [Cases(f"PickJob {mode}", job(mode, 1), job(mode, threads)) for mode in MODES]
-    return [*jobs, Cases("PickHost, 20 hosts", host(1), host(threads))]
+        def case(threads: int) -> Case:
+            options = PickJobOptions(mode=mode, order="sjf")
+            return Case(
+                pick_job_vector(
+                    [self._log], [self._windows], options, RewardOptions(), num_envs=num_envs, threads=threads
+                )
+            )
+
+        return Cases(f"PickJob {mode}", case(1), case(self._threads))
+
+    def hosts(self, num_envs: int) -> Cases:
+        """Returns environments that choose hosts."""
+
+        def case(threads: int) -> Case:
+            return Case(pick_host_vector(PickHostOptions(), RewardOptions(), num_envs=num_envs, threads=threads))
+
+        return Cases("PickHost, 20 hosts", case(1), case(self._threads))
+
+
+def measure(cases: list[Cases], rounds: int) -> None:
+    """Plays all cases in turn."""
+    for _ in range(rounds):
+        for case in cases:
+            case.one.play()
+            case.all.play()
+
+
+def table_of(title: str, first: str, threads: int) -> Table:
+    """Returns an empty table."""
+    table = Table(title=title)
+    for column in (first, "rows filled", "one thread", "by its own clock", f"{threads} threads", "ratio", ""):
+        table.add_column(column, justify="left" if column in (first, "") else "right")
+    return table
+
+
+def cells(case: Cases) -> list[str]:
+    """Returns what was measured."""
+    rate, own, together = max(case.one.rates), max(case.one.own_rates), max(case.all.rates)
+    filled = f"{np.mean(case.one.filled):.1f}" if case.one.filled else ""
+    return [filled, f"{rate:,.0f}", f"{own:,.0f}", f"{together:,.0f}", f"{together / rate:.2f}"]
+
+
+def is_reached(case: Cases, threads: int) -> bool:
+    """Returns whether both goals are."""
+    rate = max(case.one.rates)
+    return rate >= GOAL_RATE and (threads < 2 or max(case.all.rates) / rate >= GOAL_SPEEDUP)
 
 
 def main() -> None:
     """Measures and prints."""
-    console = Console()
-    threads = available_threads()
-    measured = cases(threads)
-    for _ in range(ROUNDS):
-        for case in measured:
-            case.one.play()
-            case.all.play()
-    table = Table(title=f"Decisions a second, {NUM_ENVS} environments, window 128")
-    for column in ("environment", "rows filled", "one thread", "by its own clock", f"{threads} threads", "ratio", ""):
-        table.add_column(column, justify="left" if column in ("environment", "") else "right")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--envs", type=int, default=512, help="how many environments, in the first table")
+    parser.add_argument("--sizes", default="256,512,1024", help="how many environments, in the second table")
+    parser.add_argument("--threads", type=int, default=available_threads(), help="compared with one")
+    parser.add_argument("--rounds", type=int, default=12, help="of which the fastest counts")
+    given = parser.parse_args()
+    console, threads, make = Console(), given.threads, Maker(given.threads)
+    measured = [*(make.jobs(mode, given.envs) for mode in MODES), make.hosts(given.envs)]
+    measure(measured, given.rounds)
+    table = table_of(f"Decisions a second, {given.envs} environments, window 128", "environment", threads)
     for case in measured:
-        rate, own, together = max(case.one.rates), max(case.one.own_rates), max(case.all.rates)
-        main_mode = case.name == "PickJob reserve"
-        reached = rate >= GOAL_RATE and (threads < 2 or together / rate >= GOAL_SPEEDUP)
-        table.add_row(
-            case.name,
-            f"{np.mean(case.one.filled):.1f}" if case.one.filled else "",
-            f"{rate:,.0f}",
-            f"{own:,.0f}",
-            f"{together:,.0f}",
-            f"{together / rate:.2f}",
-            verdict(reached) if main_mode else "",
-        )
+        table.add_row(case.name, *cells(case), verdict(is_reached(case, threads)) if case.name == GOAL_CASE else "")
+    console.print(table)
+    sizes = {int(size): make.jobs("reserve", int(size)) for size in given.sizes.split(",")}
+    measure(list(sizes.values()), given.rounds)
+    table = table_of(f"Decisions a second, {GOAL_CASE}, window 128", "environments", threads)
+    for size, case in sizes.items():
+        table.add_row(f"{size:,}", *cells(case), verdict(is_reached(case, threads)))
     console.print(table)
     console.print(f"Goals, for the mode reserve: {GOAL_RATE:,} on one thread, {GOAL_SPEEDUP} times that on two.")
 

@@ -2,11 +2,14 @@
 
     PYTHONPATH=. python benchmarks/train.py            about five minutes
     PYTHONPATH=. python benchmarks/train.py --quick    fewer steps
+    PYTHONPATH=. python benchmarks/train.py --only pick-host --envs 512
 
 Both learn PickJob (window 128, mode reserve) on the same windows with the same mlp (two towers of 64, 64, tanh), as
 many epochs and as many steps, on one torch thread. MaskablePPO is measured with its usual minibatch of 64 and with
-1,024, in 16 environments; Shunter with 256 environments. Then Shunter's other networks, and where their time goes:
-stepping the environments, choosing actions, learning. Compare the ratios, for machines are noisy.
+1,024, in 16 environments of Stable-Baselines3's DummyVecEnv; Shunter with 256 environments. Then MaskablePPO with 1,024
+on as many native environments (Sb3VecEnv), Shunter's other networks, and where their time goes: stepping the
+environments, choosing actions, learning. Ratios are to the faster one in DummyVecEnv. Compare these, for machines are
+noisy.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import torch
@@ -32,10 +35,14 @@ from shunter.envs.vector import NativeVectorEnv, StepArrays
 from shunter.evaluate.windows import choose_windows
 from shunter.tune.cases import Log
 
+if TYPE_CHECKING:
+    from stable_baselines3.common.vec_env import VecEnv
+
 EPOCHS = 4
 LENGTH = 256
 GOAL_RATIO = 5.0
 NETWORKS = ("kernel", "attention")
+STUDIES = ("pick-job", "pick-host")
 
 
 @dataclass
@@ -95,55 +102,86 @@ def shunter_ppo(name: str, env: NativeVectorEnv, network: NetworkOptions, steps:
     return Timed(name, ppo.steps - begun_at, seconds, watched.seconds, learn_s)
 
 
-def maskable_ppo(env_id: str, keywords: dict[str, Any], minibatch: int, steps: int) -> Timed:
+def maskable_ppo(name: str, env: VecEnv, n_steps: int, minibatch: int, steps: int) -> Timed:
     """Trains sb3-contrib's MaskablePPO; one rollout warms up and is not timed."""
     from sb3_contrib import MaskablePPO
+
+    policy = {"net_arch": [64, 64], "activation_fn": torch.nn.Tanh}
+    model = MaskablePPO(
+        "MlpPolicy", env, n_steps=n_steps, batch_size=minibatch, n_epochs=EPOCHS, policy_kwargs=policy, seed=0,
+        device="cpu",
+    )  # fmt: skip
+    model.learn(1)
+    begun_at, began = model.num_timesteps, time.perf_counter()
+    model.learn(steps, reset_num_timesteps=False)
+    return Timed(
+        f"MaskablePPO, {name}, minibatch {minibatch}", model.num_timesteps - begun_at, time.perf_counter() - began
+    )
+
+
+def in_dummy(env_id: str, keywords: dict[str, Any], steps: int) -> list[Timed]:
+    """Trains it in single environments, as its users do."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     def make() -> gymnasium.Env[object, object]:
         return gymnasium.make(env_id, **keywords)
 
-    env = DummyVecEnv([make] * 16)
-    policy = {"net_arch": [64, 64], "activation_fn": torch.nn.Tanh}
-    model = MaskablePPO(
-        "MlpPolicy", env, n_steps=256, batch_size=minibatch, n_epochs=EPOCHS, policy_kwargs=policy, seed=0, device="cpu"
-    )
-    model.learn(1)
-    began = time.perf_counter()
-    model.learn(steps, reset_num_timesteps=False)
-    return Timed(f"MaskablePPO, minibatch {minibatch}", steps, time.perf_counter() - began)
+    return [maskable_ppo("DummyVecEnv", DummyVecEnv([make] * 16), 256, minibatch, steps) for minibatch in (64, 1024)]
+
+
+def in_native(env: NativeVectorEnv, steps: int) -> Timed:
+    """Trains it in native environments."""
+    from shunter.envs.sb3 import Sb3VecEnv
+
+    return maskable_ppo("Sb3VecEnv", Sb3VecEnv(env), 16, 1024, steps)
+
+
+def pick_job(given: argparse.Namespace, mlp: NetworkOptions, steps: int, theirs: int) -> None:
+    """Measures PickJob."""
+    workload = lublin_256()
+    log, windows = Log(workload, Cluster.pool(256)), choose_windows(len(workload), count=100, length=LENGTH)
+
+    def env() -> NativeVectorEnv:
+        return pick_job_vector([log], [windows], PickJobOptions(order="sjf"), RewardOptions(), num_envs=given.envs)
+
+    keywords: dict[str, Any] = {
+        "workload": workload, "cluster": "256", "order": "sjf", "part": "0:1", "length": LENGTH, "windows": 100,
+    }  # fmt: skip
+    own = [shunter_ppo("Shunter, mlp", env(), mlp, steps)]
+    others = in_dummy("shunter/PickJob-v0", keywords, theirs)
+    own += [shunter_ppo(f"Shunter, {kind}", env(), NetworkOptions(kind=kind), steps) for kind in NETWORKS]
+    print_table("PickJob, window 128, mode reserve", [in_native(env(), theirs), *own], others)
+
+
+def pick_host(given: argparse.Namespace, mlp: NetworkOptions, steps: int, theirs: int) -> None:
+    """Measures PickHost."""
+
+    def env() -> NativeVectorEnv:
+        return pick_host_vector(PickHostOptions(), RewardOptions(), num_envs=given.envs)
+
+    own = [shunter_ppo("Shunter, mlp", env(), mlp, steps)]
+    others = in_dummy("shunter/PickHost-v0", {}, theirs)
+    own.append(shunter_ppo("Shunter, hosts", env(), NetworkOptions(kind="hosts"), steps))
+    print_table("PickHost, 20 hosts", [in_native(env(), theirs), *own], others)
 
 
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--quick", action="store_true", help="fewer steps")
+    parser.add_argument("--envs", type=int, default=256, help="how many native environments")
+    parser.add_argument("--only", choices=STUDIES, help="one environment")
+    given = parser.parse_args()
     torch.set_num_threads(1)
-    workload = lublin_256()
-    log, windows = Log(workload, Cluster.pool(256)), choose_windows(len(workload), count=100, length=LENGTH)
-    steps, theirs = (2**15, 2**12) if quick else (2**18, 2**15)
-
-    def job_env(count: int) -> NativeVectorEnv:
-        return pick_job_vector([log], [windows], PickJobOptions(order="sjf"), RewardOptions(), num_envs=count)
-
+    steps, theirs = (2**15, 2**12) if given.quick else (2**18, 2**15)
     mlp = NetworkOptions(kind="mlp", hidden=(64, 64), activation="tanh")
-    keywords: dict[str, Any] = {
-        "workload": workload, "cluster": "256", "order": "sjf", "part": "0:1", "length": LENGTH, "windows": 100,
-    }  # fmt: skip
-    own = [shunter_ppo("Shunter, mlp", job_env(256), mlp, steps)]
-    others = [maskable_ppo("shunter/PickJob-v0", keywords, minibatch, theirs) for minibatch in (64, 1024)]
-    own += [shunter_ppo(f"Shunter, {kind}", job_env(256), NetworkOptions(kind=kind), steps) for kind in NETWORKS]
-    print_table("PickJob, window 128, mode reserve", own, others)
-    hosts = pick_host_vector(PickHostOptions(), RewardOptions(), num_envs=256)
-    own = [shunter_ppo("Shunter, mlp", hosts, mlp, steps)]
-    others = [maskable_ppo("shunter/PickHost-v0", {}, minibatch, theirs) for minibatch in (64, 1024)]
-    own.append(shunter_ppo("Shunter, hosts", hosts, NetworkOptions(kind="hosts"), steps))
-    print_table("PickHost, 20 hosts", own, others)
+    for name, study in zip(STUDIES, (pick_job, pick_host), strict=True):
+        if given.only in (None, name):
+            study(given, mlp, steps, theirs)
 
 
 def print_table(title: str, own: list[Timed], others: list[Timed]) -> None:
-    """Prints what was measured; ratios are to the faster of the two other trainings."""
+    """Prints what was measured; ratios are to the faster of the other trainings."""
     fastest = max(others, key=lambda one: one.rate)
     table = Table(title=f"PPO end to end: {title}; {EPOCHS} epochs, one torch thread")
     for column in ("", "steps/s", "ratio", "environments", "acting", "learning", ""):
@@ -160,7 +198,7 @@ def print_table(title: str, own: list[Timed], others: list[Timed]) -> None:
         )
     console = Console()
     console.print(table)
-    console.print(f"Goal for the mlp: {GOAL_RATIO:.0f} times the faster MaskablePPO.")
+    console.print(f"Goal for the mlp: {GOAL_RATIO:.0f} times the faster MaskablePPO in DummyVecEnv.")
 
 
 if __name__ == "__main__":

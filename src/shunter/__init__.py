@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
+    from shunter.agents.train import train
     from shunter.errors import InputError, ShunterError
     from shunter.evaluate.metrics import compute_metrics
     from shunter.model.cluster import Cluster
@@ -28,6 +29,7 @@ __all__ = [
     "compute_metrics",
     "load_policy",
     "read_workload",
+    "train",
 ]
 
 _HOMES = {
@@ -41,6 +43,7 @@ _HOMES = {
     "compute_metrics": "evaluate.metrics",
     "load_policy": "agents.learned_policy",
     "read_workload": "workloads",
+    "train": "agents.train",
 }
 
 

@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 import torch
 
-from shunter.agents.beginnings import ORDER_TEMPERATURE, TUNED_FILE, beginning_changes, load_beginning, settled
+from shunter.agents.beginnings import (
+    ORDER_TEMPERATURE,
+    TUNED_FILE,
+    Copies,
+    beginning_changes,
+    beginning_notes,
+    load_beginning,
+)
 from shunter.agents.checkpoint import PolicyRecord
-from shunter.agents.config import load_config
+from shunter.agents.config import TrainConfig, load_config
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import build
 from shunter.agents.options import NetworkOptions
@@ -75,14 +82,38 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
         beginning_changes(str(path))
 
 
+def settled(config: TrainConfig, folder: Path) -> TrainConfig:
+    return Copies.of(config).settle(config, folder)
+
+
 def test_the_run_keeps_its_own_copy(tuned: str, tmp_path: Path) -> None:
-    config = load_config(changes={**beginning_changes(tuned), "training": {"init": tuned}})
+    config = load_config(changes={"training": {"init": tuned}}, beginning=beginning_changes(tuned))
     own = settled(config, tmp_path / "run")
     copy = tmp_path / "run" / TUNED_FILE
     assert copy.read_text() == TUNED
     assert isinstance(own.environment, PickJobOptions)
-    assert own.environment.order == own.environment.estimate == str(copy)
+    assert own.environment.order == own.environment.estimate == own.training.init == str(copy)
     assert own.network.order_temperature == ORDER_TEMPERATURE
+
+
+def test_files_that_are_no_beginning_are_copied_too(tuned: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text('[policy]\nkind = "linear"\n')
+    config = load_config(changes={"environment": {"order": str(other), "estimate": tuned}})
+    own = settled(config, tmp_path / "run")
+    assert isinstance(own.environment, PickJobOptions)
+    names = [own.environment.order, own.environment.estimate]
+    assert names == [str(tmp_path / "run" / name) for name in ("order.toml", "estimate.toml")]
+    assert [Path(name).read_text() for name in names] == [other.read_text(), TUNED]
+    assert own.network.order_temperature is None
+
+
+def test_a_copy_may_come_from_the_folder_itself(tuned: str, tmp_path: Path) -> None:
+    own = settled(load_config(changes={"training": {"init": tuned}}), tmp_path / "run")
+    copies = Copies.of(own)
+    (tmp_path / "run" / TUNED_FILE).unlink()
+    assert copies.settle(own, tmp_path / "run") == own
+    assert (tmp_path / "run" / TUNED_FILE).read_text() == TUNED
 
 
 def test_what_the_user_says_stays(tuned: str, tmp_path: Path) -> None:
@@ -95,16 +126,24 @@ def test_what_the_user_says_stays(tuned: str, tmp_path: Path) -> None:
     assert (own.environment.estimate, own.network.order_temperature) == ("requested", 2.0)
 
 
+def test_what_stands_against_a_beginning_is_told(tuned: str) -> None:
+    brought = beginning_changes(tuned)
+    changes = {"environment": {"estimate": "requested"}, "training": {"init": tuned}}
+    assert beginning_notes(load_config(changes=changes, beginning=brought), brought) == [
+        f"--init {tuned} brings [environment] estimate {tuned!r}; asked for was 'requested', which stands"
+    ]
+    assert beginning_notes(load_config(beginning=brought), brought) == []
+
+
 def test_other_beginnings_change_nothing(tmp_path: Path) -> None:
     config = load_config(changes={"training": {"init": str(tmp_path)}})
     assert settled(config, tmp_path / "run") == config
-    assert not (tmp_path / "run").exists()
+    assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_hosts_have_no_order_to_begin_as(tuned: str, tmp_path: Path) -> None:
-    config = load_config(changes={"environment": {"kind": "pick-host"}, "training": {"init": tuned}})
+def test_hosts_have_no_order_to_begin_as(tuned: str) -> None:
     with pytest.raises(InputError, match="pick-host has no order to begin as; give a checkpoint"):
-        settled(config, tmp_path / "run")
+        beginning_changes(tuned, "pick-host")
 
 
 def test_the_weights_of_a_checkpoint_are_loaded(tmp_path: Path) -> None:

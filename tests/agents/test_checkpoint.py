@@ -171,6 +171,40 @@ def test_a_record_that_makes_no_sense_is_refused(change: dict[str, object], mess
         PolicyRecord.from_json({"layout": {}, "options": {}}, "policy.json")
 
 
+@pytest.mark.parametrize(
+    ("environment", "part", "old", "new", "message"),
+    [
+        (
+            ENVIRONMENT,
+            "cluster",
+            "free_memory",
+            "idle_memory",
+            "cluster feature 1 was idle_memory, here it is free_memo",
+        ),
+        (ENVIRONMENT, "job", "cores", None, "job feature 8 was log_cores, here it is cores"),
+        (ENVIRONMENT, "job", "held_back", None, "job feature 20 was not there, here it is held_back"),
+        (PickHostOptions(), "host", "core_use", "load", "host feature 0 was load, here it is core_use"),
+    ],
+)
+def test_features_of_another_version_are_named(
+    environment: PickJobOptions | PickHostOptions, part: str, old: str, new: str | None, message: str
+) -> None:
+    content = replace(RECORD, layout=environment.layout, options=environment).to_json()
+    names = [new if name == old else name for name in content["features"][part]]
+    content["features"][part] = [name for name in names if name is not None]
+    with pytest.raises(InputError, match=rf"^policy.json: was trained on other features: {message}"):
+        PolicyRecord.from_json(content, "policy.json")
+
+
+def test_features_of_the_users_own_are_named_too() -> None:
+    environment = PickJobOptions(features=("night_job",))
+    content = replace(RECORD, layout=environment.layout, options=environment).to_json()
+    assert content["features"]["job"][-1] == "night_job"
+    content["features"] = {"cluster": "all"}
+    with pytest.raises(InputError, match="features: has no list 'cluster'"):
+        PolicyRecord.from_json(content, "policy.json")
+
+
 def test_weights_go_into_a_network_of_the_same_shape_only() -> None:
     first = build(NetworkOptions(kind="mlp"), ENVIRONMENT.layout, seed=1)
     second = build(NetworkOptions(kind="mlp"), ENVIRONMENT.layout, seed=2)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shunter.agents.config import PRESETS, TrainConfig, config_from, load_config
-from shunter.agents.options import DataOptions, NetworkOptions, PpoOptions, TrainingOptions
+from shunter.agents.options import DataOptions, NetworkOptions, PpoOptions, ReportOptions, TrainingOptions
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.errors import InputError
 
@@ -17,6 +17,7 @@ UNUSUAL = TrainConfig(
     environment=PickJobOptions(mode="committed", window=64, missing_request=3600.0, max_wait_s=1e5, placement="spread"),
     episodes=EpisodeOptions(part=(0.1, 0.5), windows=12, horizon_factor=2.5),
     validation=EpisodeOptions(windows=None),
+    report=ReportOptions(part=(0.8, 0.9), windows=7, length=33),
     reward=RewardOptions(reward={"wait": 0.1, "bounded_slowdown": 1.0}, scale="fcfs/easy", bounds={"wait": 1.1}),
     network=NetworkOptions(kind="attention", hidden=(48, 96), heads=3, order_temperature=0.5),
     ppo=PpoOptions(target_kl=None, value_clip=0.2, lr_schedule="warmup-cosine", lr_warmup_steps=1000, gamma=1.0),
@@ -56,6 +57,44 @@ def test_changes_go_over_the_file_and_the_file_over_the_preset(tmp_path: Path) -
     assert config.environment.mode == "committed"
     # What the file does not say of validation is as it would be without the file.
     assert (config.validation.windows, config.validation.part) == (3, (0.6, 0.7))
+
+
+def test_a_beginning_goes_over_the_preset_and_under_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[environment]\nestimate = "perfect"\n')
+    brought = {"environment": {"order": "saf", "estimate": "last-two", "window": 9}}
+    config = load_config(path, "pick-job", {"environment": {"window": 7}}, brought)
+    assert isinstance(config.environment, PickJobOptions)
+    found = config.environment
+    assert (found.order, found.estimate, found.window) == ("saf", "perfect", 7)
+
+
+def test_the_report_is_like_validation_where_it_says_nothing() -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "validation": {"length": 40, "warmup": 3, "seed": 5},
+        "report": {"part": "0.75:0.9"},
+    }
+    report = load_config(changes=changes).report_episodes
+    assert report == EpisodeOptions(part=(0.75, 0.9), windows=20, length=40, warmup=3, seed=5)
+    longer = load_config(changes={**changes, "report": {"length": 80, "windows": 3}}).report_episodes
+    assert (longer.length, longer.windows, longer.bounds) == (80, 3, (0.7, 1.0))
+
+
+def test_files_in_the_same_folder_are_named_without_it(tmp_path: Path) -> None:
+    text = '[policy]\nkind = "linear"\n'
+    for name in ("run/tuned.toml", "other.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    own, other = str(tmp_path / "run" / "tuned.toml"), str(tmp_path / "other.toml")
+    config = load_config(changes={"environment": {"order": other}, "training": {"init": own}})
+    written = tmp_path / "run" / "config.toml"
+    written.write_text(config.to_toml(written.parent))
+    assert 'init = "tuned.toml"' in written.read_text()
+    assert load_config(written) == config
+    moved = (tmp_path / "run").rename(tmp_path / "moved")
+    found = load_config(moved / "config.toml")
+    assert isinstance(found.environment, PickJobOptions)
+    assert (found.training.init, found.environment.order) == (str(moved / "tuned.toml"), other)
 
 
 def test_another_environment_forgets_the_keys_of_the_first() -> None:
@@ -105,6 +144,11 @@ def test_a_whole_number_does_for_a_number() -> None:
         ("[reward]\nreward = {wait = 'much'}", r"\[reward\]: reward is {'wait': 'much'}; expected a table of numbers"),
         ("[training]\ndevice = 'tpu'", r"unknown \[training\] device 'tpu'"),
         ("[training]\npatience = 0", r"\[training\] patience is 0"),
+        ("[training]\nmargin_se = -1", r"\[training\] margin_se is -1"),
+        ("[report]\nwindows = 0", r"\[report\]: \[report\] windows is 0; expected a whole number from 1"),
+        ("[report]\nlength = 0", r"\[report\] length is 0"),
+        ("[report]\npart = 'x'", r"\[report\] part is 'x'; expected two fractions"),
+        ("[report]\npart = [0.9, 0.8]", "is 0.9:0.8; expected two rising fractions"),
         ("[training", "is not TOML"),
     ],
 )

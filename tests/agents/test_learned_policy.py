@@ -12,7 +12,9 @@ import torch
 from shunter.agents.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.networks import Network, build
+from shunter.agents.normalization import ValueNormalizer
 from shunter.agents.options import NetworkOptions
+from shunter.agents.ppo import NORMALIZER
 from shunter.envs.options import PickJobOptions
 from shunter.errors import InputError, ShunterError
 from tests.agents.observing import random_jobs
@@ -106,3 +108,50 @@ def test_observations_of_another_shape_and_empty_masks_are_refused() -> None:
         policy.actions(observations[:, :3], masks)
     with pytest.raises(ShunterError, match="allows no action"):
         policy.action_probabilities(observations, np.zeros_like(masks))
+
+
+def test_an_action_is_the_best_or_drawn(tmp_path: Path) -> None:
+    _saved(tmp_path)
+    policy = load_policy(tmp_path)
+    observations, masks = (each.numpy() for each in random_jobs(20, LAYOUT))
+    for observation, mask, best in zip(observations, masks, policy.actions(observations, masks), strict=True):
+        assert policy.action(observation, mask) == best
+    probabilities = policy.action_probabilities(observations, masks)
+    doubtful = int(probabilities.max(axis=1).argmin())
+    observation, mask = observations[doubtful], masks[doubtful]
+    drawn = [policy.action(observation, mask, deterministic=False, seed=seed) for seed in range(200)]
+    assert drawn == [policy.action(observation, mask, deterministic=False, seed=seed) for seed in range(200)]
+    assert mask[drawn].all()
+    shares = np.bincount(drawn, minlength=len(mask)) / len(drawn)
+    assert np.abs(shares - probabilities[doubtful]).max() < 0.15
+    assert len({policy.action(observation, mask, deterministic=False) for _ in range(100)}) > 1
+
+
+def test_mistakes_in_asking_for_an_action() -> None:
+    policy = LearnedPolicy(_network(), RECORD)
+    observations, masks = (each.numpy() for each in random_jobs(3, LAYOUT))
+    with pytest.raises(InputError, match=r"the mask has 2 dimensions; expected 1, for actions\(\) takes many"):
+        policy.action(observations, masks)
+    with pytest.raises(InputError, match="seed is -1; expected a whole number"):
+        policy.action(observations[0], masks[0], deterministic=False, seed=-1)
+    with pytest.raises(InputError, match="observations have 2 numbers"):
+        policy.action(observations[0, :2], masks[0])
+
+
+def test_values_are_in_the_units_of_the_reward(tmp_path: Path) -> None:
+    network, normalizer = _network(), ValueNormalizer()
+    normalizer.update(torch.tensor([90.0, 110.0, 130.0]))
+    units = {f"{NORMALIZER}{name}": tensor for name, tensor in normalizer.state_dict().items()}
+    write_checkpoint(tmp_path, {POLICY: Part(network_tensors(network) | units, RECORD.to_json())})
+    observations, masks = random_jobs(6, LAYOUT)
+    with torch.inference_mode():
+        expected = normalizer.denormalize(network(observations, masks)[1])
+    values = load_policy(tmp_path).values(observations.numpy(), masks.numpy())
+    assert values.dtype == np.float32
+    assert values.tolist() == pytest.approx(expected.tolist())
+    assert values.mean() > 50
+    one = load_policy(tmp_path).values(observations[2].numpy(), masks[2].numpy())
+    assert one.shape == ()
+    assert float(one) == pytest.approx(float(expected[2]))
+    _saved(tmp_path / "without")
+    assert abs(load_policy(tmp_path / "without").values(observations.numpy(), masks.numpy()).mean()) < 50

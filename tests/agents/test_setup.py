@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ from shunter.agents.checkpoint import POLICY, read_part
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.setup import INITIAL, REPORT, VALIDATION, Site, open_trainer, read_logs
 from shunter.agents.trainer import Progress
-from shunter.agents.validation import Validation
+from shunter.agents.validation import Validation, placement_combination
 from shunter.errors import InputError
 from shunter.evaluate import combinations
-from shunter.evaluate.combinations import Combination
+from shunter.evaluate.combinations import Combination, combine
 from shunter.simulate.checkpoint_path import BEST, LAST
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
+from tests.agents.untrained import waiting, write_policy
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +71,9 @@ def test_windows_of_the_parts_lie_apart() -> None:
 
 
 def test_environments_are_those_of_the_options() -> None:
-    environments = small_site().environments()
+    environments = small_site().environments(combine(["sjf"], ["easy"]).possible)
     assert (environments.num_envs, environments.layout.window, environments.episodes) == (4, 8, 12)
-    hosts = small_site(HOSTS).environments()
+    hosts = small_site(HOSTS).environments([placement_combination("best-fit")])
     assert (hosts.layout.num_hosts, hosts.episodes) == (3, 6)
 
 
@@ -117,6 +119,7 @@ def test_a_run_has_its_checkpoints_and_says_where_they_come_from(tmp_path: Path)
     assert (log["name"], log["jobs"], log["cluster"]) == (LUBLIN, 600, "64")
     assert (facts["train"], facts["validation"]) == ([0.0, 0.6], [0.6, 0.7])
     assert (facts["chosen"], facts["objective"]) == ([chosen.label], "mean_bounded_slowdown")
+    assert [(day["use"], day["part"]) for day in facts["days"]] == [("trained", [0.0, 0.6]), ("chosen", [0.6, 0.7])]
     rows = (tmp_path / "progress.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows] == ["steps", "0", "64", "128", "192"]
 
@@ -139,6 +142,29 @@ def test_a_pause_changes_nothing(tmp_path: Path, base: dict[str, Any]) -> None:
     for name in (INITIAL, BEST, LAST):
         files = [tmp_path / run / name / "policy.safetensors" for run in ("whole", "paused")]
         assert files[0].read_bytes() == files[1].read_bytes(), name
+    whole, paused = (_validations(tmp_path / run) for run in ("whole", "paused"))
+    assert whole == paused
+
+
+def _validations(folder: Path) -> list[dict[str, str]]:
+    with (folder / "progress.csv").open(newline="") as file:
+        return [{key: row[key] for key in row if key.startswith("validation/")} for row in csv.DictReader(file)]
+
+
+def test_gains_are_counted_from_the_beginning_after_a_pause_too(tmp_path: Path) -> None:
+    trained(small_site(), tmp_path)
+    write_policy(tmp_path / INITIAL, order="saf", window=8, change=waiting)
+    trained(small_site(training={"steps": 256}), tmp_path, resume=True)
+    gains = [float(row["validation/gain"]) for row in _validations(tmp_path)]
+    assert gains[-1] > 0.1 > max(gains[:-1])
+
+
+def test_another_log_is_not_gone_on_with(tmp_path: Path) -> None:
+    trained(small_site(), tmp_path)
+    other = small_site(data={"workload": [LUBLIN.replace("jobs=600", "jobs=601")]})
+    message = r"was trained on .*jobs=600.* \(600 jobs\), which is not what .*jobs=601.* \(601 jobs\) holds"
+    with pytest.raises(InputError, match=message):
+        open_trainer(other, other.choose(), tmp_path, resume=True)
 
 
 def test_seeds_give_other_policies_and_the_same_seed_the_same(tmp_path: Path) -> None:

@@ -131,6 +131,35 @@ def test_a_run_without_evaluations_has_no_best_and_its_last_is_loaded(tmp_path: 
     assert all(torch.equal(loaded[name], tensor) for name, tensor in ppo.network.state_dict().items())
 
 
+class _Gains:
+    """Returns an objective and a gain of 0.1 after the beginning."""
+
+    def __init__(self, error: float) -> None:
+        self._error = error
+        self._seen = 0
+
+    def __call__(self, policy: LearnedPolicy) -> dict[str, float]:
+        self._seen += 1
+        gain = 0.1 if self._seen > 1 else 0.0
+        return {"objective": 1.0 - gain, "gain": gain, "gain_error": self._error}
+
+
+@pytest.mark.parametrize(("error", "best_steps"), [(0.05, 2 * UPDATE), (0.2, 0)])
+def test_the_beginning_is_kept_unless_another_stands_out(tmp_path: Path, error: float, best_steps: int) -> None:
+    outcome = _trainer(tmp_path, evaluate=_Gains(error)).run()
+    assert (outcome.best_steps, _marker(tmp_path / "best")) == (best_steps, best_steps)
+    assert (outcome.near is None) == (best_steps > 0)
+    became = [int(row["steps"]) for row in _rows(tmp_path) if row["validation/is_best"] == "1.0"]
+    assert became[-1] == best_steps
+
+
+def test_what_came_near_is_remembered_over_a_pause(tmp_path: Path) -> None:
+    first = _trainer(tmp_path, options=replace(TRAINING_OPTIONS, steps=2 * UPDATE), evaluate=_Gains(0.2)).run()
+    assert first.near is not None
+    resumed = _trainer(tmp_path, evaluate=_Objectives(2.0, 2.0, 2.0), resume=True).run()
+    assert (resumed.near, resumed.best_steps) == (first.near, 0)
+
+
 def test_patience(tmp_path: Path) -> None:
     options = replace(TRAINING_OPTIONS, patience=2, threshold=0.5)
     outcome = _trainer(tmp_path, options=options, evaluate=_Objectives(5.0, 4.0, 3.6, 3.55)).run()

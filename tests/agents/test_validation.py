@@ -9,14 +9,22 @@ import pytest
 
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.trials import host_trials, job_trials
-from shunter.agents.validation import Validation, chosen_classics, chosen_placement, host_settings, objective_of
+from shunter.agents.validation import (
+    Validation,
+    chosen_classics,
+    chosen_placement,
+    host_settings,
+    objective_note,
+    objective_of,
+    standard_error,
+)
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.envs.pick_job import episode_windows
 from shunter.evaluate import combinations
 from shunter.evaluate.combinations import combine
 from shunter.simulate.names import PLACEMENTS
 from shunter.tune.objective import PENALTY, SAFETY, Bound, Objective
-from tests.agents.untrained import waiting, write_policy
+from tests.agents.untrained import opinionated, waiting, write_policy
 from tests.tune.small import small_log
 
 TRAIN = EpisodeOptions(length=40, windows=6)
@@ -41,6 +49,14 @@ def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_policies_are_compared_by_the_reward_that_weighs_most(reward: str | dict[str, float], metric: str) -> None:
     assert objective_of(RewardOptions(reward)) == Objective(metric)
+
+
+def test_what_is_not_rewarded_is_told() -> None:
+    assert objective_note(RewardOptions({"balance": 9.0, "utilization": 0.1})) is None
+    note = objective_note(RewardOptions({"balance": 1.0, "priority": 2.0, "wait": 0.0}))
+    assert note is not None
+    assert note.startswith("rewarded is balance, priority, which is no metric of windows: classics and checkpoints")
+    assert "are chosen by mean_bounded_slowdown;" in note
 
 
 def test_bounds_of_the_reward_are_bounds_of_the_objective() -> None:
@@ -104,6 +120,7 @@ def test_a_broken_bound_costs(tmp_path: Path) -> None:
     expected = PENALTY * (np.log(plain["wait_ratio"] / 1.5) + SAFETY)
     assert bounded["objective"] - plain["objective"] == pytest.approx(expected)
     assert bounded["ratio"] == plain["ratio"]
+    assert (plain["bounds_missed"], bounded["bounds_missed"]) == (0.0, 1.0)
 
 
 def test_logs_count_the_same(tmp_path: Path) -> None:
@@ -117,3 +134,36 @@ def test_logs_count_the_same(tmp_path: Path) -> None:
     alone = [Validation(job_trials([log], [part], policy.options, 1), base, BSLD)(policy) for part in parts]
     both = Validation(job_trials([log, log], parts, policy.options, 1), [*base, *base], BSLD)(policy)
     assert both["objective"] == pytest.approx(np.mean([one["objective"] for one in alone]))
+
+
+def test_gains_are_counted_from_the_beginning(tmp_path: Path) -> None:
+    """Episode by episode: what both share is no noise."""
+    first = load_policy(write_policy(tmp_path / "first", order="saf", window=200, change=opinionated))
+    second = load_policy(write_policy(tmp_path / "second", order="saf", window=200))
+    assert isinstance(second.options, PickJobOptions)
+    log = small_log()
+    windows = episode_windows(log, LATER)
+    trials = job_trials([log], [windows], second.options, 1)
+    classic = combine(["sjf"], ["easy"]).possible
+    same = Validation(trials, classic, BSLD)
+    same.begins_as(second)
+    assert [same(second)[name] for name in ("gain", "gain_error")] == [0.0, 0.0]
+    validation = Validation(trials, classic, BSLD)
+    begun, found = validation(first), validation(second)
+    assert found["gain"] == pytest.approx(begun["objective"] - found["objective"])
+    assert found["gain"] > 0.1
+    values = [trials.of_policy(policy, BSLD.metrics)[0]["mean_bounded_slowdown"] for policy in (first, second)]
+    expected = standard_error(np.log(values[0] / values[1]), windows.block)
+    assert found["gain_error"] == pytest.approx(expected, rel=1e-2)
+    assert expected > 0
+
+
+def test_the_standard_error_of_a_mean() -> None:
+    values = np.array([1.0, 2.0, 4.0, 7.0])
+    alone = float(np.std(values, ddof=1)) / 2
+    assert standard_error(values, np.arange(4)) == pytest.approx(alone)
+    assert standard_error(values, np.zeros(4, dtype=np.int64)) == pytest.approx(alone)
+    # Two windows in each block that say the same are worth one.
+    doubled = standard_error(np.repeat(values, 2), np.repeat(np.arange(4), 2))
+    assert doubled == pytest.approx(alone)
+    assert standard_error(values[:1], np.zeros(1, dtype=np.int64)) == float("inf")

@@ -31,6 +31,21 @@ def test_simulate(shunter: Command, checkpoint: str) -> None:
     assert guarded["metrics"] == shunter("simulate", *SHORT, *options, "--max-wait", 60, "--json").json()["metrics"]
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--estimate", "requested"), "was trained with estimate perfect, but estimate is requested; leave --estimate"),
+        (("--scan-depth", 1000), "was trained with scan-depth 7, but scan-depth is 1000; leave --scan-depth"),
+    ],
+)
+def test_a_default_that_is_asked_for_is_not_overruled(
+    shunter: Command, tmp_path: Path, option: tuple[str, object], words: str
+) -> None:
+    checkpoint = write_policy(tmp_path / "best", estimate="perfect", scan_depth=7)
+    assert words in shunter("simulate", *SHORT, "--policy", checkpoint, *option).error()
+    assert shunter("simulate", *SHORT, "--policy", checkpoint, "--estimate", "perfect").code == 0
+
+
 def test_the_ledger_is_that_of_the_order(shunter: Command, tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best", order="priority")
     ledgers = [

@@ -23,12 +23,9 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_policy(tmp_path / "runs" / "short" / "best", order="sjf", estimate="perfect")
     older = tmp_path / "runs" / "short" / "best" / "policy.json"
     os.utime(older, (1, 1))
-    facts = {
-        "logs": [{"name": LUBLIN, "sha256": read_workload(LUBLIN).content_sha256}],
-        "train": [0.0, 0.6],
-        "validation": [0.6, 0.7],
-    }
-    write_policy(tmp_path / "runs" / "plain" / "last", order="fcfs", training=facts)
+    day = {"log": LUBLIN, "sha256": read_workload(LUBLIN).content_sha256}
+    days = [day | {"use": "trained", "part": [0.0, 0.6]}, day | {"use": "chosen", "part": [0.6, 0.7]}]
+    write_policy(tmp_path / "runs" / "plain" / "last", order="fcfs", training={"days": days})
     return tmp_path / "runs"
 
 

@@ -11,13 +11,17 @@ from typing import Any
 import pytest
 import torch
 
+from shunter.agents.best import Near
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.ppo import Ppo
-from shunter.agents.trainer import Progress
+from shunter.agents.trainer import Outcome, Progress
 from shunter.cli.train_arguments import TrainArguments
+from shunter.cli.train_tables import kept_words
 from shunter.cli.training import BarWords
+from shunter.envs.options import PickJobOptions
 from shunter.evaluate import combinations
 from shunter.simulate.specs import read_toml
+from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
@@ -101,11 +105,20 @@ def test_the_saved_configuration_is_the_same_training(shunter: Command, out: Pat
     assert weights(other) != weights(out)
 
 
+def test_the_report_is_part_of_the_configuration(shunter: Command, out: Path, tmp_path: Path) -> None:
+    shunter(*TRAIN, "--report", "0.75:0.95", "--out", out)
+    assert read_toml(out / "config.toml")["report"] == {"part": [0.75, 0.95], "windows": 6, "length": 30}
+    again = tmp_path / "again"
+    first = shunter("train", "--config", out / "config.toml", "--out", again, "--report-windows", 3, "--json").json()
+    assert first["config"]["report"] == {"part": [0.75, 0.95], "windows": 3, "length": 30}
+    assert first["parts"][1]["logs"][0]["windows"] == 3
+
+
 def test_options_go_over_the_file_and_the_file_over_the_preset(out: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[ppo]\ngamma = 0.5\nclip = 0.3\n")
     arguments = TrainArguments({"ppo": {"gamma": 0.25}}, preset="quick", config=file)
-    config = arguments.resolved(out)
+    config = arguments.resolved(out).config
     assert (config.ppo.gamma, config.ppo.clip, config.ppo.num_envs) == (0.25, 0.3, 64)
 
 
@@ -113,8 +126,26 @@ def test_the_preset_follows_the_environment(out: Path, tmp_path: Path) -> None:
     file = tmp_path / "hosts.toml"
     file.write_text('[environment]\nkind = "pick-host"\n')
     for arguments in (TrainArguments({"environment": {"kind": "pick-host"}}), TrainArguments({}, config=file)):
-        assert arguments.resolved(out).network.kind == "hosts"
-    assert TrainArguments({}).resolved(out).network.kind == "kernel"
+        assert arguments.resolved(out).config.network.kind == "hosts"
+    assert TrainArguments({}).resolved(out).config.network.kind == "kernel"
+    checkpoint = write_host_policy(tmp_path / "policy")
+    begun = TrainArguments({"training": {"init": checkpoint}}).resolved(out).config
+    assert (begun.network.kind, begun.reward.weights, begun.training.init) == ("hosts", {"wait": 1.0}, checkpoint)
+
+
+def test_what_a_beginning_brings_goes_under_the_file(out: Path, tmp_path: Path) -> None:
+    tuned, file = tmp_path / "found.toml", tmp_path / "mine.toml"
+    tuned.write_text(TUNED)
+    file.write_text('[environment]\nestimate = "perfect"\n')
+    resolved = TrainArguments({"training": {"init": str(tuned)}}, config=file).resolved(out)
+    assert isinstance(resolved.config.environment, PickJobOptions)
+    assert (resolved.config.environment.order, resolved.config.environment.estimate) == (str(tuned), "perfect")
+    (note,) = resolved.notes
+    assert note.endswith("asked for was 'perfect', which stands")
+    flag = TrainArguments({"training": {"init": str(tuned)}, "environment": {"estimate": "requested"}}, config=file)
+    config = flag.resolved(out).config
+    assert isinstance(config.environment, PickJobOptions)
+    assert config.environment.estimate == "requested"
 
 
 def test_interrupted_and_resumed(shunter: Command, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,18 +168,6 @@ def test_interrupted_and_resumed(shunter: Command, out: Path, tmp_path: Path, mo
     assert (resumed["resumed"], resumed["outcome"]["steps"]) == (True, 128)
     assert steps(out) == [0, 64, 128]
     assert weights(out) == weights(whole)
-
-
-def test_resumed_for_longer(shunter: Command, out: Path) -> None:
-    shunter(*TRAIN, "--out", out)
-    assert shunter("train", "--resume", "--out", out, "--steps", 192).code == 0
-    assert steps(out) == [0, 64, 128, 192]
-
-
-def test_nothing_to_resume(shunter: Command, out: Path) -> None:
-    answer = shunter(*TRAIN, "--resume", "--out", out)
-    assert (answer.code, answer.err) == (0, f"{out}: there is no run to resume; starting anew\n")
-    assert steps(out) == [0, 64, 128]
 
 
 def test_a_run_is_not_overwritten_unasked(shunter: Command, out: Path) -> None:
@@ -178,6 +197,19 @@ def test_without_a_name_runs_are_numbered(shunter: Command, tmp_path: Path, monk
     assert names == ["runs/pick-job-1", "runs/pick-job-2"]
 
 
+def test_overwritten_by_its_own_configuration(shunter: Command, out: Path, tmp_path: Path) -> None:
+    """What it names lies in the folder that is cleared."""
+    tuned = tmp_path / "found.toml"
+    tuned.write_text(TUNED)
+    shunter(*TRAIN, "--init", tuned, "--out", out)
+    before = weights(out)
+    assert shunter("train", "--config", out / "config.toml", "--out", out, "--force").code == 0
+    assert (weights(out), (out / "tuned.toml").read_text()) == (before, TUNED)
+    error = shunter(*TRAIN, "--init", out / "best", "--out", out, "--force").error()
+    assert f"--init {out / 'best'} lies in --out {out}, which is to be overwritten" in error
+    assert weights(out) == before
+
+
 def test_begun_as_a_tuned_policy(shunter: Command, out: Path, tmp_path: Path) -> None:
     tuned = tmp_path / "found.toml"
     tuned.write_text(TUNED)
@@ -193,8 +225,13 @@ def test_begun_as_a_tuned_policy(shunter: Command, out: Path, tmp_path: Path) ->
     ]
     initial, order = (one["combinations"][0]["geometric_mean"] for one in measured)
     assert initial == pytest.approx(order)
+    written = read_toml(out / "config.toml")
+    assert (written["environment"]["order"], written["training"]["init"]) == ("tuned.toml", "tuned.toml")
     moved = out.rename(tmp_path / "moved")
     assert shunter("simulate", "--workload", LUBLIN, "--policy", moved / "best", "--length", 50, "--json").json()
+    small = ("--workload", LUBLIN, "--windows", 2, "--length", 30, "--against", "fcfs/easy")
+    assert shunter("evaluate", moved, *small, "--json").json()["warnings"] == []
+    assert shunter("train", "--resume", "--out", moved, "--steps", 192, "--json").json()["outcome"]["steps"] == 192
 
 
 def test_fine_tuned_from_a_checkpoint(shunter: Command, out: Path, tmp_path: Path) -> None:
@@ -205,6 +242,55 @@ def test_fine_tuned_from_a_checkpoint(shunter: Command, out: Path, tmp_path: Pat
     source, begun = load_policy(out / "best").network.state_dict(), load_policy(second / "initial").network.state_dict()
     assert all(torch.equal(begun[name], weight) for name, weight in source.items())
     assert weights(second) != weights(out)
+
+
+def test_days_of_what_it_began_from_are_not_new(shunter: Command, out: Path, tmp_path: Path) -> None:
+    shunter(*TRAIN, "--train", "0.5:0.8", "--validation", "0.8:0.9", "--report", "0.9:1", "--out", out)
+    second = tmp_path / "second"
+    answer = shunter("train", "--workload", LUBLIN, *SHORT, "--init", out, "--out", second)
+    words = f"0.7:1 of the log overlaps with 0.5:0.8, on which {out}, from which it began, was trained"
+    assert f"the report: {words}; the figures flatter it" in answer.err
+    small = ("--workload", LUBLIN, "--windows", 2, "--length", 30, "--against", "fcfs/easy")
+    found = shunter("evaluate", second, *small, "--json").json()["warnings"]
+    assert found == [f"{second}: {words}; the figures flatter it"]
+    assert shunter("evaluate", second, *small, "--part", "0.9:1", "--json").json()["warnings"] == []
+
+
+def test_stand_ins_are_told(shunter: Command, out: Path) -> None:
+    log = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1"
+    options = ("train", "--workload", log, *SHORT, "--window", 8, "--out", out)
+    answer = shunter(*options)
+    assert "no requested time: the run time stands in" in answer.out
+    result = shunter(*options, "--force", "--json").json()
+    (one,) = result["ledgers"]
+    assert (one["log"], one["ledger"][0]["rule"]) == (log, "no requested time: the run time stands in")
+
+
+def test_a_reward_that_is_no_metric_is_told(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--reward", "balance", "--out", out)
+    assert answer.err.startswith("rewarded is balance, which is no metric of windows: classics and checkpoints are")
+    assert "for mean_bounded_slowdown" in answer.out
+
+
+def test_why_the_beginning_was_kept(shunter: Command, out: Path) -> None:
+    """A learning rate of next to nothing learns nothing."""
+    answer = shunter(*TRAIN, "--lr", "1e-12", "--out", out)
+    assert "best on validation at step 0" in answer.out
+    assert "the beginning was kept: no later policy was better on validation" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("near", "words"),
+    [
+        (
+            Near(64, 0.0123, 0.0456),
+            "at step 64 it was lower by 0.0123, which is not more than 2 × its standard error of",
+        ),
+        (Near(64, 0.0123, None), "at step 64 it was lower by 0.0123, and one validation window does not tell"),
+    ],
+)
+def test_why_it_was_kept_in_words(near: Near, words: str) -> None:
+    assert words in kept_words(Outcome("steps", 128, 0.1, 0, 1.0, near), 2.0)
 
 
 def test_several_logs(shunter: Command, out: Path) -> None:
@@ -231,8 +317,8 @@ def test_hosts(shunter: Command, out: Path) -> None:
         (("--workload", LUBLIN, "--steps", "0"), "steps is 0; expected a whole number from 1"),
         (("--workload", LUBLIN, "--set", "ppo.klip=1"), "options: [ppo]: unknown key 'klip'; did you mean 'clip'?"),
         (("--workload", LUBLIN, "--report", "0.65:1"), "--report is 0.65:1, --validation 0.6:0.7; expected parts"),
-        (("--workload", LUBLIN, "--report", "x"), "--report is 'x'; expected two fractions"),
-        (("--workload", LUBLIN, "--report-windows", "0"), "--report-windows is 0; expected 1 or more"),
+        (("--workload", LUBLIN, "--report", "x"), "options: [report]: [report] part is 'x'; expected two fractions"),
+        (("--workload", LUBLIN, "--report-windows", "0"), "[report] windows is 0; expected a whole number from 1"),
         (("--workload", LUBLIN, "--lr", "fast"), "'fast' is not a number"),
         (("--workload", LUBLIN, "--init", "nowhere"), "--init nowhere: there is no such folder"),
         (("--workload", LUBLIN, "--device", "cuda"), "[training] device is 'cuda', but PyTorch sees no graphics card"),

@@ -27,7 +27,6 @@ def test_flags_are_options_of_the_verb() -> None:
     for flag in FLAGS:
         assert shown[flag.name].default is None
     assert "changes" not in shown
-    assert shown["report_windows"].default == 20
 
 
 def given(**values: object) -> Changes:

@@ -250,7 +250,7 @@ def test_mistakes_of_rewards(given: Reward, message: str) -> None:
     vector = vector_of(LOG, reward=RewardOptions("bad"))
     vector.reset()
     with pytest.raises(InputError, match=message):
-        vector.step(np.ones(1))
+        vector.step(np.ones(1, np.int64))
 
 
 def test_names_of_shunters_own_are_taken() -> None:
@@ -258,3 +258,15 @@ def test_names_of_shunters_own_are_taken() -> None:
         register_feature("priority")
     with pytest.raises(InputError, match="one of Shunter's own rewards has this name"):
         register_reward("wait")
+
+
+def test_what_cannot_be_registered() -> None:
+    def forgotten(view: JobView) -> float:
+        return 0.0
+
+    with pytest.raises(InputError, match=r"forgotten.* is no name; expected one in brackets, as in @register_feature"):
+        register_feature(forgotten)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'' is no name"):
+        register_feature("")
+    with pytest.raises(InputError, match=r"register_feature\('three'\): 3 cannot be called; expected a function"):
+        register_feature("three")(3)  # type: ignore[arg-type]

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import typer
 
+from shunter.agents.config import load_config
+from shunter.agents.setup import REPORT, VALIDATION
 from shunter.cli.envs import envs
 from shunter.cli.errors import OneLineErrorGroup
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv
@@ -42,15 +44,21 @@ def shunter(capsys: pytest.CaptureFixture[str]) -> Command:
     return run
 
 
-def test_episodes_of_hosts_are_those_that_seeds_choose() -> None:
-    env = PickHostEnv()
+def test_episodes_of_hosts_are_the_first_that_their_seeds_draw() -> None:
     for fixed, seed in zip(pick_host_episodes(PickHostOptions()), SEEDS, strict=True):
-        _, info = env.reset(seed=seed)
-        assert (fixed.seed, fixed.episode) == (seed, info["episode_number"])
+        env = PickHostEnv(seed=seed, episodes=1)
+        _, info = env.reset(options={"episode": fixed.episode})
+        assert fixed.seed == seed
         played = env.vector.world.workloads[0].jobs.slice(int(info["jobs"][0]), len(fixed.log.workload))
         assert played["run_s"].equals(fixed.log.workload.jobs["run_s"])
         status = env.vector.simulation(0).status()
         assert (status.jobs, status.free_cores) == (len(fixed.log.workload), fixed.log.cluster.total_cores)
+
+
+def test_training_draws_its_hosts_from_other_seeds() -> None:
+    options = load_config(preset="pick-host").environment
+    used = {options.seed + step for step in (0, VALIDATION, REPORT)}
+    assert used.isdisjoint(SEEDS)
 
 
 def test_episodes_of_a_log_are_those_that_seeds_choose() -> None:
@@ -94,11 +102,15 @@ def test_every_kind_of_node_can_be_written(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_hosts(shunter: Command, tmp_path: Path) -> None:
-    code, out, err = shunter("export", "--out", tmp_path / "hosts", "--seed", 3)
+    code, out, err = shunter("export", "--out", tmp_path / "hosts")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].startswith("seed 42: episode ")
     index = json.loads((tmp_path / "hosts" / "episodes.json").read_text())
-    assert (index["id"], index["options"]["seed"], len(index["episodes"])) == ("shunter/PickHost-v0", 3, 3)
+    assert index["id"] == "shunter/PickHost-v0"
+    assert "seed" not in index["options"]
+    assert [(one["seed"], one["source"]) for one in index["episodes"]] == [
+        (seed, f"PickHost seed {seed} episode 0") for seed in SEEDS
+    ]
     again = shunter("export", "--out", tmp_path / "hosts")
     assert again[0] == 2
     assert "the folder is not empty; give another, or --force" in again[2]
@@ -106,7 +118,7 @@ def test_the_command_writes_hosts(shunter: Command, tmp_path: Path) -> None:
 
 
 def test_the_command_writes_windows_of_a_log(shunter: Command, tmp_path: Path) -> None:
-    arguments = ("--workload", LUBLIN, "--part", "report", "--length", 20, "--warmup", 5, "--json")
+    arguments = ("--workload", LUBLIN, "--length", 20, "--warmup", 5, "--json")
     code, out, err = shunter("export", "--out", tmp_path / "log", *arguments)
     assert (code, err) == (0, "")
     index = json.loads(out)
@@ -119,7 +131,8 @@ def test_the_command_writes_windows_of_a_log(shunter: Command, tmp_path: Path) -
     ("arguments", "message"),
     [
         (("--length", 5), "--length is given without --workload; name a log, or leave it out for PickHost's episodes"),
-        (("--seed", -1), "seed is -1; expected a whole number from 0"),
+        (("--seed", 1), "--seed is given without --workload; name a log, or leave it out for PickHost's episodes"),
+        (("--workload", LUBLIN, "--seed", -1), "seed is -1; expected a whole number from 0"),
         (("--workload", "no.swf"), "no.swf: no such file; check the path"),
         (("--workload", LUBLIN, "--part", "0.5"), "part (one of train, validation, report, or a:b) is '0.5'"),
         (("--workload", LUBLIN, "--length", 300), "a window has 300 jobs (--length)"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from shunter.evaluate.learned import (
     WORSE,
     Entrants,
     Evaluation,
-    part_warning,
     settings_warnings,
 )
 from shunter.evaluate.windows import choose_windows
@@ -176,35 +174,6 @@ def test_with_another_estimate_there_is_a_second_verdict(evaluation: Evaluation)
     assert [one.against.rpartition("/")[2] for one in found] == ["requested", "perfect"]
     assert "the best classic in hindsight with the same estimate" in found[1].sentence
     assert found[0].to_json()["against"] == found[0].against
-
-
-FACTS: dict[str, Any] = {
-    "logs": [{"name": "a.swf", "sha256": "1"}, {"name": "b.swf", "sha256": "2"}],
-    "train": [0.0, 0.6],
-    "validation": [0.6, 0.7],
-}
-
-
-@pytest.mark.parametrize(
-    ("names", "part", "words"),
-    [
-        (("a.swf", "1"), (0.7, 1.0), None),
-        (("a.swf", "1"), (0.5, 1.0), "0.5:1 of the log overlaps with 0:0.6, on which it was trained"),
-        (("renamed.swf", "2"), (0.5, 1.0), "0.5:1 of the log overlaps with 0:0.6, on which it was trained"),
-        (("b.swf", "stretched"), (0.65, 1.0), "0.65:1 of the log overlaps with 0.6:0.7, on which it was chosen"),
-        (("other.swf", "3"), (0.0, 1.0), None),
-    ],
-)
-def test_a_part_that_was_trained_on(names: tuple[str, str], part: tuple[float, float], words: str | None) -> None:
-    found = part_warning("first", FACTS, names, part)
-    assert found == (None if words is None else f"first: {words}; the figures flatter it")
-
-
-@pytest.mark.parametrize("facts", [{}, {"logs": "a.swf"}, {"logs": ["a.swf"]}])
-def test_a_checkpoint_that_does_not_say_where_it_comes_from(facts: dict[str, Any]) -> None:
-    found = part_warning("first", facts, ("a.swf", "1"), (0.7, 1.0))
-    assert found is not None
-    assert found.startswith("first does not say what it was trained on")
 
 
 def test_other_conditions_than_the_classics_are_told(tmp_path: Path) -> None:

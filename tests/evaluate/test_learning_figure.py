@@ -11,10 +11,12 @@ from shunter.errors import InputError
 from shunter.evaluate.learning_figure import PANELS, draw_learning, read_curves, smoothed
 
 ROWS = (
-    "steps,validation/objective,validation/wait_ratio,return,entropy,approximate_kl,wait_share,explained_variance\n"
-    "0,0.2,1.1,,,,,\n"
-    "64,,,-3.0,0.9,0.01,0.5,0.0\n"
-    "128,-0.1,1.2,-2.0,0.8,0.02,0.4,0.3\n"
+    "steps,validation/ratio,validation/wait_ratio,return,entropy,approximate_kl,wait_share,explained_variance,"
+    "validation/is_best,validation/bounds_missed\n"
+    "0,1.2,1.1,,,,,,1,0\n"
+    "64,,,-3.0,0.9,0.01,0.5,0.0,,\n"
+    "128,0.9,1.2,-2.0,0.8,0.02,0.4,0.3,1,0\n"
+    "192,0.8,1.3,-2.0,0.8,0.02,0.4,0.3,0,1\n"
 )
 
 
@@ -32,18 +34,25 @@ def write_run(folder: Path, text: str = ROWS) -> Path:
 def test_rows_without_a_value_are_left_out(run: Path) -> None:
     curves = read_curves(run)
     assert curves.name == "first"
-    steps, values = curves.of("validation/objective")
-    assert (steps.tolist(), values.tolist()) == ([0.0, 128.0], [0.2, -0.1])
+    steps, values = curves.of("validation/ratio")
+    assert (steps.tolist(), values.tolist()) == ([0.0, 128.0, 192.0], [1.2, 0.9, 0.8])
     assert [len(one) for one in curves.of("nothing")] == [0, 0]
 
 
-def test_the_objective_is_a_ratio_to_the_classic(run: Path) -> None:
+def test_the_metric_is_a_ratio_to_the_classic_whatever_bounds_cost(run: Path) -> None:
     main = draw_learning([read_curves(run)]).axes[0]
-    lines = {str(line.get_label()): np.asarray(line.get_ydata()) for line in main.get_lines()}
-    assert lines["the classic chosen in training"].tolist() == [1.0, 1.0]
-    np.testing.assert_allclose(lines["first, best 0.905"], np.exp([0.2, -0.1]))
-    best = main.get_lines()[-1]
-    assert (best.get_marker(), np.asarray(best.get_xdata()).tolist()) == ("D", [128.0])
+    lines = {str(line.get_label()): line for line in main.get_lines()}
+    assert np.asarray(lines["the classic chosen in training"].get_ydata()).tolist() == [1.0, 1.0]
+    assert np.asarray(lines["first, best 0.900"].get_ydata()).tolist() == [1.2, 0.9, 0.8]
+    (best,) = (line for line in main.get_lines() if line.get_marker() == "D")
+    assert np.asarray(best.get_xdata()).tolist() == [128.0]
+    assert np.asarray(lines["misses a bound"].get_xydata()).tolist() == [[192.0, 0.8]]
+
+
+def test_without_a_missed_bound_there_is_no_mark(run: Path) -> None:
+    kept = write_run(run.parent / "kept", ROWS.replace(",0,1\n", ",0,0\n"))
+    main = draw_learning([read_curves(kept)]).axes[0]
+    assert "x" not in [line.get_marker() for line in main.get_lines()]
 
 
 def test_every_panel_shows_its_column(run: Path) -> None:
@@ -55,17 +64,18 @@ def test_every_panel_shows_its_column(run: Path) -> None:
 
 
 def test_several_runs_have_colors_and_names_of_their_own(run: Path) -> None:
-    other = write_run(run.parent / "second", ROWS.replace("-0.1,", "-0.5,"))
+    other = write_run(run.parent / "second", ROWS.replace("128,0.9,", "128,0.6,"))
     main = draw_learning([read_curves(run), read_curves(other)]).axes[0]
     legend = main.get_legend()
     assert legend is not None
     texts = [text.get_text() for text in legend.get_texts()]
-    assert texts == ["the classic chosen in training", "first, best 0.905", "second, best 0.607"]
-    assert len({str(line.get_color()) for line in main.get_lines()}) == 3
+    own = ["first, best 0.900", "second, best 0.600"]
+    assert texts == ["the classic chosen in training", *own, "misses a bound"]
+    assert len({str(line.get_color()) for line in main.get_lines() if line.get_label() != "misses a bound"}) == 3
 
 
 def test_how_bad_an_untrained_policy_was_does_not_hide_the_rest(run: Path) -> None:
-    far = write_run(run.parent / "far", ROWS.replace("0,0.2,1.1", "0,6.0,90"))
+    far = write_run(run.parent / "far", ROWS.replace("0,1.2,1.1", "0,60,90"))
     main, waits = draw_learning([read_curves(far)]).axes[:2]
     assert main.get_ylim()[1] < 2
     assert waits.get_ylim()[1] < 2

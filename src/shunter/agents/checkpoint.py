@@ -15,6 +15,7 @@ import safetensors
 import safetensors.torch
 
 from shunter.agents.config import EnvironmentOptions, environment_from, environment_table
+from shunter.agents.feature_names import check_features, feature_names
 from shunter.agents.options import NetworkOptions
 from shunter.agents.tables import from_table, to_table
 from shunter.envs.layout import Layout
@@ -65,6 +66,7 @@ class PolicyRecord:
         return {
             "kind": self.layout.kind,
             "layout": to_table(self.layout),
+            "features": feature_names(self.layout),
             "options": options | copies,
             # Should the usual sizes ever change, this network keeps its own.
             "network": to_table(replace(self.network, hidden=self.network.layers_hidden)),
@@ -81,8 +83,11 @@ class PolicyRecord:
         for key in ("layout", "options", "network"):
             if key not in content:
                 raise InputError(f"{where}: has no {key!r}; give a checkpoint that 'shunter train' has written")
+        layout = from_table(Layout, content["layout"], f"{where}: layout")
+        if "features" in content:
+            check_features(content["features"], layout, where)
         return PolicyRecord(
-            from_table(Layout, content["layout"], f"{where}: layout"),
+            layout,
             environment_from(content["options"], f"{where}: options"),
             from_table(NetworkOptions, content["network"], f"{where}: network"),
             content.get("training", {}),

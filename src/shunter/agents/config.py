@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
-from shunter.agents.options import DataOptions, NetworkOptions, PpoOptions, TrainingOptions
+from shunter.agents.options import DataOptions, NetworkOptions, PpoOptions, ReportOptions, TrainingOptions
 from shunter.agents.tables import from_table, to_table, toml_text
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.envs.options import PARTS, EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.errors import InputError
 from shunter.simulate.names import check_name
-from shunter.simulate.specs import read_toml
+from shunter.simulate.specs import read_toml, spec_file
 
 EnvironmentOptions = PickJobOptions | PickHostOptions
 
@@ -24,12 +24,15 @@ ENVIRONMENTS: Final[dict[str, type[PickJobOptions] | type[PickHostOptions]]] = {
 }
 """What ``[environment] kind`` may be, and what its other keys are."""
 PRESETS: Final = ("pick-job", "pick-job-committed", "pick-host", "quick")
+FILE_KEYS: Final = (("training", "init"), ("environment", "order"), ("environment", "estimate"))
+"""The keys, with their sections, that may name TOML files."""
 
 Sections = Mapping[str, Mapping[str, Any]]
 
 
 def _validation() -> EpisodeOptions:
-    return EpisodeOptions(part=PARTS["validation"], windows=16, length=256)
+    # The best policy is chosen here: every window more makes the choice less a matter of luck.
+    return EpisodeOptions(part=PARTS["validation"], windows=64, length=256)
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class TrainConfig:
     """Those that are trained on."""
     validation: EpisodeOptions = field(default_factory=_validation)
     """Those that the best policy is chosen on."""
+    report: ReportOptions = field(default_factory=ReportOptions)
+    """Those that the result is judged on."""
     reward: RewardOptions = field(default_factory=RewardOptions)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     ppo: PpoOptions = field(default_factory=PpoOptions)
@@ -52,9 +57,25 @@ class TrainConfig:
         """`PICK_JOB` or `PICK_HOST`."""
         return self.environment.layout.kind
 
-    def to_toml(self) -> str:
-        """Returns the file; `config_from` reads the same again."""
-        return toml_text(self.sections())
+    @property
+    def report_episodes(self) -> EpisodeOptions:
+        """The episodes that the result is judged on."""
+        own = self.report
+        length = self.validation.length if own.length is None else own.length
+        return replace(self.validation, part=own.bounds, windows=own.windows, length=length)
+
+    def to_toml(self, folder: Path | None = None) -> str:
+        """Returns the file; `load_config` reads the same again.
+
+        Args:
+            folder: Where it will stand: files in the same folder are named without it, so that it can be moved.
+        """
+        sections = self.sections()
+        for name, key in FILE_KEYS:
+            value = sections[name].get(key)
+            if folder is not None and value is not None and Path(value) == folder / Path(value).name:
+                sections[name][key] = Path(value).name
+        return toml_text(sections)
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Returns the sections of the file."""
@@ -117,13 +138,19 @@ def _over(defaults: TrainConfig, name: str, table: object) -> object:
     return {**to_table(getattr(defaults, name)), **table} if isinstance(table, Mapping) else table
 
 
-def load_config(path: Path | None = None, preset: str | None = None, changes: Sections | None = None) -> TrainConfig:
-    """Returns a training: a preset, a file over it, and changes over both.
+def load_config(
+    path: Path | None = None,
+    preset: str | None = None,
+    changes: Sections | None = None,
+    beginning: Sections | None = None,
+) -> TrainConfig:
+    """Returns a training: a preset, over it what the beginning brings, over it a file, and changes over all.
 
     Args:
         path: A TOML file.
         preset: One of `PRESETS`; None: the defaults.
         changes: What the command line says, by section and key; a value of None says nothing.
+        beginning: From `shunter.agents.beginnings.beginning_changes`.
 
     Raises:
         InputError: The preset is unknown, the file cannot be read, a key is unknown, or a value is wrong.
@@ -131,8 +158,10 @@ def load_config(path: Path | None = None, preset: str | None = None, changes: Se
     layers: list[tuple[str, Mapping[str, Any]]] = []
     if preset is not None:
         layers.append((f"preset {preset}", preset_sections(preset)))
+    if beginning:
+        layers.append(("--init", beginning))
     if path is not None:
-        layers.append((str(path), read_toml(path)))
+        layers.append((str(path), file_sections(path)))
     layers.append(("options", changes or {}))
     sections: dict[str, Any] = {}
     config = TrainConfig()
@@ -141,6 +170,21 @@ def load_config(path: Path | None = None, preset: str | None = None, changes: Se
         # Each layer is read by itself, so that an error names the layer that it is in.
         config = config_from(sections, where)
     return config
+
+
+def file_sections(path: Path) -> dict[str, Any]:
+    """Returns what a training file says; a TOML file that it names and that lies beside it has its path.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    sections = read_toml(path)
+    for name, key in FILE_KEYS:
+        section = sections.get(name)
+        value = section.get(key) if isinstance(section, dict) else None
+        if isinstance(value, str) and spec_file(value) is not None and (path.parent / value).is_file():
+            sections[name][key] = str(path.parent / value)
+    return sections
 
 
 def preset_sections(name: str) -> dict[str, Any]:

@@ -10,6 +10,9 @@ import torch
 from shunter.agents import masking
 from shunter.agents.checkpoint import POLICY, PolicyRecord, load_network, read_part
 from shunter.agents.networks import build
+from shunter.agents.normalization import ValueNormalizer
+from shunter.agents.ppo import NORMALIZER
+from shunter.envs.checks import MOST_SEED, whole
 from shunter.errors import InputError
 from shunter.simulate.checkpoint_path import POLICY_FILE, checkpoint_folder, read_record
 
@@ -27,10 +30,11 @@ if TYPE_CHECKING:
 class LearnedPolicy:
     """Says which action a network prefers."""
 
-    def __init__(self, network: Network, record: PolicyRecord) -> None:
-        """Takes a network that has its weights."""
+    def __init__(self, network: Network, record: PolicyRecord, normalizer: ValueNormalizer | None = None) -> None:
+        """Takes a network that has its weights, and in which units it learned values; None: in those of the reward."""
         self.network = network
         self.record = record
+        self._normalizer = ValueNormalizer() if normalizer is None else normalizer
 
     @property
     def layout(self) -> Layout:
@@ -55,17 +59,62 @@ class LearnedPolicy:
             masks: (..., actions).
         """
         with torch.inference_mode():
-            logits, allowed = self._logits(observations, masks)
+            logits, _, allowed = self._told(observations, masks)
             probabilities: NDArray[np.float32] = masking.choices(logits, allowed).probability.numpy(force=True)
         return probabilities.reshape(masks.shape)
 
     def actions(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Returns the most probable action of each; the first of those that are equal."""
         with torch.inference_mode():
-            best = masking.best(*self._logits(observations, masks)).numpy(force=True)
+            logits, _, allowed = self._told(observations, masks)
+            best = masking.best(logits, allowed).numpy(force=True)
         return best.astype(np.int32).reshape(masks.shape[:-1])
 
-    def _logits(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+    def action(
+        self,
+        observation: NDArray[np.float32],
+        mask: NDArray[np.bool_],
+        deterministic: bool = True,
+        seed: int | None = None,
+    ) -> int:
+        """Returns an action for one observation.
+
+        Args:
+            observation: (observation size,).
+            mask: (actions,).
+            deterministic: The most probable one; otherwise one is drawn.
+            seed: Of the draw; None: another each time.
+
+        Raises:
+            InputError: The shapes are those of other observations, or the seed is no whole number.
+        """
+        if mask.ndim != 1:
+            raise InputError(f"the mask has {mask.ndim} dimensions; expected 1, for actions() takes many observations")
+        if deterministic:
+            return int(self.actions(observation, mask))
+        generator = torch.Generator()
+        if seed is None:
+            generator.seed()
+        else:
+            generator.manual_seed(whole("seed", seed, 0, MOST_SEED))
+        with torch.inference_mode():
+            logits, _, allowed = self._told(observation, mask)
+            return int(masking.choices(logits, allowed).sample(generator))
+
+    def values(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Returns what is expected to come, discounted, in the units of the reward that was trained with.
+
+        Args:
+            observations: (..., observation size): one, or many.
+            masks: (..., actions).
+        """
+        with torch.inference_mode():
+            _, told, _ = self._told(observations, masks)
+            values: NDArray[np.float32] = self._normalizer.denormalize(told.cpu()).numpy()
+        return values.reshape(masks.shape[:-1])
+
+    def _told(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns logits, values in the network's units, and the masks, all for many observations."""
         size, actions = self.layout.observation_size, self.layout.actions
         if observations.shape[-1] != size or masks.shape[-1] != actions:
             what = f"{observations.shape[-1]} numbers and {masks.shape[-1]} actions"
@@ -73,8 +122,7 @@ class LearnedPolicy:
         device = next(self.network.parameters()).device
         seen = torch.from_numpy(np.ascontiguousarray(observations, np.float32)).view(-1, size).to(device)
         allowed = torch.from_numpy(np.ascontiguousarray(masks, np.bool_)).view(-1, actions).to(device)
-        logits, _ = self.network(seen, allowed)
-        return logits, allowed
+        return *self.network(seen, allowed), allowed
 
 
 def load_policy(path: str | Path) -> LearnedPolicy:
@@ -94,4 +142,9 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     for name, tensor in network.state_dict().items():
         if not bool(tensor.isfinite().all()):
             raise InputError(f"{weights}: {name} holds numbers that are not finite; take an earlier checkpoint")
-    return LearnedPolicy(network, record)
+    prefix = len(NORMALIZER)
+    units = {name[prefix:]: tensor for name, tensor in part.tensors.items() if name.startswith(NORMALIZER)}
+    normalizer = ValueNormalizer()
+    if units:
+        normalizer.load_state_dict(units)
+    return LearnedPolicy(network, record, normalizer)

@@ -14,7 +14,7 @@ from shunter.agents.learned_policy import load_policy
 from shunter.envs.episodes import has_fitting_job
 from shunter.envs.options import RewardOptions
 from shunter.envs.pick_job import pick_job_vector
-from shunter.envs.vector import LEAVE
+from shunter.envs.resets import LEAVE
 from shunter.evaluate.windows import Windows
 from shunter.model.schedule import whole_milliseconds
 from shunter.simulate.checkpoint_path import checkpoint_options

@@ -7,7 +7,9 @@ from typing import Final
 
 from shunter.agents.schedules import SHAPES, Schedule
 from shunter.envs.checks import number, whole
+from shunter.envs.options import PARTS
 from shunter.errors import InputError
+from shunter.evaluate.windows import MOST_COUNT, check_numbers, parse_part
 from shunter.simulate.names import check_name
 
 HIDDEN: Final = {"kernel": (32, 16), "mlp": (64, 64), "hosts": (32, 32), "attention": (32, 64)}
@@ -142,6 +144,9 @@ class TrainingOptions:
     """Stop after so many evaluations in a row that did not become better; None: never."""
     threshold: float = 0.0
     """By how much the objective must fall to count as better for the patience."""
+    margin_se: float = 1.0
+    """A later policy takes the place of the beginning as the best if it is better by more than so many standard errors;
+    0: if it is better at all."""
     device: str = "cpu"
     threads: int = 1
     init: str | None = None
@@ -154,6 +159,32 @@ class TrainingOptions:
             whole(f"[training] {name}", getattr(self, name), 1, _MOST)
         whole("[training] seed", self.seed, 0, 2**63 - 1)
         whole("[training] threads", self.threads, 1, 1024)
-        number("[training] threshold", self.threshold, 0.0)
+        for name in ("threshold", "margin_se"):
+            number(f"[training] {name}", getattr(self, name), 0.0)
         if self.patience is not None:
             whole("[training] patience", self.patience, 1, _MOST)
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """On which episodes the result is judged; what is not said here is as in validation."""
+
+    part: tuple[float, float] | str = PARTS["report"]
+    """From which fraction of each log to which one."""
+    windows: int = 20
+    length: int | None = None
+    """How many jobs of each window are measured; None: as many as in validation."""
+
+    def __post_init__(self) -> None:
+        part = parse_part(self.part, "[report] part") if isinstance(self.part, str) else self.part
+        object.__setattr__(self, "part", tuple(part))
+        whole("[report] windows", self.windows, 1, MOST_COUNT)
+        if self.length is not None:
+            whole("[report] length", self.length, 1, MOST_COUNT)
+        check_numbers(count=self.windows, length=self.length or 1, blocks=None, part=self.bounds, warmup=0)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The part of each log as two fractions."""
+        assert isinstance(self.part, tuple)
+        return self.part

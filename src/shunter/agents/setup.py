@@ -8,12 +8,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter import __version__
 from shunter.agents.beginnings import load_beginning
 from shunter.agents.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.device import choose_device
+from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import build
 from shunter.agents.ppo import Ppo
+from shunter.agents.provenance import ancestor_days, facts, recorded_days, training_days
 from shunter.agents.trainer import Trainer
 from shunter.agents.trials import host_trials, job_trials
 from shunter.agents.validation import Validation, chosen_classics, chosen_placement, host_settings, objective_of
@@ -21,6 +22,8 @@ from shunter.envs.options import PickHostOptions
 from shunter.envs.pick_host import pick_host_vector
 from shunter.envs.pick_job import episode_windows, pick_job_vector, read_log
 from shunter.errors import InputError
+from shunter.evaluate.provenance import DAYS
+from shunter.evaluate.windows import Windows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from shunter.envs.options import EpisodeOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.evaluate.combinations import Combination
-    from shunter.evaluate.windows import Windows
     from shunter.tune.cases import Log
     from shunter.tune.objective import Objective
     from shunter.tune.tune import Progress
@@ -125,21 +127,25 @@ class Site:
             return host_trials(drawn, host_settings(), self._host_episodes(episodes), threads)
         return job_trials(self.logs, self.windows(episodes), options, threads)
 
-    def environments(self) -> NativeVectorEnv:
-        """Returns the environments that are trained in."""
-        config = self.config
+    def environments(self, chosen: Sequence[Combination]) -> NativeVectorEnv:
+        """Returns the environments that are trained in.
+
+        Args:
+            chosen: For each log, the classic that bounds refer to.
+        """
+        config, options, episodes = self.config, self.config.environment, self.config.episodes
         shared: dict[str, Any] = {
             "num_envs": config.ppo.num_envs,
             "threads": config.training.threads,
             "seed": config.training.seed,
-            "max_steps": config.episodes.max_steps,
-            "horizon_factor": config.episodes.horizon_factor,
+            "max_steps": episodes.max_steps,
+            "horizon_factor": episodes.horizon_factor,
         }
-        if isinstance(config.environment, PickHostOptions):
-            count = self._host_episodes(config.episodes)
-            return pick_host_vector(config.environment, config.reward, episodes=count, **shared)
-        windows = self.windows(config.episodes)
-        return pick_job_vector(self.logs, windows, config.environment, config.reward, **shared)
+        bounding = [one.settings for one in chosen]
+        if isinstance(options, PickHostOptions):
+            drawn = self._host_episodes(episodes)
+            return pick_host_vector(options, config.reward, episodes=drawn, bounding=bounding[0], **shared)
+        return pick_job_vector(self.logs, self.windows(episodes), options, config.reward, bounding=bounding, **shared)
 
     @staticmethod
     def _host_episodes(episodes: EpisodeOptions) -> int:
@@ -170,9 +176,11 @@ def open_trainer(
     Raises:
         InputError: The network does not fit, or what is to be resumed is of another training.
     """
-    config, environments = site.config, site.environments()
+    # What a run began from may be gone when it goes on; its checkpoint remembers.
+    days = recorded_days(site, folder) if resume else training_days(site.config, site.logs) + ancestor_days(site.config)
+    config, environments = site.config, site.environments(chosen)
     layout = environments.layout
-    record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen))
+    record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen) | {DAYS: days})
     network = build(config.network, layout, config.training.seed)
     device = choose_device(config.training.device)
     beginning: Tensors = {}
@@ -190,32 +198,6 @@ def open_trainer(
     )
     algorithm.begin_from(beginning)
     validation = Validation(site.trials(config.validation, VALIDATION), chosen, site.objective)
+    if resume:
+        validation.begins_as(load_policy(folder / INITIAL))
     return Trainer(algorithm, record, config.training, folder, evaluate=validation, callbacks=callbacks, resume=resume)
-
-
-def facts(site: Site, chosen: Sequence[Combination]) -> dict[str, Any]:
-    """Returns what a checkpoint says of where its policy comes from."""
-    config = site.config
-    found: dict[str, Any] = {
-        "objective": site.objective.metric,
-        "bounds": [f"{bound.metric}={bound.factor:g}" for bound in site.objective.bounds],
-        "chosen": [one.label for one in chosen],
-        "init": config.training.init,
-        "seed": config.training.seed,
-        "version": __version__,
-    }
-    if site.logs:
-        found |= {
-            "logs": [
-                {
-                    "name": log.workload.name,
-                    "sha256": log.workload.content_sha256,
-                    "jobs": len(log.workload),
-                    "cluster": log.cluster.name,
-                }
-                for log in site.logs
-            ],
-            "train": list(config.episodes.bounds),
-            "validation": list(config.validation.bounds),
-        }
-    return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import torch
 
+from shunter.agents.best import OBJECTIVE, Best, Near
 from shunter.agents.checkpoint import (
     POLICY,
     TRAINING,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from shunter.agents.networks import Network
     from shunter.agents.options import TrainingOptions
 
-OBJECTIVE: Final = "objective"
-"""What evaluations return under this name decides which policy is the best: lower is better."""
+IS_BEST: Final = "validation/is_best"
+"""The figure that is 1 where a policy became the best."""
 
 
 class Algorithm(Protocol):
@@ -67,7 +68,7 @@ class Algorithm(Protocol):
 
 
 Evaluate = Callable[[LearnedPolicy], Mapping[str, float]]
-"""Measures a policy on validation episodes; must have a value for `OBJECTIVE`."""
+"""Measures a policy on validation episodes; `shunter.agents.best` says which names mean what."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ class Outcome:
     best: float | None
     best_steps: int | None
     elapsed_s: float
+    near: Near | None = None
+    """Of the policies that were better than the beginning, but not by enough, the one that came nearest."""
 
 
 class Trainer:
@@ -131,8 +134,7 @@ class Trainer:
         self._evaluate = evaluate
         self._callbacks = callbacks
         self._stopping = EarlyStopping(options.patience, options.threshold)
-        self._best: float | None = None
-        self._best_steps: int | None = None
+        self._best = Best(options.margin_se)
         self._elapsed_s = 0.0
         self._resumed_at = self._resume() if resume else None
 
@@ -152,7 +154,8 @@ class Trainer:
                     log.write(0, figures)
                     self._save(LAST)
                 reason = self._loop(log, began, interrupted)
-            return Outcome(reason, self._algorithm.steps, self._best, self._best_steps, self._elapsed_s)
+            best = self._best
+            return Outcome(reason, self._algorithm.steps, best.objective, best.steps, self._elapsed_s, best.near)
         except DivergenceError as error:
             kept = f"the checkpoint before that is {self._folder / LAST}"
             raise DivergenceError(f"step {self._algorithm.steps}: {error}; {kept}") from None
@@ -176,7 +179,7 @@ class Trainer:
             if stop or finished or _passed(before, algorithm.steps, options.save_every):
                 log.flush()
                 self._save(LAST)
-            progress = Progress(algorithm.steps, options.steps, figures, self._best, self._elapsed_s)
+            progress = Progress(algorithm.steps, options.steps, figures, self._best.objective, self._elapsed_s)
             for callback in self._callbacks:
                 callback(progress)
             if stop:
@@ -189,16 +192,17 @@ class Trainer:
         if self._evaluate is None:
             return {}, False
         measured = dict(self._evaluate(LearnedPolicy(self._algorithm.network, self._record)))
-        objective = measured[OBJECTIVE]
-        if math.isfinite(objective) and (self._best is None or objective < self._best):
-            self._best, self._best_steps = objective, self._algorithm.steps
+        is_best = self._best.observe(measured, self._algorithm.steps)
+        if is_best:
             self._save(BEST)
-        return {f"validation/{name}": value for name, value in measured.items()}, self._stopping.observe(objective)
+        figures = {f"validation/{name}": value for name, value in measured.items()} | {IS_BEST: float(is_best)}
+        return figures, self._stopping.observe(measured[OBJECTIVE])
 
     def _save(self, name: str) -> None:
         tensors = self._algorithm.policy_tensors()
         check_tensors(tensors)
-        facts = {"steps": self._algorithm.steps, "best_objective": self._best, "best_steps": self._best_steps}
+        best = self._best
+        facts = {"steps": self._algorithm.steps, "best_objective": best.objective, "best_steps": best.steps}
         record = replace(self._record, training={**self._record.training, **facts})
         parts = {POLICY: Part(tensors, record.to_json())}
         if name == LAST:
@@ -209,8 +213,7 @@ class Trainer:
     def _state(self) -> dict[str, Any]:
         reference = self._stopping.reference
         return {
-            "best": self._best,
-            "best_steps": self._best_steps,
+            **self._best.state(),
             "reference": reference if math.isfinite(reference) else None,
             "waited": self._stopping.waited,
             "elapsed_s": self._elapsed_s,
@@ -226,7 +229,7 @@ class Trainer:
         check_layout(from_table(Layout, policy.facts.get("layout"), where), self._record.layout, where)
         try:
             state = training.facts["trainer"]
-            self._best, self._best_steps = state["best"], state["best_steps"]
+            self._best.load_state(state)
             self._stopping.reference = math.inf if state["reference"] is None else float(state["reference"])
             self._stopping.waited = int(state["waited"])
             self._elapsed_s = float(state["elapsed_s"])

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.agents.trainer import OBJECTIVE
+from shunter.agents.best import GAIN, GAIN_ERROR, OBJECTIVE
 from shunter.agents.trials import host_trials
 from shunter.evaluate.combinations import Combination
 from shunter.simulate.names import PLACEMENTS
 from shunter.simulate.settings import check_settings
 from shunter.tune.cases import Case
-from shunter.tune.objective import Bound, Objective, mean_ratio
+from shunter.tune.objective import LEAST, Bound, Objective, mean_ratio
 from shunter.tune.report import part_of
 from shunter.tune.tune import choose_classic
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shunter.agents.learned_policy import LearnedPolicy
-    from shunter.agents.trials import Trials
+    from shunter.agents.trials import Measured, Trials
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
     from shunter.model.schedule import Settings
     from shunter.tune.cases import Log
@@ -36,6 +38,10 @@ METRICS: Final = {
     "queue": "mean_queue_length",
 }
 """The rewards that are also metrics of windows. Policies are compared by the one that weighs most."""
+FALLBACK: Final = "bounded_slowdown"
+"""By this they are compared where none of the rewards is a metric."""
+BOUNDS_MISSED: Final = "bounds_missed"
+"""Under this name: how many bounds do not hold, over all groups."""
 WAIT, UTILIZATION = METRICS["wait"], METRICS["utilization"]
 CHOICE_WINDOWS: Final = 40
 """On so many training episodes, at most, classics are tried."""
@@ -43,10 +49,25 @@ CHOICE_WINDOWS: Final = 40
 
 def objective_of(reward: RewardOptions) -> Objective:
     """Returns by what policies are compared: the metric of the reward that weighs most, and the reward's bounds."""
-    weights = {name: abs(weight) for name, weight in reward.weights.items() if name in METRICS and weight}
-    heaviest = max(weights, key=lambda name: weights[name], default="bounded_slowdown")
+    heaviest = _heaviest(reward) or FALLBACK
     bounds = tuple(Bound(METRICS[name], factor) for name, factor in reward.bounds.items())
     return Objective(METRICS[heaviest], bounds)
+
+
+def _heaviest(reward: RewardOptions) -> str | None:
+    weights = {name: abs(weight) for name, weight in reward.weights.items() if name in METRICS and weight}
+    return max(weights, key=lambda name: weights[name], default=None)
+
+
+def objective_note(reward: RewardOptions) -> str | None:
+    """Returns what a user must know if policies are compared by what is not rewarded; None if they are not."""
+    if _heaviest(reward) is not None:
+        return None
+    rewarded = ", ".join(name for name, weight in reward.weights.items() if weight)
+    return (
+        f"rewarded is {rewarded}, which is no metric of windows: classics and checkpoints are chosen by "
+        f"{METRICS[FALLBACK]}; add a reward that is one ({', '.join(METRICS)}) to choose by it"
+    )
 
 
 def chosen_classics(
@@ -117,23 +138,62 @@ class Validation:
         self._objective = objective
         self._metrics = tuple(dict.fromkeys((*objective.metrics, WAIT, UTILIZATION)))
         self._base = trials.of_settings([one.settings for one in chosen], self._metrics)
+        self._beginning: list[Measured] | None = None
+
+    def begins_as(self, policy: LearnedPolicy) -> None:
+        """Measures the policy that gains are counted from; without this it is the first that is measured."""
+        self._beginning = self._trials.of_policy(policy, self._metrics)
 
     def __call__(self, policy: LearnedPolicy) -> dict[str, float]:
         """Returns the objective, lower being better and 0 as good as the classics, and what it is made of.
 
         ``ratio`` is that to the classics in the metric, below 1 better; the means of waits and of the cores in use are
-        told as ratios too. Groups count the same.
+        told as ratios too. ``gain`` is by how much the objective is below the beginning's. Groups count the same.
         """
         found = self._trials.of_policy(policy, self._metrics)
+        if self._beginning is None:
+            self._beginning = found
         pairs = list(zip(found, self._base, strict=True))
         metric_alone = Objective(self._objective.metric)
+        objective = self._cost(found)
 
         def ratio(metric: str) -> float:
             return float(np.exp(np.mean([np.log(mean_ratio(own[metric], base[metric])) for own, base in pairs])))
 
         return {
-            OBJECTIVE: float(np.mean([self._objective.cost(own, base) for own, base in pairs])),
+            OBJECTIVE: objective,
             "ratio": float(np.exp(np.mean([metric_alone.cost(own, base) for own, base in pairs]))),
             "wait_ratio": ratio(WAIT),
             "utilization_ratio": ratio(UTILIZATION),
+            BOUNDS_MISSED: float(
+                sum(self._objective.excess(bound, *pair) > 0 for pair in pairs for bound in self._objective.bounds)
+            ),
+            GAIN: self._cost(self._beginning) - objective,
+            GAIN_ERROR: self._gain_error(found, self._beginning),
         }
+
+    def _cost(self, found: Sequence[Measured]) -> float:
+        return float(np.mean([self._objective.cost(*pair) for pair in zip(found, self._base, strict=True)]))
+
+    def _gain_error(self, found: Sequence[Measured], beginning: Sequence[Measured]) -> float:
+        """Returns the standard error of the gain in the metric, episode by episode; bounds add none."""
+        metric, errors = self._objective.metric, []
+        for own, before, group in zip(found, beginning, self._trials.groups, strict=True):
+            gains = np.log((before[metric] + LEAST) / (own[metric] + LEAST))
+            known = np.isfinite(gains)
+            errors.append(standard_error(gains[known], group.block[known]))
+        return float(np.sqrt(np.sum(np.square(errors)))) / len(errors)
+
+
+def standard_error(values: NDArray[np.float64], block: NDArray[np.int64]) -> float:
+    """Returns the standard error of the mean over episodes; those of a block are not independent of each other.
+
+    Where all lie in one block each counts as its own. Infinite for a single one.
+    """
+    if len(np.unique(block)) < 2:
+        block = np.arange(len(values))
+    blocks, place = np.unique(block, return_inverse=True)
+    if len(blocks) < 2:
+        return float("inf")
+    deviations = np.bincount(place, weights=values - values.mean())
+    return float(np.sqrt(len(blocks) / (len(blocks) - 1) * np.sum(deviations**2))) / len(values)

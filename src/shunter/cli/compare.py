@@ -47,7 +47,10 @@ PlacementsOption = Annotated[
     str, typer.Option("--placement", metavar="A,B,...", help="Placements, with commas between them.")
 ]
 EstimatesOption = Annotated[
-    str, typer.Option("--estimate", metavar="A,B,...", help="Estimates, with commas between them.")
+    str,
+    typer.Option(
+        "--estimate", metavar="A,B,...", help="Estimates, with commas between them; the folder of a run brings its own."
+    ),
 ]
 MetricOption = Annotated[str, typer.Option(metavar="NAME", help="The metric to compare and to sort by.")]
 BaselineOption = Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.options import ClusterOption, JsonOption, SeedOption, given_text, path, whole_number
+from shunter.cli.options import ClusterOption, JsonOption, given_text, path, whole_number
 from shunter.cli.outputs import check_folder, given_options
 from shunter.cli.progress import step
 from shunter.cli.window_options import WarmupOption, WindowLengthOption
@@ -20,7 +20,7 @@ WorkloadOption = Annotated[
         parser=given_text,
         metavar="FILE",
         show_default="none: PickHost's episodes",
-        help="A job log or a generator: the episodes are PickJob's on its windows.",
+        help="A job log or a generator: the episodes are windows of it, chosen as PickJob's reset(seed=...) does.",
     ),
 ]
 PartOption = Annotated[
@@ -39,9 +39,12 @@ WindowsOption = Annotated[
         help="How many windows of the log there are to choose from.",
     ),
 ]
+SeedOption = Annotated[
+    int, typer.Option(parser=whole_number, metavar="N", help="For the windows that there are to choose from.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite what this command wrote there.")]
 
-LOG_ONLY = ("cluster", "part", "windows", "length", "warmup")
+LOG_ONLY = ("cluster", "part", "windows", "length", "warmup", "seed")
 """Options that mean nothing without a log."""
 
 envs = typer.Typer()
@@ -53,7 +56,7 @@ def root(context: typer.Context) -> None:
 
     For instance:
 
-        shunter envs export --workload log.swf.gz --part report --out episodes
+        shunter envs export --workload log.swf.gz --out episodes
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -65,7 +68,7 @@ def export(
     out: OutOption,
     workload: WorkloadOption = None,
     cluster: ClusterOption = None,
-    part: PartOption = "train",
+    part: PartOption = "report",
     windows: WindowsOption = None,
     length: WindowLengthOption = 256,
     warmup: WarmupOption = 0,
@@ -75,11 +78,14 @@ def export(
 ) -> None:
     """Write the fixed test episodes (seeds 42, 43, 44) as files that any tool can read.
 
+    Nothing trains on them by default: PickJob's are from the last days of the log, PickHost's are drawn from these
+    seeds, which are not those that training draws from.
+
     For instance:
 
         shunter envs export --out hosts
 
-        shunter envs export --workload log.swf.gz --part report --out episodes
+        shunter envs export --workload log.swf.gz --out episodes
 
         shunter simulate --workload episodes/seed-42.csv --cluster episodes/seed-42.toml
     """
@@ -90,7 +96,7 @@ def export(
     check_folder(out, force, FILES, {"workload": workload, "cluster": cluster})
     if workload is None:
         _check_no_log(context)
-        drawn = PickHostOptions(seed=seed)
+        drawn = PickHostOptions()
         index = write_episodes(out, "shunter/PickHost-v0", drawn, pick_host_episodes(drawn))
     else:
         options = EpisodeOptions(part=part, windows=windows, length=length, warmup=warmup, seed=seed)

@@ -120,17 +120,17 @@ def run_evaluation(arguments: EvaluateArguments) -> Evaluated:
 
 def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
     """Returns what a reader must know of the checkpoints."""
-    from shunter.evaluate.learned import part_warning, settings_warnings
+    from shunter.evaluate.learned import settings_warnings
+    from shunter.evaluate.provenance import Judged, part_warning
     from shunter.evaluate.windows import parse_part
     from shunter.simulate.checkpoint_path import read_record
 
-    workload = compared.inputs.workload
-    names, part = (workload.name, workload.content_sha256), parse_part(arguments.part)
+    judged = Judged.of(compared.inputs.workload, parse_part(arguments.part))
     found: list[str | None] = []
     for checkpoint in arguments.checkpoints:
         training = read_record(checkpoint).get("training")
         facts = training if isinstance(training, dict) else {}
-        found.append(part_warning(checkpoint, facts, names, part))
+        found.append(part_warning(checkpoint, facts, judged))
     found += settings_warnings(arguments.entrants())
     return [warning for warning in found if warning is not None]
 

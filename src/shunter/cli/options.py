@@ -82,7 +82,8 @@ PolicyOption = Annotated[
     typer.Option(
         metavar="NAME",
         help=_choices("Who is next", POLICIES)[:-1] + ", a name with parameters such as hybrid?aging=0.5, FILE.toml, "
-        "or FILE.py[:CLASS]: a policy of your own (it is run).",
+        "the folder of a run of 'shunter train' (which brings its own dispatch rule, placement and estimate), or "
+        "FILE.py[:CLASS]: a policy of your own (it is run).",
     ),
 ]
 DispatchOption = Annotated[

@@ -38,6 +38,7 @@ from shunter.cli.options import (
     StrictOption,
     WorkloadOption,
 )
+from shunter.cli.outputs import given_options
 
 Options = dict[str, object]
 """Options by the fields of `RunArguments` that they fill, in the order of the help."""
@@ -78,12 +79,23 @@ def takes(options: Options) -> Callable[[Verb], Verb]:
             arguments = RunArguments(**{"workload": ""} | values)
             # Only checked: what stands in for an option that was not given may depend on what the verb changes.
             arguments.checked()
+            context: Any = given.get("context")
+            if context is not None:
+                _check_checkpoint(arguments, set(given_options(context)))
             verb(**given, **{place: arguments})
 
         called_by_typer.__signature__ = _shown(own, place, options)  # type: ignore[attr-defined]
         return called_by_typer
 
     return decorate
+
+
+def _check_checkpoint(arguments: RunArguments, asked: set[str]) -> None:
+    """Raises an error if the user asked a checkpoint by name for a default that it does not have."""
+    from shunter.simulate.checkpoint_path import BROUGHT, check_given, is_checkpoint
+
+    if is_checkpoint(arguments.policy):
+        check_given(arguments.policy, {name: getattr(arguments, name) for name in BROUGHT if name in asked})
 
 
 def _option_name(field: str) -> str:

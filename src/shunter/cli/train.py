@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shunter.cli.errors import EXIT_INTERRUPTED
-from shunter.cli.options import JsonOption, path, whole_number
+from shunter.cli.options import JsonOption, path
 from shunter.cli.train_options import Changes, SetOption, add_settings, takes_changes
 
 PresetOption = Annotated[
@@ -22,7 +22,9 @@ PresetOption = Annotated[
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        parser=path, metavar="FILE", help="A training file, such as the config.toml of a run; over the preset."
+        parser=path,
+        metavar="FILE",
+        help="A training file, such as the config.toml of a run; over the preset, and over what --init brings.",
     ),
 ]
 OutOption = Annotated[
@@ -31,24 +33,13 @@ OutOption = Annotated[
         parser=path, metavar="DIR", show_default="runs/pick-job-1, or the next number", help="The folder of the run."
     ),
 ]
-ReportOption = Annotated[
-    str, typer.Option(metavar="A:B", help="The part of each log on which the result is judged, behind --validation.")
-]
-ReportWindowsOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
-]
-ReportLengthOption = Annotated[
-    int | None,
-    typer.Option(
-        parser=whole_number,
-        metavar="N",
-        show_default="as long as in validation",
-        help="How many jobs of each of them are measured.",
-    ),
-]
 ResumeOption = Annotated[
     bool,
-    typer.Option("--resume", help="Go on with the run in --out, by its own config.toml; options given here change it."),
+    typer.Option(
+        "--resume",
+        help="Go on with the run in --out, by its own config.toml. How long, how often and on what it is judged may be "
+        "given anew (--steps, --eval-every, --patience, --threads, --report, ...), and is kept there.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite a run.")]
 
@@ -61,17 +52,14 @@ def train(
     preset: PresetOption = None,
     config: ConfigOption = None,
     out: OutOption = None,
-    report: ReportOption = "0.7:1",
-    report_windows: ReportWindowsOption = 20,
-    report_length: ReportLengthOption = None,
     resume: ResumeOption = False,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
     """Train a policy by reinforcement learning on the first days of a log, and judge it on later days.
 
-    The best policy is chosen on days between those. Options go over --config, which goes over the preset; what none
-    of them says is as docs/training.md has it.
+    The best policy is chosen on days between those. Options go over --config, which goes over what --init brings, and
+    that over the preset; what none of them says is as docs/training.md has it.
 
     For instance:
 
@@ -92,9 +80,6 @@ def train(
         preset=preset,
         config=config,
         out=out,
-        report=report,
-        report_windows=report_windows,
-        report_length=report_length,
         resume=resume,
         force=force,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,13 +12,25 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.agents.config import TrainConfig
-    from shunter.envs.options import EpisodeOptions
 
 RUNS: Final = Path("runs")
 """Where runs go that are given no folder."""
 CONFIG_FILE: Final = "config.toml"
+COPIES: Final = ("tuned.toml", "order.toml", "estimate.toml")
+"""The copies of files that a configuration names."""
+NOTHING: Final = "none"
+"""What stands for a value that is not there."""
 
 Sections = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A whole configuration."""
+
+    config: TrainConfig
+    notes: tuple[str, ...]
+    """What a user must know of how it came about."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +43,6 @@ class TrainArguments:
     config: Path | None = None
     out: Path | None = None
     """None: a new folder in `RUNS`."""
-    report: str = "0.7:1"
-    report_windows: int = 20
-    report_length: int | None = None
-    """None: as long as in validation."""
     resume: bool = False
     force: bool = False
 
@@ -46,73 +54,81 @@ class TrainArguments:
             raise InputError("--resume goes on with a run, --force overwrites it; give one of them")
         if self.force and self.out is None:
             raise InputError("--force is given without --out; it lets --out overwrite a run, and means nothing else")
-        for option, value in (("--report-windows", self.report_windows), ("--report-length", self.report_length)):
-            if value is not None and value < 1:
-                raise InputError(f"{option} is {value}; expected 1 or more")
+
+    def has_run(self, folder: Path) -> bool:
+        """Returns whether a run has begun in the folder, and it is wanted to go on."""
+        return self.resume and (folder / CONFIG_FILE).is_file()
 
     def is_resumed(self, folder: Path) -> bool:
-        """Returns whether there is a run to go on with, and it is wanted."""
+        """Returns whether it has come far enough to go on."""
         from shunter.agents.checkpoint import find_checkpoint
         from shunter.simulate.checkpoint_path import LAST
 
-        return self.resume and (folder / CONFIG_FILE).is_file() and find_checkpoint(folder / LAST) is not None
+        return self.has_run(folder) and find_checkpoint(folder / LAST) is not None
 
-    def resolved(self, folder: Path) -> TrainConfig:
+    def resolved(self, folder: Path) -> Resolved:
         """Returns the whole configuration.
 
         Raises:
-            InputError: A preset, a key or a value is wrong, or a file cannot be read.
+            InputError: A preset, a key or a value is wrong, a file cannot be read, or a run cannot go on so.
         """
-        from shunter.agents.beginnings import beginning_changes
+        if self.has_run(folder):
+            return self._of_run(folder)
+        from shunter.agents.beginnings import beginning_changes, beginning_notes
+        from shunter.agents.config import file_sections, load_config
+
+        told = file_sections(self.config) if self.config is not None else {}
+        init = self._said(told, "training", "init")
+        is_begun = isinstance(init, str) and init != NOTHING
+        beginning = beginning_changes(str(init), self._kind(told)) if is_begun else {}
+        config = load_config(self.config, self.preset or self._kind(told, beginning), self.changes, beginning)
+        return Resolved(config, tuple(beginning_notes(config, beginning)))
+
+    def _of_run(self, folder: Path) -> Resolved:
+        """Returns the configuration of a run that has begun: its own file has what preset, file and beginning said."""
         from shunter.agents.config import load_config
-        from shunter.simulate.specs import read_toml
+        from shunter.cli.train_resume import check_changes, without_copied
 
+        for option, given in (("--config", self.config), ("--preset", self.preset)):
+            if given is not None:
+                raise InputError(
+                    f"{option} {given} is given with --resume; the run in {folder} goes on by its own {CONFIG_FILE}: "
+                    f"leave {option} out, or train anew in another folder"
+                )
+        before = load_config(folder / CONFIG_FILE)
+        config = load_config(folder / CONFIG_FILE, None, without_copied(self.changes, before))
         if self.is_resumed(folder):
-            # The run's own file has what its preset, its file and its beginning said.
-            return load_config(folder / CONFIG_FILE, None, self.changes)
-        told = read_toml(self.config) if self.config is not None else {}
-        preset = self.preset or _kind(self.changes, told)
-        config = load_config(self.config, preset, self.changes)
-        if config.training.init is None:
-            return config
-        return load_config(self.config, preset, _merged(beginning_changes(config.training.init), self.changes))
+            check_changes(before, config, folder)
+        return Resolved(config, ())
 
-    def report_episodes(self, config: TrainConfig) -> EpisodeOptions:
-        """Returns the windows on which the result is judged."""
-        from shunter.evaluate.windows import parse_part
+    def _said(self, told: Sections, section: str, key: str) -> object:
+        """Returns what the options say of a key, or else a file; None: nothing."""
+        in_file = told.get(section)
+        below = in_file.get(key) if isinstance(in_file, dict) else None
+        return self.changes.get(section, {}).get(key, below)
 
-        length = config.validation.length if self.report_length is None else self.report_length
-        part = parse_part(self.report, "--report")
-        return replace(config.validation, part=part, windows=self.report_windows, length=length)
+    def _kind(self, told: Sections, beginning: Sections | None = None) -> str:
+        """Returns what is decided, by the options, or else by the file, or else by the beginning."""
+        from shunter.agents.config import ENVIRONMENTS
+        from shunter.envs.layout import PICK_JOB
+        from shunter.simulate.names import check_name
+
+        brought = (beginning or {}).get("environment", {}).get("kind", PICK_JOB)
+        kind = self._said(told, "environment", "kind")
+        return check_name("environment", str(brought if kind is None else kind), ENVIRONMENTS)
 
     def folder(self) -> Path:
         """Returns the folder of the run: the one that is given, or a new one."""
         if self.out is not None:
             return self.out
-        kind = _kind(self.changes, {})
+        kind = self._kind({})
         number = 1
         while os.path.lexists(RUNS / f"{kind}-{number}"):
             number += 1
         return RUNS / f"{kind}-{number}"
 
 
-def _kind(changes: Sections, told: dict[str, Any]) -> str:
-    """Returns what is decided, by the options or else by the file."""
-    from shunter.agents.config import ENVIRONMENTS
-    from shunter.envs.layout import PICK_JOB
-    from shunter.simulate.names import check_name
-
-    section = told.get("environment")
-    in_file = section.get("kind", PICK_JOB) if isinstance(section, dict) else PICK_JOB
-    kind = changes.get("environment", {}).get("kind", in_file)
-    return check_name("environment", str(kind), ENVIRONMENTS)
-
-
-def _merged(below: Sections, above: Sections) -> Sections:
-    return {name: {**below.get(name, {}), **above.get(name, {})} for name in [*below, *above]}
-
-
-RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", "tuned.toml", CONFIG_FILE)
+RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, *COPIES)
 """What the folder of a run holds, beside checkpoints whose writing was cut short."""
 
 
@@ -129,6 +145,13 @@ def check_folder(folder: Path, force: bool) -> None:
             f"--out {folder}: the folder holds a run; give another, --resume to go on with it, or --force to "
             "overwrite it"
         )
+
+
+def check_init(config: TrainConfig, folder: Path) -> None:
+    """Raises an error if a new run would overwrite the checkpoint that it begins from."""
+    init = config.training.init
+    if init is not None and os.path.isdir(init) and Path(init).resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"--init {init} lies in --out {folder}, which is to be overwritten; give another folder")
 
 
 def prepare_folder(folder: Path) -> None:

@@ -121,9 +121,15 @@ FLAGS: Final = (
     ),
     Flag("train", ("episodes.part",), TEXT, "A:B", _PART + "that is trained on."),
     Flag("validation", ("validation.part",), TEXT, "A:B", _PART + "on which the best policy is chosen."),
+    Flag("report", ("report.part",), TEXT, "A:B", _PART + "on which the result is judged, behind --validation."),
     Flag("windows", ("episodes.windows",), _or_nothing(whole_number), "K", "How many windows of each log to train on."),
     Flag("validation_windows", ("validation.windows",), WHOLE, "K", "How many windows of each log to choose on."),
+    Flag("report_windows", ("report.windows",), WHOLE, "K", "How many windows of each log it is judged on."),
     Flag("length", ("episodes.length", "validation.length"), WHOLE, "N", "How many jobs of each window are measured."),
+    Flag(
+        "report_length", ("report.length",), _or_nothing(whole_number), "N",
+        "The same where it is judged; none: as in validation.",
+    ),
     Flag(
         "warmup", ("episodes.warmup", "validation.warmup"), WHOLE, "N",
         "How many jobs before each window are simulated too.",
@@ -137,8 +143,8 @@ FLAGS: Final = (
     Flag("relative_to", ("reward.relative_to",), TEXT, "A/B", "Subtract what this policy gets: fcfs/easy, or none."),
     Flag(
         "bound", ("reward.bounds",), bound, "NAME=X",
-        "What must not become worse: mean-wait or utilization, and how many times that of the policy which rewards are "
-        "scaled by, or relative to. Give it several times for several.", several=True,
+        "What must not become worse: mean-wait or utilization, and how many times that of the classic chosen on "
+        "training days. Give it several times for several.", several=True,
     ),
     Flag("network", ("network.kind",), TEXT, "NAME", "kernel, mlp, attention, or (pick-host) hosts."),
     Flag("hidden", ("network.hidden",), whole_numbers, "N,N", "The sizes of its hidden layers."),
@@ -161,6 +167,10 @@ FLAGS: Final = (
         "Stop after so many validations in a row that did not become better, or none.",
     ),
     Flag("threshold", ("training.threshold",), NUMBER, "X", "By how much the objective must fall to count as better."),
+    Flag(
+        "margin_se", ("training.margin_se",), NUMBER, "X",
+        "By how many standard errors a policy must be better than the beginning to be the best; 0: at all.",
+    ),
     Flag("threads", ("training.threads",), WHOLE, "N", "How many cores to use."),
     Flag("device", ("training.device",), TEXT, "NAME", "Where the network is: cpu, cuda or auto."),
 )  # fmt: skip

@@ -11,10 +11,12 @@ from rich.table import Table
 from shunter.agents.report_rows import part_object
 from shunter.agents.training_report import CHOSEN, LEARNED, ROLES
 from shunter.cli.comparison_tables import ratio_text, short
+from shunter.cli.tables import ledger_table
 from shunter.evaluate.labels import counted, percent
 from shunter.evaluate.window_metrics import HIGHER_IS_BETTER
 
 if TYPE_CHECKING:
+    from shunter.agents.trainer import Outcome
     from shunter.cli.training import Training
 
 PARTS = {"validation": "validation, on which the best policy was chosen", "report": "report, never looked at before"}
@@ -28,6 +30,9 @@ def print_training(training: Training) -> None:
     console = Console()
     console.print(_title(training), soft_wrap=True, highlight=False)
     metric = training.site.objective.metric
+    for _, ledger in training.ledgers():
+        if ledger:
+            console.print(ledger_table(ledger))
     notes: dict[str, None] = {}
     for part in training.parts:
         told = part_object(part, metric)
@@ -63,7 +68,21 @@ def _title(training: Training) -> str:
             f"best on validation at step {outcome.best_steps:,}: cost {outcome.best:.3f} "
             "(0 is as good as the classic chosen in training)"
         )
+    if outcome.best_steps == 0 and outcome.steps > 0:
+        lines.append(kept_words(outcome, config.training.margin_se))
     return "\n".join(lines)
+
+
+def kept_words(outcome: Outcome, margin_se: float) -> str:
+    """Returns why the policy that a training began with is its best."""
+    near = outcome.near
+    if near is None:
+        return "the beginning was kept: no later policy was better on validation"
+    gain = f"at step {near.steps:,} it was lower by {near.gain:.3g}"
+    if near.gain_error is None:
+        return f"the beginning was kept: {gain}, and one validation window does not tell how sure that is"
+    noise = f"{margin_se:g} × its standard error of {near.gain_error:.3g} (--margin-se)"
+    return f"the beginning was kept: {gain}, which is not more than {noise}"
 
 
 def _group_title(part: str, log: dict[str, Any]) -> str:

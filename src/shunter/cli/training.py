@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shunter.cli.progress import step
-from shunter.cli.train_arguments import CONFIG_FILE, check_folder, prepare_folder
+from shunter.cli.train_arguments import CONFIG_FILE, check_folder, check_init, prepare_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from shunter.agents.config import TrainConfig
     from shunter.agents.setup import Site
     from shunter.agents.trainer import Outcome, Progress
     from shunter.agents.training_report import PartReport
     from shunter.cli.train_arguments import TrainArguments
     from shunter.evaluate.combinations import Combination
+    from shunter.model.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,20 @@ class Training:
     """None of a training that was interrupted."""
     folder: Path
     is_resumed: bool
+    notes: tuple[str, ...]
+    """What was told before the training."""
+
+    def ledgers(self) -> list[tuple[str, Ledger]]:
+        """Returns for each log which repairs and stand-ins are behind what was learned."""
+        from shunter.envs.options import PickHostOptions
+        from shunter.simulate.run import result_ledger
+
+        options = self.site.config.environment
+        if isinstance(options, PickHostOptions):
+            return []
+        settings = options.settings()
+        logs = self.site.logs
+        return [(log.workload.name, result_ledger(log.workload, log.cluster, settings)) for log in logs]
 
     @property
     def is_interrupted(self) -> bool:
@@ -55,6 +71,8 @@ class Training:
             "outcome": asdict(self.outcome),
             "resumed": self.is_resumed,
             "parts": [part_object(part, self.site.objective.metric) for part in self.parts],
+            "ledgers": [{"log": name, "ledger": ledger.to_json()} for name, ledger in self.ledgers()],
+            "notes": list(self.notes),
             "config": self.site.config.sections(),
             "version": __version__,
         }
@@ -66,10 +84,13 @@ def run_training(arguments: TrainArguments) -> Training:
     folder = arguments.folder()
     resumed = arguments.is_resumed(folder)
     if not resumed:
-        check_folder(folder, arguments.force)
-    if arguments.resume and not resumed:
-        typer.echo(f"{folder}: there is no run to resume; starting anew", err=True)
-    site = _site(arguments, folder)
+        check_folder(folder, arguments.force or arguments.resume)
+    notes = _resume_notes(arguments, folder)
+    resolved = arguments.resolved(folder)
+    site = _site(resolved.config)
+    notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
+    for note in notes:
+        typer.echo(note, err=True)
     with step("choosing classics on training days") as progress:
         chosen = tuple(site.choose(progress))
     if not resumed:
@@ -77,37 +98,75 @@ def run_training(arguments: TrainArguments) -> Training:
     from shunter.agents.setup import open_trainer
 
     with training_bar(chosen) as callback:
-        outcome = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed).run()
+        trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
+        # What a run that goes on has otherwise from now on must be there when it goes on again.
+        _write_config(site, folder)
+        outcome = trainer.run()
     parts: tuple[PartReport, ...] = ()
     if outcome.reason != "interrupted":
         from shunter.agents.training_report import report_parts
 
         with step("judging on validation and later days"):
             parts = report_parts(site, chosen, folder)
-    return Training(site, chosen, outcome, parts, folder, resumed)
+    return Training(site, chosen, outcome, parts, folder, resumed, tuple(notes))
 
 
-def _site(arguments: TrainArguments, folder: Path) -> Site:
+def _resume_notes(arguments: TrainArguments, folder: Path) -> list[str]:
+    """Returns why ``--resume`` does not go on with a run."""
+    if not arguments.resume or arguments.is_resumed(folder):
+        return []
+    if arguments.has_run(folder):
+        return [f"{folder}: the run was cut short before its first checkpoint; starting anew by its {CONFIG_FILE}"]
+    return [f"{folder}: there is no run to resume; starting anew"]
+
+
+def _site(config: TrainConfig) -> Site:
     """Returns what is learned from, checked."""
     from shunter.agents.setup import Site, read_logs
 
-    config = arguments.resolved(folder)
     with step("reading"):
-        site = Site(config, arguments.report_episodes(config), read_logs(config))
+        site = Site(config, config.report_episodes, read_logs(config))
     site.check()
     return site
 
 
+def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
+    """Returns what a user must know before a training: by what policies are compared, and which days are not new.
+
+    Args:
+        site: What is learned from.
+        resumed: The folder of a run that goes on: it remembers what it began from.
+    """
+    from shunter.agents.provenance import ancestor_days, recorded_days
+    from shunter.agents.validation import objective_note
+    from shunter.evaluate.provenance import DAYS, Judged, part_warning
+
+    found = [objective_note(site.config.reward)]
+    if site.logs:
+        seen = {DAYS: ancestor_days(site.config) if resumed is None else recorded_days(site, resumed)}
+        judged = (Judged.of(log.workload, site.report.bounds) for log in site.logs)
+        found += [part_warning("the report", seen, one) for one in judged]
+    return [note for note in found if note is not None]
+
+
 def _settle(site: Site, folder: Path) -> Site:
-    """Prepares the folder of a new run, and writes its configuration there."""
-    from shunter.agents.beginnings import settled
+    """Prepares the folder of a new run: what it names is copied there, and its configuration is written."""
+    from shunter.agents.beginnings import Copies
+
+    # What is copied may lie in the folder that is cleared.
+    copies = Copies.of(site.config)
+    check_init(site.config, folder)
+    prepare_folder(folder)
+    site = replace(site, config=copies.settle(site.config, folder))
+    _write_config(site, folder)
+    return site
+
+
+def _write_config(site: Site, folder: Path) -> None:
     from shunter.results import write_file
 
-    prepare_folder(folder)
-    site = replace(site, config=settled(site.config, folder))
-    text = site.config.to_toml()
+    text = site.config.to_toml(folder)
     write_file(folder / CONFIG_FILE, lambda file: file.write(text.encode()))
-    return site
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shunter.envs.checks import whole
+from shunter.envs.checks import MOST_SEED, whole
 from shunter.envs.custom import CustomVectorEnv
 from shunter.envs.features import own_features
 from shunter.envs.options import check_ending
@@ -53,7 +53,7 @@ def build_vector(
     """
     whole("num_envs", num_envs, 1, MOST_ENVIRONMENTS)
     whole("threads", threads, 1, MOST_THREADS)
-    whole("seed", seed, 0, 2**64 - 1)
+    whole("seed", seed, 0, MOST_SEED)
     check_ending(max_steps, horizon_factor)
     layout = options.layout
     features, rewards = own_features(layout.extra_features), own_rewards(reward)

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Final
 
 from shunter.errors import InputError
 from shunter.simulate.names import check_name
+
+MOST_SEED: Final = 2**64 - 1
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.envs.features import Feature, JobColumns, JobView, values
+from shunter.envs.resets import DRAW, LEAVE
 from shunter.envs.rewards import TOTALS, Reward, StepView, worth
-from shunter.envs.vector import DRAW, LEAVE, NativeVectorEnv, StepArrays, View
+from shunter.envs.vector import NativeVectorEnv, StepArrays, View
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,5 +118,5 @@ class CustomVectorEnv(NativeVectorEnv):
         for name, (weight, reward) in self._rewards.items():
             given += weight * worth(name, reward, view)
         self._sum += given
-        arrays.rewards += np.where(done, self._sum, 0.0) if self._final else given
+        arrays.rewards[:] += np.where(done, self._sum, 0.0) if self._final else given
         arrays.totals[done, TOTALS.index("reward")] += self._sum[done]

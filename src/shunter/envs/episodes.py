@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -109,6 +110,7 @@ def log_episodes(
     *,
     horizon_factor: float | None,
     threads: int,
+    bounding: Settings | None = None,
 ) -> Episodes:
     """Returns the episodes of a log, in the order of its windows.
 
@@ -120,6 +122,7 @@ def log_episodes(
         reward: What policies have to be run for it.
         horizon_factor: How far the clock may go; None: as far as it takes.
         threads: How many threads share the windows.
+        bounding: Of the policy whose values the reward's bounds multiply; None: as the reward says.
 
     Raises:
         InputError: No job of a window can ever run.
@@ -135,7 +138,7 @@ def log_episodes(
     episodes["count"] = windows.simulated_length
     episodes["warmup"] = windows.warmup
     jobs = window_jobs(log, windows)
-    starts = fill_values(episodes, log, windows, jobs, settings, reward, threads=threads)
+    starts = fill_values(episodes, log, windows, jobs, settings, reward, threads=threads, bounding=bounding)
     episodes["horizon_ms"] = NONE if horizon_factor is None else _horizon_ms(log, windows, jobs, horizon_factor)
     return Episodes(episodes, starts)
 
@@ -162,17 +165,18 @@ def fill_values(
     reward: RewardOptions,
     *,
     threads: int,
+    bounding: Settings | None,
 ) -> NDArray[np.int64]:
     """Writes into the episodes of a log what policies get on the same windows; returns `relative_start_ms`."""
     balance = "balance" in reward.weights
     weighted = np.isin(OBJECTIVES, list(reward.weights))
-    outcomes: dict[str, Outcome] = {}
+
+    @cache
+    def outcome_of(chosen: Settings) -> Outcome:
+        return run_baseline(log, windows, jobs, chosen, balance=balance, threads=threads)
 
     def outcome(policy: str) -> Outcome:
-        if policy not in outcomes:
-            chosen = baseline_settings(policy, settings)
-            outcomes[policy] = run_baseline(log, windows, jobs, chosen, balance=balance, threads=threads)
-        return outcomes[policy]
+        return outcome_of(baseline_settings(policy, settings))
 
     episodes["scale"], episodes["relative"] = 1.0, 0.0
     starts = np.empty(0, dtype=np.int64)
@@ -184,10 +188,12 @@ def fill_values(
         relative = outcome(reward.relative_to)
         episodes["relative"] = np.where(weighted, relative.objectives(reward.logarithms), 0.0)
         starts = relative.start_ms.ravel()
+    if bounding is None and reward.bound_policy is not None:
+        bounding = baseline_settings(reward.bound_policy, settings)
     for name, field in (("wait", "wait_bound_s"), ("utilization", "utilization_bound")):
         episodes[field] = NONE
-        if name in reward.bounds and reward.bound_policy is not None:
-            values = outcome(reward.bound_policy).objectives()[:, OBJECTIVES.index(name)]
+        if name in reward.bounds and bounding is not None:
+            values = outcome_of(bounding).objectives()[:, OBJECTIVES.index(name)]
             episodes[field] = reward.bounds[name] * values
     return starts
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gymnasium.utils.seeding import np_random
 
-from shunter.envs.pick_host import DrawnEpisodes, drawn_log
+from shunter.envs.options import PickHostOptions
+from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
-from shunter.envs.single import draw_episode
+from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
 from shunter.results import to_json_text, write_folder
 from shunter.tune.cases import Log
@@ -19,12 +20,14 @@ from shunter.tune.tuned_file import section
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shunter.envs.options import EpisodeOptions, PickHostOptions
+    from shunter.envs.options import EpisodeOptions
     from shunter.model.cluster import Cluster
     from shunter.results import Writer
 
 SEEDS: Final = (42, 43, 44)
-"""``reset(seed=...)`` with these gives the test episodes."""
+"""Of the test episodes: PickJob's ``reset(seed=...)`` chooses them, PickHost draws their hosts and jobs from them."""
+HOST_EPISODE: Final = 0
+"""Which of the episodes that PickHost draws from a seed is written."""
 INDEX: Final = "episodes.json"
 FILES: Final = (*(f"seed-{seed}.{suffix}" for seed in SEEDS for suffix in ("csv", "parquet", "toml")), INDEX)
 """What is written, besides the manifest."""
@@ -35,6 +38,7 @@ class FixedEpisode:
     """One episode, on its own."""
 
     seed: int
+    """Of PickJob's ``reset(seed=...)``; of PickHost's option ``seed``."""
     episode: int
     """Its place among the environment's episodes, as ``options={"episode": ...}`` takes it."""
     log: Log
@@ -68,9 +72,12 @@ def pick_job_episodes(log: Log, options: EpisodeOptions) -> list[FixedEpisode]:
 
 
 def pick_host_episodes(options: PickHostOptions) -> list[FixedEpisode]:
-    """Returns the test episodes of PickHost."""
-    places = [_chosen(seed, DrawnEpisodes().episodes) for seed in SEEDS]
-    return [FixedEpisode(seed, place, drawn_log(options, place), 0) for seed, place in zip(SEEDS, places, strict=True)]
+    """Returns the test episodes of PickHost; their own seeds stand in for that of the options.
+
+    Training draws its episodes from the seed of its options (0 unless told otherwise), and those that judge it from the
+    two behind it: so nobody has trained on these.
+    """
+    return [FixedEpisode(seed, HOST_EPISODE, drawn_log(replace(options, seed=seed), HOST_EPISODE), 0) for seed in SEEDS]
 
 
 def _chosen(seed: int, episodes: int) -> int:
@@ -98,7 +105,7 @@ def write_episodes(
     index = {
         "id": id,
         "shunter": __version__,
-        "options": asdict(options),
+        "options": _shared(options),
         "episodes": [episode.record() for episode in episodes],
     }
     writers: dict[str, Writer] = {}
@@ -109,6 +116,14 @@ def write_episodes(
         writers[f"{name}.toml"] = _text(cluster_text(episode.log.cluster))
     write_folder(folder, writers | {INDEX: _text(to_json_text(index) + "\n")}, {"shunter": __version__, "index": INDEX})
     return index
+
+
+def _shared(options: EpisodeOptions | PickHostOptions) -> dict[str, Any]:
+    """Returns the options that all episodes share: each of PickHost's has its own seed."""
+    shared = asdict(options)
+    if isinstance(options, PickHostOptions):
+        del shared["seed"]
+    return shared
 
 
 def _text(text: str) -> Writer:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from shunter.envs.layout import JOB_FEATURES
+from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS
 from shunter.simulate.names import check_name
@@ -122,23 +123,16 @@ class JobView:
 Feature = Callable[[JobView], Any]
 """Returns a number from 0 to 1 for each row of each environment."""
 
-_OWN: Final[dict[str, Feature]] = {}
+_OWN: Final = Registry[Feature]("feature", JOB_FEATURES)
 
 
 def register_feature(name: str) -> Callable[[Feature], Feature]:
     """Returns a decorator that makes a function a feature of this name; it replaces one of the same name.
 
     Raises:
-        InputError: One of Shunter's own has the name.
+        InputError: It is no name, or one of Shunter's own has it.
     """
-    if name in JOB_FEATURES:
-        raise InputError(f"register_feature({name!r}): one of Shunter's own features has this name; choose another")
-
-    def register(feature: Feature) -> Feature:
-        _OWN[name] = feature
-        return feature
-
-    return register
+    return _OWN.decorator(name)
 
 
 def own_features(names: Sequence[str]) -> dict[str, Feature]:

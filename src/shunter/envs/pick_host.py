@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.schedule import Settings
 
 EPISODES: Final = 64
 """So many episodes are drawn, unless the user says otherwise."""
@@ -82,6 +83,7 @@ def pick_host_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
+    bounding: Settings | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes each have hosts and jobs of their own.
 
@@ -95,6 +97,7 @@ def pick_host_vector(
         autoreset: Whether an environment that is done begins its next episode in the same step.
         max_steps: After how many decisions an episode is cut; None: never.
         horizon_factor: When the clock cuts an episode; None: never.
+        bounding: Of the placement whose values the reward's bounds multiply; None: as the reward says.
 
     Raises:
         InputError: A number or a name is wrong.
@@ -113,6 +116,7 @@ def pick_host_vector(
                 reward,
                 horizon_factor=horizon_factor,
                 threads=threads,
+                bounding=bounding,
             )
             for log in logs
         ]

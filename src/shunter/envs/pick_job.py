@@ -19,6 +19,7 @@ from shunter.workloads import read_workload
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
     from shunter.evaluate.windows import Windows
+    from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
 
 
@@ -34,6 +35,7 @@ def pick_job_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
+    bounding: Sequence[Settings | None] | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
 
@@ -48,16 +50,20 @@ def pick_job_vector(
         autoreset: Whether an environment that is done begins its next episode in the same step.
         max_steps: After how many decisions an episode is cut; None: never.
         horizon_factor: When the clock cuts an episode; None: never.
+        bounding: For each log, the policy whose values the reward's bounds multiply; None: as the reward says.
 
     Raises:
         InputError: A number or a name is wrong, or no job of a window can ever run.
     """
     settings = options.settings()
+    bounding = bounding or [None] * len(logs)
 
     def world() -> World:
         episodes = [
-            log_episodes(place, log, chosen, settings, reward, horizon_factor=horizon_factor, threads=threads)
-            for place, (log, chosen) in enumerate(zip(logs, windows, strict=True))
+            log_episodes(
+                place, log, chosen, settings, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
+            )
+            for place, (log, chosen, one) in enumerate(zip(logs, windows, bounding, strict=True))
         ]
         tables = tuple(log.workload.whole() for log in logs)
         return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), settings)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.simulate.names import check_name
 
@@ -70,23 +71,16 @@ class StepView:
 Reward = Callable[[StepView], Any]
 """Returns what a step is worth to each environment."""
 
-_OWN: Final[dict[str, Reward]] = {}
+_OWN: Final = Registry[Reward]("reward", OBJECTIVES)
 
 
 def register_reward(name: str) -> Callable[[Reward], Reward]:
     """Returns a decorator that makes a function a reward of this name; it replaces one of the same name.
 
     Raises:
-        InputError: One of Shunter's own has the name.
+        InputError: It is no name, or one of Shunter's own rewards has it.
     """
-    if name in OBJECTIVES:
-        raise InputError(f"register_reward({name!r}): one of Shunter's own rewards has this name; choose another")
-
-    def register(reward: Reward) -> Reward:
-        _OWN[name] = reward
-        return reward
-
-    return register
+    return _OWN.decorator(name)
 
 
 def core_weights(options: RewardOptions) -> NDArray[np.float64]:

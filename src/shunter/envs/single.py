@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
-from shunter.envs.checks import whole
+from shunter.envs.arrays import as_actions
+from shunter.envs.checks import MOST_SEED, whole
+from shunter.envs.resets import draw_episode
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError
 
@@ -15,12 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.envs.layout import Layout
-    from shunter.envs.vector import NativeVectorEnv, StepArrays
-
-
-def draw_episode(random: np.random.Generator, episodes: int) -> int:
-    """Returns the place of the episode that a seed chooses."""
-    return int(random.integers(episodes))
+    from shunter.envs.vector import NativeVectorEnv
 
 
 class SingleEnv(gymnasium.Env[Any, Any]):
@@ -34,7 +31,7 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         """The vector of one behind it."""
         self.observation_space = vector.single_observation_space
         self.action_space = vector.single_action_space
-        self._mask = np.zeros(vector.layout.actions, dtype=np.bool_)
+        self._arrays = vector.step_arrays()
 
     @property
     def layout(self) -> Layout:
@@ -48,7 +45,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Returns which actions are allowed now."""
-        return self._mask.copy()
+        mask: NDArray[np.bool_] = self._arrays.masks[0].copy()
+        return mask
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -56,9 +54,9 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         """Begins an episode, drawn from the seed; ``options={"episode": 3}`` names it.
 
         Raises:
-            InputError: There is no such episode, or an option is unknown.
+            InputError: There is no such seed or episode, or an option is unknown.
         """
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else whole("seed", seed, 0, MOST_SEED))
         options = dict(options or {})
         named = options.pop("episode", None)
         if options:
@@ -66,26 +64,24 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         episode = draw_episode(self.np_random, self.episodes)
         if named is not None:
             episode = whole("episode", named, 0, self.episodes - 1)
-        arrays = self.vector.step_arrays()
-        self.vector.reset_into(arrays.observations, arrays.masks, np.array([episode]))
-        return arrays.observations[0], self._info(arrays)
+        self.vector.reset_into(self._arrays.observations, self._arrays.masks, np.array([episode]))
+        return self._arrays.observations[0].copy(), self._info()
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:  # noqa: ANN401 - of any type of number
         """Takes an action."""
-        arrays = self.vector.step_arrays()
-        self.vector.step_into(np.array([action], dtype=np.int32), arrays)
+        arrays = self._arrays
+        self.vector.step_into(as_actions([action]), arrays)
         terminated, truncated = bool(arrays.terminated[0]), bool(arrays.truncated[0])
-        info = self._info(arrays) | {"invalid_action": bool(arrays.invalid[0])}
+        info = self._info() | {"invalid_action": bool(arrays.invalid[0])}
         if terminated or truncated:
             info["totals"] = dict(zip(TOTALS, arrays.totals[0].tolist(), strict=True))
-        return arrays.observations[0], float(arrays.rewards[0]), terminated, truncated, info
+        return arrays.observations[0].copy(), float(arrays.rewards[0]), terminated, truncated, info
 
     def close(self) -> None:
         """Frees the environment's memory; closing twice does no harm."""
         self.vector.close()
 
-    def _info(self, arrays: StepArrays) -> dict[str, Any]:
-        self._mask = arrays.masks[0]
+    def _info(self) -> dict[str, Any]:
         view = self.vector.view()
         return {
             "action_mask": self.action_masks(),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from shunter.envs.arrays import VectorArrays, as_actions
+from shunter.envs.checks import MOST_SEED, whole
 from shunter.envs.layout import PICK_JOB
+from shunter.envs.resets import DRAW, checked_reset
 from shunter.envs.rewards import TOTALS
-from shunter.errors import InputError
 from shunter.native import Handle, check, ffi, lib, opened, pointer
 from shunter.simulate.simulation import Simulation
 
@@ -21,17 +24,13 @@ if TYPE_CHECKING:
 
     from shunter.envs.layout import Layout
     from shunter.envs.options import PickHostOptions, PickJobOptions
+    from shunter.envs.resets import Seeds
     from shunter.envs.world import World
 
-LEAVE: Final = -1
-"""In the place of an episode: the environment goes on."""
-DRAW: Final = -2
-"""In the place of an episode: one is drawn."""
 
-
-@dataclass
+@dataclass(frozen=True, eq=False)
 class StepArrays:
-    """What a step writes; the first dimension is the environments'."""
+    """What a step writes, in the core's order; the first dimension is the environments'."""
 
     observations: NDArray[np.float32]
     masks: NDArray[np.bool_]
@@ -86,19 +85,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         self.single_action_space = gymnasium.spaces.Discrete(layout.actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._shapes = {
-            "observations": (np.dtype(np.float32), (num_envs, layout.observation_size)),
-            "masks": (np.dtype(np.bool_), (num_envs, layout.actions)),
-            "rewards": (np.dtype(np.float64), (num_envs,)),
-            "terminated": (np.dtype(np.bool_), (num_envs,)),
-            "truncated": (np.dtype(np.bool_), (num_envs,)),
-            "invalid": (np.dtype(np.bool_), (num_envs,)),
-            "final_observations": (np.dtype(np.float32), (num_envs, layout.observation_size)),
-            "final_masks": (np.dtype(np.bool_), (num_envs, layout.actions)),
-            "totals": (np.dtype(np.float64), (num_envs, len(TOTALS))),
-            "actions": (np.dtype(np.int32), (num_envs,)),
-            "episodes": (np.dtype(np.int64), (num_envs,)),
-        }
+        self._arrays = VectorArrays(num_envs, layout)
 
     @property
     def episodes(self) -> int:
@@ -107,7 +94,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def step_arrays(self) -> StepArrays:
         """Returns arrays for `step_into`, all zeros."""
-        return StepArrays(**{field.name: self._new(field.name) for field in fields(StepArrays)})
+        return StepArrays(**{field.name: self._arrays.new(field.name) for field in fields(StepArrays)})
 
     def reset_into(
         self,
@@ -124,18 +111,16 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if episodes is None:
             episodes = np.full(self.num_envs, DRAW, dtype=np.int64)
-        check(
-            lib.shunter_env_reset(
-                self._handle.number,
-                self._pointer("episodes", episodes),
-                self._pointer("observations", observations),
-                self._pointer("masks", masks),
-            )
-        )
+        seen = self._arrays.written({"observations": observations, "masks": masks}).pointers
+        check(lib.shunter_env_reset(self._handle.number, self._arrays.read("episodes", episodes), *seen))
 
     def reseed(self, seed: int) -> None:
-        """Lets the episodes drawn from now on come from another seed; `reset_into` is to follow."""
-        check(lib.shunter_env_reseed(self._handle.number, seed))
+        """Lets the episodes drawn from now on come from another seed; `reset_into` is to follow.
+
+        Raises:
+            InputError: The seed is no whole number, or out of range.
+        """
+        check(lib.shunter_env_reseed(self._handle.number, whole("seed", seed, 0, MOST_SEED)))
 
     def step_into(self, actions: NDArray[np.int32], arrays: StepArrays) -> None:
         """Takes one action in each environment, and writes what comes of it.
@@ -145,21 +130,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
             arrays: From `step_arrays`, or of the same shapes and types. Observations begin as zeros, or hold what a
                 reset or a step has written, unchanged: only rows that were filled are cleared.
         """
-        check(
-            lib.shunter_env_step(
-                self._handle.number,
-                self._pointer("actions", actions),
-                self._pointer("observations", arrays.observations),
-                self._pointer("masks", arrays.masks),
-                self._pointer("rewards", arrays.rewards),
-                self._pointer("terminated", arrays.terminated),
-                self._pointer("truncated", arrays.truncated),
-                self._pointer("invalid", arrays.invalid),
-                self._pointer("final_observations", arrays.final_observations),
-                self._pointer("final_masks", arrays.final_masks),
-                self._pointer("totals", arrays.totals),
-            )
-        )
+        check(lib.shunter_env_step(self._handle.number, *self._arrays.step(actions, arrays)))
 
     def view(self) -> View:
         """Returns which jobs the rows show, the clock, and the counts."""
@@ -192,54 +163,74 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
             InputError: The bytes are damaged, or of other environments.
         """
         buffer = np.frombuffer(state, dtype=np.uint8)
-        seen = self._pointer("observations", observations), self._pointer("masks", masks)
+        seen = self._arrays.written({"observations": observations, "masks": masks}).pointers
         check(lib.shunter_env_restore(self._handle.number, pointer(buffer), len(buffer), *seen))
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: Seeds | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins new episodes, drawn from the seed; ``options={"episode": 3}`` names one, or one for each."""
-        if seed is not None:
-            self.reseed(seed)
-        observations, masks = self._new("observations"), self._new("masks")
-        named = (options or {}).get("episode")
-        episodes = None if named is None else np.full(self.num_envs, named, dtype=np.int64)
-        self.reset_into(observations, masks, episodes)
-        return observations, {"action_mask": masks}
+        """Begins new episodes, as Gymnasium's vector environments do.
+
+        Args:
+            seed: Where the drawing of episodes begins: one for all environments, or one for each (None in its place: it
+                goes on), which then begin with the episode that a single environment's reset would choose.
+            options: ``{"episode": 3}`` names an episode, or one for each environment; ``{"reset_mask": array}`` says
+                which environments begin, the others go on.
+
+        Returns:
+            What every environment sees, those that go on included.
+
+        Raises:
+            InputError: A value is wrong, or an option is unknown.
+        """
+        asked = checked_reset(self.num_envs, self.episodes, seed, options)
+        if asked.seed is not None:
+            self.reseed(asked.seed)
+        observations, masks = self._arrays.new("observations"), self._arrays.new("masks")
+        self.reset_into(observations, masks, asked.episodes)
+        return observations, self._of_all({"action_mask": masks})
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:  # noqa: ANN401 - any array of numbers
         """Takes one action in each environment; what is returned is the caller's own."""
-        arrays = self.step_arrays()
-        self.step_into(np.ascontiguousarray(actions, dtype=np.int32), arrays)
-        infos: dict[str, Any] = {"action_mask": arrays.masks, "invalid_action": arrays.invalid}
+        arrays = self._last
+        self.step_into(as_actions(actions), arrays)
+        infos = self._of_all({"action_mask": arrays.masks.copy(), "invalid_action": arrays.invalid.copy()})
         done = arrays.terminated | arrays.truncated
         if done.any():
             infos |= self._endings(done, arrays)
-        return arrays.observations, arrays.rewards, arrays.terminated, arrays.truncated, infos
+        told = (arrays.observations, arrays.rewards, arrays.terminated, arrays.truncated)
+        observations, rewards, terminated, truncated = (array.copy() for array in told)
+        return observations, rewards, terminated, truncated, infos
+
+    @cached_property
+    def _last(self) -> StepArrays:
+        """What `step` writes into; made when it is first called."""
+        return self.step_arrays()
+
+    def _of_all(self, infos: dict[str, Any]) -> dict[str, Any]:
+        return _with_masks(infos, np.ones(self.num_envs, dtype=np.bool_))
 
     def _endings(self, done: NDArray[np.bool_], arrays: StepArrays) -> dict[str, Any]:
         """Returns what infos say of episodes that have ended, in Gymnasium's words."""
-        totals = dict(zip(TOTALS, arrays.totals.T, strict=True))
+        columns = np.where(done, arrays.totals.T, 0.0)
+        totals = _with_masks(dict(zip(TOTALS, columns, strict=True)), done)
         if not self.autoreset:
-            return {"totals": totals, "_totals": done}
+            return _with_masks({"totals": totals}, done)
         final = np.full(self.num_envs, None, dtype=object)
         for index in np.flatnonzero(done):
-            final[index] = arrays.final_observations[index]
-        info = {"action_mask": arrays.final_masks, "totals": totals}
-        return {"final_obs": final, "_final_obs": done, "final_info": info, "_final_info": done}
+            final[index] = arrays.final_observations[index].copy()
+        last = {
+            "action_mask": arrays.final_masks & done[:, None],
+            "invalid_action": arrays.invalid & done,
+            "totals": totals,
+        }
+        return _with_masks({"final_obs": final, "final_info": _with_masks(last, done)}, done)
 
     def close_extras(self, **_: Any) -> None:  # noqa: ANN401 - the signature of the method that this one overrides
         """Frees the environments' memory."""
         self._handle.close()
 
-    def _new(self, name: str) -> NDArray[Any]:
-        dtype, shape = self._shapes[name]
-        return np.zeros(shape, dtype=dtype)
 
-    def _pointer(self, name: str, array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have no static type
-        """Returns a pointer for the core, which believes the length: so the shape is checked at each call."""
-        dtype, shape = self._shapes[name]
-        if array.dtype != dtype or array.shape != shape or not array.flags.c_contiguous:
-            what = f"{array.dtype} {array.shape}{'' if array.flags.c_contiguous else ', not contiguous'}"
-            raise InputError(f"{name}: the array is {what}; expected {dtype} {shape}, contiguous")
-        return pointer(array.view(np.uint8) if dtype == np.bool_ else array)
+def _with_masks(infos: dict[str, Any], told: NDArray[np.bool_]) -> dict[str, Any]:
+    """Returns infos with Gymnasium's mask for each key: of which environments it tells."""
+    return infos | {f"_{key}": told.copy() for key in infos}

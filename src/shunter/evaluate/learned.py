@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -161,30 +161,6 @@ def _verdict(name: str, other: str, found: Contrast, higher: bool) -> tuple[str,
     words = "better" if is_better else "WORSE"
     by = f"{abs(PERCENT * (found.ratio - 1)):.3g} % (95 %: {gains[0]:.3g} to {gains[1]:.3g} %)"
     return BETTER if is_better else WORSE, f"{name} is {words} than {other} by {by}"
-
-
-def part_warning(
-    label: str, training: Mapping[str, Any], names: tuple[str, str], part: tuple[float, float]
-) -> str | None:
-    """Returns a warning if a checkpoint has seen the part of the log that it is judged on; None if it has not.
-
-    Args:
-        label: What the checkpoint is called.
-        training: The facts of its ``policy.json``.
-        names: The log's name and the hash of its content.
-        part: From which fraction of the log to which one.
-    """
-    logs = training.get("logs")
-    if not isinstance(logs, list) or not all(isinstance(log, dict) for log in logs):
-        return f"{label} does not say what it was trained on; make sure that it was not on this part of the log"
-    if not any(log.get("name") == names[0] or log.get("sha256") == names[1] for log in logs):
-        return None
-    for key, use in (("train", "trained"), ("validation", "chosen")):
-        seen = training.get(key)
-        if isinstance(seen, list) and len(seen) == 2 and seen[0] < part[1] and part[0] < seen[1]:
-            parts = f"{part[0]:g}:{part[1]:g} of the log overlaps with {seen[0]:g}:{seen[1]:g}"
-            return f"{label}: {parts}, on which it was {use}; the figures flatter it"
-    return None
 
 
 def settings_warnings(entrants: Entrants) -> list[str]:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEPS: Final = "steps"
-OBJECTIVE: Final = "validation/objective"
+RATIO: Final = "validation/ratio"
+BOUNDS_MISSED: Final = "validation/bounds_missed"
+IS_BEST: Final = "validation/is_best"
 PROGRESS_FILE: Final = "progress.csv"
 WAIT_RATIO: Final = "validation/wait_ratio"
 CHANGE: Final = "approximate_kl"
@@ -33,11 +35,13 @@ PANELS: Final = (
     ("wait_share", "share of decisions to wait", "training"),
     ("explained_variance", "share of returns that the value explains", "training"),
 )
-"""Beside the objective: the column, what it is, and where it was measured."""
+"""Beside the metric: the column, what it is, and where it was measured."""
 SMOOTHED_OVER: Final = 40
 """Curves of more points than this get a line through means of their neighbors."""
+MISSED_COLOR: Final = "black"
+"""Of the marks where a bound was missed."""
 FAR: Final = 4.0
-"""An objective beyond so many times the classic's is cut off: how bad a policy was that knew nothing hides the rest."""
+"""A metric beyond so many times the classic's is cut off: how bad a policy was that knew nothing hides the rest."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,16 @@ class Curves:
             return np.empty(0), np.empty(0)
         known = np.isfinite(values)
         return self.columns[STEPS][known], values[known]
+
+    @property
+    def missed(self) -> set[float]:
+        """The steps at which validation missed a bound."""
+        return set(self.where(BOUNDS_MISSED).tolist())
+
+    def where(self, column: str) -> NDArray[np.float64]:
+        """Returns the steps at which a value is above 0."""
+        steps, values = self.of(column)
+        return steps[values > 0]
 
 
 def read_curves(folder: Path) -> Curves:
@@ -83,7 +97,7 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
     figure = Figure(figsize=(15, 7.5), dpi=120, layout="constrained")
     grid = figure.add_gridspec(2, 4, width_ratios=(1.5, 1, 1, 1))
     main = figure.add_subplot(grid[:, 0])
-    _draw_objective(main, runs)
+    _draw_metric(main, runs)
     every = [main]
     for place, (column, title, measured) in enumerate(PANELS):
         panel = figure.add_subplot(grid[place // 3, 1 + place % 3])
@@ -103,30 +117,26 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
     return figure
 
 
-def _draw_objective(panel: Axes, runs: Sequence[Curves]) -> None:
-    """Draws the objective as a ratio to the classic, and marks the best of each run."""
+def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
+    """Draws the metric as a ratio to the classic, and marks the best of each run, and where a bound was missed."""
     panel.axhline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1, label="the classic chosen in training")
     shown = []
     for run, color in zip(runs, _colors(runs), strict=True):
-        steps, objective = run.of(OBJECTIVE)
+        steps, ratio = run.of(RATIO)
         if not len(steps):
             continue
-        ratio = np.exp(objective)
-        best = int(np.argmin(ratio))
-        panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}, {_best(ratio)}")
-        panel.plot(steps[best], ratio[best], "D", color=color, markersize=9)
+        is_best = np.isin(steps, run.where(IS_BEST)[-1:])
+        best = f", best {ratio[is_best][0]:.3f}" if is_best.any() else ""
+        panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}{best}")
+        panel.plot(steps[is_best], ratio[is_best], "D", color=color, markersize=9)
         shown.append(ratio)
-    panel.set_title(
-        "validation: cost as a ratio to the classic\n(bounds included; lower is better)", loc="left", fontsize=10
-    )
+    missed = [(step, ratio) for run in runs for step, ratio in zip(*run.of(RATIO), strict=True) if step in run.missed]
+    if missed:
+        panel.plot(*zip(*missed, strict=True), "x", color=MISSED_COLOR, markersize=8, zorder=3, label="misses a bound")
+    panel.set_title("validation: the metric as a ratio to the classic\n(below 1 is better)", loc="left", fontsize=10)
     if shown:
-        values = np.concatenate(shown)
-        _cut_off(panel, values[np.isfinite(values)])
+        _cut_off(panel, np.concatenate(shown))
     panel.legend(fontsize=9, loc="best", framealpha=0.85, edgecolor="none")
-
-
-def _best(ratio: NDArray[np.float64]) -> str:
-    return f"best {ratio.min():.3f}"
 
 
 def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:

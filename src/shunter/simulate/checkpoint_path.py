@@ -149,16 +149,32 @@ def checkpoint_settings(spec: str, given: Mapping[str, Any]) -> Settings:
 
     own = asdict(checkpoint_options(spec).settings())
     for name, default in BROUGHT.items():
-        if given[name] not in (None, default) and not _same(given[name], own[name]):
-            option = name.replace("_", "-")
-            raise InputError(
-                f"policy {spec!r} was trained with {option} {own[name]}, but {option} is {given[name]}; "
-                f"leave --{option} ({name}) out"
-            )
+        if given[name] not in (None, default):
+            _check_same(spec, name, given[name], own[name])
     own |= {name: given[name] for name in ("kill_at_request", "seed")}
     if given["max_wait_s"] is not None:
         own["max_wait_s"] = given["max_wait_s"]
     return replace(check_settings(**own), policy=spec)
+
+
+def check_given(spec: str, given: Mapping[str, Any]) -> None:
+    """Raises an error for what a user asked for by name and a checkpoint brings otherwise, a default or not.
+
+    Args:
+        spec: What the user called it.
+        given: The settings among `BROUGHT` that were asked for.
+    """
+    own = asdict(checkpoint_options(spec).settings())
+    for name, value in given.items():
+        _check_same(spec, name, value, own[name])
+
+
+def _check_same(spec: str, name: str, given: object, own: object) -> None:
+    if not _same(given, own):
+        option = name.replace("_", "-")
+        raise InputError(
+            f"policy {spec!r} was trained with {option} {own}, but {option} is {given}; leave --{option} ({name}) out"
+        )
 
 
 def _same(given: object, own: object) -> bool:

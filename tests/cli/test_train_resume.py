@@ -1,0 +1,130 @@
+"""``shunter train --resume``: what may change on the way, and what may not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shunter.agents.config import load_config
+from shunter.cli.train_options import FLAGS
+from shunter.cli.train_resume import MAY_CHANGE, check_changes
+from shunter.errors import InputError
+from shunter.evaluate import combinations
+from shunter.simulate.specs import read_toml
+from tests.cli.conftest import Command
+from tests.cli.test_train import LUBLIN, SHORT, TRAIN, TUNED, steps, weights
+
+
+@pytest.fixture(autouse=True)
+def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "saf"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def test_what_may_change_is_there() -> None:
+    sections = load_config().sections()
+    for section, keys in MAY_CHANGE.items():
+        assert keys <= set(sections[section])
+
+
+def test_resumed_for_longer(shunter: Command, out: Path) -> None:
+    """What changes takes effect, and stays."""
+    shunter(*TRAIN, "--out", out)
+    more = ("--steps", 192, "--report-windows", 3, "--eval-every", 1000)
+    result = shunter("train", "--resume", "--out", out, *more, "--json").json()
+    assert result["parts"][1]["logs"][0]["windows"] == 3
+    assert steps(out) == [0, 64, 128, 192]
+    written = read_toml(out / "config.toml")
+    assert (written["training"]["steps"], written["training"]["eval_every"]) == (192, 1000)
+    assert written["report"]["windows"] == 3
+    assert shunter("train", "--resume", "--out", out, "--json").json()["outcome"]["steps"] == 192
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--lr", "0.25"), "--lr is 0.25, but the run in {out} has 0.0015, which stays as it is with --resume"),
+        (("--window", "9"), "--window is 9, but the run in {out} has 8, which"),
+        (("--set", "ppo.clip=0.1"), "--set ppo.clip is 0.1, but the run in {out} has 0.2, which"),
+        (("--estimate", "perfect"), "--estimate is perfect, but the run in {out} has posterior, which"),
+        (("--length", "25"), "--length is 25, but the run in {out} has 24, which"),
+        (("--config", "mine.toml"), "--config mine.toml is given with --resume; the run in {out} goes on by its own"),
+        (
+            ("--preset", "quick"),
+            "--preset quick is given with --resume; the run in {out} goes on by its own config.toml",
+        ),
+        (("--workload", LUBLIN.replace("seed=3", "seed=4")), "which is not what generate:lublin?seed=4"),
+    ],
+)
+def test_what_may_not_change(shunter: Command, out: Path, options: tuple[Any, ...], words: str) -> None:
+    shutil.copytree(trained(shunter, out.parent), out)
+    before = (out / "config.toml").read_text(), weights(out)
+    assert words.format(out=out) in shunter("train", "--resume", "--out", out, *options).error()
+    assert ((out / "config.toml").read_text(), weights(out)) == before
+
+
+def trained(shunter: Command, folder: Path) -> Path:
+    shunter(*TRAIN, "--out", folder / "first")
+    return folder / "first"
+
+
+def test_the_same_again_is_no_change(shunter: Command, out: Path, tmp_path: Path) -> None:
+    tuned = tmp_path / "found.toml"
+    tuned.write_text(TUNED)
+    command = (*TRAIN, "--init", tuned, "--resume", "--out", out)
+    shunter(*command)
+    before = (out / "config.toml").read_text()
+    assert shunter(*command).code == 0
+    assert (out / "config.toml").read_text() == before
+    tuned.write_text(TUNED.replace("0.5", "0.6"))
+    assert f"--init is {tuned}, but the run in {out} has {out / 'tuned.toml'}, which stays" in shunter(*command).error()
+
+
+def test_every_flag_is_named_in_errors(tmp_path: Path) -> None:
+    before = load_config()
+    after = load_config(changes={"ppo": {"gamma": 0.5}})
+    with pytest.raises(InputError, match=r"^--gamma is 0.5, but the run in .* has 0.99"):
+        check_changes(before, after, tmp_path)
+    assert "gamma" in [flag.name for flag in FLAGS]
+
+
+def test_nothing_to_resume(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--resume", "--out", out)
+    assert (answer.code, answer.err) == (0, f"{out}: there is no run to resume; starting anew\n")
+    assert steps(out) == [0, 64, 128]
+
+
+def test_a_run_that_was_cut_short_at_once_starts_anew(shunter: Command, out: Path, tmp_path: Path) -> None:
+    tuned = tmp_path / "found.toml"
+    tuned.write_text(TUNED)
+    shunter(*TRAIN, "--init", tuned, "--out", out)
+    before = weights(out)
+    shutil.rmtree(out / "last")
+    tuned.unlink()
+    answer = shunter("train", "--resume", "--out", out, "--seed", 0)
+    why = "the run was cut short before its first checkpoint; starting anew by its config.toml"
+    assert (answer.code, answer.err) == (0, f"{out}: {why}\n")
+    assert (weights(out), steps(out)) == (before, [0, 64, 128])
+
+
+def test_a_folder_of_something_else_is_not_resumed(shunter: Command, out: Path) -> None:
+    out.mkdir()
+    (out / "thesis.tex").write_text("mine")
+    assert "is not empty, and no run" in shunter(*TRAIN, "--resume", "--out", out).error()
+
+
+def test_what_it_began_from_may_be_gone(shunter: Command, out: Path, tmp_path: Path) -> None:
+    first = trained(shunter, tmp_path)
+    shunter("train", "--workload", LUBLIN, *SHORT, "--init", first, "--out", out)
+    shutil.rmtree(first)
+    assert shunter("train", "--resume", "--out", out, "--steps", 192).code == 0
+    small = ("--workload", LUBLIN, "--windows", 2, "--length", 30, "--against", "fcfs/easy", "--part", "0.5:1")
+    (warning,) = shunter("evaluate", out, *small, "--json").json()["warnings"]
+    assert "on which it was trained" in warning
