@@ -5,10 +5,10 @@
     PYTHONPATH=. python benchmarks/learned.py TRACES hosts [--seeds 42,43,44]
 
 TRACES is a folder with the SWF logs that `benchmarks/headroom.py` names. For each log and seed the commands that a user
-would give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml`,
-whose best checkpoint is chosen on the next 10 %. Then everything is measured on twenty windows of 1,024 jobs from the
-last 30 %, from an empty cluster (cold) and with 512 jobs before (warm), beside every classic under every dispatch rule.
-Runs are kept in --runs, and used again if they are there.
+would give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml` on
+the first half, whose best checkpoint is chosen on the next fifth. Then everything is measured on twenty windows of
+1,024 jobs from the last 30 %, from an empty cluster (cold) and with 512 jobs before (warm), beside every classic under
+every dispatch rule. Runs are kept in --runs, and used again if they are there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.headroom import (
     LOGS,
@@ -47,10 +48,12 @@ from shunter.evaluate.window_metrics import WindowColumns
 from shunter.evaluate.window_runs import WindowRuns
 from shunter.simulate.names import PLACEMENTS
 from shunter.simulate.settings import check_settings
+from shunter.simulate.specs import read_toml
 from shunter.tune.cases import Case, Log
 
 STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"
+DRAWN = "generate:lublin?jobs=60000&cores=256&load=1.02&seed={seed}"
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,9 @@ def reserve(study: Study, names: list[str]) -> list[Row]:
                 for method, values in add.items():
                     rows.append(Row(name, start, method, "posterior", seed, method, values, case.windows.block))
         print(f"{name}: done", file=sys.stderr, flush=True)
+    chosen = {name: chosen_classic(found[name, study.seeds[0]][0]) for name in names}
     for start in STARTS:
-        print_reserve([row for row in rows if row.start == start], start)
+        print_reserve([row for row in rows if row.start == start], start, chosen)
     return rows
 
 
@@ -153,6 +157,10 @@ def tuned_and_trained(study: Study, name: str, log: Log, seed: int) -> tuple[Pat
         *shared,
         "--init",
         str(toml),
+        "--train",
+        "0:0.5",
+        "--validation",
+        "0.5:0.7",
         "--steps",
         str(study.steps),
         "--out",
@@ -163,6 +171,11 @@ def tuned_and_trained(study: Study, name: str, log: Log, seed: int) -> tuple[Pat
     return toml, run
 
 
+def chosen_classic(toml: Path) -> str:
+    """Returns the classic that was the best on the training days of a tuned score."""
+    return str(read_toml(toml)["tuned"]["logs"][0]["chosen"])
+
+
 def measured_by(case: Case, run: Path) -> Measured:
     """Returns what a checkpoint does on the windows of a case."""
     log, windows = case.log, case.windows
@@ -171,14 +184,24 @@ def measured_by(case: Case, run: Path) -> Measured:
     return WindowColumns(log.workload, windows, log.cluster).metrics(results, METRICS)
 
 
-def print_reserve(rows: list[Row], start: str) -> None:
-    """Prints what each method did, on each log and pooled, against the best classic in hindsight."""
+def print_reserve(rows: list[Row], start: str, chosen: dict[str, str]) -> None:
+    """Prints what each method did, on each log and pooled, against the best classic in hindsight.
+
+    Args:
+        rows: What was measured from one kind of start.
+        start: Its name.
+        chosen: For each log, the classic that was the best on training days.
+    """
     logs = list(dict.fromkeys(row.log for row in rows))
     best = {log: hindsight(rows, log, "requested") for log in logs}
     informed = {log: hindsight(rows, log, "posterior") for log in logs}
+    foreseen = {
+        log: next(row for row in select(rows, log, "classic", "requested") if row.policy == chosen[log]) for log in logs
+    }
     print(f"\n### {start.capitalize()} start: ratio of geometric means for each seed; mean waits\n")
-    print("| log | best classic in hindsight | the same with the posterior | tuned | learned | learned against tuned |")
-    print("|---|---|---|---|---|---|")
+    columns = ["log", "best classic in hindsight", "chosen on training days", "the best with the posterior", "tuned"]
+    print("| " + " | ".join([*columns, "learned", "learned against tuned"]) + " |")
+    print("|---" * (len(columns) + 2) + "|")
     for log in logs:
         tuned, learned = (select(rows, log, method, "posterior") for method in ("tuned", "learned"))
         against = ", ".join(
@@ -187,21 +210,21 @@ def print_reserve(rows: list[Row], start: str) -> None:
         )
         cells = [
             f"{best[log].policy} {np.exp(best[log].log_metric.mean()):.2f}",
+            f"{chosen[log]} {over_seeds([foreseen[log]], best[log])}",
             f"{informed[log].policy} {over_seeds([informed[log]], best[log])}",
             over_seeds(tuned, best[log]),
             over_seeds(learned, best[log]),
             against,
         ]
         print(f"| {log} | " + " | ".join(cells) + " |")
-    print(
-        "\n| pooled over logs and seeds | against the best classic in hindsight | against the best with the posterior |"
-    )
-    print("|---|---|---|")
+    columns = ["the best classic in hindsight", "the one chosen on training days", "the best with the posterior"]
+    print("\n| pooled over logs and seeds | " + " | ".join(f"against {column}" for column in columns) + " |")
+    print("|---|---|---|---|")
     for method in ("tuned", "learned"):
         found = [row for row in rows if row.method == method]
         by_seed = [[row for row in found if row.seed == seed] for seed in seeds_of(found)]
-        print(f"| {method} | {pooled(by_seed, best)} | {pooled(by_seed, informed)} |")
-    print(f"| learned against tuned | {pooled_pairs(rows)} | |")
+        print(f"| {method} | {pooled(by_seed, best)} | {pooled(by_seed, foreseen)} | {pooled(by_seed, informed)} |")
+    print(f"| learned against tuned | {pooled_pairs(rows)} | | |")
 
 
 def pooled_pairs(rows: list[Row]) -> str:
@@ -220,14 +243,18 @@ def pooled_pairs(rows: list[Row]) -> str:
 
 
 def committed(study: Study, _: list[str]) -> list[Row]:
-    """RLScheduler's rule on lublin_256: the learned order against every classic under the same rule."""
+    """RLScheduler's rule on lublin_256: the learned order against every classic under the same rule.
+
+    The log was drawn from Lublin and Feitelson's model, and is short. What is trained and chosen on is drawn from the
+    same model, with other seeds and the load of the log's first 60 %.
+    """
     name = "lublin_256"
     log = read_log(study.traces, name)
     case = report_case(log, 0, study.report_seed, 2)
 
     def learn(seed: int) -> Path:
         run = study.runs / f"committed-{seed}"
-        words = ["shunter", "train", "--workload", str(study.workload(name, log)), "--preset", "pick-job-committed"]
+        words = ["shunter", "train", "--workload", DRAWN.format(seed=100 + seed), "--preset", "pick-job-committed"]
         study.run(
             [*words, "--seed", str(seed), "--steps", str(study.steps), "--threads", "1", "--out", str(run), "--force"],
             run,
@@ -254,6 +281,9 @@ def committed(study: Study, _: list[str]) -> list[Row]:
             f"| {row.policy} | {np.exp(row.log_metric.mean()):.1f} | {values['mean_bounded_slowdown'].mean():.1f} | "
             f"{values['mean_wait_s'].mean() / 3600:.2f} |"
         )
+    best = next(row for row in rows if row.method == "classic")
+    learned = [[row] for row in rows if row.method == "learned"]
+    print(f"\nlearned, pooled over seeds, against {best.policy}: {pooled(learned, {name: best})}")
     return rows
 
 
@@ -271,24 +301,34 @@ def hosts(study: Study, _: list[str]) -> list[Row]:
         runs = list(executor.map(learn, study.seeds))
     from shunter import load_policy
 
-    print("\n| seed | policy | " + " | ".join(metrics) + " |")
-    print("|---" * (2 + len(metrics)) + "|")
+    print("\n| seed | policy | " + " | ".join(metrics) + " | learned less it, mean wait, s |")
+    print("|---" * (3 + len(metrics)) + "|")
+    gained: dict[str, list[NDArray[np.float64]]] = {name: [] for name in PLACEMENTS}
     for seed, run in zip(study.seeds, runs, strict=True):
         policy = load_policy(run)
         options = policy.options
         assert isinstance(options, PickHostOptions)
         trials = host_trials(replace(options, seed=seed), host_settings(), 100, threads=2)
-        ways = [placement_combination(name) for name in PLACEMENTS]
-        for way, (measured,) in ((way, trials.of_settings([way.settings], metrics)) for way in ways):
-            print_hosts(seed, way.label, measured)
-        (measured,) = trials.of_policy(policy, metrics)
-        print_hosts(seed, "learned", measured)
+        (learned,) = trials.of_policy(policy, metrics)
+        for name in PLACEMENTS:
+            (measured,) = trials.of_settings([placement_combination(name).settings], metrics)
+            gained[name].append(learned["mean_wait_s"] - measured["mean_wait_s"])
+            print_hosts(seed, name, measured, paired(gained[name][-1]))
+        print_hosts(seed, "learned", learned)
+    for name, differences in gained.items():
+        print(f"all seeds: learned less {name}, mean wait, s: {paired(np.concatenate(differences))}")
     return []
 
 
-def print_hosts(seed: int, name: str, measured: Measured) -> None:
+def paired(differences: NDArray[np.float64]) -> str:
+    """Returns the mean of differences on the same episodes, and its standard error."""
+    return f"{differences.mean():+.4f} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.4f}"
+
+
+def print_hosts(seed: int, name: str, measured: Measured, difference: str = "") -> None:
     """Prints the means over episodes."""
-    print(f"| {seed} | {name} | " + " | ".join(f"{np.nanmean(values):.4g}" for values in measured.values()) + " |")
+    means = " | ".join(f"{np.nanmean(values):.4g}" for values in measured.values())
+    print(f"| {seed} | {name} | {means} | {difference} |")
 
 
 if __name__ == "__main__":

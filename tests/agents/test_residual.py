@@ -11,8 +11,7 @@ from shunter.agents.networks import build
 from shunter.agents.networks.residual import Residual
 from shunter.agents.options import NetworkOptions
 from shunter.envs.layout import Layout
-from shunter.errors import InputError
-from tests.agents.observing import HOST_LAYOUT, JOB_LAYOUT, random_jobs
+from tests.agents.observing import JOB_LAYOUT, random_jobs
 
 GAP = JOB_LAYOUT.job_features.index("order_gap")
 HELD = JOB_LAYOUT.job_features.index("held_back")
@@ -89,8 +88,3 @@ def test_it_can_learn_to_depart_from_the_order() -> None:
     learned = best(network(observations, masks)[0], masks)[several]
     departed = (learned != torch.tensor(_rule(observations, masks))[several]).float().mean()
     assert departed > 0.3
-
-
-def test_hosts_have_no_order() -> None:
-    with pytest.raises(InputError, match="pick-host has no order"):
-        build(NetworkOptions(kind="hosts", order_temperature=1.0), HOST_LAYOUT)

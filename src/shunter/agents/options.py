@@ -43,7 +43,8 @@ class NetworkOptions:
     """Of ``attention`` alone, as is the next."""
     blocks: int = 1
     order_temperature: float | None = None
-    """Begin as the order that sorts the window, whose scores count so many times; None: begin from nothing."""
+    """Begin as the order that sorts the window (PickHost: as best-fit), whose scores count so many times; None: begin
+    from nothing."""
 
     def __post_init__(self) -> None:
         check_name("[network] kind", self.kind, HIDDEN)

@@ -56,7 +56,7 @@ def facts_table(facts: dict[str, Any]) -> Table:
         "observation": f"{facts['observation_size']:,} numbers",
         "actions": f"{facts['actions']:,}",
         "network": f"{network['kind']}, hidden {_text(network['hidden'])}, {network['activation']}",
-        "begins as its order, temperature": network["order_temperature"],
+        "begins as its order or best-fit, temperature": network["order_temperature"],
         "parameters": f"{facts['parameters']:,}",
     }
     rows |= {f"training: {name}": training[name] for name in FACTS if name in training}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shunter.agents.networks.attention import Attention
 from shunter.agents.networks.base import Network, initialize
+from shunter.agents.networks.host_residual import HostResidual
 from shunter.agents.networks.hosts import Hosts
 from shunter.agents.networks.kernel import Kernel
 from shunter.agents.networks.mlp import Mlp
@@ -30,8 +31,8 @@ def build(options: NetworkOptions, layout: Layout, seed: int = 0) -> Network:
     initialize(network, seed)
     if options.order_temperature is None:
         return network
-    if layout.kind != PICK_JOB:
-        raise InputError(f"[network] order_temperature: {layout.kind} has no order to begin from; leave it out")
+    if layout.kind == PICK_HOST:
+        return HostResidual(network, options.order_temperature)
     return Residual(network, layout, options.order_temperature)
 
 
