@@ -53,7 +53,7 @@ from shunter.tune.cases import Case, Log
 
 STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"
-DRAWN = "generate:lublin?jobs=60000&cores=256&load=1.02&seed={seed}"
+DRAWN = "generate:lublin?jobs=200000&cores=256&load=1.02&seed={seed}"
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+import shunter
 from shunter import Cluster, read_workload
-from shunter.cli.train_arguments import TrainArguments
-from shunter.cli.training import Training, run_training
 from shunter.evaluate.combinations import combine
 from shunter.evaluate.compare import Comparison, compare
 from shunter.evaluate.comparison_figures import draw_comparison
@@ -34,9 +33,10 @@ from shunter.tune.tune import Plan, choose_classic, training_cases, tune
 from shunter.tune.tuned_file import estimate_section, tuned_text, write_tuned
 
 if TYPE_CHECKING:
+    from shunter.cli.training import Training
     from shunter.evaluate.windows import Windows
 
-WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9&requests=factor"
+WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9"
 POLICIES = ["fcfs", "sjf", "smallest", "saf", "f1", "f2", "f3", "f4", "wfp3", "unicef"]
 DISPATCHES = ["strict", "easy", "conservative"]
 UNSEEN = (0.7, 1.0)
@@ -44,7 +44,7 @@ PLAN = Plan(windows=20, generations=10, population=16, threads=available_threads
 SHOWN = 8
 FOLDER = Path("demo")
 TUNED, LEARNED = FOLDER / "tuned.toml", FOLDER / "learned"
-BEGUN = "saf/easy"
+BEGUN = f"{TUNED.name}/easy"
 """What the network decides like before it has learned anything."""
 OURS = (f"{TUNED.name}/", f"{LEARNED.name}/")
 """What the labels of the tuned score and of the learned policy begin with."""
@@ -65,7 +65,7 @@ def main() -> None:
     console.print(f"A score was tuned on the first 60 % of the jobs: {time.perf_counter() - began:.0f} s.")
     training = train()
     outcome = training.outcome
-    console.print(f"PPO took {outcome.steps:,} decisions there, begun as {BEGUN}: {outcome.elapsed_s:.0f} s.")
+    console.print(f"PPO took {outcome.steps:,} decisions there, and began as that score: {outcome.elapsed_s:.0f} s.")
     windows = choose_windows(len(log.workload), count=20, length=1024, part=UNSEEN)
     comparison = compare_all(log, windows)
     console.print(table(comparison))
@@ -86,14 +86,19 @@ def tune_score(log: Log) -> None:
 
 
 def train() -> Training:
-    """Learns where to depart from smallest area first."""
-    changes: dict[str, dict[str, Any]] = {
-        "data": {"workload": [WORKLOAD]},
-        "environment": {"estimate": "requested"},
-        "episodes": {"length": 512},
-        "validation": {"length": 512, "windows": 32},
-    }
-    return run_training(TrainArguments(changes, preset="quick", out=LEARNED, report_length=1024, force=True))
+    """Learns where to depart from the tuned score."""
+    return shunter.train(
+        WORKLOAD,
+        preset="quick",
+        init=TUNED,
+        out=LEARNED,
+        force=True,
+        config={
+            "episodes": {"length": 512},
+            "validation": {"length": 512, "windows": 32},
+            "report": {"length": 1024},
+        },
+    )
 
 
 def compare_all(log: Log, windows: Windows) -> Comparison:
@@ -115,7 +120,7 @@ def table(comparison: Comparison) -> Table:
     for heading in ("bounded\nslowdown", ratio, "mean\nwait, h", "max\nwait, h", "cores\nused"):
         result.add_column(heading, justify="right")
     for row in combination_rows(comparison):
-        if row["rank"] > SHOWN and row["label"] not in (baseline, BEGUN) and not row["label"].startswith(OURS):
+        if row["rank"] > SHOWN and row["label"] != baseline and not row["label"].startswith(OURS):
             continue
         result.add_row(
             row["label"],

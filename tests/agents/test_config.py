@@ -52,7 +52,7 @@ def test_changes_go_over_the_file_and_the_file_over_the_preset(tmp_path: Path) -
     path = tmp_path / "mine.toml"
     path.write_text("[ppo]\nclip = 0.1\ngamma = 0.5\n[validation]\nwindows = 3\n")
     config = load_config(path, "pick-job-committed", {"ppo": {"gamma": 0.75, "epochs": None}})
-    assert (config.ppo.clip, config.ppo.gamma, config.ppo.epochs) == (0.1, 0.75, 4)
+    assert (config.ppo.clip, config.ppo.gamma, config.ppo.epochs) == (0.1, 0.75, 2)
     assert isinstance(config.environment, PickJobOptions)
     assert config.environment.mode == "committed"
     # What the file does not say of validation is as it would be without the file.
