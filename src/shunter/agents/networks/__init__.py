@@ -10,7 +10,7 @@ from shunter.agents.networks.host_residual import HostResidual
 from shunter.agents.networks.hosts import Hosts
 from shunter.agents.networks.kernel import Kernel
 from shunter.agents.networks.mlp import Mlp
-from shunter.agents.networks.residual import Residual
+from shunter.agents.networks.order_residual import OrderResidual
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.errors import InputError
 
@@ -33,7 +33,7 @@ def build(options: NetworkOptions, layout: Layout, seed: int = 0) -> Network:
         return network
     if layout.kind == PICK_HOST:
         return HostResidual(network, options.order_temperature)
-    return Residual(network, layout, options.order_temperature)
+    return OrderResidual(network, layout, options.order_temperature)
 
 
 def _plain(options: NetworkOptions, layout: Layout) -> Network:

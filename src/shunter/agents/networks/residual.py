@@ -1,36 +1,26 @@
-"""A network that begins as a tuned order and learns where to depart from it."""
+"""A network that begins as something that decides already, and learns where to depart from it."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
-import torch
 from torch import Tensor, nn
 
 from shunter.agents.networks.base import Network
 
 if TYPE_CHECKING:
     from shunter.agents.networks.base import Batch
-    from shunter.envs.layout import Layout
-
-LARGEST_GAP: Final = 16.0
-"""The distance of scores at which the feature ``order_gap`` ends."""
-LEAST_ELIGIBLE: Final = -12.0
-"""No job that the order would let run falls below this; so low that a long queue of them is hardly ever drawn from."""
-WAIT: Final = -5.0
-"""*wait* comes behind the best of them, near enough to be tried now and then,"""
-HELD_BACK: Final = -10.0
-"""and what the order holds back comes behind *wait*."""
 
 
 @dataclass(frozen=True)
 class ResidualBatch:
-    """What the inner network reads, and what the order says."""
+    """What the inner network reads, and what it begins as says."""
 
     inner: Batch
-    order: Tensor
-    """(samples, actions): the logits of the order."""
+    beginning: Tensor
+    """(samples, actions): logits."""
 
     @property
     def masks(self) -> Tensor:
@@ -39,45 +29,35 @@ class ResidualBatch:
 
     def select(self, indices: Tensor) -> ResidualBatch:
         """Returns the batch of some of the samples, in the order given."""
-        return ResidualBatch(self.inner.select(indices), self.order.index_select(0, indices))
+        return ResidualBatch(self.inner.select(indices), self.beginning.index_select(0, indices))
 
 
 class Residual(Network):
-    """Adds what a network says to the logits of the order by which the window is sorted.
+    """Adds what a network says to the logits of its beginning.
 
-    The network's last policy layers start at zero: before the first step the best action is the order's.
+    The network's last policy layers start at zero: before the first step the best action is the beginning's.
     """
 
-    def __init__(self, inner: Network, layout: Layout, temperature: float) -> None:
+    def __init__(self, inner: Network) -> None:
         super().__init__()
         self.inner = inner
-        self._layout = layout
-        self._temperature = temperature
-        self._gap = layout.job_features.index("order_gap")
-        self._held_back = layout.job_features.index("held_back")
         for layer in inner.policy_layers():
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+            for parameter in layer.parameters():
+                nn.init.zeros_(parameter)
+
+    @abstractmethod
+    def beginning(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Returns what the beginning alone says of each action."""
 
     def pack(self, observations: Tensor, masks: Tensor) -> ResidualBatch:
-        """Returns what the inner network reads, and what the order says."""
-        return ResidualBatch(self.inner.pack(observations, masks), self.order_logits(observations, masks))
+        """Returns what the inner network reads, and what the beginning says."""
+        return ResidualBatch(self.inner.pack(observations, masks), self.beginning(observations, masks))
 
     def evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns logits and values."""
         residual = cast("ResidualBatch", batch)
         logits, values = self.inner.evaluate(residual.inner)
-        return logits + residual.order, values
-
-    def order_logits(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Returns what the order alone says of each action; the best of those allowed has 0."""
-        jobs = self._layout.split(observations)["jobs"]
-        held_back = jobs[..., self._held_back] > 0
-        gap = jobs[..., self._gap]
-        nearest = torch.where(masks[:, 1:] & ~held_back, gap, 0.0).amax(dim=1, keepdim=True)
-        eligible = (self._temperature * LARGEST_GAP * (gap - nearest)).clamp_min(LEAST_ELIGIBLE)
-        order = torch.where(held_back, HELD_BACK, eligible)
-        return torch.cat([torch.full_like(order[:, :1], WAIT), order], dim=1)
+        return logits + residual.beginning, values
 
     def policy_layers(self) -> tuple[nn.Linear, ...]:
         """Returns the inner network's."""

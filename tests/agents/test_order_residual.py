@@ -8,7 +8,7 @@ from torch import Tensor
 
 from shunter.agents.masking import best, choices
 from shunter.agents.networks import build
-from shunter.agents.networks.residual import Residual
+from shunter.agents.networks.order_residual import OrderResidual
 from shunter.agents.options import NetworkOptions
 from shunter.envs.layout import Layout
 from tests.agents.observing import JOB_LAYOUT, random_jobs
@@ -65,7 +65,7 @@ def test_logits_of_the_order() -> None:
     jobs[0, :, GAP] = torch.tensor([1.0, 0.9, 0.5, 0.9])
     jobs[0, 3, HELD] = 1
     network = build(NetworkOptions(order_temperature=0.5), layout)
-    assert isinstance(network, Residual)
+    assert isinstance(network, OrderResidual)
     logits, _ = network(observations, torch.ones(1, 5, dtype=torch.bool))
     assert logits[0].tolist() == pytest.approx([-5.0, 0.0, -0.8, -4.0, -10.0], abs=1e-6)
     colder = build(NetworkOptions(order_temperature=2.0), layout)
