@@ -60,10 +60,11 @@ def reached(play: Play, policy: str) -> State:
 
 def in_numbers(play: Play, words: RewardOptions, priority: list[float]) -> Reward:
     """Returns what the words mean for one episode."""
-    plain = Reward(words.weights, priority, words.timing == "dense", words.log, warmup=WARMUP)
+    log = words.log is True
+    plain = Reward(words.weights, priority, words.timing == "dense", log, warmup=WARMUP)
     begin_ms = play.scene.jobs[0].submit_ms
     usual = reached(play, words.scale)
-    scale = objectives(usual, begin_ms, plain, words.log)
+    scale = objectives(usual, begin_ms, plain, log)
     other = reached(play, words.relative_to) if words.relative_to else None
     bounds = {
         name: factor * objectives(usual, begin_ms, plain, log=False)[name] for name, factor in words.bounds.items()
@@ -71,7 +72,7 @@ def in_numbers(play: Play, words: RewardOptions, priority: list[float]) -> Rewar
     return replace(
         plain,
         scale={name: value if value > 0 else 1.0 for name, value in scale.items()},
-        relative=objectives(other, begin_ms, plain, words.log) if other else {},
+        relative=objectives(other, begin_ms, plain, log) if other else {},
         relative_start_ms=other.result.start_ms if other else [],
         wait_bound_s=bounds.get("wait"),
         utilization_bound=bounds.get("utilization"),
