@@ -162,6 +162,8 @@ class _Lib:
         scores_length: int,
         episodes: _Pointer,
         episode_count: int,
+        relative_start_ms: _Pointer,
+        relative_length: int,
         environments: int,
         handle: _Pointer,
         /,
