@@ -470,7 +470,7 @@ typedef struct ShunterEpisode {
  * Opens environments that play these episodes. The policy of `config` orders the window; its dispatch rule is replaced
  * by the mode's. `priority` (0 to 1) and `scores` (where the policy wants them) are for all tables, one after the
  * other, or empty. `relative_start_ms` says when each job of each episode, one episode after the other, starts in the
- * schedule whose objectives are `relative` (below 0: never): they are then subtracted as time passes, and not evenly.
+ * schedule whose objectives are `relative` (INT64_MIN: never): they are then subtracted as time passes, and not evenly.
  */
 int32_t shunter_env_open(
     const uint64_t *tables,

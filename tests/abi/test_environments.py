@@ -157,7 +157,7 @@ def test_starts_of_the_schedule_to_subtract_are_checked() -> None:
     with pytest.raises(InputError, match="relative_start_ms has 2 values; the episodes have 3 jobs"):
         open_env(relative_start_ms=(0, 1))
     with pytest.raises(InputError, match="job 2 starts at 1 in the schedule to subtract, and comes at 2"):
-        open_env(relative_start_ms=(0, -1, 1))
+        open_env(relative_start_ms=(0, -(2**63), 1))
     with pytest.raises(InputError, match="job 0 starts at 9223372036854775807"):
         open_env(relative_start_ms=(2**63 - 1, -(2**63), 5))
 

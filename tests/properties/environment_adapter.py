@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shunter.envs.baselines import NEVER_MS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
 from shunter.simulate.core_config import core_config
 from shunter.simulate.simulation import Simulation
@@ -81,7 +82,7 @@ class CoreEnvironment:
         workload, cluster = workload_of([*play.before, *play.scene.jobs]), cluster_of(play.scene.nodes)
         self._tables = (open_cluster(cluster), open_jobs(workload, cluster))
         config = core_config(settings_of(play.config), workload)
-        starts = np.array([-1 if ms is None else ms for ms in play.reward.relative_start_ms], dtype=np.int64)
+        starts = np.array([NEVER_MS if ms is None else ms for ms in play.reward.relative_start_ms], dtype=np.int64)
         priority = np.array([*[0.0] * len(play.before), *play.reward.priority], dtype=np.float64)
         self._handle = opened(
             lib.shunter_env_open,

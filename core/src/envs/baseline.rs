@@ -5,6 +5,7 @@
 
 use crate::accrual::{Accrual, Served, OF_JOBS};
 use crate::envs::episode::Episode;
+use crate::envs::world::NEVER_MS;
 use crate::simulation::Simulation;
 use crate::tally::OBJECTIVES;
 
@@ -30,7 +31,7 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// Begins with an episode. `start_ms` has a time for each of its jobs, below 0 where one never starts.
+    /// Begins with an episode. `start_ms` has a time for each of its jobs, or `NEVER_MS`.
     pub(crate) fn begin(
         simulation: &Simulation,
         episode: &Episode,
@@ -43,7 +44,7 @@ impl Baseline {
             Planned { submit_ms, start_ms, served }
         };
         let measured = start_ms.iter().enumerate().skip(episode.warmup);
-        let jobs: Vec<Planned> = measured.filter(|(_, &start_ms)| start_ms >= 0).map(planned).collect();
+        let jobs: Vec<Planned> = measured.filter(|(_, &start_ms)| start_ms != NEVER_MS).map(planned).collect();
         let mut starts: Vec<u32> = (0..jobs.len() as u32).collect();
         starts.sort_by_key(|&place| (jobs[place as usize].start_ms, place));
         let accrual = Accrual::new(logarithms);

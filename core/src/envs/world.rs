@@ -8,6 +8,9 @@ use crate::config::Config;
 use crate::envs::episode::{EnvConfig, Episode, Mode};
 use crate::job::{Fingerprint, Jobs, MAX_TIME_MS};
 
+/// The start of a job that never starts.
+pub(crate) const NEVER_MS: i64 = i64::MIN;
+
 /// A table, with what the caller tells of its jobs besides.
 pub struct Table {
     /// The jobs.
@@ -109,7 +112,7 @@ fn add_text(hash: &mut Fingerprint, text: &str) {
 }
 
 fn check_starts(number: usize, one: &Episode, jobs: &Jobs, start_ms: &[i64]) -> Result<(), String> {
-    for (job, &start_ms) in start_ms.iter().enumerate().filter(|(_, &start_ms)| start_ms >= 0) {
+    for (job, &start_ms) in start_ms.iter().enumerate().filter(|(_, &start_ms)| start_ms != NEVER_MS) {
         let submit_ms = jobs.submit_ms[one.first + job];
         if !(submit_ms..=MAX_TIME_MS).contains(&start_ms) {
             return Err(format!(

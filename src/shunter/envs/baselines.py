@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shunter.simulate.windows import WindowResults
     from shunter.tune.cases import Log
 
-NEVER_MS = -1
+NEVER_MS = np.iinfo(np.int64).min
 """Stands for the start of a job that never starts."""
 SHORTEST_S = 1.0
 """Jobs shorter than this count as this long in the slowdown."""
