@@ -172,3 +172,8 @@ def test_seeds_give_other_policies_and_the_same_seed_the_same(tmp_path: Path) ->
         trained(small_site(training={"seed": seed}), tmp_path / name)
     first, again, other = ((tmp_path / name / LAST / "policy.safetensors").read_bytes() for name in "abc")
     assert first == again != other
+
+
+def test_a_reward_that_nobody_knows_is_told_before_anything_is_written() -> None:
+    with pytest.raises(InputError, match="unknown reward 'fame'"):
+        small_site(reward={"reward": {"fame": 1.0}}).check()

@@ -21,6 +21,7 @@ from shunter.agents.validation import Validation, chosen_classics, chosen_placem
 from shunter.envs.options import PickHostOptions
 from shunter.envs.pick_host import pick_host_vector
 from shunter.envs.pick_job import episode_windows, pick_job_vector, read_log
+from shunter.envs.rewards import own_rewards
 from shunter.errors import InputError
 from shunter.evaluate.provenance import DAYS
 from shunter.evaluate.windows import Windows
@@ -92,8 +93,9 @@ class Site:
         return [episode_windows(log, episodes) for log in self.logs]
 
     def check(self) -> None:
-        """Raises an error if there is no such device, the network does not fit, days overlap, or a log is too short."""
+        """Raises an error if a name is unknown, the network does not fit, days overlap, or a log is too short."""
         choose_device(self.config.training.device)
+        own_rewards(self.config.reward)
         build(self.config.network, self.config.environment.layout)
         if isinstance(self.config.environment, PickHostOptions):
             return
