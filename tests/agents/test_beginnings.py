@@ -16,7 +16,6 @@ from shunter.agents.beginnings import (
     beginning_notes,
     load_beginning,
 )
-from shunter.agents.checkpoint import PolicyRecord
 from shunter.agents.config import TrainConfig, load_config
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import build
@@ -150,7 +149,7 @@ def test_the_weights_of_a_checkpoint_are_loaded(tmp_path: Path) -> None:
     folder = write_policy(tmp_path / "policy", change=opinionated)
     policy = load_policy(folder)
     network = build(policy.record.network, policy.layout, seed=7)
-    load_beginning(network, policy.record, folder)
+    load_beginning(network, policy.layout, folder)
     for name, weights in policy.network.state_dict().items():
         assert torch.equal(network.state_dict()[name], weights), name
 
@@ -159,7 +158,7 @@ def test_the_weights_of_a_checkpoint_are_loaded(tmp_path: Path) -> None:
 def test_without_a_checkpoint_weights_stay_fresh(init: str | None) -> None:
     options, kind = PickJobOptions(window=4), NetworkOptions()
     network = build(kind, options.layout, seed=7)
-    load_beginning(network, PolicyRecord(options.layout, options, kind), init)
+    load_beginning(network, options.layout, init)
     for name, weights in build(kind, options.layout, seed=7).state_dict().items():
         assert torch.equal(network.state_dict()[name], weights), name
 
@@ -169,4 +168,4 @@ def test_a_checkpoint_for_other_observations(tmp_path: Path) -> None:
     options, kind = PickJobOptions(window=10), NetworkOptions()
     network = build(kind, options.layout)
     with pytest.raises(InputError, match="was made for other observations: window 9 instead of 10"):
-        load_beginning(network, PolicyRecord(options.layout, options, kind), folder)
+        load_beginning(network, options.layout, folder)

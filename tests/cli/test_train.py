@@ -71,6 +71,15 @@ def test_json_is_one_object(shunter: Command, out: Path) -> None:
     assert result["config"]["ppo"]["num_envs"] == 4
 
 
+def test_what_cannot_be_trained_is_told_in_one_line_and_leaves_no_folder(shunter: Command, out: Path) -> None:
+    other = out.with_name("other")
+    shunter(*TRAIN, "--out", out)
+    wrong = (("--init", out, "--window", 9), "window 8 instead of 9"), (("--reward", "fame"), "unknown reward 'fame'")
+    for options, words in wrong:
+        assert words in shunter(*TRAIN, *options, "--out", other).error()
+        assert not other.exists()
+
+
 def test_tables_for_people(shunter: Command, out: Path) -> None:
     answer = shunter(*TRAIN, "--bound", "mean-wait=1.1", "--out", out)
     assert (answer.code, answer.err) == (0, "")

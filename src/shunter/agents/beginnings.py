@@ -21,9 +21,10 @@ from shunter.simulate.specs import read_toml, spec_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shunter.agents.checkpoint import PolicyRecord, Tensors
+    from shunter.agents.checkpoint import Tensors
     from shunter.agents.config import TrainConfig
     from shunter.agents.networks import Network
+    from shunter.envs.layout import Layout
 
 TUNED_FILE: Final = "tuned.toml"
 """The copy of the tuned policy in the folder of a run that began as it."""
@@ -125,7 +126,7 @@ def beginning_notes(config: TrainConfig, brought: Mapping[str, Mapping[str, Any]
     ]
 
 
-def load_beginning(network: Network, record: PolicyRecord, init: str | None) -> Tensors:
+def load_beginning(network: Network, layout: Layout, init: str | None) -> Tensors:
     """Gives a network the weights of a checkpoint, if that is where training begins; returns all that it holds.
 
     Raises:
@@ -134,6 +135,6 @@ def load_beginning(network: Network, record: PolicyRecord, init: str | None) -> 
     if init is None or spec_file(init) is not None:
         return {}
     policy = load_policy(init)
-    check_layout(policy.layout, record.layout, init)
+    check_layout(policy.layout, layout, init)
     load_network(network, network_tensors(policy.network), init)
     return read_part(checkpoint_folder(init), POLICY).tensors

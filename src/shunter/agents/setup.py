@@ -109,6 +109,11 @@ class Site:
         for _, episodes in parts:
             self.windows(episodes)
 
+    def check_beginning(self) -> None:
+        """Raises an error if the checkpoint to begin from is of another network, or sees something else."""
+        layout = self.config.environment.layout
+        load_beginning(build(self.config.network, layout), layout, self.config.training.init)
+
     def choose(self, progress: Progress | None = None) -> list[Combination]:
         """Returns for each log (for pick-host: once) the classic that one would choose on training days."""
         options, threads = self.config.environment, self.config.training.threads
@@ -187,7 +192,7 @@ def open_trainer(
     device = choose_device(config.training.device)
     beginning: Tensors = {}
     if not resume:
-        beginning = load_beginning(network, record, config.training.init)
+        beginning = load_beginning(network, layout, config.training.init)
         part = Part(network_tensors(network), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
     algorithm = Ppo(

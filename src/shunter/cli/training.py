@@ -88,6 +88,9 @@ def run_training(arguments: TrainArguments) -> Training:
     notes = _resume_notes(arguments, folder)
     resolved = arguments.resolved(folder)
     site = _site(resolved.config)
+    if not resumed:
+        # Before anything is told or written; what a run that goes on began from may be gone.
+        site.check_beginning()
     notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
     for note in notes:
         typer.echo(note, err=True)
