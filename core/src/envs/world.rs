@@ -80,10 +80,6 @@ impl World {
             return Err(format!("relative_start_ms has {given} values; the episodes have {relative_from} jobs"));
         }
         relative_start_ms.iter().for_each(|&start_ms| hash.add(start_ms as u64));
-        for (number, episode) in episodes.iter().enumerate() {
-            let starts = relative_start_ms.get(episode.relative_from..episode.relative_from + episode.count);
-            check_starts(number, episode, &tables[episode.table].jobs, starts.unwrap_or_default())?;
-        }
         let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
         if env.mode == Mode::Host && hosts.clone().min() != hosts.max() {
             return Err("the clusters have different numbers of hosts; an observation has one size".to_string());
@@ -93,7 +89,11 @@ impl World {
         for table in &tables {
             table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
         }
-        Ok(World { tables, clusters, config, env, episodes, relative_start_ms, fingerprint: hash.finish() })
+        let world = World { tables, clusters, config, env, episodes, relative_start_ms, fingerprint: hash.finish() };
+        for (number, episode) in world.episodes.iter().enumerate() {
+            check_starts(number, episode, &world.tables[episode.table].jobs, world.relative_starts(episode))?;
+        }
+        Ok(world)
     }
 
     /// When the jobs of an episode start in the schedule that is subtracted; nothing where none is.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -45,9 +44,9 @@ class Residual(Network):
             for parameter in layer.parameters():
                 nn.init.zeros_(parameter)
 
-    @abstractmethod
     def beginning(self, observations: Tensor, masks: Tensor) -> Tensor:
         """Returns what the beginning alone says of each action."""
+        raise NotImplementedError
 
     def pack(self, observations: Tensor, masks: Tensor) -> ResidualBatch:
         """Returns what the inner network reads, and what the beginning says."""
