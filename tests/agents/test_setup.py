@@ -14,16 +14,12 @@ from shunter.agents.setup import INITIAL, REPORT, VALIDATION, Site, open_trainer
 from shunter.agents.trainer import Progress
 from shunter.agents.validation import Validation, placement_combination
 from shunter.errors import InputError
-from shunter.evaluate import combinations
 from shunter.evaluate.combinations import Combination, combine
 from shunter.simulate.checkpoint_path import BEST, LAST
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
 from tests.agents.untrained import waiting, write_policy
 
-
-@pytest.fixture(autouse=True)
-def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "saf"))
+pytestmark = pytest.mark.usefixtures("few_classics")
 
 
 @pytest.mark.parametrize(

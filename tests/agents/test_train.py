@@ -10,17 +10,13 @@ import pytest
 
 import shunter
 from shunter.errors import InputError
-from shunter.evaluate import combinations
 from shunter.simulate.specs import read_toml
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL
 
 SECTIONS = {name: table for name, table in SMALL.items() if name != "data"}
 
 
-@pytest.fixture(autouse=True)
-def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two classics are as good as all, and quicker."""
-    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "saf"))
+pytestmark = pytest.mark.usefixtures("few_classics")
 
 
 def test_a_run_by_its_arguments_and_sections(tmp_path: Path) -> None:

@@ -43,6 +43,12 @@ Command = Callable[..., Answer]
 
 
 @pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Returns a folder for a run, which is not there yet."""
+    return tmp_path / "run"
+
+
+@pytest.fixture
 def shunter(capsys: pytest.CaptureFixture[str]) -> Command:
     """Returns a function that runs ``shunter`` with these arguments."""
 

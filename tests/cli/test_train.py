@@ -19,7 +19,6 @@ from shunter.cli.train_arguments import TrainArguments
 from shunter.cli.train_tables import kept_words
 from shunter.cli.training import BarWords
 from shunter.envs.options import PickJobOptions
-from shunter.evaluate import combinations
 from shunter.simulate.specs import read_toml
 from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
@@ -38,15 +37,7 @@ HOSTS = (
 TUNED = '[policy]\nkind = "linear"\nestimate = 1.0\ncores = 0.5\n\n[estimate]\nkind = "last-two"\n'
 
 
-@pytest.fixture(autouse=True)
-def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two classics are as good as all, and quicker."""
-    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "saf"))
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "run"
+pytestmark = pytest.mark.usefixtures("few_classics")
 
 
 def weights(out: Path, name: str = "last") -> bytes:

@@ -12,20 +12,11 @@ from shunter.agents.config import load_config
 from shunter.cli.train_options import FLAGS
 from shunter.cli.train_resume import MAY_CHANGE, check_changes
 from shunter.errors import InputError
-from shunter.evaluate import combinations
 from shunter.simulate.specs import read_toml
 from tests.cli.conftest import Command
 from tests.cli.test_train import LUBLIN, SHORT, TRAIN, TUNED, steps, weights
 
-
-@pytest.fixture(autouse=True)
-def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "saf"))
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "run"
+pytestmark = pytest.mark.usefixtures("few_classics")
 
 
 def test_what_may_change_is_there() -> None:
