@@ -254,7 +254,7 @@ def test_options_that_mean_nothing_without_others(shunter: Command, log: Path) -
     assert "--force is given without --out" in shunter("simulate", "--workload", log, "--force").error()
     spec = "generate:lublin?jobs=5"
     message = shunter("simulate", "--workload", spec, "--format", "swf").error()
-    assert f"--format (format) is 'swf', but {spec} is a generator; leave the format out" in message
+    assert f"--format (format) is 'swf', but {spec} is a generator; leave it out" in message
 
 
 def test_the_only_job_does_not_fit(shunter: Command, tmp_path: Path) -> None:

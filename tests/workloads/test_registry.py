@@ -8,7 +8,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import FORMATS, read_workload
-from shunter.workloads.table import write_table
+from shunter.workloads.write import write_table
 from tests.workloads.test_swf import FIVE_JOBS, line
 
 
@@ -30,12 +30,18 @@ def test_a_parquet_file_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     assert len(read_workload(other)) == 1
 
 
-def test_an_unknown_ending_asks_for_the_format(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
+def test_the_content_tells_the_format_whatever_the_name_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
     path.write_text(line())
-    with pytest.raises(InputError, match=r"a\.log: the name does not tell the format; pass --format swf\|csv\|parquet"):
+    assert read_workload(path).format == "swf"
+
+
+def test_unknown_content_shows_its_beginning_and_lists_the_formats(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("once upon a time\n")
+    known = ", ".join(FORMATS)
+    with pytest.raises(InputError, match=rf"a\.log: .* no known format \(it begins with 'once upon.*\({known}\).*--map"):
         read_workload(path)
-    assert len(read_workload(path, format="swf")) == 1
 
 
 def test_an_unknown_format_lists_the_known(tmp_path: Path) -> None:

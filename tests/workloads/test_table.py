@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
-from shunter.workloads.table import write_table
+from shunter.workloads.write import write_table
 from tests.workloads.test_swf import FIVE_JOBS, read_or_message, read_text
 
 
@@ -108,7 +108,7 @@ def test_bad_values_name_line_column_and_value(tmp_path: Path, column: str, valu
         ("submit_s,run_s,run_s\n1,2,3\n", 'two columns are called "run_s"'),
         ("submit_s,run_s,run_s \n1,2,3\n", 'two columns are called "run_s"'),
         ("submit_s,run_s\n1,\0\n", "looks like a binary file"),
-        ('submit_s,run_s,user\n1,2,"a\nb"\n1,x,c\n', r'jobs\.csv: row 2: column "run_s" is "x"'),
+        ('submit_s,run_s,user\n1,2,"a\nb"\n1,x,c\n', r'jobs\.csv:4: column "run_s" is "x"'),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, message: str) -> None:

@@ -27,8 +27,14 @@ class Ledger:
         return bool(self.entries)
 
     def plus(self, rule: str, count: int, example: str) -> Ledger:
-        """Returns this ledger with one more entry; a count of 0 adds nothing."""
-        return Ledger((*self.entries, LedgerEntry(rule, count, example))) if count else self
+        """Returns this ledger with a repair added, to the entry of the same rule if there is one; 0 adds nothing."""
+        if not count:
+            return self
+        for place, entry in enumerate(self.entries):
+            if entry.rule == rule:
+                grown = LedgerEntry(rule, entry.count + count, entry.example)
+                return Ledger((*self.entries[:place], grown, *self.entries[place + 1 :]))
+        return Ledger((*self.entries, LedgerEntry(rule, count, example)))
 
     def to_json(self) -> list[dict[str, str | int]]:
         """Returns the entries as plain objects."""

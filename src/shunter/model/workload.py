@@ -63,8 +63,14 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "executable": pl.String,
     "preceding_job_id": pl.Int64,
     "think_time_s": pl.Float64,
+    "name": pl.String,
+    "account": pl.String,
+    "qos": pl.String,
+    "nodes": pl.Int64,
+    "gpu_type": pl.String,
+    "attempts": pl.Int64,
 }
-"""What else a SWF log tells; these columns follow the others."""
+"""What else some logs tell; these columns follow the others."""
 
 _NUMERIC_SOURCES = (pl.String, pl.Null)
 

@@ -1,10 +1,13 @@
-"""Workloads: job logs in several formats, and generators, all of which give a `Workload`."""
+"""Workloads: job logs in many formats, and generators, all of which give a `Workload`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from glob import glob
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from shunter.errors import InputError
 
@@ -13,25 +16,71 @@ if TYPE_CHECKING:
     from shunter.workloads.source import Source
 
 FORMATS: Final[dict[str, str]] = {
-    "swf": "Standard Workload Format of the Parallel Workloads Archive, plain or gzip",
-    "csv": "a table with a header line, plain or gzip",
-    "parquet": "a table",
+    "parquet": "a table of jobs, as Parquet",
+    "sacct": "Slurm's accounting, from 'sacct --parsable2'",
+    "sacct-json": "Slurm's accounting, from 'sacct --json'",
+    "jobcomp": "Slurm's job completion log (jobcomp/filetxt)",
+    "lsb-acct": "LSF's accounting file lsb.acct",
+    "lsb-events": "LSF's event log lsb.events",
+    "philly": "Microsoft Philly: cluster_job_log, or flat CSV",
+    "helios": "SenseTime Helios: cluster_log.csv, or derived CSV",
+    "pai": "Alibaba PAI 2020: task and job tables, or derived CSV",
+    "openb": "Alibaba openb 2023: list of pods",
+    "alibaba-2017": "Alibaba 2017: batch_task",
+    "alibaba-dlrm": "Alibaba DLRM 2025: instances of services",
+    "google-2011": "Google 2011: task_events",
+    "google-2019": "Google 2019: instance_events, as CSV or JSON lines",
+    "rltune": "RLTune's CSV with 19 or 20 columns",
+    "swf": "Standard Workload Format of the Parallel Workloads Archive",
+    "csv": "a table of jobs with a header line",
 }
-"""The formats of files, with a line on each."""
+"""The formats of files, with a line on each, in the order in which they are tried on a file."""
+
+_TABLES: Final = ("csv", "parquet")
 
 GENERATE: Final = "generate:"
 """How the spec of a generator starts: ``generate:lublin?seed=42&jobs=10000&cores=256&load=0.9``."""
 
-_PARQUET_MAGIC = b"PAR1"
+Spec = str | Path | Sequence[str | Path]
+"""A file, a pattern such as ``part-*.csv.gz``, several files of one log, or a generator."""
 
 
-def read_workload(spec: str | Path, *, format: str | None = None, strict: bool = False) -> Workload:
+@dataclass(frozen=True)
+class Reading:
+    """How a log is to be read."""
+
+    strict: bool = False
+    """Whether each repair is an error instead."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """For tables: what gives a column of ours, by its name (``submit_s``): a column of the file, or a small formula."""
+
+
+class Reader(Protocol):
+    """What the module of a format has."""
+
+    def recognizes(self, source: Source) -> bool:
+        """Returns whether a file's beginning is of this format."""
+
+    def read(self, sources: Sequence[Source], reading: Reading) -> Workload:
+        """Reads one log, which may be spread over several files."""
+
+
+def read_workload(
+    spec: Spec,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    only: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
+) -> Workload:
     """Reads a job log, or generates a workload.
 
     Args:
-        spec: A file, or a generator's spec that starts with ``generate:``.
-        format: One of `FORMATS`; by default what the file's name and its first bytes say.
+        spec: A file, a pattern, several files of one log, or a generator's spec that starts with ``generate:``.
+        format: One of `FORMATS`; by default what the file's content says.
         strict: Whether a repair is an error instead.
+        only: Statuses to keep, with commas between them: ``completed`` or ``completed,failed``.
+        columns: For a table with column names of its own, what gives each of ours: ``submit_s=arrival,run_s=end-start``.
 
     Raises:
         InputError: The file or the spec has a mistake, named with its place and a remedy.
@@ -39,34 +88,95 @@ def read_workload(spec: str | Path, *, format: str | None = None, strict: bool =
     if isinstance(spec, str) and spec.startswith(GENERATE):
         from shunter.workloads.generate import generate
 
-        if format is not None:
-            raise InputError(f"--format (format) is {format!r}, but {spec} is a generator; leave the format out")
-        return generate(spec.removeprefix(GENERATE))
+        for name, value in (("--format (format)", format), ("--map (columns)", columns)):
+            if value is not None:
+                raise InputError(f"{name} is {value!r}, but {spec} is a generator; leave it out")
+        workload = generate(spec.removeprefix(GENERATE))
+    else:
+        from shunter.workloads.mapping import parse_mapping
+
+        workload = _read(spec, format, Reading(strict, parse_mapping(columns)))
+    if only is None:
+        return workload
+    from shunter.workloads.parts import keep_statuses
+
+    return keep_statuses(workload, only)
+
+
+def reader_of(format_name: str) -> Reader:
+    """Returns the reader of a format."""
+    # Modules called csv and parquet would hide those of others.
+    module = f"{format_name}_table" if format_name in _TABLES else format_name.replace("-", "_")
+    return cast("Reader", import_module(f"shunter.workloads.{module}"))
+
+
+def detect_format(source: Source) -> str | None:
+    """Returns the format that a file's content has, or None."""
+    return next((name for name in FORMATS if reader_of(name).recognizes(source)), None)
+
+
+def files_of(spec: Spec) -> list[Path]:
+    """Returns the files that a spec means; a pattern's are sorted by name.
+
+    Raises:
+        InputError: A pattern means no file.
+    """
+    if not isinstance(spec, str | Path):
+        return [path for one in spec for path in files_of(one)]
+    text = str(spec)
+    if not any(sign in text for sign in "*?[") or Path(spec).exists():
+        return [Path(spec)]
+    found = sorted(Path(name) for name in glob(text))
+    if not found:
+        raise InputError(f"{text}: no file has such a name; check the pattern")
+    return found
+
+
+def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
+    from shunter.workloads.source import open_source
+
     if format is not None and format not in FORMATS:
         raise InputError(f'format "{format}" is unknown; expected one of {", ".join(FORMATS)}')
-    from shunter.workloads.source import load
-
-    source = load(spec)
-    format = format or _detect(source)
-    return replace(_read(source, format, strict), format=format)
-
-
-def _read(source: Source, format_name: str, strict: bool) -> Workload:
-    if format_name == "swf":
-        from shunter.workloads.swf import read_swf
-
-        return read_swf(source, strict=strict)
-    from shunter.workloads.table import read_csv, read_parquet
-
-    return (read_csv if format_name == "csv" else read_parquet)(source, strict=strict)
+    sources = [open_source(path) for path in files_of(spec)]
+    if not sources:
+        raise InputError("no file is given; name a job log")
+    format = format or _detect(sources, reading)
+    if reading.columns and format not in _TABLES:
+        raise InputError(f"--map (columns) is for tables, but {sources[0].where} is {format}; leave it out")
+    return replace(reader_of(format).read(sources, reading), format=format)
 
 
-def _detect(source: Source) -> str:
-    suffixes = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes]
-    if suffixes and suffixes[-1] == "gz":
-        suffixes.pop()
-    if suffixes and suffixes[-1] in FORMATS:
-        return suffixes[-1]
-    if source.data.startswith(_PARQUET_MAGIC):
-        return "parquet"
-    raise InputError(f"{source.where}: the name does not tell the format; pass --format {'|'.join(FORMATS)}")
+def _detect(sources: Sequence[Source], reading: Reading) -> str:
+    """Returns the format of a log; all of its files must have the same."""
+    if reading.columns:
+        return "parquet" if reader_of("parquet").recognizes(sources[0]) else "csv"
+    formats: dict[str, Source] = {}
+    for source in sources:
+        name = detect_format(source) or _told_by_name(source)
+        if name is None:
+            raise _unknown_format(source)
+        formats.setdefault(name, source)
+    if len(formats) > 1:
+        found = ", ".join(f"{source.where} is {name}" for name, source in formats.items())
+        raise InputError(f"the files are not of one log: {found}; read them apart, or name one --format")
+    return next(iter(formats))
+
+
+def _told_by_name(source: Source) -> str | None:
+    """Returns the format that a file's name claims; its reader then tells what is wrong with the content."""
+    endings = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes if suffix.lower() != ".gz"]
+    return endings[-1] if endings and endings[-1] in ("swf", *_TABLES) else None
+
+
+def _unknown_format(source: Source) -> InputError:
+    from shunter.workloads.machines import detect_machines
+
+    machines = detect_machines(source)
+    if machines is not None:
+        what = f"is a list of machines ({machines}), not of jobs"
+        return InputError(f"{source.where}: {what}; make a cluster of it with 'shunter trace cluster'")
+    first = source.head_lines[0][:60] if source.head_lines else ""
+    return InputError(
+        f"{source.where}: the content is of no known format (it begins with {first!r}); name its --format "
+        f"({', '.join(FORMATS)}), or for a table the columns with --map"
+    )

@@ -27,10 +27,11 @@ def read_clock(workload: Workload, path: str) -> Clock:
     """Returns the clock of a workload that was read from this path; what is no SWF log has no header to ask."""
     header: dict[str, str] = {}
     if workload.format == "swf":
-        from shunter.workloads.source import load
+        from shunter.workloads import files_of
+        from shunter.workloads.source import open_source
         from shunter.workloads.swf_tokens import header as read_header
 
-        header = read_header(load(path).data)
+        header = read_header(open_source(files_of(path)[0]).head)
     zone_s = _whole(header.get("TimeZone"))
     meaning = "UTC" if not zone_s else "local standard time"
     if float(workload.jobs["submit_s"][0]) >= UNIX_TIMES_FROM_S:

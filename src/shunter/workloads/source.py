@@ -1,62 +1,212 @@
-"""Files as they lie on disk: read once, hashed, and unpacked."""
+"""Files as they lie on disk: unpacked and cut into blocks of whole lines as they are read, never held whole."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, NamedTuple
 
 from shunter.errors import InputError
 
+HEAD_BYTES: Final = 1 << 18
+"""How much of a file is looked at to tell its format."""
+BLOCK_BYTES: Final = 1 << 23
+"""How much text is read at a time; what a reader holds besides its table is a few times this."""
+LINE_BYTES: Final = 1 << 24
+"""The longest line, quoted field or JSON object that is read; real ones are a thousand times shorter."""
+BOMB_BYTES: Final = 1 << 30
+BOMB_RATIO: Final = 200
+"""A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 5 to 30 times."""
+
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_FOREIGN: Final = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"\xfd7zXZ\x00": "an xz file",
+    b"BZh": "a bzip2 file",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+"""First bytes of what is not read, with what it is called."""
+
+
+class Block(NamedTuple):
+    """Some whole lines of a text."""
+
+    text: bytes
+    """Every line ends in a line feed, but the last line of the file may have none."""
+    first_line: int
+    """The number of its first line in the file, counted from 1."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's content."""
+    """A file that can be read."""
 
     path: Path
-    data: bytes
-    """Unpacked, if the file is gzip."""
-    content_sha256: str
-    """Of the file as it lies on disk."""
 
     @property
     def where(self) -> str:
         """How errors call the file."""
         return str(self.path)
 
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, unpacked."""
+        with _Stream(self.path) as stream:
+            return stream.read(HEAD_BYTES).removeprefix(_BYTE_ORDER_MARK)
 
-def load(path: str | Path) -> Source:
-    """Reads a file, and unpacks it if its first bytes say that it is gzip.
+    @cached_property
+    def head_lines(self) -> list[str]:
+        """The first lines of the text that are neither blank nor comments, without blanks around them."""
+        lines = self.head.decode("utf-8", errors="replace").splitlines()
+        if len(self.head) >= HEAD_BYTES - len(_BYTE_ORDER_MARK) and len(lines) > 1:
+            lines.pop()
+        stripped = (line.strip() for line in lines)
+        return [line for line in stripped if line and not line.startswith(("#", ";"))]
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The cells of the first of these lines, had they commas between them, in lower case without blanks around."""
+        first = self.head_lines[0] if self.head_lines else ""
+        return [cell.strip().strip('"').lower() for cell in first.split(",")]
+
+    @cached_property
+    def content_sha256(self) -> str:
+        """Of the file as it lies on disk."""
+        digest = hashlib.sha256()
+        with _reading(self.path), self.path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def content(self) -> bytes:
+        """Returns the whole file as it lies on disk, for formats that are no text."""
+        with _reading(self.path):
+            return self.path.read_bytes()
+
+    def blocks(self, *, quoted: bool = False) -> Iterator[Block]:
+        """Yields the text in blocks of whole lines, whatever its line ends are.
+
+        Args:
+            quoted: Whether a line end between double quotes is part of a line.
+
+        Raises:
+            InputError: The file is damaged, no text, or a line is longer than any of a log is.
+        """
+        line = 1
+        pending = b""
+        with _Stream(self.path) as stream:
+            while piece := stream.read(BLOCK_BYTES):
+                if line == 1 and not pending:
+                    piece = piece.removeprefix(_BYTE_ORDER_MARK)
+                if b"\0" in piece:
+                    raise InputError(f"{self.path}: looks like a binary file; expected a job log, as text or gzip")
+                pending += piece
+                cut = _last_line_end(pending, quoted)
+                if not cut and len(pending) > LINE_BYTES:
+                    what = "a quoted field" if quoted and b"\n" in pending else "the line"
+                    limit = f"{LINE_BYTES >> 20} MB"
+                    raise InputError(f"{self.path}:{line}: {what} is longer than {limit}; this is no log of jobs")
+                if cut:
+                    block, pending = Block(_with_line_feeds(pending[:cut]), line), pending[cut:]
+                    line += block.text.count(b"\n")
+                    yield block
+        if pending:
+            yield Block(_with_line_feeds(pending), line)
+
+    def pieces(self) -> Iterator[str]:
+        """Yields the text in pieces that may end anywhere, for formats to which lines mean nothing."""
+        decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        with _Stream(self.path) as stream:
+            while piece := stream.read(BLOCK_BYTES):
+                yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+
+
+def open_source(path: str | Path) -> Source:
+    """Returns a file, having looked at its beginning.
 
     Raises:
-        InputError: The file cannot be read, is damaged, or is empty.
+        InputError: The file cannot be read, is damaged, is packed in a way that is not read, or is empty.
     """
-    path = Path(path)
-    raw = _read(path)
-    data = _unpack(raw, path) if raw.startswith(_GZIP_MAGIC) else raw
-    if not data or data.isspace():
-        raise InputError(f"{path}: the file is empty; expected a job log")
-    return Source(path, data, hashlib.sha256(raw).hexdigest())
+    source = Source(Path(path))
+    head = source.head
+    if not head or head.isspace():
+        raise InputError(f"{source.path}: the file is empty; expected a job log")
+    for magic, name in _FOREIGN.items():
+        if head.startswith(magic):
+            raise InputError(f"{source.path}: is {name}, which is not read; convert it to plain text or gzip")
+    return source
 
 
-def _read(path: Path) -> bytes:
+class _Stream:
+    """A file's bytes in order, unpacked if its first ones say that it is gzip."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._unpacked = 0
+
+    def __enter__(self) -> _Stream:
+        with _reading(self._path):
+            self._file: BinaryIO = self._path.open("rb")
+            self._size = self._path.stat().st_size
+            is_gzip = self._file.read(2) == _GZIP_MAGIC
+            self._file.seek(0)
+        self._read: Callable[[int], bytes] = gzip.GzipFile(fileobj=self._file).read if is_gzip else self._file.read
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, size: int) -> bytes:
+        with _reading(self._path):
+            piece = self._read(size)
+        self._unpacked += len(piece)
+        if self._unpacked > max(BOMB_BYTES, BOMB_RATIO * self._size):
+            raise InputError(
+                f"{self._path}: unpacks to more than {BOMB_RATIO} times its size, as no log does; "
+                "check what it is, and unpack it yourself if it is a log"
+            )
+        return piece
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turns what can go wrong with a file into errors that name it."""
     try:
-        return path.read_bytes()
+        yield
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory; name a file in it") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        what = f"the gzip file is damaged or cut short ({error})"
+        raise InputError(f"{path}: {what}; fetch it again") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); check the path and its permissions") from None
 
 
-def _unpack(raw: bytes, path: Path) -> bytes:
-    try:
-        return gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: the gzip file is damaged or cut short ({error}); fetch it again") from None
+def _last_line_end(text: bytes, quoted: bool) -> int:
+    """Returns the length of the whole lines at the beginning of a text."""
+    end = text.rfind(b"\n") + 1
+    if not end and b"\r" in text:
+        # A carriage return at the very end may be half of a line end.
+        end = text.rfind(b"\r", 0, len(text) - 1) + 1
+    if not quoted:
+        return end
+    while end and text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end - 1) + 1
+    return end
+
+
+def _with_line_feeds(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text

@@ -6,20 +6,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.ledger import Ledger
 from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT, Workload
 from shunter.workloads import swf_tokens
+from shunter.workloads.log import digest, log_name
+from shunter.workloads.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.workloads import Reading
     from shunter.workloads.source import Source
 
 JOB, SUBMIT, WAIT, RUN, ALLOCATED, AVERAGE_CPU, USED_MEMORY, REQUESTED, REQUESTED_TIME = range(1, 10)
@@ -58,46 +61,75 @@ _LARGEST = {
 _UNKNOWN = -1
 
 
-def read_swf(source: Source, *, strict: bool = False) -> Workload:
-    """Reads a SWF log.
+def recognizes(source: Source) -> bool:
+    """Returns whether the first line that is no comment has 18 numbers between blanks, or more."""
+    fields = source.head_lines[0].split() if source.head_lines else []
+    return len(fields) >= swf_tokens.FIELDS and all(_is_number(text) for text in fields[: swf_tokens.FIELDS])
 
-    Args:
-        source: The file.
-        strict: Whether each repair is an error instead.
+
+def read(sources: Sequence[Source], reading: Reading) -> Workload:
+    """Reads SWF logs, one after another.
 
     Raises:
         InputError: The log has a mistake that is not repaired, or no job is left.
     """
-    fields, lines = swf_tokens.tokenize(source.data, source.where)
-    rows = _Rows(source.where, strict, fields, lines)
-    if lines.size == 0:
-        raise InputError(f"{source.where}: the file holds no job; expected a SWF log with 18 fields a line")
-    _drop_unusable(rows)
-    _refuse_impossible(rows)
-    _take_as_unknown(rows)
-    _renumber(rows)
-    cores, note = _machine_cores(swf_tokens.header(source.data))
+    repairs = Repairs(sources, reading.strict)
+    tables = [table for source in sources for table in _tables(source, repairs)]
+    if not tables:
+        raise _no_job(sources[0], repairs)
+    jobs = pl.concat(tables)
+    place = jobs[PLACE]
+    jobs = _renumber(jobs, repairs)
+    cores, note = _machine_cores(swf_tokens.header(sources[0].head))
     workload = Workload.from_frame(
-        _table(rows.fields),
-        name=source.path.name,
-        ledger=rows.ledger,
-        content_sha256=source.content_sha256,
+        jobs.drop(PLACE),
+        name=log_name(sources),
+        ledger=repairs.ledger,
+        content_sha256=digest(sources),
         cluster_spec=cores,
-        strict=strict,
-        locate=rows.locate,
+        strict=reading.strict,
+        locate=lambda row: repairs.locate(place[row]),
     )
     return replace(workload, cluster_note=note)
+
+
+def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
+    """Yields the jobs of each block of a file."""
+    for block in source.blocks():
+        fields, lines = swf_tokens.tokenize(block, source.where)
+        if lines.size == 0:
+            continue
+        rows = _Rows(source, repairs, fields, lines)
+        _drop_unusable(rows)
+        if rows.lines.size:
+            _refuse_impossible(rows)
+            _take_as_unknown(rows)
+            yield _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
+
+
+def _no_job(source: Source, repairs: Repairs) -> InputError:
+    dropped = "; ".join(f"{entry.rule} ({entry.count})" for entry in repairs.ledger.entries)
+    if not dropped:
+        return InputError(f"{source.where}: the file holds no job; expected a SWF log with 18 fields a line")
+    return InputError(f"{source.where}: no job is left after repairs: {dropped}; expected jobs that ran")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass
 class _Rows:
     """The rows that are still in, and the repairs made so far."""
 
-    where: str
-    strict: bool
+    source: Source
+    repairs: Repairs
     fields: NDArray[np.float64]  # (18, rows)
     lines: NDArray[np.int64]  # (rows,)
-    ledger: Ledger = field(default_factory=Ledger)
 
     def column(self, number: int) -> NDArray[np.float64]:
         """Returns a field by its number in the format, which counts from 1."""
@@ -105,7 +137,7 @@ class _Rows:
         return values
 
     def locate(self, row: int) -> str:
-        return f"{self.where}:{self.lines[row]}"
+        return f"{self.source.where}:{self.lines[row]}"
 
     def value(self, number: int, row: int) -> str:
         return f"{self.column(number)[row]:.16g}"
@@ -117,21 +149,18 @@ class _Rows:
             what = f"{FIELD_NAMES[number]} (field {number}) is {self.value(number, row)}"
             raise InputError(f"{self.locate(row)}: {what}; expected {expected}; mend the line or remove it")
 
-    def repair(self, concerned: NDArray[np.bool_], number: int, rule: str, remedy: str) -> None:
+    def repair(self, concerned: NDArray[np.bool_], number: int, rule: str) -> None:
         """Records a repair of the rows concerned, or refuses it."""
-        if not concerned.any():
-            return
-        row = int(concerned.argmax())
-        name, value = FIELD_NAMES[number], self.value(number, row)
-        if self.strict:
-            what = f"{name} (field {number}) is {value}"
-            raise InputError(f"{self.locate(row)}: {what}; mend the line, or run without --strict to {remedy}")
-        self.ledger = self.ledger.plus(rule, int(concerned.sum()), f"line {self.lines[row]}: {name} {value}")
+        if concerned.any():
+            row = int(concerned.argmax())
+            place = self.repairs.places(self.source, [int(self.lines[row])])[0]
+            what = f"{FIELD_NAMES[number]} {self.value(number, row)}"
+            self.repairs.record(rule, int(concerned.sum()), place, what)
 
     def drop(self, concerned: NDArray[np.bool_], number: int, rule: str) -> None:
         """Drops the rows concerned, as a repair."""
         if concerned.any():
-            self.repair(concerned, number, rule, "drop the job")
+            self.repair(concerned, number, rule)
             self.fields, self.lines = self.fields[:, ~concerned], self.lines[~concerned]
 
 
@@ -143,9 +172,6 @@ def _drop_unusable(rows: _Rows) -> None:
     rows.drop(rows.column(RUN) == 0, RUN, "run time 0 s: job dropped")
     unknown = (rows.column(ALLOCATED) == _UNKNOWN) & (rows.column(REQUESTED) == _UNKNOWN)
     rows.drop(unknown, REQUESTED, "processors unknown (fields 5 and 8 are -1): job dropped")
-    if rows.lines.size == 0:
-        dropped = "; ".join(f"{entry.rule} ({entry.count})" for entry in rows.ledger.entries)
-        raise InputError(f"{rows.where}: no job is left after repairs: {dropped}; expected jobs that ran")
 
 
 def _refuse_impossible(rows: _Rows) -> None:
@@ -169,20 +195,21 @@ def _take_as_unknown(rows: _Rows) -> None:
         values = rows.column(number)
         nothing = (values < 0) if number == WAIT else (values <= 0)
         rule = f"{FIELD_NAMES[number]} {'negative' if number == WAIT else 'not positive'}: taken as unknown"
-        rows.repair(nothing & (values != _UNKNOWN), number, rule, "take it as unknown")
+        rows.repair(nothing & (values != _UNKNOWN), number, rule)
     codes = rows.column(STATUS)
     strange = (codes < _UNKNOWN) | (codes > _STATUS_WORDS.len() - 1)
-    rows.repair(strange, STATUS, "status code outside the format's: taken as unknown", "take it as unknown")
+    rows.repair(strange, STATUS, "status code outside the format's: taken as unknown")
 
 
-def _renumber(rows: _Rows) -> None:
+def _renumber(jobs: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     """Gives new numbers, beyond the largest, to jobs that have none or that of an earlier job."""
-    numbers = rows.column(JOB)
-    if numbers[0] >= 0 and (np.diff(numbers) > 0).all():
-        return
-    again = (numbers < 0) | ~pl.Series(numbers).is_first_distinct().to_numpy()
-    rows.repair(again, JOB, "job number unknown or that of an earlier job: numbered anew", "number the job anew")
-    rows.fields[JOB - 1, again] = max(numbers.max(), 0) + np.arange(1, again.sum() + 1)
+    numbers = jobs["job_id"]
+    if numbers[0] >= 0 and (numbers.diff().slice(1) > 0).all():
+        return jobs
+    again = (pl.col("job_id") < 0) | ~pl.col("job_id").is_first_distinct()
+    beyond = max(int(numbers.to_numpy().max()), 0) + again.cum_sum()
+    rule = "job number unknown or that of an earlier job: numbered anew"
+    return repairs.replace(jobs, again, "job_id", beyond, rule)
 
 
 def _table(fields: NDArray[np.float64]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""SWF text to numbers: hands the whole text to the core once, and gets columns back."""
+"""SWF text to numbers: hands each block of text to the core once, and gets columns back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from shunter.native import check
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.workloads.source import Block
+
 FIELDS: Final = 18
 """How many fields a line has; further ones are ignored."""
 
@@ -23,13 +25,14 @@ _SHORTEST_LINE = 2 * FIELDS
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\r\n]*)?(?:\r\n|\r|\n))*")
 
 
-def tokenize(text: bytes, where: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Returns the fields (18, rows) of all jobs in a SWF text, and the number of each row's line.
+def tokenize(block: Block, where: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the fields (18, rows) of all jobs in a block of a SWF text, and the number of each row's line.
 
     Raises:
         InputError: A line has fewer than 18 fields, or a field is not a number.
     """
     core: Any = _core
+    text = block.text
     # Memory that no row reaches is never touched, and so costs nothing; counting the lines would. NumPy would ask
     # for huge pages, whose first touch takes longer than all the rest.
     capacity = len(text) // _SHORTEST_LINE + 1
@@ -42,9 +45,12 @@ def tokenize(text: bytes, where: str) -> tuple[NDArray[np.float64], NDArray[np.i
     try:
         check(status)
     except InputError as error:
-        raise InputError(f"{where}:{error}") from None
+        # The core counts the lines of what it was given.
+        line, _, what = str(error).partition(":")
+        raise InputError(f"{where}:{int(line) + block.first_line - 1}:{what}") from None
     fields = np.frombuffer(core.ffi.buffer(columns), dtype=np.float64).reshape(FIELDS, capacity)
-    return fields[:, : rows[0]], np.frombuffer(core.ffi.buffer(lines), dtype=np.int64)[: rows[0]]
+    numbers = np.frombuffer(core.ffi.buffer(lines), dtype=np.int64)[: rows[0]]
+    return fields[:, : rows[0]], numbers + (block.first_line - 1)
 
 
 def header(text: bytes) -> dict[str, str]:

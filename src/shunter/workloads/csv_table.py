@@ -1,0 +1,61 @@
+"""A table of jobs as CSV: the columns are those of `shunter.model.workload.COLUMNS`, or mapped to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, Workload
+from shunter.workloads.delimited import read_frames
+from shunter.workloads.log import digest, log_name
+from shunter.workloads.mapping import apply_mapping
+from shunter.workloads.repairs import PLACE, Repairs
+
+if TYPE_CHECKING:
+    from shunter.workloads import Reading
+    from shunter.workloads.source import Source
+
+
+def recognizes(source: Source) -> bool:
+    """Returns whether the header has one of the columns that every table of jobs needs, and a second one."""
+    return len(source.header) > 1 and ("submit_s" in source.header or "run_s" in source.header)
+
+
+def read(sources: Sequence[Source], reading: Reading) -> Workload:
+    """Reads tables with a header line each; columns that no workload has are ignored.
+
+    Raises:
+        InputError: A file is no such table, or a value is not what its column holds.
+    """
+    repairs = Repairs(sources, reading.strict)
+    frames = [
+        _known(apply_mapping(frame, reading.columns, source.where))
+        for source in sources
+        for frame in read_frames(source, repairs, refuse=True)
+    ]
+    if not frames:
+        raise InputError(f"{sources[0].where}: the table holds no job; give it at least one")
+    return checked(pl.concat(frames, how="diagonal"), sources, repairs)
+
+
+def checked(frame: pl.DataFrame, sources: Sequence[Source], repairs: Repairs) -> Workload:
+    """Returns the workload of a table with `PLACE`; a value that its column does not allow is an error."""
+    place = frame[PLACE]
+    return Workload.from_frame(
+        frame.drop(PLACE),
+        name=log_name(sources),
+        ledger=repairs.ledger,
+        content_sha256=digest(sources),
+        strict=repairs.strict,
+        locate=lambda row: repairs.locate(place[row]),
+    )
+
+
+def _known(frame: pl.DataFrame) -> pl.DataFrame:
+    if not {"submit_s", "run_s"} <= set(frame.columns):
+        # The error about what is missing looks for a like name among the others.
+        return frame
+    return frame.select(name for name in frame.columns if name in COLUMNS or name in EXTRA_COLUMNS or name == PLACE)

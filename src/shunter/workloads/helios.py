@@ -1,0 +1,6 @@
+"""Not written yet."""
+
+
+def recognizes(source: object) -> bool:
+    """Returns nothing yet."""
+    return False
