@@ -49,7 +49,7 @@ python-test: install
 	$(BIN)/python -m pytest --numprocesses 2
 
 bench: install ## Run the benchmarks; they print figures and ratios
-	$(BIN)/python benchmarks/read_swf.py
+	$(BIN)/python benchmarks/read_traces.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/compare.py
 	PYTHONPATH=. $(BIN)/python benchmarks/envs.py

@@ -6,15 +6,15 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from shunter import __version__
 from shunter.errors import InputError
+from shunter.files import Writer, write_file
 from shunter.simulate.policy_file import policy_path
 from shunter.simulate.specs import spec_file
 
@@ -32,10 +32,6 @@ SCHEDULE_CSV = "schedule.csv"
 SCHEDULE_JSONL = "schedule.jsonl"
 RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, METRICS, MANIFEST)
 """What the folder of a run holds; the manifest is written last."""
-
-
-Writer = Callable[[BinaryIO], object]
-"""Writes a file's content to an open file."""
 
 
 def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds: float) -> dict[str, Any]:
@@ -201,30 +197,6 @@ def csv_frame(frame: pl.DataFrame, node_count: int) -> pl.DataFrame:
     count = pl.element().struct.field("tasks").cast(pl.String)
     text = node if node_count == 1 else node + ":" + count
     return frame.with_columns(pl.col("nodes").list.eval(text).list.join(";"))
-
-
-def write_file(path: Path, write: Writer) -> None:
-    """Writes a file under a temporary name beside it and renames it, so that there is never half a file."""
-    import polars as pl
-
-    try:
-        with _temporary_beside(path) as temporary:
-            with temporary.open("wb") as file:
-                write(file)
-            temporary.replace(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot write {path}: {reason}; nothing is left of this file") from error
-
-
-@contextmanager
-def _temporary_beside(path: Path) -> Iterator[Path]:
-    """Yields a name in the same folder, with the same suffix, and removes what is left there."""
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shunter.errors import InputError
-from shunter.results import write_file
+from shunter.files import write_file
 
 SHUNTER = [sys.executable, "-m", "shunter"]
 HEAVY = ("numpy", "polars", "matplotlib", "torch", "rich")

@@ -40,7 +40,9 @@ def test_unknown_content_shows_its_beginning_and_lists_the_formats(tmp_path: Pat
     path = tmp_path / "a.log"
     path.write_text("once upon a time\n")
     known = ", ".join(FORMATS)
-    with pytest.raises(InputError, match=rf"a\.log: .* no known format \(it begins with 'once upon.*\({known}\).*--map"):
+    with pytest.raises(
+        InputError, match=rf"a\.log: .* no known format \(it begins with 'once upon.*\({known}\).*--map"
+    ):
         read_workload(path)
 
 

@@ -124,7 +124,12 @@ def test_comments_between_jobs_are_passed_over(tmp_path: Path) -> None:
 REPAIRS = [
     ({"f4": -1}, "run time unknown (-1): job dropped", "run time -1", [1, 3]),
     ({"f4": 0}, "run time 0 s: job dropped", "run time 0", [1, 3]),
-    ({"f5": -1, "f8": -1}, "processors unknown (fields 5 and 8 are -1): job dropped", "requested processors -1", [1, 3]),
+    (
+        {"f5": -1, "f8": -1},
+        "processors unknown (fields 5 and 8 are -1): job dropped",
+        "requested processors -1",
+        [1, 3],
+    ),
     ({"f3": -7}, "wait time negative: taken as unknown", "wait time -7", [1, 2, 3]),
     ({"f9": 0}, "requested time not positive: taken as unknown", "requested time 0", [1, 2, 3]),
     ({"f10": 0}, "requested memory not positive: taken as unknown", "requested memory 0", [1, 2, 3]),

@@ -14,7 +14,7 @@ from shunter.agents.learned_policy import load_policy
 from shunter.agents.tables import to_table
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.errors import InputError
-from shunter.results import write_file
+from shunter.files import write_file
 from shunter.simulate.checkpoint_path import checkpoint_folder
 from shunter.simulate.specs import read_toml, spec_file
 

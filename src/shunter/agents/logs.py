@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from shunter.errors import InputError
-from shunter.results import write_file
+from shunter.files import write_file
 
 if TYPE_CHECKING:
     from pathlib import Path

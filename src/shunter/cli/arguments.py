@@ -43,7 +43,11 @@ class RunArguments:
     scan_depth: int = 1000
     seed: int = 0
     format: str | None = None
-    """None: told from the file's name."""
+    """None: told from the file's content."""
+    columns: str | None = None
+    """For tables: what gives our columns, as ``submit_s=arrival,run_s=duration``. None: the table's own names."""
+    only: str | None = None
+    """The statuses to keep, with commas between them. None: all jobs."""
     strict: bool = False
 
     def settings(self) -> dict[str, Any]:

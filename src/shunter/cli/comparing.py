@@ -198,7 +198,8 @@ def write_comparison(folder: Path, compared: Compared, given: dict[str, Any]) ->
     import polars as pl
 
     from shunter.evaluate.comparison_rows import window_frame
-    from shunter.results import Writer, file_record, provenance, write_folder
+    from shunter.files import Writer
+    from shunter.results import file_record, provenance, write_folder
 
     comparison = compared.comparison
     frames = {

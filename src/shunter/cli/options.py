@@ -56,8 +56,9 @@ WorkloadOption = Annotated[
     typer.Option(
         parser=given_text,
         metavar="FILE",
-        help="A job log (SWF, CSV or Parquet, also .gz), or a generator such as "
-        "generate:lublin?jobs=10000&cores=256&load=0.9 (others: poisson, uniform, bursty-gpu, eda).",
+        help="A job log (SWF, sacct, lsb.acct, CSV, Parquet and others, also .gz; a pattern such as 'part-*.csv' if it "
+        "is in several files), or a generator such as generate:lublin?jobs=10000&cores=256&load=0.9 (others: poisson, "
+        "uniform, bursty-gpu, eda, helios-like, philly-like).",
     ),
 ]
 ClusterOption = Annotated[
@@ -140,7 +141,31 @@ ScanDepthOption = Annotated[
 SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="For everything random.")]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", show_default="by the file's name", help="The format of the workload."),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        show_default="by the file's content",
+        help="The format of the log, if its content does not tell it (docs/traces.md lists them).",
+    ),
+]
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="OURS=THEIRS",
+        show_default="the table's own names",
+        help="For a CSV or Parquet table with other column names: which of its columns gives ours, such as "
+        "submit_s=arrival or run_s=end-start or submit_s=time_ms/1000; several times, or with commas between them.",
+    ),
+]
+OnlyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="STATUS,...",
+        show_default="all jobs",
+        help="Keep only the jobs that ended so: completed, failed, cancelled, timeout ...",
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Make an error of each repair, and of each job that can never fit.")

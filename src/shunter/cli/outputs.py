@@ -79,7 +79,7 @@ def check_apart(option: str, outputs: Sequence[Path], inputs: Mapping[str, str |
 
 def save_figure(path: Path, figure: Figure) -> None:
     """Writes a figure in the format that its name tells."""
-    from shunter.results import write_file
+    from shunter.files import write_file
 
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
 

@@ -110,7 +110,13 @@ def read_workload(arguments: RunArguments) -> Workload:
     from shunter.workloads import read_workload as read
 
     with step(f"reading {arguments.workload}"):
-        return read(arguments.workload, format=arguments.format, strict=arguments.strict)
+        return read(
+            arguments.workload,
+            format=arguments.format,
+            strict=arguments.strict,
+            only=arguments.only,
+            columns=arguments.columns,
+        )
 
 
 def cluster_of_workload(workload: Workload) -> Cluster:

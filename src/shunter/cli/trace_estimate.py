@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.options import FormatOption, JsonOption, SeedOption, WorkloadOption, listed_names, number, path
+from shunter.cli.options import JsonOption, SeedOption, given_text, listed_names, number, path
 from shunter.cli.outputs import check_plot, check_toml, save_figure
 from shunter.cli.progress import step
+from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ PlotOption = Annotated[
     Path | None,
     typer.Option(parser=path, metavar="FILE", help="Draw run times against estimates: a .png, .svg or .pdf file."),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Make an error of each repair of the log.")]
+WorkloadOption = Annotated[
+    str | None, typer.Option(parser=given_text, metavar="FILE", help="The log, as other verbs take it.", hidden=True)
+]
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,13 @@ class Report:
         }
 
 
+@reads_log
 def estimate(
-    workload: WorkloadOption,
+    log: LogArguments,
+    workload: WorkloadOption = None,
     train: TrainOption = 0.6,
     estimates: EstimatesOption = "requested,last-two,posterior",
     seed: SeedOption = 0,
-    format_: FormatOption = None,
-    strict: StrictOption = False,
     save: SaveOption = None,
     force: ForceOption = False,
     plot: PlotOption = None,
@@ -90,15 +92,17 @@ def estimate(
 
     For instance:
 
-        shunter trace estimate --workload log.swf.gz
+        shunter trace estimate log.swf.gz
 
-        shunter trace estimate --workload log.swf.gz --save prior.toml --plot estimates.png
+        shunter trace estimate log.swf.gz --save prior.toml --plot estimates.png
 
         shunter simulate --workload log.swf.gz --policy sjf --estimate prior.toml
     """
+    if workload is not None:
+        log = replace(log, files=(*log.files, workload))
     names = listed_names("estimate", estimates)
-    _check(workload, names, train, seed, save, force, plot)
-    report = Report(_try(RunArguments(workload, format=format_, strict=strict), names, train, seed, save), train, seed)
+    _check(log, names, train, seed, save, force, plot)
+    report = Report(_try(log, names, train, seed, save), train, seed)
     if plot is not None:
         from shunter.evaluate.estimate_figure import draw_trial
 
@@ -117,7 +121,7 @@ def estimate(
 
 
 def _check(
-    workload: str, names: list[str], train: float, seed: int, save: Path | None, force: bool, plot: Path | None
+    log: LogArguments, names: list[str], train: float, seed: int, save: Path | None, force: bool, plot: Path | None
 ) -> None:
     """Raises an error for what can be known to fail before the log is read."""
     from shunter.evaluate.forecasts import check_train
@@ -127,7 +131,7 @@ def _check(
     check_train(train)
     for name in names:
         check_settings(estimate=name, seed=seed)
-    inputs = {"workload": workload, **{f"estimate {name}": spec_file(name) for name in names}}
+    inputs = {**log.inputs, **{f"estimate {name}": spec_file(name) for name in names}}
     _check_save(save, force, inputs)
     check_plot(plot, None, inputs)
 
@@ -140,11 +144,10 @@ def _check_save(save: Path | None, force: bool, inputs: Mapping[str, str | Path 
     check_toml("--save", save, force, "--estimate", inputs)
 
 
-def _try(arguments: RunArguments, names: list[str], train: float, seed: int, save: Path | None) -> Trial:
-    from shunter.cli.running import read_workload
+def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Path | None) -> Trial:
     from shunter.evaluate.forecasts import check_estimable, try_estimates
 
-    workload = read_workload(arguments)
+    workload = log.read()
     if save is not None:
         check_estimable(workload)
     with step("estimating"):

@@ -166,7 +166,7 @@ def _settle(site: Site, folder: Path) -> Site:
 
 
 def _write_config(site: Site, folder: Path) -> None:
-    from shunter.results import write_file
+    from shunter.files import write_file
 
     text = site.config.to_toml(folder)
     write_file(folder / CONFIG_FILE, lambda file: file.write(text.encode()))

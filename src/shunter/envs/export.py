@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.envs.options import EpisodeOptions
+    from shunter.files import Writer
     from shunter.model.cluster import Cluster
-    from shunter.results import Writer
 
 SEEDS: Final = (42, 43, 44)
 """Of the test episodes: PickJob's ``reset(seed=...)`` chooses them, PickHost draws their hosts and jobs from them."""

@@ -30,7 +30,7 @@ GPUS_LIMIT: Final = 1024
 """The most GPUs in one node."""
 
 _FILE_KEYS = ("name", "nodes")
-_GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "name")
+_GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "name", "names")
 _GROUP_LIMITS = {
     "count": (1, NODES_LIMIT),
     "cores": (1, CORES_LIMIT),
@@ -203,7 +203,10 @@ def _check_names(nodes: Iterable[Node], where: str) -> None:
 
 def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> list[Node]:
     _check_keys(group, _GROUP_KEYS, where)
-    count = _whole(group, "count", where, 1) or 1
+    names = _names(group, where)
+    count = _whole(group, "count", where, len(names) or 1) or 1
+    if names and count != len(names):
+        raise InputError(f"{where}: count is {count}, but names has {len(names)}; leave count out, or mend one of them")
     if first_number + count > NODES_LIMIT:
         raise InputError(f"{where}: more than {NODES_LIMIT} nodes in all; check the counts")
     cores = _whole(group, "cores", where, None)
@@ -213,9 +216,19 @@ def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> lis
     gpu_type, partition = _text(group, "gpu_type", where), _text(group, "partition", where)
     prefix = _text(group, "name", where)
     return [
-        Node(_node_name(prefix, count, first_number, index), float(cores), memory_mb, gpus, gpu_type, partition)
-        for index in range(count)
+        Node(name, float(cores), memory_mb, gpus, gpu_type, partition)
+        for name in names or [_node_name(prefix, count, first_number, index) for index in range(count)]
     ]
+
+
+def _names(group: Mapping[str, Any], where: str) -> list[str]:
+    """Returns the names of a group's nodes, if it lists them."""
+    names = group.get("names", [])
+    if not (isinstance(names, list) and all(isinstance(name, str) and name.strip() for name in names)):
+        raise InputError(f"{where}: names is {str(names)[:60]}; expected a list of names in quotes")
+    if names and "name" in group:
+        raise InputError(f"{where}: has both name and names; give one of them")
+    return names
 
 
 def _node_name(prefix: str | None, count: int, first_number: int, index: int) -> str:

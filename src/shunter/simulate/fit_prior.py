@@ -77,7 +77,7 @@ def save_prior(prior: Prior, path: Path, comments: Sequence[str] = ()) -> None:
         path: The file; its name ends in ``.toml``.
         comments: Lines that say where the prior comes from.
     """
-    from shunter.results import write_file
+    from shunter.files import write_file
 
     text = prior_text(prior, comments)
     write_file(path, lambda file: file.write(text.encode()))

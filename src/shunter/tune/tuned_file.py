@@ -80,6 +80,6 @@ def section(name: str, values: Mapping[str, Value]) -> str:
 
 def write_tuned(path: Path, text: str) -> None:
     """Writes the file; one that is there is replaced."""
-    from shunter.results import write_file
+    from shunter.files import write_file
 
     write_file(path, lambda file: file.write(text.encode()))

@@ -103,15 +103,20 @@ def _dropped(repairs: Repairs) -> str:
 
 def _drop_unusable(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     """Drops jobs of which it is not known, or not possible, when they came, how long they ran, and how large."""
+    submit_s, run_s, tasks = pl.col("submit_s"), pl.col("run_s"), pl.col("tasks")
     rules = (
-        ("submit_s", pl.col("submit_s").is_null(), "submit time unknown: job dropped"),
-        ("run_s", pl.col("run_s").is_null(), "run time unknown: job dropped"),
-        ("run_s", pl.col("run_s") < 0, "run time negative: job dropped"),
-        ("run_s", pl.col("run_s") == 0, "run time 0 s: job dropped"),
-        ("tasks", pl.col("tasks").is_null() | (pl.col("tasks") < 1), "size unknown: job dropped"),
-        ("submit_s", ~pl.col("submit_s").is_between(-SUBMIT_LIMIT_S, SUBMIT_LIMIT_S), "submit time absurd: job dropped"),
-        ("run_s", ~(pl.col("run_s") <= DURATION_LIMIT_S), "run time absurd: job dropped"),
-        ("tasks", pl.col("tasks") > TASKS_LIMIT, "size absurd: job dropped"),
+        ("submit_s", submit_s.is_null(), "submit time unknown: job dropped"),
+        ("run_s", run_s.is_null(), "run time unknown: job dropped"),
+        ("run_s", run_s < 0, "run time negative: job dropped"),
+        ("run_s", run_s == 0, "run time 0 s: job dropped"),
+        ("tasks", tasks.is_null() | (tasks < 1), "size unknown: job dropped"),
+        (
+            "submit_s",
+            ~submit_s.is_between(-SUBMIT_LIMIT_S, SUBMIT_LIMIT_S),
+            "submit time absurd: job dropped",
+        ),
+        ("run_s", ~(run_s <= DURATION_LIMIT_S), "run time absurd: job dropped"),
+        ("tasks", tasks > TASKS_LIMIT, "size absurd: job dropped"),
     )
     for column, wrong, rule in rules:
         if column in frame.columns:

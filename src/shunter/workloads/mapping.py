@@ -46,7 +46,7 @@ def apply_mapping(frame: pl.DataFrame, mapping: Mapping[str, str], where: str) -
 
 
 def as_seconds(column: str) -> pl.Expr:
-    """Returns a column as seconds: numbers as they are, and dates and times as Unix time (UTC where no zone is told)."""
+    """Returns a column as seconds: numbers as they are, dates as Unix times (in UTC where they tell no zone)."""
     text = pl.col(column).cast(pl.String).str.strip_chars()
     clock = text.str.replace(" ", "T", literal=True)
     zoned = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="ms", strict=False, time_zone="UTC")

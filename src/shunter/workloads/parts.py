@@ -1,17 +1,25 @@
-"""Parts of a workload: jobs that ended in a certain way."""
+"""Parts of a workload: jobs that ended in a certain way, jobs of some days, and days to train and to report on."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import polars as pl
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Final
 
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from shunter.model.workload import Workload
+
+PARTS: Final = ("train", "validation", "report")
+"""What a log is split into, in the order of time."""
+
+_UNITS_S: Final = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
 
 def keep_statuses(workload: Workload, only: str) -> Workload:
@@ -26,15 +34,110 @@ def keep_statuses(workload: Workload, only: str) -> Workload:
         raise InputError(f"{workload.name}: tells no statuses; leave --only (only) out")
     for name in wanted:
         if name not in known:
-            raise InputError(f'{workload.name}: no job has the status "{name}" of --only (only); it has {", ".join(known)}')
+            statuses = ", ".join(known)
+            raise InputError(f'{workload.name}: no job has the status "{name}" of --only (only); it has {statuses}')
     kept = workload.jobs["status"].is_in(wanted).fill_null(False)
     dropped = workload.jobs.filter(~kept)
     if dropped.height == 0:
         return workload
+    rule = f"status other than {' or '.join(wanted)} (--only): left out"
     example = f"job {dropped['job_id'][0]}: {dropped['status'][0] or 'status unknown'}"
+    part = _part(workload, workload.jobs.filter(kept), f"only {','.join(wanted)}")
+    return replace(part, name=workload.name, ledger=workload.ledger.plus(rule, dropped.height, example))
+
+
+def slice_time(workload: Workload, begin: str | None, end: str | None) -> Workload:
+    """Returns the jobs that are submitted from `begin` on and before `end`.
+
+    Args:
+        workload: The jobs.
+        begin: A moment (see `moment_s`); None for the first job's.
+        end: Likewise; None for no end.
+
+    Raises:
+        InputError: A moment is not understood, or no job lies between them.
+    """
+    first_s, last_s = float(workload.jobs["submit_s"][0]), float(workload.jobs["submit_s"][-1])
+    begin_s = first_s if begin is None else moment_s(begin, first_s, "--from")
+    end_s = math.inf if end is None else moment_s(end, first_s, "--to")
+    submit_s = workload.jobs["submit_s"]
+    jobs = workload.jobs.filter((submit_s >= begin_s) & (submit_s < end_s))
+    if jobs.height == 0:
+        raise InputError(
+            f"{workload.name}: no job is submitted from {begin_s:.15g} to {end_s:.15g} s; "
+            f"its first comes at {first_s:.15g} s and its last at {last_s:.15g} s"
+        )
+    return _part(workload, jobs, f"[{begin or ''}:{end or ''}]")
+
+
+def moment_s(text: str, first_s: float, option: str) -> float:
+    """Returns the second that a word means.
+
+    Args:
+        text: Seconds of the log's own clock (``86400``), a time since the first job (``+3d``, ``+12h``), or a date
+            (``2017-10-03``, ``2017-10-03T12:00``; in UTC unless it tells a zone).
+        first_s: When the first job is submitted.
+        option: What errors call it.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    since, unit = text.lstrip("+"), "s"
+    if text.startswith("+"):
+        unit = next((unit for unit in ("min", "s", "h", "d", "w") if since.endswith(unit)), "s")
+        since = since.removesuffix(unit)
+    try:
+        seconds = float(since) * _UNITS_S[unit]
+        if math.isfinite(seconds):
+            return first_s + seconds if text.startswith("+") else seconds
+    except ValueError:
+        pass
+    try:
+        date = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    except ValueError:
+        known = "seconds (86400), a time since the first job (+3d, +12h), or a date (2017-10-03)"
+        raise InputError(f"{option} is {text!r}; expected {known}") from None
+
+
+def split(workload: Workload, shares: Sequence[float], by: str = "jobs") -> Mapping[str, Workload]:
+    """Returns the days to train, to validate and to report on, one after another.
+
+    Args:
+        workload: The jobs.
+        shares: Of each of `PARTS`; together 1. A share of 0 leaves the part out.
+        by: ``jobs`` cuts at shares of the number of jobs, ``time`` at shares of the span.
+
+    Raises:
+        InputError: The shares are not three that add up to 1, or a part would hold no job.
+    """
+    if len(shares) != len(PARTS) or not all(0 <= share <= 1 for share in shares) or abs(sum(shares) - 1) > 1e-6:
+        raise InputError(f"--shares is {list(shares)}; expected three from 0 to 1 that add up to 1: 0.6,0.1,0.3")
+    cuts = [0, *(_cut(workload, sum(shares[: number + 1]), by) for number in range(len(shares)))]
+    parts: dict[str, Workload] = {}
+    for name, share, begin, end in zip(PARTS, shares, cuts[:-1], cuts[1:], strict=True):
+        if share == 0:
+            continue
+        if begin == end:
+            raise InputError(f"{workload.name}: the part {name} would hold no job; give it a larger share")
+        parts[name] = _part(workload, workload.jobs.slice(begin, end - begin), f" {name}")
+    return parts
+
+
+def _cut(workload: Workload, share: float, by: str) -> int:
+    """Returns how many jobs lie before a cut."""
+    if share >= 1 - 1e-9:
+        return len(workload)
+    if by == "jobs":
+        return round(share * len(workload))
+    submit_s = workload.jobs["submit_s"]
+    return int((submit_s < submit_s[0] + share * (submit_s[-1] - submit_s[0])).sum())
+
+
+def _part(workload: Workload, jobs: pl.DataFrame, what: str) -> Workload:
     return replace(
         workload,
-        jobs=workload.jobs.filter(kept),
-        ledger=workload.ledger.plus(f"status other than {' or '.join(wanted)} (--only): left out", dropped.height, example),
-        content_sha256=hashlib.sha256(f"{workload.content_sha256} only {','.join(wanted)}".encode()).hexdigest(),
+        jobs=jobs,
+        name=f"{workload.name}{what}",
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from shunter.errors import InputError
+from shunter.files import Writer, write_file
 from shunter.workloads.parquet_table import CLUSTER_KEY
 
 if TYPE_CHECKING:
@@ -30,26 +31,31 @@ def write_table(workload: Workload, path: str | Path) -> list[str]:
     check_ending(path)
     name = path.name.lower()
     lost: list[str] = []
-    buffer = io.BytesIO()
+    content: Writer
     if name.endswith(".parquet"):
         metadata = None if workload.cluster_spec is None else {CLUSTER_KEY: workload.cluster_spec}
-        workload.jobs.write_parquet(buffer, metadata=metadata)
-    elif ".swf" in name:
+        content = partial(workload.jobs.write_parquet, metadata=metadata)
+    elif name.endswith((".swf", ".swf.gz")):
         from shunter.workloads.swf_write import to_swf
 
         text, lost = to_swf(workload)
-        buffer.write(text)
+        content = partial(_write_bytes, text)
     else:
-        workload.jobs.write_csv(buffer)
+        content = workload.jobs.write_csv
         if workload.cluster_spec is not None:
             lost = [f"the cluster: give --cluster {workload.cluster_spec}"]
-    # Without a time stamp, the same jobs give the same bytes.
-    content = gzip.compress(buffer.getvalue(), mtime=0) if name.endswith(".gz") else buffer.getvalue()
-    try:
-        path.write_bytes(content)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({error}); check the folder and its permissions") from None
+    write_file(path, partial(_packed, content) if name.endswith(".gz") else content)
     return lost
+
+
+def _write_bytes(text: bytes, file: BinaryIO) -> None:
+    file.write(text)
+
+
+def _packed(content: Writer, file: BinaryIO) -> None:
+    # Without a time stamp and a name, the same jobs give the same bytes.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+        content(cast("BinaryIO", packed))
 
 
 def check_ending(path: Path) -> None:

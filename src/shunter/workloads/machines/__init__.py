@@ -11,6 +11,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster, Node
+    from shunter.model.ledger import Ledger
     from shunter.workloads.repairs import Repairs
     from shunter.workloads.source import Source
 
@@ -43,13 +44,18 @@ def detect_machines(source: Source) -> str | None:
     return next((name for name in MACHINES if _reader(name).recognizes(source)), None)
 
 
-def read_machines(paths: Sequence[str | Path], *, format: str | None = None, strict: bool = False) -> tuple[Cluster, Repairs]:
+def read_machines(
+    paths: Sequence[str | Path], *, format: str | None = None, strict: bool = False
+) -> tuple[Cluster, Ledger]:
     """Reads a cluster from one list of machines, which may be spread over several files.
 
     Args:
         paths: The files.
         format: One of `MACHINES`; by default what the content says.
         strict: Whether each repair is an error instead.
+
+    Returns:
+        The cluster, and what was repaired or left out.
 
     Raises:
         InputError: A file is no such list, or no machine is left.
@@ -62,11 +68,13 @@ def read_machines(paths: Sequence[str | Path], *, format: str | None = None, str
     repairs = Repairs(sources, strict)
     name = format or detect_machines(sources[0])
     if name is None or name not in MACHINES:
-        raise InputError(f"{sources[0].where}: is no list of machines that is known; expected one of {', '.join(MACHINES)}")
+        raise InputError(
+            f"{sources[0].where}: is no list of machines that is known; expected one of {', '.join(MACHINES)}"
+        )
     nodes = tuple(_reader(name).read(sources, repairs))
     if not nodes:
         raise InputError(f"{sources[0].where}: tells of no machine that could run a job")
-    return Cluster.from_nodes(nodes, sources[0].path.name), repairs
+    return Cluster.from_nodes(nodes, sources[0].path.name), repairs.ledger
 
 
 def _reader(name: str) -> MachineReader:

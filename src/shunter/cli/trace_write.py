@@ -1,0 +1,180 @@
+"""The verbs of ``shunter trace`` that write one log from another: convert, slice, scale, anonymize, generate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shunter.cli.options import ClusterOption, LengthOption, LoadOption, SeedOption, number, whole_number
+from shunter.cli.progress import step
+from shunter.cli.trace_log import LogArguments, reads_log
+from shunter.cli.trace_output import ForceOption, OutputOption, check_output, write_workload
+from shunter.errors import InputError
+
+
+@reads_log
+def convert(log: LogArguments, output: OutputOption, force: ForceOption = False) -> None:
+    """Write a log in another format; what that format cannot carry is named.
+
+    For instance:
+
+        shunter trace convert sacct.txt -o jobs.parquet
+
+        shunter trace convert 'task_events-*.csv.gz' -o google.parquet
+
+        shunter trace convert jobs.csv --map submit_s=arrival,run_s=end-begin -o jobs.swf
+    """
+    check_output(output, force, log.inputs)
+    write_workload(log.read(), output)
+
+
+StartOption = Annotated[
+    int | None,
+    typer.Option(parser=whole_number, metavar="I", show_default="the first", help="The first job, counted from 0."),
+]
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        show_default="the first job's",
+        help="The first submit time: seconds (86400), since the first job (+3d, +12h), or a date (2017-10-03).",
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="TIME", show_default="the end", help="Jobs submitted before this; as in --from."),
+]
+
+
+@reads_log
+def slice_(
+    log: LogArguments,
+    output: OutputOption,
+    start: StartOption = None,
+    length: LengthOption = None,
+    begin: FromOption = None,
+    end: ToOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Write a part of a log, by the numbers of its jobs or by time.
+
+    For instance:
+
+        shunter trace slice log.swf.gz --start 1000 --length 5000 -o part.swf
+
+        shunter trace slice log.swf.gz --from +7d --to +14d -o second-week.parquet
+
+        shunter trace slice philly.csv.gz --from 2017-10-03 --to 2017-11-15 -o october.parquet
+    """
+    by_index, by_time = (start, length) != (None, None), (begin, end) != (None, None)
+    if by_index == by_time:
+        raise InputError("say which part: either --start and --length, or --from and --to")
+    for option, value, least in (("--start", start, 0), ("--length", length, 1)):
+        if value is not None and value < least:
+            raise InputError(f"{option} is {value}; expected {least} or more")
+    check_output(output, force, log.inputs)
+    workload = log.read()
+    if by_index:
+        write_workload(workload.window(start or 0, length), output)
+        return
+    from shunter.workloads.parts import slice_time
+
+    write_workload(slice_time(workload, begin, end), output)
+
+
+FactorOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=number, metavar="X", show_default="none", help="Multiply the load by X: gaps between arrivals shrink."
+    ),
+]
+
+
+@reads_log
+def scale(
+    log: LogArguments,
+    output: OutputOption,
+    cluster: ClusterOption = None,
+    load: LoadOption = None,
+    factor: FactorOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Write a log with its arrivals stretched or squeezed; run times and sizes stay.
+
+    For instance:
+
+        shunter trace scale log.swf.gz --factor 1.5 -o busy.swf
+
+        shunter trace scale log.csv --cluster 256 --load 0.9 -o at90.csv
+    """
+    if (load is None) == (factor is None):
+        raise InputError("say how much: either --load (of the cluster) or --factor (of the log's own load)")
+    if factor is not None and not 0 < factor < float("inf"):
+        raise InputError(f"--factor is {factor:g}; expected a number above 0")
+    check_output(output, force, log.inputs)
+    from shunter.cli.running import cluster_of_workload
+    from shunter.model.cluster import Cluster
+    from shunter.workloads.load import scale_arrivals, scale_to_load
+
+    machine = None if cluster is None else Cluster.parse(cluster)
+    workload = log.read()
+    with step("scaling"):
+        if factor is not None:
+            scaled = scale_arrivals(workload, 1 / factor)
+        else:
+            assert load is not None
+            scaled = scale_to_load(workload, machine or cluster_of_workload(workload), load)
+    write_workload(scaled, output)
+
+
+PlacesOption = Annotated[
+    bool, typer.Option("--places", help="Replace the names of queues, partitions and qualities of service too.")
+]
+ShiftOption = Annotated[bool, typer.Option("--shift", help="Move the log in time so that it begins at 0.")]
+
+
+@reads_log
+def anonymize(
+    log: LogArguments,
+    output: OutputOption,
+    places: PlacesOption = False,
+    shift: ShiftOption = False,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+) -> None:
+    """Write a log without the names of users, groups, accounts, programs and jobs, and with new job ids.
+
+    The same name stays the same: user7 is one person throughout. Keep the seed to yourself.
+
+    For instance:
+
+        shunter trace anonymize sacct.txt --seed 8134 --shift -o public.parquet
+    """
+    check_output(output, force, log.inputs)
+    from shunter.workloads.anonymize import anonymize as without_names
+
+    write_workload(without_names(log.read(), seed=seed, places=places, shift=shift), output)
+
+
+SpecArgument = Annotated[
+    str, typer.Argument(metavar="GENERATOR", help="A generator and its parameters: 'lublin?jobs=10000&cores=256'.")
+]
+
+
+def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = False) -> None:
+    """Write a workload that a generator makes; docs/workloads.md lists them with their parameters.
+
+    For instance:
+
+        shunter trace generate 'lublin?jobs=10000&cores=256&load=0.9&seed=1' -o lublin.swf.gz
+
+        shunter trace generate 'helios-like?jobs=50000&arrival=diurnal' -o helios.parquet
+    """
+    check_output(output, force, {})
+    from shunter.workloads import GENERATE, read_workload
+
+    with step(f"generating {spec}"):
+        workload = read_workload(f"{GENERATE}{spec.removeprefix(GENERATE)}")
+    write_workload(workload, output)

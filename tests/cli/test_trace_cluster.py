@@ -1,0 +1,66 @@
+"""``shunter trace cluster``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shunter.model.cluster import Cluster
+from tests.cli.conftest import Command
+from tests.workloads.test_swf import line
+
+MACHINES = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm2, 8, 24GB\nm3, 8, 24GB\n"
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Path:
+    """Returns a list of three machines."""
+    path = tmp_path / "cluster_machine_list"
+    path.write_text(MACHINES)
+    return path
+
+
+def test_a_list_of_machines(shunter: Command, machines: Path, tmp_path: Path) -> None:
+    output = tmp_path / "cluster.toml"
+    answer = shunter("trace", "cluster", machines, "-o", output, "--name", "small")
+    assert (answer.code, answer.err) == (0, "")
+    assert f"written: {output}" in answer.out.replace("\n", "")
+    cluster = Cluster.read(output)
+    assert cluster.name == "small"
+    assert [(node.name, node.gpus) for node in cluster.nodes] == [("m1", 2), ("m2", 8), ("m3", 8)]
+    assert "the file exists" in shunter("trace", "cluster", machines, "-o", output).error()
+
+
+def test_without_an_output_it_is_printed(shunter: Command, machines: Path) -> None:
+    answer = shunter("trace", "cluster", machines)
+    assert answer.code == 0
+    assert "gpus = 8" in answer.out
+
+
+def test_a_log_that_tells_its_machine_and_one_that_does_not(shunter: Command, tmp_path: Path) -> None:
+    told, silent = tmp_path / "told.swf", tmp_path / "silent.swf"
+    told.write_text("; MaxProcs: 64\n" + line())
+    silent.write_text(line(f3=0, f4=10, f5=4) + line(f1=2, f3=5, f4=10, f5=3))
+    assert "cores = 64" in shunter("trace", "cluster", told).out
+    assert "or add --infer" in shunter("trace", "cluster", silent).error()
+    inferred = shunter("trace", "cluster", silent, "--infer").out
+    assert "had in use at once" in inferred
+    assert "cores = " in inferred
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--force"], "--force is given without --output"),
+        (["-o", "cluster.txt"], "give a name that ends in .toml"),
+        (["--format", "nonsense"], 'format "nonsense" is unknown'),
+    ],
+)
+def test_mistakes(shunter: Command, machines: Path, options: list[str], message: str) -> None:
+    assert message in shunter("trace", "cluster", machines, *options).error()
+
+
+def test_machines_are_no_workload(shunter: Command, machines: Path) -> None:
+    error = shunter("simulate", "--workload", machines).error()
+    assert "is a list of machines (philly-machines), not of jobs; make a cluster of it" in error

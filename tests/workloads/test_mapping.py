@@ -1,0 +1,72 @@
+"""Tables with column names of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shunter.errors import InputError
+from shunter.workloads import read_workload
+from shunter.workloads.mapping import parse_mapping
+
+TABLE = """job,arrival,begin,finish,took_ms,gpu count,who
+a,2024-03-01 00:00:10,2024-03-01T00:00:20,2024-03-01T00:01:20,60000,2,ann
+b,2024-03-01 01:00:00+01:00,2024-03-01T00:00:30,2024-03-01T00:00:45.500,15500,1,bob
+"""
+MAPPING = "job_id=job,submit_s=arrival,run_s=finish-begin,tasks=gpu count,user=who"
+
+
+def _table(tmp_path: Path, text: str = TABLE) -> Path:
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
+    return path
+
+
+def test_columns_dates_and_differences(tmp_path: Path) -> None:
+    jobs = read_workload(_table(tmp_path), columns=MAPPING).jobs
+    # 01:00 in a zone an hour ahead is midnight.
+    assert jobs["job_id"].to_list() == ["b", "a"]
+    assert jobs["submit_s"].to_list() == [1_709_251_200.0, 1_709_251_210.0]
+    assert jobs["run_s"].to_list() == [15.5, 60.0]
+    assert jobs["tasks"].to_list() == [1, 2]
+    assert jobs["user"].to_list() == ["bob", "ann"]
+    assert jobs["requested_s"].to_list() == [None, None]
+
+
+def test_factors_and_parquet(tmp_path: Path) -> None:
+    table = pl.read_csv(_table(tmp_path)).with_columns(half=pl.Series([3, 4]))
+    table.write_parquet(tmp_path / "jobs.parquet")
+    columns = {"submit_s": "half*0.5", "run_s": "took_ms/1000"}
+    jobs = read_workload(tmp_path / "jobs.parquet", columns=columns).jobs
+    assert jobs["submit_s"].to_list() == [1.5, 2.0]
+    assert jobs["run_s"].to_list() == [60.0, 15.5]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ("submit=arrival", '"submit" is no column of a workload; did you mean "submit_s"'),
+        ("submit_s", '"submit_s" is no pair; expected OURS=THEIRS'),
+        ("submit_s=a,submit_s=b", '"submit_s" is given twice'),
+        ("submit_s=arival,run_s=took_ms", 'has no column "arival" for submit_s; did you mean "arrival"'),
+        ("submit_s=arrival,run_s=finish-start", 'has no column "start" for run_s'),
+        ("submit_s=arrival,run_s=took_ms/zero", 'ends in "zero"; expected a number above 0'),
+        ("submit_s=who,run_s=took_ms", r'jobs\.csv:2: column "submit_s" is "ann"; expected a number'),
+    ],
+)
+def test_mistakes(tmp_path: Path, mapping: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_workload(_table(tmp_path), columns=mapping)
+
+
+def test_a_mapping_is_for_tables_only(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is for tables, but .* is swf"):
+        read_workload(_table(tmp_path), columns="submit_s=a", format="swf")
+    with pytest.raises(InputError, match="is a generator; leave it out"):
+        read_workload("generate:lublin?jobs=5", columns="submit_s=a")
+
+
+def test_nothing_maps_nothing() -> None:
+    assert parse_mapping(None) == {}

@@ -1,0 +1,101 @@
+"""Parts of a workload."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from shunter.errors import InputError
+from shunter.model.workload import Workload
+from shunter.workloads.parts import keep_statuses, moment_s, slice_time, split
+
+DAY_S = 86_400.0
+
+
+@pytest.fixture
+def week() -> Workload:
+    """Returns a job every six hours of ten days, with statuses in turn."""
+    count = 40
+    statuses = ["completed", "failed", None, "completed"] * (count // 4)
+    submit_s = [1000 + number * DAY_S / 4 for number in range(count)]
+    frame = pl.DataFrame({"submit_s": submit_s, "run_s": [60.0] * count, "status": statuses})
+    return Workload.from_frame(frame, name="week")
+
+
+def test_statuses(week: Workload) -> None:
+    kept = keep_statuses(week, "completed")
+    assert (len(kept), kept.name) == (20, "week")
+    assert set(kept.jobs["status"]) == {"completed"}
+    (entry,) = kept.ledger.entries
+    assert entry.rule == "status other than completed (--only): left out"
+    assert (entry.count, entry.example) == (20, "job 2: failed")
+    assert len(keep_statuses(week, "completed, failed")) == 30
+    assert kept.content_sha256 != week.content_sha256
+    with pytest.raises(InputError, match=r'no job has the status "done" of --only .*; it has completed, failed'):
+        keep_statuses(week, "done")
+    silent = Workload.from_frame(pl.DataFrame({"submit_s": [1.0], "run_s": [1.0]}), name="silent")
+    with pytest.raises(InputError, match="silent: tells no statuses"):
+        keep_statuses(silent, "completed")
+
+
+def test_slices_hold_their_first_moment_and_not_their_last(week: Workload) -> None:
+    part = slice_time(week, "+1d", "+2d")
+    assert part.jobs["job_id"].to_list() == [5, 6, 7, 8]
+    assert slice_time(week, None, "+12h").jobs["job_id"].to_list() == [1, 2]
+    assert slice_time(week, str(1000 + 9.5 * DAY_S), None).jobs["job_id"].to_list() == [39, 40]
+    assert slice_time(week, "1970-01-10", None).jobs["job_id"].to_list() == [37, 38, 39, 40]
+    with pytest.raises(InputError, match=r"no job is submitted from .* its first comes at 1000 s"):
+        slice_time(week, "+3w", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("86400", 86_400.0),
+        ("-5", -5.0),
+        ("+90", 190.0),
+        ("+90s", 190.0),
+        ("+2min", 220.0),
+        ("+1.5h", 5_500.0),
+        ("+1w", 604_900.0),
+        ("2017-10-03", 1_506_988_800.0),
+        ("2017-10-03T02:00:00+02:00", 1_506_988_800.0),
+        ("2017-10-03T00:00:01Z", 1_506_988_801.0),
+    ],
+)
+def test_moments(text: str, second: float) -> None:
+    assert moment_s(text, 100.0, "--from") == second
+
+
+@pytest.mark.parametrize("text", ["", "+", "+3x", "yesterday", "nan", "inf", "2017-13-01"])
+def test_no_moments(text: str) -> None:
+    with pytest.raises(InputError, match=r"--from is '.*'; expected seconds \(86400\)"):
+        moment_s(text, 0.0, "--from")
+
+
+def test_a_split_covers_the_log_once(week: Workload) -> None:
+    parts = split(week, (0.6, 0.1, 0.3))
+    assert {name: len(part) for name, part in parts.items()} == {"train": 24, "validation": 4, "report": 12}
+    assert pl.concat([part.jobs for part in parts.values()]).equals(week.jobs)
+
+
+def test_a_split_by_time(week: Workload) -> None:
+    crowded = Workload.from_frame(
+        pl.concat([week.jobs, week.jobs.head(1).with_columns(job_id=pl.lit(99, pl.Int64))]), name="crowded"
+    )
+    parts = split(crowded, (0.5, 0.0, 0.5), "time")
+    assert list(parts) == ["train", "report"]
+    middle_s = 1000 + 0.5 * 9.75 * DAY_S
+    assert parts["train"].jobs["submit_s"].to_numpy().max() < middle_s <= parts["report"].jobs["submit_s"][0]
+    assert len(parts["train"]) == 21
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.6, 0.1, 0.2), (1.2, -0.1, -0.1), (float("nan"), 0.5, 0.5)])
+def test_wrong_shares(week: Workload, shares: tuple[float, ...]) -> None:
+    with pytest.raises(InputError, match="expected three from 0 to 1 that add up to 1"):
+        split(week, shares)
+
+
+def test_a_part_without_a_job(week: Workload) -> None:
+    with pytest.raises(InputError, match="the part validation would hold no job"):
+        split(week, (0.6, 0.001, 0.399))
