@@ -100,6 +100,21 @@ PRESETS = {
     "theta": (4360, 4360, None, 0),
     "gpu-64": (8, 512, 8 * 524288, 64),
     "eda-hosts": (10, 232, 950272, 0),
+    "sdsc-blue": (144, 1152, None, 0),
+    "nasa-ipsc": (128, 128, None, 0),
+    "llnl-thunder": (1002, 4008, None, 0),
+    "cea-curie": (5544, 93_312, None, 0),
+    "ricc": (1024, 8192, None, 0),
+    "lcg": (1, 24_515, None, 0),
+    "philly": (552, 2490, None, 2490),
+    "philly-rltune": (36, 192, None, 192),
+    "helios-venus": (133, 133 * 48, None, 1064),
+    "helios-earth": (143, 143 * 48, None, 1144),
+    "helios-saturn": (262, 262 * 64, None, 2096),
+    "helios-uranus": (264, 264 * 64, None, 2112),
+    "helios-venus-2vc": (22, 22 * 48, None, 176),
+    "alibaba-pai": (1897, 156_576, 970_981_376, 6742),
+    "alibaba-openb": (1523, 125_514, 612_028_416, 6212),
 }
 
 
@@ -129,8 +144,8 @@ def test_generated_clusters() -> None:
     [
         ("hpc2m", 'did you mean "hpc2n"?'),
         ("lublin256", 'did you mean "lublin-256"?'),
-        ("abc", "presets: eda-hosts, gpu-64"),
-        ("", "presets: eda-hosts, gpu-64"),
+        ("abc", "presets: alibaba-openb, alibaba-pai, cea-curie, eda-hosts, gpu-64"),
+        ("", "presets: alibaba-openb, alibaba-pai, cea-curie, eda-hosts, gpu-64"),
         ("generate:edaa", 'generate:edaa: no generator of clusters is called "edaa"; did you mean "eda"?'),
         ("generate:poisson", "known: bursty-gpu, eda"),
         ("generate:eda?host=3", 'generate:eda: unknown parameter "host"; did you mean "hosts"?'),

@@ -89,16 +89,19 @@ KNOWN = {
     "uniform": [(3666.977, 5081.0, 20), (7310.923, 568.0, 120), (10817.293, 5572.0, 47)],
     "bursty-gpu": [(2330.989, 322.0, 8), (2335.812, 36.0, 8), (2337.322, 50.0, 8)],
     "eda": [(0.0, 54.0, 1), (0.0, 46.0, 2), (0.0, 56.0, 1)],
+    "helios-like": [(32.448, 1417.0, 1), (47.139, 125536.0, 8), (127.711, 900.0, 1)],
+    "philly-like": [(72.939, 3024.0, 1), (105.963, 47272.0, 1), (287.077, 2385.0, 1)],
 }
-"""Submit time, run time and cores of three jobs."""
+"""Submit time, run time and cores of three jobs, or GPUs of jobs that ask for no cores."""
 
 
 @EACH
 def test_known_jobs_of_a_seed(name: str) -> None:
     """If this fails, results on generated workloads can no longer be compared with older ones."""
     jobs = read_workload(f"generate:{name}?seed=42&jobs=3").jobs
-    cores = (jobs["tasks"] * jobs["cores_per_task"]).cast(pl.Int64)
-    assert list(zip(jobs["submit_s"].round(3), jobs["run_s"].round(3), cores, strict=True)) == KNOWN[name]
+    amount = pl.when(pl.col("cores_per_task") > 0).then(pl.col("cores_per_task")).otherwise(pl.col("gpus_per_task"))
+    sizes = jobs.select((pl.col("tasks") * amount).cast(pl.Int64)).to_series()
+    assert list(zip(jobs["submit_s"].round(3), jobs["run_s"].round(3), sizes, strict=True)) == KNOWN[name]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +134,8 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("uniform?n_min=5&cores=4", "n_min is 5, but n_max is 4"),
         ("uniform?p_min=5&p_max=4", "p_min is 5, but p_max is 4"),
         ("eda?p_min=5&p_max=4", "p_min is 5, but p_max is 4"),
+        ("helios-like?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
+        ("philly-like?arrival=daily", 'arrival is "daily"; expected one of steady, bursty, diurnal'),
         ("bursty-gpu?correlation=1.1", 'correlation is "1.1"; expected a number from -1 to 1'),
         ("bursty-gpu?sigma=inf", 'sigma is "inf"; expected a number from 0 to 10'),
     ],

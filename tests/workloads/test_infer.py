@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
 
-from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads.infer import infer_cluster
 
@@ -42,6 +40,6 @@ def test_a_larger_task_makes_a_larger_node() -> None:
     assert (node.gpus, node.cores) == (16, 90.0)
 
 
-def test_a_log_without_waits_tells_nothing() -> None:
-    with pytest.raises(InputError, match="log: does not tell when jobs started"):
-        infer_cluster(_workload(submit_s=[0.0], run_s=[1.0]))
+def test_jobs_without_a_wait_start_when_they_are_submitted() -> None:
+    (node,) = infer_cluster(_workload(submit_s=[0.0, 5.0], run_s=[6.0, 1.0], tasks=[2, 3])).nodes
+    assert node.cores == 5.0

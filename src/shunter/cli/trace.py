@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import typer
 
+from shunter.cli.trace_check import check
 from shunter.cli.trace_cluster import cluster
 from shunter.cli.trace_estimate import estimate
+from shunter.cli.trace_info import info
 from shunter.cli.trace_split import split
 from shunter.cli.trace_write import anonymize, convert, generate, scale, slice_
 
 trace = typer.Typer()
+trace.command("info")(info)
+trace.command("check")(check)
 trace.command("convert")(convert)
 trace.command("slice")(slice_)
 trace.command("scale")(scale)

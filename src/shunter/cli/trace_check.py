@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -12,7 +12,6 @@ from shunter.cli.errors import EXIT_DIFFERENT
 from shunter.cli.options import ClusterOption, JsonOption
 from shunter.cli.trace_info import study
 from shunter.cli.trace_log import LogArguments, reads_log
-from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -21,8 +20,10 @@ if TYPE_CHECKING:
 LONG_GAP_S: Final = 7 * 86_400.0
 CLIPPED_SHARE, CLIPPED_JOBS = 0.005, 5
 """Run times are taken to be cut if more than this share of the jobs, and at least so many, have the longest of all."""
-REMOVED: Final = ("dropped", "skipped", "left out")
-"""How the rules end by which a line becomes no job."""
+DROPPED: Final = ("dropped", "skipped")
+"""How the rules end by which a line that should be a job becomes none."""
+LEFT_OUT: Final = ("left out", "folded into it")
+"""How the rules end by which a line that is no job is passed over."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,28 @@ class Checked:
 
     description: Description
     findings: tuple[Finding, ...]
-    clean: bool
-    """Whether strict reading has nothing to refuse."""
+
+    @property
+    def read_jobs(self) -> int:
+        """The jobs, and those that were dropped."""
+        entries = self.description.ledger.entries
+        return self.description.jobs + sum(entry.count for entry in entries if entry.rule.endswith(DROPPED))
 
     @property
     def lines(self) -> int:
-        """The jobs, and what was taken out before there were only these."""
-        ledger = self.description.ledger
-        return self.description.jobs + sum(one.count for one in ledger.entries if one.rule.endswith(REMOVED))
+        """The jobs, those that were dropped, and what was left out."""
+        entries = self.description.ledger.entries
+        return self.read_jobs + sum(entry.count for entry in entries if entry.rule.endswith(LEFT_OUT))
 
     @property
     def repairs(self) -> int:
         """How many times something was repaired."""
-        return 0 if self.clean else sum(entry.count for entry in self.description.ledger.entries)
+        return sum(entry.count for entry in self.description.ledger.entries if entry.mistake)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was repaired."""
+        return not self.repairs
 
     def to_json(self) -> dict[str, Any]:
         """Returns a plain object."""
@@ -63,6 +73,7 @@ class Checked:
             "format": description.format,
             "workload_sha256": description.sha256,
             "jobs": description.jobs,
+            "read_jobs": self.read_jobs,
             "lines": self.lines,
             "clean": self.clean,
             "repairs": self.repairs,
@@ -87,8 +98,7 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
         shunter trace check log.csv --json || echo 'not clean'
     """
     workload, description = study(log, cluster)
-    clean = not workload.ledger or _reads_strictly(log)
-    checked = Checked(description, tuple(find(workload, description)), clean)
+    checked = Checked(description, tuple(find(workload, description)))
     if json:
         from shunter import __version__
         from shunter.results import to_json_text
@@ -98,17 +108,8 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
         from shunter.cli.trace_tables import print_check
 
         print_check(checked)
-    if not clean:
+    if not checked.clean:
         raise typer.Exit(EXIT_DIFFERENT)
-
-
-def _reads_strictly(log: LogArguments) -> bool:
-    """Returns whether all that the ledger tells is left out by right, such as steps that are folded into jobs."""
-    try:
-        replace(log, strict=True).read()
-    except InputError:
-        return False
-    return True
 
 
 def find(workload: Workload, description: Description) -> Iterator[Finding]:
@@ -133,12 +134,13 @@ def _requests(workload: Workload, description: Description) -> Iterator[Finding]
     known = workload.jobs.drop_nulls("requested_s")
     excess_s = known["run_s"] - known["requested_s"]
     if known.height and (excess_s == 0).all():
-        what = f"requested times of {_of_jobs(known.height, len(workload))} all equal the run times: nobody's estimates"
+        of = _of_jobs(known.height, len(workload))
+        what = f"requested time equal to the run time: {of}, all that have one; these are nobody's estimates"
         yield Finding("requests-are-run-times", known.height, what)
     if jobs := description.beyond_request_jobs:
         row = excess_s.arg_max() or 0
-        longest = f"job {known['job_id'][row]} the most, by {brief('run_s', excess_s[row])}"
-        what = f"{_of_jobs(jobs, len(workload))} run longer than requested, {longest}"
+        most = f"job {known['job_id'][row]} the most, by {brief('run_s', excess_s[row])}"
+        what = f"run time longer than requested: {_of_jobs(jobs, len(workload))}, {most}"
         yield Finding("beyond-request", jobs, what)
 
 
@@ -162,9 +164,10 @@ def _clipped(workload: Workload) -> Iterator[Finding]:
     run_s = workload.jobs["run_s"]
     longest_s = float(run_s.to_numpy().max())
     jobs = int((run_s == longest_s).sum())
-    if jobs >= CLIPPED_JOBS and jobs > CLIPPED_SHARE * len(workload):
-        what = f"{_of_jobs(jobs, len(workload))} have exactly the longest run time, {format_seconds(longest_s)}"
-        yield Finding("clipped-run-times", jobs, f"{what}: longer ones were probably cut")
+    if jobs >= CLIPPED_JOBS and CLIPPED_SHARE * len(workload) < jobs < len(workload):
+        of = _of_jobs(jobs, len(workload))
+        what = f"run time exactly the longest, {format_seconds(longest_s)}: {of}; longer ones were probably cut"
+        yield Finding("clipped-run-times", jobs, what)
 
 
 def _never_fit(workload: Workload, description: Description) -> Iterator[Finding]:
@@ -179,12 +182,12 @@ def _never_fit(workload: Workload, description: Description) -> Iterator[Finding
     if jobs := int((~fits).sum()):
         row = workload.jobs.row(int(fits.argmin()), named=True)
         first = explain_rejection(row, RejectReason.COMBINATION, description.cluster)
-        what = f"{_of_jobs(jobs, len(workload))} can never fit on {cluster_label(description.cluster)}"
-        yield Finding("never-fit", jobs, f"{what}: job {first.job_id} {first.asks}")
+        what = f"can never fit on {cluster_label(description.cluster)}: {_of_jobs(jobs, len(workload))}"
+        yield Finding("never-fit", jobs, f"{what}; job {first.job_id} {first.asks}")
 
 
 def _of_jobs(jobs: int, total: int) -> str:
     """Returns a number of jobs with their share: ``12 jobs (0.4 %)``."""
-    from shunter.evaluate.labels import counted, percent
+    from shunter.evaluate.labels import counted
 
-    return f"{counted(jobs, 'job')} ({percent(jobs / total, 0 if jobs >= 0.1 * total else 1)})"
+    return f"{counted(jobs, 'job')} ({100 * jobs / total:.3g} %)"

@@ -83,7 +83,7 @@ def cluster(
     from shunter.workloads import files_of
 
     paths = files_of(files)
-    inputs: dict[str, str | Path | None] = {f"list {file}": file for file in paths}
+    inputs: dict[str, str | Path | None] = {f"list's part {number + 1}": file for number, file in enumerate(paths)}
     if output is not None:
         check_toml("--output", output, force, "--cluster", inputs)
         check_file(output, force, inputs)

@@ -71,7 +71,7 @@ class LogArguments:
 
         self.check()
         files = [] if self.files[0].startswith(GENERATE) else files_of(self.spec)
-        return {f"log {file}": file for file in files}
+        return {"log" if number == 0 else f"log's part {number + 1}": file for number, file in enumerate(files)}
 
     def read(self) -> Workload:
         """Reads the log."""

@@ -76,7 +76,9 @@ def summary_table(description: Description) -> Table:
     table = Table("figure")
     table.add_column("value", justify="right")
     arrivals = description.arrivals
-    first, last = description.dates or (description.first_submit_s, description.last_submit_s)
+    first, last = description.dates or (
+        f"{time_s:,.0f} s" for time_s in (description.first_submit_s, description.last_submit_s)
+    )
     rows = {
         f"first arrival ({description.clock.meaning})": str(first),
         "last arrival": str(last),
@@ -179,7 +181,7 @@ def _not_told(description: Description) -> list[str]:
 
 
 def print_check(checked: Checked) -> None:
-    """Prints what was repaired, what is not told, what else is worth knowing, and in the last line whether it is clean."""
+    """Prints what was repaired, what is not told, what else is worth knowing, and last whether the log is clean."""
     description = checked.description
     console = Console()
     console.print(_title(description), soft_wrap=True, highlight=False)
@@ -190,14 +192,14 @@ def print_check(checked: Checked) -> None:
     for finding in checked.findings:
         console.print(f"– {finding.what}", highlight=False, markup=False)
     repairs = counted(checked.repairs, "repair")
-    last = "clean" if checked.clean else f"{repairs} of {checked.lines:,} jobs"
+    last = "clean" if checked.clean else f"{repairs} of {checked.read_jobs:,} jobs"
     console.print(last, highlight=False)
 
 
 def _share_table(checked: Checked) -> Table:
-    title = "left out by right" if checked.clean else "repairs"
+    title = "no mistakes, but to be known" if checked.clean else "repairs, and what else is to be known"
     table = Table("rule", title=title, title_justify="left")
-    table.add_column("jobs", justify="right")
+    table.add_column("lines", justify="right")
     table.add_column("share", justify="right", no_wrap=True)
     table.add_column("first example")
     for entry in checked.description.ledger.entries:

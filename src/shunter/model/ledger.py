@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,8 @@ class LedgerEntry:
     """For how many jobs."""
     example: str
     """The first place where it was done: ``line 812: run time 0``."""
+    mistake: bool = field(default=True, compare=False)
+    """Whether the source was wrong; what is only left out, such as lines of another kind, is no mistake."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,15 @@ class Ledger:
     def __bool__(self) -> bool:
         return bool(self.entries)
 
-    def plus(self, rule: str, count: int, example: str) -> Ledger:
+    def plus(self, rule: str, count: int, example: str, *, mistake: bool = True) -> Ledger:
         """Returns this ledger with a repair added, to the entry of the same rule if there is one; 0 adds nothing."""
         if not count:
             return self
         for place, entry in enumerate(self.entries):
             if entry.rule == rule:
-                grown = LedgerEntry(rule, entry.count + count, entry.example)
+                grown = LedgerEntry(rule, entry.count + count, entry.example, entry.mistake)
                 return Ledger((*self.entries[:place], grown, *self.entries[place + 1 :]))
-        return Ledger((*self.entries, LedgerEntry(rule, count, example)))
+        return Ledger((*self.entries, LedgerEntry(rule, count, example, mistake)))
 
     def to_json(self) -> list[dict[str, str | int]]:
         """Returns the entries as plain objects."""

@@ -123,7 +123,7 @@ class Workload:
             InputError: A required column is missing, or a value is not what its column holds.
         """
         locate = locate or (lambda row: f"{name}: row {row + 1}")
-        _check_columns(frame, name)
+        check_columns(frame, name)
         jobs = frame.select(
             *(_typed(frame, column, locate) for column in COLUMNS),
             *(_typed_extra(frame, column, locate) for column in frame.columns if column not in COLUMNS),
@@ -171,7 +171,8 @@ class Workload:
         return replace(self, jobs=pl.concat([self.earlier, self.jobs]), earlier=None)
 
 
-def _check_columns(frame: pl.DataFrame, name: str) -> None:
+def check_columns(frame: pl.DataFrame, name: str) -> None:
+    """Raises an error if a table lacks a column that every workload needs, or holds no job."""
     for column, kind in COLUMNS.items():
         if kind.required and column not in frame.columns:
             raise InputError(f"{name}: column {column} is missing{_nearest(column, frame.columns)}; add it")

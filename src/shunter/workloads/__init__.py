@@ -152,9 +152,9 @@ def _detect(sources: Sequence[Source], reading: Reading) -> str:
         return "parquet" if reader_of("parquet").recognizes(sources[0]) else "csv"
     formats: dict[str, Source] = {}
     for source in sources:
-        name = detect_format(source) or _told_by_name(source)
+        name = detect_format(source)
         if name is None:
-            raise _unknown_format(source)
+            name = _told_by_name(source)
         formats.setdefault(name, source)
     if len(formats) > 1:
         found = ", ".join(f"{source.where} is {name}" for name, source in formats.items())
@@ -162,21 +162,19 @@ def _detect(sources: Sequence[Source], reading: Reading) -> str:
     return next(iter(formats))
 
 
-def _told_by_name(source: Source) -> str | None:
+def _told_by_name(source: Source) -> str:
     """Returns the format that a file's name claims; its reader then tells what is wrong with the content."""
-    endings = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes if suffix.lower() != ".gz"]
-    return endings[-1] if endings and endings[-1] in ("swf", *_TABLES) else None
-
-
-def _unknown_format(source: Source) -> InputError:
     from shunter.workloads.machines import detect_machines
 
     machines = detect_machines(source)
     if machines is not None:
         what = f"is a list of machines ({machines}), not of jobs"
-        return InputError(f"{source.where}: {what}; make a cluster of it with 'shunter trace cluster'")
+        raise InputError(f"{source.where}: {what}; make a cluster of it with 'shunter trace cluster'")
+    endings = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes if suffix.lower() != ".gz"]
+    if endings and endings[-1] in ("swf", *_TABLES):
+        return endings[-1]
     first = source.head_lines[0][:60] if source.head_lines else ""
-    return InputError(
+    raise InputError(
         f"{source.where}: the content is of no known format (it begins with {first!r}); name its --format "
         f"({', '.join(FORMATS)}), or for a table the columns with --map"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, Workload
+from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, Workload, check_columns
 from shunter.workloads.delimited import read_frames
 from shunter.workloads.log import digest, log_name
 from shunter.workloads.mapping import apply_mapping
@@ -43,6 +43,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
 def checked(frame: pl.DataFrame, sources: Sequence[Source], repairs: Repairs) -> Workload:
     """Returns the workload of a table with `PLACE`; a value that its column does not allow is an error."""
+    check_columns(frame, sources[0].where)
     place = frame[PLACE]
     return Workload.from_frame(
         frame.drop(PLACE),

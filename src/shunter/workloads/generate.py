@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
-from shunter.workloads import GENERATE, bursty_gpu, eda, lublin, poisson, uniform
+from shunter.workloads import GENERATE, bursty_gpu, eda, helios_like, lublin, philly_like, poisson, uniform
 from shunter.workloads.load import scale_to_load
 from shunter.workloads.parameters import JobParameters, QueryParameters, suggest
 
@@ -42,12 +42,16 @@ GENERATORS: Final = {
     "uniform": Generator(uniform.Parameters, uniform.draw_jobs),
     "bursty-gpu": Generator(bursty_gpu.Parameters, bursty_gpu.draw_jobs),
     "eda": Generator(eda.Parameters, eda.draw_jobs),
+    "helios-like": Generator(helios_like.Parameters, helios_like.draw_jobs, draws_at_load=True),
+    "philly-like": Generator(philly_like.Parameters, philly_like.draw_jobs, draws_at_load=True),
 }
 """Every generator of jobs; ``docs/workloads.md`` has a section on each."""
 
 CLUSTER_GENERATORS: Final = {
     "bursty-gpu": ClusterGenerator(bursty_gpu.NodeParameters, bursty_gpu.draw_nodes),
     "eda": ClusterGenerator(eda.HostParameters, eda.draw_nodes),
+    "helios-like": ClusterGenerator(helios_like.NodeParameters, helios_like.draw_nodes),
+    "philly-like": ClusterGenerator(philly_like.NodeParameters, philly_like.draw_nodes),
 }
 """Those whose machine is more than a number of cores."""
 

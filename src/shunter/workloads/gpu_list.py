@@ -6,12 +6,14 @@ all others of Helios.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from shunter.workloads.delimited import read_frames
+from shunter.errors import InputError
+from shunter.model.workload import SUBMIT_LIMIT_S
+from shunter.workloads.published import read_table
 from shunter.workloads.repairs import PLACE, UNREADABLE
 
 if TYPE_CHECKING:
@@ -23,6 +25,37 @@ PAI_PREFIX: Final = "ali-"
 CLIPPED_S: Final = 172_800.0
 """Two days: whoever made the lists cut longer run times to it."""
 CLIPPED: Final = "run time 172,800 s, at which the list cuts longer ones: taken as it is"
+
+
+class Layout(NamedTuple):
+    """One of the forms in which a log is passed on."""
+
+    recognizes: Callable[[Source], bool]
+    read: Callable[[Source, Repairs], Iterator[pl.DataFrame]]
+
+
+def read_layouts(
+    sources: Sequence[Source], repairs: Repairs, layouts: Sequence[Layout], expected: str
+) -> list[pl.DataFrame]:
+    """Returns the jobs of a log whose files all have one of some layouts.
+
+    Args:
+        sources: The files.
+        repairs: Takes what is repaired.
+        layouts: Those that are known.
+        expected: What the file should have been, for the error.
+
+    Raises:
+        InputError: A file has none of the layouts, or another one than the first file.
+    """
+    chosen = [next((layout for layout in layouts if layout.recognizes(source)), None) for source in sources]
+    for source, layout in zip(sources, chosen, strict=True):
+        if layout is None:
+            raise InputError(f"{source.where}: has none of the layouts that are known; expected {expected}")
+        if layout is not chosen[0]:
+            raise InputError(f"{source.where}: has another layout than {sources[0].where}; read them apart")
+    pairs = zip(sources, chosen, strict=True)
+    return [frame for source, layout in pairs if layout is not None for frame in layout.read(source, repairs)]
 
 
 def is_gpu_list(source: Source, *, of_pai: bool) -> bool:
@@ -38,8 +71,8 @@ def read_gpu_list(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         source: The file; its header is `LAYOUT`.
         repairs: Takes what is skipped, and tells how many run times are cut.
     """
-    for text in read_frames(source, repairs):
-        frame = with_numbers(text.rename(str.lower), ("arrival_s", "service_sec", "gpu_count"), repairs)
+    for text in read_table(source, repairs, LAYOUT):
+        frame = with_numbers(text, ("arrival_s", "service_sec", "gpu_count"), repairs)
         frame = with_whole(frame, ("gpu_count",), repairs)
         clipped = frame.filter(pl.col("service_sec") == CLIPPED_S)
         if clipped.height:
@@ -78,3 +111,32 @@ def with_whole(frame: pl.DataFrame, columns: Sequence[str], repairs: Repairs) ->
         frame = repairs.drop(frame, value != value.floor(), UNREADABLE, column)
         frame = frame.with_columns(value.cast(pl.Int64, strict=False))
     return frame
+
+
+def with_times(frame: pl.DataFrame, columns: Sequence[str], zone: str, repairs: Repairs) -> pl.DataFrame:
+    """Returns a frame of text with some columns as Unix times, without the rows in which one holds something else.
+
+    Args:
+        frame: Rows, with their places.
+        columns: They hold times such as ``2017-10-07 01:12:09``, without a zone.
+        zone: The zone whose clock they are of. An hour that the clock shows twice is taken as the first.
+        repairs: Takes what is skipped.
+    """
+    for column in columns:
+        moment = pl.col(column).str.strip_chars().str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False)
+        seconds = _unix_time(moment, zone)
+        frame = repairs.drop(frame, seconds.is_null() & pl.col(column).is_not_null(), UNREADABLE, column)
+        frame = frame.with_columns(seconds)
+    return frame
+
+
+def from_clock(seconds: pl.Expr, zone: str) -> pl.Expr:
+    """Returns Unix times of what was counted as if the clock of a zone had shown UTC; absurd times stay as they are."""
+    # Calendars have an end, beyond which polars panics.
+    is_time = seconds.is_between(-SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
+    moment = pl.when(is_time).then(seconds * 1000).cast(pl.Int64, strict=False).cast(pl.Datetime("ms"))
+    return pl.when(is_time).then(_unix_time(moment, zone)).otherwise(seconds)
+
+
+def _unix_time(moment: pl.Expr, zone: str) -> pl.Expr:
+    return moment.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("ms") / 1000

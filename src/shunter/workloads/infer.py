@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shunter.errors import InputError
 from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
 
 if TYPE_CHECKING:
@@ -21,17 +20,10 @@ def infer_cluster(workload: Workload) -> Cluster:
     """Returns a cluster as large as what the jobs had in use at once, by the log's own times.
 
     Where jobs have no GPUs, it is one pool of cores. Otherwise it has nodes of eight GPUs, or of as many as the largest
-    task has. The true cluster may have been larger, for a log shows only what was used.
-
-    Raises:
-        InputError: The log does not tell how long jobs waited, so that it is not known which ran together.
+    task has. The true cluster may have been larger, for a log shows only what was used. A job whose wait the log does
+    not tell is taken as started when it was submitted.
     """
     jobs = workload.jobs
-    if jobs["logged_wait_s"].null_count() == jobs.height:
-        raise InputError(
-            f"{workload.name}: does not tell when jobs started, so that what was in use together is not known; "
-            "give --cluster with a number of cores, a preset or a TOML file"
-        )
     cores, gpus = _most_together(jobs, "cores_per_task"), _most_together(jobs, "gpus_per_task")
     name = f"{workload.name}, inferred"
     if gpus == 0:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from shunter.errors import InputError
-from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, Workload
+from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, Workload, check_columns
 from shunter.workloads.log import digest, log_name
 from shunter.workloads.mapping import apply_mapping
 
@@ -40,6 +40,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     for source in sources:
         frame, told = _read(source)
         mapped = apply_mapping(frame, reading.columns, source.where)
+        check_columns(mapped, source.where)
         frames.append(mapped.select(name for name in mapped.columns if name in COLUMNS or name in EXTRA_COLUMNS))
         first.append(sum(earlier.height for earlier in frames[:-1]))
         cluster = cluster or told
@@ -63,6 +64,6 @@ def _read(source: Source) -> tuple[pl.DataFrame, str | None]:
     content = source.content()
     try:
         return pl.read_parquet(io.BytesIO(content)), pl.read_parquet_metadata(io.BytesIO(content)).get(CLUSTER_KEY)
-    except (PolarsError, OSError, ValueError) as error:
+    except (PolarsError, PanicException, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{source.where}: is not a Parquet file ({reason}); write it again") from None

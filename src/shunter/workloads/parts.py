@@ -43,7 +43,8 @@ def keep_statuses(workload: Workload, only: str) -> Workload:
     rule = f"status other than {' or '.join(wanted)} (--only): left out"
     example = f"job {dropped['job_id'][0]}: {dropped['status'][0] or 'status unknown'}"
     part = _part(workload, workload.jobs.filter(kept), f"only {','.join(wanted)}")
-    return replace(part, name=workload.name, ledger=workload.ledger.plus(rule, dropped.height, example))
+    ledger = workload.ledger.plus(rule, dropped.height, example, mistake=False)
+    return replace(part, name=workload.name, ledger=ledger)
 
 
 def slice_time(workload: Workload, begin: str | None, end: str | None) -> Workload:

@@ -84,17 +84,20 @@ class Repairs:
             return
         if self.strict:
             raise InputError(f"{self.locate(place)}: {what} ({rule}); mend the line, or run without --strict")
-        self.tell(rule, count, place, what)
+        self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}")
 
     def tell(self, rule: str, count: int, place: int, what: str) -> None:
         """Records what is left out but no mistake, such as lines of another kind; strict reading allows it."""
-        line = place & _LINE_MASK
-        where = f"line {line}" if len(self._files) == 1 else f"{Path(self._files[place >> _LINE_BITS]).name}:{line}"
-        self.ledger = self.ledger.plus(rule, count, f"{where}: {what}")
+        self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}", mistake=False)
 
     def count(self, rule: str) -> int:
         """Returns how many rows a rule has concerned so far."""
         return sum(entry.count for entry in self.ledger.entries if entry.rule == rule)
+
+    def _short(self, place: int) -> str:
+        """Returns how examples call a place."""
+        line = place & _LINE_MASK
+        return f"line {line}" if len(self._files) == 1 else f"{Path(self._files[place >> _LINE_BITS]).name}:{line}"
 
     def _note(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.Series | None:
         """Records a repair, and returns which rows it concerns, or None if there are none."""

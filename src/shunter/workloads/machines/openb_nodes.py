@@ -1,6 +1,44 @@
-"""Not written yet."""
+"""Alibaba openb (2023): the list of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shunter.workloads.gpu_list import with_numbers
+from shunter.workloads.machines.table import nodes_of
+from shunter.workloads.published import read_table
+from shunter.workloads.repairs import PLACE
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Node
+    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.source import Source
+
+COLUMNS: Final = ["sn", "cpu_milli", "memory_mib", "gpu", "model"]
+
+_MILLI: Final = 1000
 
 
-def recognizes(source: object) -> bool:
-    """Returns nothing yet."""
-    return False
+def recognizes(source: Source) -> bool:
+    """Returns whether the header has all columns of the list."""
+    return set(COLUMNS) <= set(source.header)
+
+
+def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
+    """Returns the nodes, in the order of the list."""
+    return nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
+
+
+def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
+    for text in read_table(source, repairs, COLUMNS):
+        yield with_numbers(text, COLUMNS[1:4], repairs).select(
+            pl.col("sn").alias("name"),
+            (pl.col("cpu_milli") / _MILLI).alias("cores"),
+            pl.col("memory_mib").alias("memory_mb"),
+            pl.col("gpu").alias("gpus"),
+            pl.col("model").alias("gpu_type"),
+            PLACE,
+        )

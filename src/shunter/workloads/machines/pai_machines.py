@@ -1,6 +1,54 @@
-"""Not written yet."""
+"""Alibaba PAI (2020): pai_machine_spec, with a header or without."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shunter.workloads.gpu_list import with_numbers
+from shunter.workloads.machines.table import nodes_of
+from shunter.workloads.published import MB_PER_GB, has_header, is_number, most_lines, read_table
+from shunter.workloads.repairs import PLACE
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Node
+    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.source import Source
+
+COLUMNS: Final = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
+
+_NAME: Final = re.compile(r"[0-9a-f]{12,}")
 
 
-def recognizes(source: object) -> bool:
-    """Returns nothing yet."""
-    return False
+def recognizes(source: Source) -> bool:
+    """Returns whether a file has the header of the list, or rows of it without a header."""
+    return has_header(source, COLUMNS) or most_lines(source, _is_row)
+
+
+def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
+    """Returns the machines, in the order of the list."""
+    return nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
+
+
+def _is_row(cells: list[str]) -> bool:
+    return (
+        len(cells) == len(COLUMNS)
+        and _NAME.fullmatch(cells[0]) is not None
+        and cells[1][:1].isalpha()
+        and all(is_number(cell) for cell in cells[2:])
+    )
+
+
+def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
+    for text in read_table(source, repairs, COLUMNS):
+        yield with_numbers(text, COLUMNS[2:], repairs).select(
+            pl.col("machine").alias("name"),
+            pl.col("cap_cpu").alias("cores"),
+            (pl.col("cap_mem") * MB_PER_GB).alias("memory_mb"),
+            pl.col("cap_gpu").alias("gpus"),
+            "gpu_type",
+            PLACE,
+        )

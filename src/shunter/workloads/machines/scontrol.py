@@ -1,6 +1,53 @@
-"""Not written yet."""
+"""Slurm's nodes as ``scontrol show node`` prints them, on one line each (``--oneliner``) or on several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from shunter.workloads.machines.slurm_nodes import Record, nodes_of_records
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Node
+    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.source import Source
+
+_START: Final = "NodeName="
+_PAIR: Final = re.compile(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)")
 
 
-def recognizes(source: object) -> bool:
-    """Returns nothing yet."""
-    return False
+def recognizes(source: Source) -> bool:
+    """Returns whether the text begins with a node, and tells its CPUs."""
+    lines = source.head_lines
+    return bool(lines) and lines[0].startswith(_START) and any("CPUTot=" in line for line in lines[:10])
+
+
+def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
+    """Returns all nodes, also those that are down or drained: they are part of the cluster."""
+    return nodes_of_records((record for source in sources for record in _records(source, repairs)), repairs)
+
+
+def _records(source: Source, repairs: Repairs) -> Iterator[Record]:
+    place, text = 0, ""
+    for block in source.blocks():
+        lines = block.text.decode("utf-8", errors="replace").split("\n")
+        for line_number, line in enumerate(lines, start=block.first_line):
+            if line.startswith(_START):
+                yield from _record(place, text)
+                place, text = repairs.places(source, [line_number])[0], line
+            elif text:
+                text += " " + line
+            elif line.strip():
+                repairs.skip(repairs.places(source, [line_number])[0], f"the line {line[:40]!r} is of no node")
+    yield from _record(place, text)
+
+
+def _record(place: int, text: str) -> Iterator[Record]:
+    if not text:
+        return
+    # The first of equal keys counts: reasons and comments, which may hold anything, stand at the end.
+    pairs = dict(reversed(_PAIR.findall(text)))
+    partitions = tuple(name for name in pairs.get("Partitions", "").split(",") if name)
+    cpus, memory_mb, gres = pairs.get("CPUTot"), pairs.get("RealMemory"), pairs.get("Gres", "")
+    yield Record(place, pairs["NodeName"], cpus, memory_mb, gres, partitions)

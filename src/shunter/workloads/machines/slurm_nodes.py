@@ -1,0 +1,61 @@
+"""What Slurm tells of its nodes, whichever command has printed it, to nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+from shunter.workloads.machines.table import NODE_COLUMNS, nodes_of
+from shunter.workloads.repairs import PLACE
+from shunter.workloads.slurm_text import gpus_of_gres, node_names, number
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Node
+    from shunter.workloads.repairs import Repairs
+
+PARTITIONS_RULE: Final = "node in several partitions: partitions left out, each job may use each node"
+
+_UNSET_MEMORY_MB: Final = 1
+"""What Slurm shows for nodes whose memory is not configured."""
+
+
+class Record(NamedTuple):
+    """What is told of a node, or of several that are alike, as text."""
+
+    place: int
+    names: str
+    cpus: str | None
+    memory_mb: str | None
+    gres: str
+    partitions: tuple[str, ...]
+
+
+def nodes_of_records(records: Iterable[Record], repairs: Repairs) -> list[Node]:
+    """Returns the nodes; one that is told several times, once for each partition, is one node.
+
+    A node has one partition at most. Where one is in several, no node gets any.
+    """
+    partitions: dict[str, dict[str, int]] = {}
+    rows: list[tuple[object, ...]] = []
+    for record in records:
+        names = node_names(record.names)
+        cpus, memory_mb = number(record.cpus), number(record.memory_mb)
+        if names is None or cpus is None or (memory_mb is None and record.memory_mb is not None):
+            repairs.skip(record.place, f"node {record.names[:40]}, CPUs {record.cpus}, memory {record.memory_mb}")
+            continue
+        known_mb = memory_mb if memory_mb is not None and memory_mb > _UNSET_MEMORY_MB else None
+        for name in names:
+            if name not in partitions:
+                rows.append((name, cpus, known_mb, *gpus_of_gres(record.gres), record.place))
+            partitions.setdefault(name, {}).update(dict.fromkeys(record.partitions, record.place))
+    schema = dict(zip(NODE_COLUMNS, (pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String), strict=True))
+    nodes = nodes_of([pl.DataFrame(rows, schema={**schema, PLACE: pl.Int64}, orient="row")], repairs)
+    several = {name: found for name, found in partitions.items() if len(found) > 1}
+    if several:
+        name, found = next(iter(several.items()))
+        repairs.tell(PARTITIONS_RULE, len(several), next(iter(found.values())), f"node {name} in {', '.join(found)}")
+        return nodes
+    return [replace(node, partition=next(iter(partitions[node.name]), None)) for node in nodes]

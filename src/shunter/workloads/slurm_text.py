@@ -1,0 +1,202 @@
+"""What Slurm writes in cells: times, durations, memory, trackable resources (TRES, GRES), states, lists of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Final, NamedTuple
+
+import polars as pl
+
+UNKNOWN_WORDS: Final = ("unknown", "none", "n/a", "(null)", "invalid", "none assigned")
+"""Words, in lower case, with which Slurm says that there is nothing to say."""
+NO_LIMIT_WORDS: Final = ("partition_limit", "unlimited", "infinite", "not_set", *UNKNOWN_WORDS)
+"""Words, in lower case, that stand where a time limit would."""
+PER_CPU_FLAG_MB: Final = 0x8000_0000
+"""What some versions add to memory per CPU, and then print as memory per node."""
+UNFINISHED: Final = [
+    "pending",
+    "running",
+    "suspended",
+    "completing",
+    "configuring",
+    "resizing",
+    "requeue_hold",
+    "signaling",
+    "special_exit",
+    "stage_out",
+    "stopped",
+]
+"""States of jobs that have no end yet."""
+
+_ISO: Final = "%Y-%m-%dT%H:%M:%S"
+_DURATION: Final = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
+_MEMORY: Final = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE)
+_MB: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3, "E": 1024.0**4}
+_NAME_PARTS: Final = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
+_NAMES_LIMIT: Final = 1_000_000
+_REMEMBERED: Final = 1 << 14
+"""How many cells are remembered, because each block of a file has most of those of the others."""
+
+
+class Memory(NamedTuple):
+    """An amount of memory, and of what it is the memory."""
+
+    memory_mb: float
+    per: str
+    """``n`` for each node, ``c`` for each CPU, nothing for the whole job."""
+
+
+class Resources(NamedTuple):
+    """What a list of trackable resources tells; None where it does not."""
+
+    cores: float | None = None
+    nodes: float | None = None
+    memory_mb: float | None = None
+    gpus: float = 0.0
+    gpu_type: str | None = None
+    """None also where GPUs of several types are told."""
+
+
+def unix_seconds(text: pl.Series) -> pl.Series:
+    """Returns times as Unix seconds: ISO dates (UTC if they have no zone) or Unix seconds; null for all else."""
+    seconds = text.str.to_datetime(_ISO, strict=False, time_unit="us").dt.epoch("s").cast(pl.Float64)
+    if seconds.null_count() == text.null_count():
+        return seconds
+    cell = pl.col("text")
+    zoned = cell.str.replace("Z$", "+0000").str.to_datetime(f"{_ISO}%z", strict=False, time_unit="us").dt.epoch("s")
+    frame = pl.DataFrame({"text": text, "seconds": seconds})
+    return frame.select(pl.coalesce("seconds", zoned.cast(pl.Float64), cell.cast(pl.Float64, strict=False))).to_series()
+
+
+def duration_s(text: pl.Series) -> pl.Series:
+    """Returns durations such as ``1-02:03:04``, ``02:03:04`` or ``03:04.5`` in seconds; null for all else."""
+    values = text.drop_nulls().unique()
+    parts = values.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
+    days, hours, minutes, seconds = (pl.nth(place) for place in range(4))
+    total = days.fill_null(0) * 86_400 + hours.fill_null(0) * 3_600 + minutes * 60 + seconds
+    return text.replace_strict(values, parts.select(total).to_series(), default=None, return_dtype=pl.Float64)
+
+
+def is_text(column: pl.Expr, words: tuple[str, ...] = UNKNOWN_WORDS) -> pl.Expr:
+    """Returns whether cells hold something else than one of these words."""
+    return column.is_not_null() & ~column.str.to_lowercase().is_in(words)
+
+
+def each_distinct(
+    text: pl.Series, parse: Callable[[str], tuple[object, ...] | None], schema: Mapping[str, type[pl.DataType]]
+) -> pl.DataFrame:
+    """Returns what is parsed from each cell, as columns; each distinct cell is parsed once.
+
+    Args:
+        text: The cells.
+        parse: Returns the values of the columns; None makes them null.
+        schema: The columns.
+    """
+    values = text.drop_nulls().unique(maintain_order=True)
+    unread = (None,) * len(schema)
+    rows = [parse(value) or unread for value in values.to_list()]
+    table = pl.DataFrame(rows, schema=dict(schema), orient="row").with_columns(values.alias("cell"))
+    cells = text.alias("cell").to_frame()
+    return cells.join(table, on="cell", how="left", maintain_order="left").drop("cell")
+
+
+def status(text: pl.Series) -> pl.Series:
+    """Returns states in our words: ``CANCELLED by 1234`` is ``cancelled``."""
+    schema = {"status": pl.String}
+    return each_distinct(text, lambda state: (state_word(state),), schema).to_series()
+
+
+def state_word(state: str) -> str | None:
+    """Returns a state in our words."""
+    return (state.split() or [""])[0].rstrip("+").lower() or None
+
+
+@lru_cache(_REMEMBERED)
+def memory(text: str) -> Memory | None:
+    """Returns the memory that a cell such as ``62.50Gn``, ``3000Mc``, ``2147486648Mn`` or ``16G`` tells."""
+    match = _MEMORY.fullmatch(text.strip())
+    if match is None:
+        return None
+    amount, unit, per = match.groups()
+    amount_mb = float(amount) * _MB[unit.upper()]
+    if per == "n" and amount_mb >= PER_CPU_FLAG_MB:
+        return Memory(amount_mb - PER_CPU_FLAG_MB, "c")
+    return Memory(amount_mb, per.lower())
+
+
+@lru_cache(_REMEMBERED)
+def resources(text: str) -> Resources | None:
+    """Returns what a list such as ``cpu=8,gres/gpu:a100=2,mem=62.50G,node=1`` tells; None if it is no such list."""
+    amounts: dict[str, str] = {}
+    for item in text.split(","):
+        key, sign, amount = item.partition("=")
+        if not sign:
+            return None
+        amounts[key.strip().lower()] = amount.strip()
+    mem = memory(amounts["mem"]) if "mem" in amounts else None
+    cores, nodes = number(amounts.get("cpu")), number(amounts.get("node"))
+    gpus = {key: number(amount) or 0.0 for key, amount in amounts.items() if key.split(":")[0] == "gres/gpu"}
+    types = {key.partition(":")[2]: amount for key, amount in gpus.items() if ":" in key and amount}
+    total = gpus.get("gres/gpu", sum(types.values()))
+    return Resources(cores, nodes, mem.memory_mb if mem else None, total, only(types))
+
+
+@lru_cache(_REMEMBERED)
+def gpus_of_gres(text: str) -> tuple[float, str | None]:
+    """Returns GPUs and their type, if it is one, of a list such as ``gpu:a100:4(S:0-1),lustre:1``."""
+    types: dict[str, float] = {}
+    for item in re.sub(r"\([^)]*\)", "", text).lower().split(","):
+        name, *rest = item.strip().removeprefix("gres:").removeprefix("gres/").split(":")
+        if name == "gpu":
+            kind = rest[0] if rest and number(rest[0]) is None else ""
+            count = number(rest[-1]) if rest else None
+            types[kind] = types.get(kind, 0.0) + (1.0 if count is None else count)
+    return sum(types.values()), only({kind: count for kind, count in types.items() if kind and count})
+
+
+def number(text: str | None) -> float | None:
+    """Returns a number that is not negative, or None."""
+    return float(text) if text is not None and re.fullmatch(r"\d+(\.\d*)?", text) else None
+
+
+def only(types: Mapping[str, float]) -> str | None:
+    """Returns the only key, or None if there are none or several."""
+    return next(iter(types)) if len(types) == 1 else None
+
+
+def encodable(text: str) -> str:
+    """Returns a text without halves of characters, which JSON may hold but tables cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def node_names(text: str) -> list[str] | None:
+    """Returns the names that a list such as ``a[01-03,7],b2`` means, or None if it is no such list."""
+    names: list[str] = []
+    for item in re.split(r",(?![^\[]*\])", text):
+        matches = list(_NAME_PARTS.finditer(item))
+        is_whole = sum(len(match.group()) for match in matches) == len(item)
+        parts = [match.groups() for match in matches]
+        choices = [[plain] if plain is not None else _numbers(inner) for inner, plain in parts]
+        size = prod(len(choice) for choice in choices)
+        if not item or not is_whole or size == 0 or len(names) + size > _NAMES_LIMIT:
+            return None
+        names.extend("".join(parts) for parts in product(*choices))
+    return names
+
+
+def _numbers(text: str) -> list[str]:
+    """Returns what stands for brackets, with leading zeros; nothing if it is no list of numbers, or a huge one."""
+    numbers: list[str] = []
+    for item in text.split(","):
+        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", item)
+        if match is None:
+            return []
+        first, last = match.group(1), match.group(2) or match.group(1)
+        if int(last) - int(first) >= _NAMES_LIMIT:
+            return []
+        numbers.extend(str(value).zfill(len(first)) for value in range(int(first), int(last) + 1))
+    return numbers
