@@ -113,6 +113,7 @@ PRESETS = {
     "helios-saturn": (262, 262 * 64, None, 2096),
     "helios-uranus": (264, 264 * 64, None, 2112),
     "helios-venus-2vc": (22, 22 * 48, None, 176),
+    "alibaba-2017": (1300, 83_200, 130_000_000, 0),
     "alibaba-pai": (1897, 156_576, 970_981_376, 6742),
     "alibaba-openb": (1523, 125_514, 612_028_416, 6212),
 }
@@ -144,8 +145,8 @@ def test_generated_clusters() -> None:
     [
         ("hpc2m", 'did you mean "hpc2n"?'),
         ("lublin256", 'did you mean "lublin-256"?'),
-        ("abc", "presets: alibaba-openb, alibaba-pai, cea-curie, eda-hosts, gpu-64"),
-        ("", "presets: alibaba-openb, alibaba-pai, cea-curie, eda-hosts, gpu-64"),
+        ("abc", "presets: alibaba-2017, alibaba-openb"),
+        ("", "presets: alibaba-2017, alibaba-openb"),
         ("generate:edaa", 'generate:edaa: no generator of clusters is called "edaa"; did you mean "eda"?'),
         ("generate:poisson", "known: bursty-gpu, eda"),
         ("generate:eda?host=3", 'generate:eda: unknown parameter "host"; did you mean "hosts"?'),

@@ -9,6 +9,7 @@ import polars as pl
 
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
+from shunter.workloads.google_events import IDLE
 
 
 def write(folder: Path, text: str, name: str = "log.txt") -> Path:
@@ -31,8 +32,8 @@ def job(job_id: str, submit_s: float, run_s: float, **others: object) -> dict[st
 
 
 def rules(workload: Workload) -> dict[str, int]:
-    """Returns how many rows each repair concerned."""
-    return {entry.rule: entry.count for entry in workload.ledger.entries}
+    """Returns how many rows each rule concerned, but for events that are of no use by right."""
+    return {entry.rule: entry.count for entry in workload.ledger.entries if entry.rule != IDLE}
 
 
 def days(workload: Workload) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import read_workload
+from shunter.workloads.google_events import IDLE
 from tests.support import trace
 from tests.workloads.published_logs import job, quantiles, read_text, rules, write
 
@@ -95,6 +96,15 @@ def test_events_that_make_no_attempt(tmp_path: Path, lines: str) -> None:
     assert workload.jobs.to_dicts() == EXPECTED
     with pytest.raises(InputError, match=r"log\.txt:1[89]: .*run without --strict"):
         read_text(tmp_path, text, strict=True)
+
+
+def test_events_that_change_nothing_are_counted_and_no_mistake(tmp_path: Path) -> None:
+    text = f"{FIRST_PART}{SECOND_PART}700000000,,20,0,5,7,u=,1,1,{TAIL}\n"
+    before = sum(entry.count for entry in read_text(tmp_path, FIRST_PART + SECOND_PART).ledger.entries)
+    workload = read_text(tmp_path, text, strict=True)
+    assert workload.jobs.to_dicts() == EXPECTED
+    (entry,) = workload.ledger.entries
+    assert (entry.rule, entry.count, entry.mistake) == (IDLE, before + 1, False)
 
 
 def test_a_start_without_its_submission_is_taken_as_one(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads.gpu_list import CLIPPED, from_clock, is_gpu_list
+from shunter.workloads.cells import from_clock
+from shunter.workloads.gpu_list import CLIPPED, is_gpu_list
 from shunter.workloads.repairs import UNREADABLE
 from shunter.workloads.source import open_source
 from tests.workloads.published_logs import job, read_text, rules, write
@@ -50,10 +51,10 @@ def test_a_line_that_is_no_row_is_skipped(tmp_path: Path, row: str) -> None:
     ("row", "rule"),
     [
         ("a#1,5,5,0", "size unknown: job dropped"),
-        ("a#1,5,5,nan", "size unknown: job dropped"),
+        ("a#1,5,5,nan", "not readable: line skipped"),
         ("a#1,5,5,", "size unknown: job dropped"),
         ("a#1,,5,1", "submit time unknown: job dropped"),
-        ("a#1,5,nan,1", "run time absurd: job dropped"),
+        ("a#1,5,nan,1", "not readable: line skipped"),
         ("a#1,5,0.0,1", "run time 0 s: job dropped"),
     ],
 )

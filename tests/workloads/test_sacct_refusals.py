@@ -63,6 +63,18 @@ def test_a_list_of_nodes_that_cannot_be_counted(tmp_path: Path) -> None:
     assert rules(workload) == {"nodelist not readable: taken as unknown": 1}
 
 
+def test_memory_per_node_of_unknown_nodes(tmp_path: Path) -> None:
+    workload = read(tmp_path, table("JobID|Submit|Elapsed|NCPUS|ReqMem", "5|100000000|01:00|6|100Mn"))
+    assert workload.jobs.select("tasks", "memory_mb_per_task").rows() == [(6, None)]
+    assert rules(workload) == {"memory per node, but nodes unknown: taken as unknown": 1}
+
+
+def test_no_nodes_and_no_list_of_them(tmp_path: Path) -> None:
+    rows = ("5|100000000|01:00|6|1", "6|100000000|00:00|6|0", "7|100000000|00:00|6|1", "8|100000000|00:00|6|")
+    workload = read(tmp_path, table("JobID|Submit|Elapsed|ReqCPUS|AllocNodes", *rows))
+    assert rules(workload) == {"never started: job dropped": 1, "run time 0 s: job dropped": 2}
+
+
 @pytest.mark.parametrize(
     ("columns", "missing"),
     [

@@ -80,7 +80,7 @@ def read_workload(
         format: One of `FORMATS`; by default what the file's content says.
         strict: Whether a repair is an error instead.
         only: Statuses to keep, with commas between them: ``completed`` or ``completed,failed``.
-        columns: For a table with names of its own, what gives each column of ours: ``submit_s=arrival,run_s=end-begin``.
+        columns: For a table with names of its own, what gives each of our columns: ``submit_s=came,run_s=end-begin``.
 
     Raises:
         InputError: The file or the spec has a mistake, named with its place and a remedy.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.gpu_list import with_numbers, with_whole
+from shunter.workloads.cells import with_numbers, with_whole
 from shunter.workloads.log import build_workload
 from shunter.workloads.published import (
     LARGEST_MEMORY_MB,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.gpu_list import with_numbers
+from shunter.workloads.cells import with_numbers
 from shunter.workloads.log import build_workload
 from shunter.workloads.published import MB_PER_GB, read_table, with_known_cores
 from shunter.workloads.repairs import PLACE, Repairs

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.cells import with_numbers
 from shunter.workloads.google_events import (
     AMOUNTS,
     CODES_2019,
@@ -21,7 +22,6 @@ from shunter.workloads.google_events import (
     users_of,
 )
 from shunter.workloads.google_text import read_records, tells
-from shunter.workloads.gpu_list import with_numbers
 from shunter.workloads.log import build_workload
 from shunter.workloads.published import scaled
 from shunter.workloads.repairs import PLACE, Repairs

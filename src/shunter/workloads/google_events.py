@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.gpu_list import with_numbers, with_whole
+from shunter.workloads.cells import with_numbers, with_whole
 from shunter.workloads.published import LARGEST_CORES, LARGEST_MEMORY_MB, scaled, with_known_cores
 from shunter.workloads.repairs import PLACE, UNREADABLE
 
@@ -26,6 +26,7 @@ CODES_2011: Final = (SUBMIT, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, OTHER, O
 CODES_2019: Final = (SUBMIT, OTHER, OTHER, SCHEDULE, EVICT, FAIL, FINISH, KILL, LOST, OTHER, OTHER)
 """The kinds of the types of events, counted from 0, as the two logs number them."""
 STATUSES: Final = {EVICT: "preempted", FAIL: "failed", FINISH: "completed", KILL: "cancelled", LOST: "node_fail"}
+IDLE: Final = "event that neither starts nor ends a task, or after the log's end: line left out"
 
 S_PER_US: Final = 1e-6
 _BEFORE_US: Final = 0.0
@@ -48,6 +49,9 @@ def typed_events(text: pl.DataFrame, kinds: Sequence[int], repairs: Repairs) -> 
     unknown = ~pl.col("kind").is_between(0, len(kinds) - 1)
     frame = repairs.drop(frame, unknown, "event of an unknown type: line skipped", "kind")
     frame = frame.with_columns(pl.col("kind").replace_strict(dict(enumerate(kinds)), return_dtype=pl.Int8))
+    idle = frame.filter((pl.col("kind") == OTHER) | (pl.col("time_us") >= _AFTER_US))
+    if idle.height:
+        repairs.tell(IDLE, idle.height, idle[PLACE][0], f"task {idle['collection'][0]}/{idle['index'][0]}")
     return frame.filter((pl.col("kind") != OTHER) & (pl.col("time_us") < _AFTER_US)).select(*EVENTS, PLACE)
 
 

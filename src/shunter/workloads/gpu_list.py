@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.workload import SUBMIT_LIMIT_S
+from shunter.workloads.cells import with_numbers, with_whole
 from shunter.workloads.published import read_table
-from shunter.workloads.repairs import PLACE, UNREADABLE
+from shunter.workloads.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.workloads.repairs import Repairs
@@ -93,50 +93,3 @@ def one_task_a_gpu(gpus: pl.Expr) -> list[pl.Expr]:
         pl.lit(0.0).alias("cores_per_task"),
         pl.lit(1.0).alias("gpus_per_task"),
     ]
-
-
-def with_numbers(frame: pl.DataFrame, columns: Sequence[str], repairs: Repairs) -> pl.DataFrame:
-    """Returns a frame of text with some columns as numbers, without the rows in which one holds something else."""
-    for column in columns:
-        number = pl.col(column).str.strip_chars().cast(pl.Float64, strict=False)
-        frame = repairs.drop(frame, number.is_null() & pl.col(column).is_not_null(), UNREADABLE, column)
-        frame = frame.with_columns(number)
-    return frame
-
-
-def with_whole(frame: pl.DataFrame, columns: Sequence[str], repairs: Repairs) -> pl.DataFrame:
-    """Returns a frame with some columns of numbers as whole numbers, without the rows in which one has a fraction."""
-    for column in columns:
-        value = pl.col(column)
-        frame = repairs.drop(frame, value != value.floor(), UNREADABLE, column)
-        frame = frame.with_columns(value.cast(pl.Int64, strict=False))
-    return frame
-
-
-def with_times(frame: pl.DataFrame, columns: Sequence[str], zone: str, repairs: Repairs) -> pl.DataFrame:
-    """Returns a frame of text with some columns as Unix times, without the rows in which one holds something else.
-
-    Args:
-        frame: Rows, with their places.
-        columns: They hold times such as ``2017-10-07 01:12:09``, without a zone.
-        zone: The zone whose clock they are of. An hour that the clock shows twice is taken as the first.
-        repairs: Takes what is skipped.
-    """
-    for column in columns:
-        moment = pl.col(column).str.strip_chars().str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False)
-        seconds = _unix_time(moment, zone)
-        frame = repairs.drop(frame, seconds.is_null() & pl.col(column).is_not_null(), UNREADABLE, column)
-        frame = frame.with_columns(seconds)
-    return frame
-
-
-def from_clock(seconds: pl.Expr, zone: str) -> pl.Expr:
-    """Returns Unix times of what was counted as if the clock of a zone had shown UTC; absurd times stay as they are."""
-    # Calendars have an end, beyond which polars panics.
-    is_time = seconds.is_between(-SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
-    moment = pl.when(is_time).then(seconds * 1000).cast(pl.Int64, strict=False).cast(pl.Datetime("ms"))
-    return pl.when(is_time).then(_unix_time(moment, zone)).otherwise(seconds)
-
-
-def _unix_time(moment: pl.Expr, zone: str) -> pl.Expr:
-    return moment.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("ms") / 1000

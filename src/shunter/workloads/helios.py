@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.gpu_list import (
-    Layout,
-    is_gpu_list,
-    one_task_a_gpu,
-    read_gpu_list,
-    read_layouts,
-    with_numbers,
-    with_times,
-    with_whole,
-)
+from shunter.workloads.cells import with_numbers, with_times, with_whole
+from shunter.workloads.gpu_list import Layout, is_gpu_list, one_task_a_gpu, read_gpu_list, read_layouts
 from shunter.workloads.log import build_workload
 from shunter.workloads.published import read_table
 from shunter.workloads.repairs import PLACE, Repairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -71,15 +71,20 @@ def _cells(block: Block, source: Source, repairs: Repairs) -> pl.DataFrame:
     frame = pl.DataFrame([lines, repairs.places(source, numbers)])
     line = pl.col("line").str.strip_chars()
     frame = frame.filter((line != "") & ~line.str.starts_with("#"))
-    frame = repairs.drop(frame, ~line.str.contains(r"^JobId=\S+ .*\bJobState=\S"), UNREADABLE, "line")
-    frame = frame.with_columns(name=line.str.extract(_NAME), line=line.str.replace(_NAME, " JobState="))
-    return frame.select(PLACE, "name", *_values())
+    is_job = line.str.contains(r"^JobId=\S") & line.str.contains(r" JobState=\S")
+    frame = repairs.drop(frame, ~is_job, UNREADABLE, "line")
+    # With a blank before each key, no key is found within another.
+    rest = " " + line.str.replace(_NAME, " JobState=")
+    frame = frame.with_columns(name=line.str.extract(_NAME), line=rest)
+    cells = frame.select(PLACE, "name", *(_line_value(key) for key in _KEYS))
+    names = [key.lower() for key in _KEYS]
+    return cells.with_columns(
+        pl.when(pl.col(name) != "", is_text(pl.col(name))).then(name).alias(name) for name in names
+    )
 
 
-def _values() -> Iterator[pl.Expr]:
-    for key in _KEYS:
-        value = pl.col("line").str.extract(rf"(?:^| ){key}=(\S*)")
-        yield pl.when((value != "") & is_text(value)).then(value).alias(key.lower())
+def _line_value(key: str) -> pl.Expr:
+    return pl.col("line").str.extract(rf" {key}=(\S*)").alias(key.lower())
 
 
 def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:

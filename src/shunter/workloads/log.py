@@ -156,7 +156,7 @@ def _mend(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
 
 def _number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     """Gives an id of its own to each job that has none or that of an earlier one: ``1234#2``."""
-    if "job_id" not in frame.columns:
+    if "job_id" not in frame.columns or frame["job_id"].drop_nulls().n_unique() == frame.height:
         return frame
     ids = pl.col("job_id").cast(pl.String).fill_null("unknown")
     occurrence = pl.int_range(1, pl.len() + 1).over(ids)

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shunter.workloads.gpu_list import (
-    Layout,
-    from_clock,
-    one_task_a_gpu,
-    read_layouts,
-    with_numbers,
-    with_times,
-    with_whole,
-)
+from shunter.workloads.cells import from_clock, with_numbers, with_times, with_whole
+from shunter.workloads.gpu_list import Layout, one_task_a_gpu, read_layouts
 from shunter.workloads.json_text import read_elements
 from shunter.workloads.log import build_workload
 from shunter.workloads.published import read_table

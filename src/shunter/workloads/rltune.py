@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.cells import with_numbers, with_whole
 from shunter.workloads.delimited import read_frames
-from shunter.workloads.gpu_list import with_numbers, with_whole
 from shunter.workloads.log import build_workload
 from shunter.workloads.repairs import PLACE, Repairs
 from shunter.workloads.swf_tokens import header

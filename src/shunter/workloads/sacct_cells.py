@@ -82,6 +82,9 @@ class Cells:
     def _add(self, name: str, values: pl.Series) -> None:
         self._frame = self._frame.with_columns(values.alias(name))
 
+    def _add_unknown(self, name: str, dtype: type[pl.DataType] = pl.Float64) -> None:
+        self._frame = self._frame.with_columns(pl.lit(None, dtype).alias(name))
+
     def _account(self, name: str, parsed: str, *, needed: bool = False, words: tuple[str, ...] = UNKNOWN_WORDS) -> None:
         """Skips the rows, or takes as unknown the cells, that hold text of which nothing was made."""
         frame = self._frame
@@ -107,9 +110,8 @@ class Cells:
             started = is_text(pl.col("start"))
         if self._has("end"):
             ended = is_text(pl.col("end"))
-        self._frame = self._frame.with_columns(
-            started=started, ended=ended, start_s=pl.lit(None, pl.Float64), end_s=pl.lit(None, pl.Float64)
-        )
+        self._frame = self._frame.with_columns(started=started, ended=ended)
+        self._add_unknown("start_s")
         if self._has("start"):
             self._time("start", "start_s", needed=not has_elapsed)
         if has_elapsed:
@@ -130,7 +132,7 @@ class Cells:
         self._account(name, parsed, needed=needed, words=NO_LIMIT_WORDS)
 
     def _limit(self) -> None:
-        self._add("requested_s", pl.repeat(None, self._frame.height, dtype=pl.Float64, eager=True))
+        self._add_unknown("requested_s")
         if self._has("timelimit"):
             self._add("requested_s", duration_s(self._frame["timelimit"]))
             self._account("timelimit", "requested_s", words=NO_LIMIT_WORDS)
@@ -164,8 +166,10 @@ class Cells:
         for name in _COUNTS:
             if self._has(name):
                 self._number(name, f"{name}_number", needed=name in ("alloccpus", "ncpus"))
-        self._state()
-        self._add("priority_number", pl.repeat(None, self._frame.height, dtype=pl.Float64, eager=True))
+        self._add_unknown("status", pl.String)
+        if self._has("state"):
+            self._add("status", status(self._frame["state"]))
+        self._add_unknown("priority_number")
         if self._has("priority"):
             self._number("priority", "priority_number")
         has_list = self._has("nodelist")
@@ -178,14 +182,9 @@ class Cells:
         self._frame = self._frame.with_columns(
             cores=self._first_positive(cores), nodes=self._first_positive(nodes), priority=pl.col("priority_number")
         )
-        placed = is_text(pl.col("nodelist")) if has_list else pl.col("nodes").fill_null(1) > 0
+        none = [pl.col(name) == 0 for name in nodes[:2] if self._has(name)]
+        placed = is_text(pl.col("nodelist")) if has_list else ~pl.any_horizontal(*none, False)
         self._frame = self._frame.with_columns(placed=placed)
-
-    def _state(self) -> None:
-        has = self._has("state")
-        self._add(
-            "status", status(self._frame["state"]) if has else pl.Series([None] * self._frame.height, dtype=pl.String)
-        )
 
     def _first_positive(self, names: tuple[str, ...]) -> pl.Expr:
         choices = [pl.when(pl.col(name) > 0).then(pl.col(name)) for name in names if self._has(name)]
@@ -203,6 +202,10 @@ class Cells:
         choices += [pl.col(f"{name}_memory_mb") for name in ("alloctres", "reqtres") if self._has(f"{name}_gpus")]
         known = [pl.when(choice > 0).then(choice) for choice in choices]
         self._frame = self._frame.with_columns(memory_mb=pl.coalesce(*known, pl.lit(None, pl.Float64)))
+        if self._has("reqmem"):
+            lost = (pl.col("amount_mb") > 0) & pl.col("memory_mb").is_null() & pl.col("cores").is_not_null()
+            rule = "memory per node, but nodes unknown: taken as unknown"
+            self._frame = self._repairs.replace(self._frame, lost, "reqmem", None, rule)
         if self._has("maxrss"):
             used = each_distinct(
                 self._frame["maxrss"], memory, {"used_memory_mb_per_task": pl.Float64, "used_per": pl.String}

@@ -17,7 +17,7 @@ SKIPPED = {
     ",32000,262144,0,": "machine without a name: skipped",
     "n2,,262144,0,": "no cores: machine skipped",
     "n2,400,262144,0,": "no cores: machine skipped",
-    "n2,nan,262144,0,": "cores absurd: machine skipped",
+    "n2,nan,262144,0,": "not readable: line skipped",
     "n2,32000,0,0,": "no memory: machine skipped",
     "n2,1e15,262144,0,": "cores absurd: machine skipped",
     "n2,32000,1e15,0,": "memory absurd: machine skipped",

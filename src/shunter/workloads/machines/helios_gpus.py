@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.model.cluster import NODES_LIMIT, Node
+from shunter.workloads.cells import with_numbers, with_whole
 from shunter.workloads.delimited import read_frames
-from shunter.workloads.gpu_list import with_numbers, with_whole
 from shunter.workloads.repairs import PLACE, UNREADABLE
 
 if TYPE_CHECKING:

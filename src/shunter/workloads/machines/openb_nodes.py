@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.gpu_list import with_numbers
+from shunter.workloads.cells import with_numbers
 from shunter.workloads.machines.table import nodes_of
 from shunter.workloads.published import read_table
 from shunter.workloads.repairs import PLACE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.gpu_list import with_numbers
+from shunter.workloads.cells import with_numbers
 from shunter.workloads.machines.table import nodes_of
 from shunter.workloads.published import MB_PER_GB, has_header, is_number, most_lines, read_table
 from shunter.workloads.repairs import PLACE
