@@ -68,7 +68,7 @@ def test_zero_processors_are_reported_in_the_field_that_says_so(tmp_path: Path) 
         pytest.param(line().encode() + line().encode()[:-8], ":2: the line has 15 fields", id="cut-line"),
         pytest.param(b"\0\0\0", ": looks like a binary file", id="zeros"),
         pytest.param(line().encode("utf-16"), ": is UTF-16 text, which is not read", id="utf-16"),
-        pytest.param(b"\x89PNG\r\n\x1a\n\0", ": looks like a binary file", id="png"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\0", "looks like a binary file", id="png"),
         pytest.param(
             gzip.compress(line().encode() * 100, mtime=0)[:-20], "the gzip file is damaged or cut short", id="cut-gzip"
         ),

@@ -92,7 +92,8 @@ def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         frame = frame.with_columns(unix_seconds(frame[name]).alias(f"{name}_s"))
         frame = repairs.drop(frame, _unread(name, f"{name}_s"), UNREADABLE, name)
     for name, words in (("proccnt", UNKNOWN_WORDS), ("nodecnt", UNKNOWN_WORDS), ("timelimit", NO_LIMIT_WORDS)):
-        frame = frame.with_columns(frame[name].cast(pl.Float64, strict=False).alias(f"{name}_number"))
+        number = frame[name].cast(pl.Float64, strict=False)
+        frame = frame.with_columns(number.set(~number.is_finite(), None).alias(f"{name}_number"))
         rule = f"{name} not readable: taken as unknown"
         frame = repairs.replace(frame, _unread(name, f"{name}_number", words), name, None, rule)
     frame = frame.hstack(each_distinct(frame["tres"], resources, _RESOURCES))

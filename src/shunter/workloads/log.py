@@ -154,9 +154,17 @@ def _mend(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     return frame
 
 
+def _are_distinct(ids: pl.Series) -> bool:
+    # Ids in ascending order, as in most logs, need no table of those already seen.
+    numbers = ids.cast(pl.Int64, strict=False)
+    if numbers.null_count() == 0 and (numbers.diff().slice(1) > 0).all():
+        return True
+    return ids.null_count() == 0 and ids.n_unique() == ids.len()
+
+
 def _number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     """Gives an id of its own to each job that has none or that of an earlier one: ``1234#2``."""
-    if "job_id" not in frame.columns or frame["job_id"].drop_nulls().n_unique() == frame.height:
+    if "job_id" not in frame.columns or _are_distinct(frame["job_id"]):
         return frame
     ids = pl.col("job_id").cast(pl.String).fill_null("unknown")
     occurrence = pl.int_range(1, pl.len() + 1).over(ids)

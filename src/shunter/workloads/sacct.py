@@ -75,15 +75,15 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         names = layout or _cells(source.head_lines[0].lower())
         _check_columns(names, source.where)
         mend = _mend(names, is_fixed=layout is not None)
-        for text in read_frames(source, repairs, layout, separator="|", quoted=False, mend=mend):
-            frame = text.select(pl.col(name).alias(name.lower()) for name in _used(text.columns))
+        for text in read_frames(source, repairs, layout, separator="|", quoted=False, mend=mend, wanted=_is_used):
+            frame = text.rename(str.lower)
             jobs.append(job_table(Cells(_without_steps(frame, repairs, steps), repairs).jobs(), repairs))
     table = pl.concat(jobs, how="diagonal") if jobs else pl.DataFrame(schema={PLACE: pl.Int64})
     return build_workload(_with_steps(table, steps), sources, repairs, cluster_note=CLUSTER_NOTE)
 
 
-def _used(columns: Sequence[str]) -> list[str]:
-    return [name for name in columns if name == PLACE or name.lower() in _IDS or name.lower() in USED]
+def _is_used(name: str) -> bool:
+    return name.lower() in USED or name.lower() in _IDS
 
 
 def _cells(line: str) -> list[str]:
@@ -146,6 +146,8 @@ def _mend(names: Sequence[str], *, is_fixed: bool) -> Mend:
 def _without_steps(frame: pl.DataFrame, repairs: Repairs, steps: list[pl.DataFrame]) -> pl.DataFrame:
     """Returns the rows of jobs with ``job_id``, and adds the memory that steps used to those found so far."""
     frame = frame.with_columns(job_id=pl.col("jobid" if "jobid" in frame.columns else "jobidraw").str.strip_chars())
+    if frame.select(pl.col("job_id").cast(pl.UInt64, strict=False).is_not_null().all()).item():
+        return frame
     readable = pl.col("job_id").str.contains(_JOB_ID)
     frame = repairs.drop(frame, ~readable | pl.col("job_id").is_null(), UNREADABLE, "job_id")
     is_step = frame["job_id"].str.contains(_STEP_OWNER)

@@ -80,7 +80,7 @@ class Cells:
         return {name: choices for name, choices in found.items() if choices}
 
     def _add(self, name: str, values: pl.Series) -> None:
-        self._frame = self._frame.with_columns(values.alias(name))
+        self._frame = self._frame.hstack([values.alias(name)])
 
     def _add_unknown(self, name: str, dtype: type[pl.DataType] = pl.Float64) -> None:
         self._frame = self._frame.with_columns(pl.lit(None, dtype).alias(name))
@@ -105,15 +105,12 @@ class Cells:
         """Adds the times of a job, its run time, and whether it started and ended."""
         has_elapsed = self._has("elapsed") or self._has("elapsedraw")
         self._time("submit", "submit_s", needed=True)
-        started, ended = pl.lit(True), pl.lit(True)
-        if self._has("start"):
-            started = is_text(pl.col("start"))
-        if self._has("end"):
-            ended = is_text(pl.col("end"))
+        started, ended = (is_text(pl.col(name)) if self._has(name) else pl.lit(True) for name in ("start", "end"))
         self._frame = self._frame.with_columns(started=started, ended=ended)
-        self._add_unknown("start_s")
         if self._has("start"):
             self._time("start", "start_s", needed=not has_elapsed)
+        else:
+            self._add_unknown("start_s")
         if has_elapsed:
             self._elapsed()
             return
@@ -128,17 +125,19 @@ class Cells:
             self._number("elapsedraw", "run_s", needed=True)
 
     def _number(self, name: str, parsed: str, *, needed: bool = False) -> None:
-        self._add(parsed, self._frame[name].cast(pl.Float64, strict=False))
+        number = self._frame[name].cast(pl.Float64, strict=False)
+        self._add(parsed, number.set(~number.is_finite(), None))
         self._account(name, parsed, needed=needed, words=NO_LIMIT_WORDS)
 
     def _limit(self) -> None:
-        self._add_unknown("requested_s")
         if self._has("timelimit"):
             self._add("requested_s", duration_s(self._frame["timelimit"]))
             self._account("timelimit", "requested_s", words=NO_LIMIT_WORDS)
         elif self._has("timelimitraw"):
             self._number("timelimitraw", "requested_s")
             self._frame = self._frame.with_columns(pl.col("requested_s") * 60)
+        else:
+            self._add_unknown("requested_s")
 
     def _resources(self) -> None:
         """Adds what the lists of trackable resources tell: of those allocated, where empty of those requested."""
@@ -166,12 +165,14 @@ class Cells:
         for name in _COUNTS:
             if self._has(name):
                 self._number(name, f"{name}_number", needed=name in ("alloccpus", "ncpus"))
-        self._add_unknown("status", pl.String)
         if self._has("state"):
             self._add("status", status(self._frame["state"]))
-        self._add_unknown("priority_number")
+        else:
+            self._add_unknown("status", pl.String)
         if self._has("priority"):
             self._number("priority", "priority_number")
+        else:
+            self._add_unknown("priority_number")
         has_list = self._has("nodelist")
         if has_list and not (self._has("nnodes") or self._has("allocnodes")):
             count = each_distinct(self._frame["nodelist"], _count_nodes, {"listed_nodes": pl.Float64})

@@ -175,7 +175,9 @@ class _Job:
         return None
 
     def _list(self, value: object) -> list[dict[str, Any]]:
-        return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        items = value if isinstance(value, list) else [] if value is None else [value]
+        self.odd += [f"a list holds {str(item)[:40]}" for item in items if not isinstance(item, dict)]
+        return [item for item in items if isinstance(item, dict)]
 
     def _resources(self, which: str) -> Resources:
         amounts: dict[str, float] = {}
@@ -194,6 +196,8 @@ class _Job:
         """Returns the memory of the whole job from what it asked for per CPU or per node."""
         per_cpu, per_node = (self._number("required", key) for key in ("memory_per_cpu", "memory_per_node"))
         either = self._get("required", "memory")
+        if either is not None and not isinstance(either, int):
+            self.odd.append(f"required/memory {str(either)[:40]}")
         if isinstance(either, int) and 0 < either < _PER_CPU_FLAG << 1:
             per_cpu, per_node = (either - _PER_CPU_FLAG, None) if either >= _PER_CPU_FLAG else (None, either)
         if per_cpu and cores:

@@ -33,8 +33,9 @@ UNFINISHED: Final = [
 """States of jobs that have no end yet."""
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%S"
+_USUAL_DURATION: Final = r"^(\d+-[01]\d|\d+-2[0-3]|\d\d):[0-5]\d:[0-5]\d$"
 _DURATION: Final = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
-_MEMORY: Final = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE)
+_MEMORY: Final = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE | re.ASCII)
 _MB: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3, "E": 1024.0**4}
 _NAME_PARTS: Final = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
 _NAMES_LIMIT: Final = 1_000_000
@@ -74,16 +75,36 @@ def unix_seconds(text: pl.Series) -> pl.Series:
 
 def duration_s(text: pl.Series) -> pl.Series:
     """Returns durations such as ``1-02:03:04``, ``02:03:04`` or ``03:04.5`` in seconds; null for all else."""
-    values = text.drop_nulls().unique()
-    parts = values.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
-    days, hours, minutes, seconds = (pl.nth(place) for place in range(4))
-    total = days.fill_null(0) * 86_400 + hours.fill_null(0) * 3_600 + minutes * 60 + seconds
-    return text.replace_strict(values, parts.select(total).to_series(), default=None, return_dtype=pl.Float64)
+    values = text.unique()
+    if 4 * values.len() < text.len():
+        return text.replace_strict(values, duration_s(values), return_dtype=pl.Float64)
+    seconds = _usual_duration_s(text)
+    if seconds.null_count() == text.null_count():
+        return seconds
+    others = text.filter(seconds.is_null() & text.is_not_null()).unique()
+    parts = others.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
+    days, hours, minutes, rest = (pl.nth(place) for place in range(4))
+    total = days.fill_null(0) * 86_400 + hours.fill_null(0) * 3_600 + minutes * 60 + rest
+    # Only the first of the parts may be of any size: 90:00 is an hour and a half, but 1:99:00 is nothing.
+    is_sound = (rest < 60) & ((minutes < 60) | hours.is_null()) & ((hours < 24) | days.is_null())
+    known = parts.select(pl.when(is_sound.fill_null(False)).then(total)).to_series()
+    return seconds.fill_null(text.replace_strict(others, known, default=None, return_dtype=pl.Float64))
+
+
+def _usual_duration_s(text: pl.Series) -> pl.Series:
+    """Returns durations of the form ``1-02:03:04`` or ``02:03:04``, by the places of their digits; null for others."""
+    cell = pl.col("text")
+    hours, minutes, seconds = (cell.str.slice(place, 2).cast(pl.Float64, strict=False) for place in (-8, -5, -2))
+    days = cell.str.head(-9).cast(pl.Float64, strict=False).fill_null(0)
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    return text.alias("text").to_frame().select(pl.when(cell.str.contains(_USUAL_DURATION)).then(total)).to_series()
 
 
 def is_text(column: pl.Expr, words: tuple[str, ...] = UNKNOWN_WORDS) -> pl.Expr:
     """Returns whether cells hold something else than one of these words."""
-    return column.is_not_null() & ~column.str.to_lowercase().is_in(words)
+    # Looking for a few spellings is faster than spelling every cell anew.
+    spellings = {form for word in words for form in (word, word.upper(), word.capitalize(), word.title())}
+    return column.is_not_null() & ~column.is_in(sorted(spellings))
 
 
 def each_distinct(
@@ -139,7 +160,11 @@ def resources(text: str) -> Resources | None:
         amounts[key.strip().lower()] = amount.strip()
     mem = memory(amounts["mem"]) if "mem" in amounts else None
     cores, nodes = number(amounts.get("cpu")), number(amounts.get("node"))
-    gpus = {key: number(amount) or 0.0 for key, amount in amounts.items() if key.split(":")[0] == "gres/gpu"}
+    counts = {key: number(amount) for key, amount in amounts.items() if key.split(":")[0] == "gres/gpu"}
+    gpus = {key: count for key, count in counts.items() if count is not None}
+    told = [(cores, "cpu" in amounts), (nodes, "node" in amounts), (mem, "mem" in amounts)]
+    if any(value is None and is_told for value, is_told in told) or len(gpus) < len(counts):
+        return None
     types = {key.partition(":")[2]: amount for key, amount in gpus.items() if ":" in key and amount}
     total = gpus.get("gres/gpu", sum(types.values()))
     return Resources(cores, nodes, mem.memory_mb if mem else None, total, only(types))
@@ -160,7 +185,7 @@ def gpus_of_gres(text: str) -> tuple[float, str | None]:
 
 def number(text: str | None) -> float | None:
     """Returns a number that is not negative, or None."""
-    return float(text) if text is not None and re.fullmatch(r"\d+(\.\d*)?", text) else None
+    return float(text) if text is not None and re.fullmatch(r"[0-9]+(\.[0-9]*)?", text) else None
 
 
 def only(types: Mapping[str, float]) -> str | None:

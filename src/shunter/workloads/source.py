@@ -5,19 +5,22 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
+import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple, cast
+
+import numpy as np
 
 from shunter.errors import InputError
 
 HEAD_BYTES: Final = 1 << 18
 """How much of a file is looked at to tell its format."""
-BLOCK_BYTES: Final = 1 << 23
+BLOCK_BYTES: Final = 1 << 24
 """How much text is read at a time; what a reader holds besides its table is a few times this."""
 LINE_BYTES: Final = 1 << 24
 """The longest line, quoted field or JSON object that is read; real ones are a thousand times shorter."""
@@ -102,26 +105,36 @@ class Source:
         Raises:
             InputError: The file is damaged, no text, or a line is longer than any of a log is.
         """
-        line = 1
-        pending = b""
+        line, filled = 1, 0
+        # One buffer for all blocks: fresh memory for each would take longer than the reading.
+        buffer = bytearray(BLOCK_BYTES)
         with _Stream(self.path) as stream:
-            while piece := stream.read(BLOCK_BYTES):
-                if line == 1 and not pending:
-                    piece = piece.removeprefix(_BYTE_ORDER_MARK)
-                if b"\0" in piece:
+            while count := stream.read_into(buffer, filled):
+                filled += count
+                if buffer.find(b"\0", filled - count, filled) >= 0:
                     raise InputError(f"{self.path}: looks like a binary file; expected a job log, as text or gzip")
-                pending += piece
-                cut = _last_line_end(pending, quoted)
-                if not cut and len(pending) > LINE_BYTES:
-                    what = "a quoted field" if quoted and b"\n" in pending else "the line"
+                cut = _last_line_end(buffer, filled, quoted)
+                if cut:
+                    block = self._block(buffer, cut, line)
+                    line += int(np.count_nonzero(np.frombuffer(block.text, np.uint8) == ord("\n")))
+                    buffer[: filled - cut] = buffer[cut:filled]
+                    filled -= cut
+                    yield block
+                elif filled > LINE_BYTES:
+                    what = "a quoted field" if quoted and buffer.find(b"\n", 0, filled) >= 0 else "the line"
                     limit = f"{LINE_BYTES >> 20} MB"
                     raise InputError(f"{self.path}:{line}: {what} is longer than {limit}; this is no log of jobs")
-                if cut:
-                    block, pending = Block(_with_line_feeds(pending[:cut]), line), pending[cut:]
-                    line += block.text.count(b"\n")
-                    yield block
-        if pending:
-            yield Block(_with_line_feeds(pending), line)
+                elif filled == len(buffer):
+                    buffer.extend(bytes(BLOCK_BYTES))
+        if filled:
+            yield self._block(buffer, filled, line)
+
+    def _block(self, buffer: bytearray, end: int, line: int) -> Block:
+        with memoryview(buffer) as view:
+            text = bytes(view[:end])
+        if line == 1:
+            text = text.removeprefix(_BYTE_ORDER_MARK)
+        return Block(_with_line_feeds(text), line)
 
     def pieces(self) -> Iterator[str]:
         """Yields the text in pieces that may end anywhere, for formats to which lines mean nothing."""
@@ -161,22 +174,33 @@ class _Stream:
             self._size = self._path.stat().st_size
             is_gzip = self._file.read(2) == _GZIP_MAGIC
             self._file.seek(0)
-        self._read: Callable[[int], bytes] = gzip.GzipFile(fileobj=self._file).read if is_gzip else self._file.read
+        self._unpacking = cast("io.BufferedIOBase", gzip.GzipFile(fileobj=self._file) if is_gzip else self._file)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def read(self, size: int) -> bytes:
+        """Returns the next bytes; none at the end."""
         with _reading(self._path):
-            piece = self._read(size)
-        self._unpacked += len(piece)
+            piece = self._unpacking.read(size)
+        self._count(len(piece))
+        return piece
+
+    def read_into(self, buffer: bytearray, begin: int) -> int:
+        """Fills a buffer from a place on, as far as possible, and returns with how many bytes; 0 at the end."""
+        with _reading(self._path), memoryview(buffer) as view, view[begin:] as free:
+            count = self._unpacking.readinto(free)
+        self._count(count)
+        return count
+
+    def _count(self, unpacked: int) -> None:
+        self._unpacked += unpacked
         if self._unpacked > max(BOMB_BYTES, BOMB_RATIO * self._size):
             raise InputError(
                 f"{self._path}: unpacks to more than {BOMB_RATIO} times its size, as no log does; "
                 "check what it is, and unpack it yourself if it is a log"
             )
-        return piece
 
 
 @contextmanager
@@ -195,12 +219,12 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read ({error}); check the path and its permissions") from None
 
 
-def _last_line_end(text: bytes, quoted: bool) -> int:
+def _last_line_end(text: bytearray, filled: int, quoted: bool) -> int:
     """Returns the length of the whole lines at the beginning of a text."""
-    end = text.rfind(b"\n") + 1
-    if not end and b"\r" in text:
+    end = text.rfind(b"\n", 0, filled) + 1
+    if not end:
         # A carriage return at the very end may be half of a line end.
-        end = text.rfind(b"\r", 0, len(text) - 1) + 1
+        end = text.rfind(b"\r", 0, filled - 1) + 1
     if not quoted:
         return end
     while end and text.count(b'"', 0, end) % 2:
