@@ -8,12 +8,20 @@ from typing import Final
 
 import polars as pl
 
-_SACCT = """\
-JobID|User|Group|Partition|Submit|Start|End|Elapsed|State|NNodes|NCPUS|ReqMem|AllocTRES|Timelimit|JobName
-101|ann|staff|batch|2024-03-01T08:00:00|2024-03-01T08:05:00|2024-03-01T09:05:00|01:00:00|COMPLETED|1|8|16Gn|cpu=8,mem=16G,node=1|02:00:00|first
-102|bob|staff|gpu|2024-03-01T08:01:00|2024-03-01T08:01:30|2024-03-02T08:01:30|1-00:00:00|TIMEOUT|2|64|4Gc|cpu=64,gres/gpu=8,node=2|1-00:00:00|train|x
-103|ann|staff|batch|2024-03-01T08:02:00|2024-03-01T08:02:10|2024-03-01T08:02:40|00:00:30|CANCELLED by 7|1|1|512Mn|cpu=1,node=1|Partition_Limit|third
-"""
+_SACCT = "\n".join(
+    "|".join(cells)
+    for cells in (
+        ("JobID", "User", "Group", "Partition", "Submit", "Start", "End", "Elapsed", "State", "NNodes", "NCPUS")
+        + ("ReqMem", "AllocTRES", "Timelimit", "JobName"),
+        ("101", "ann", "staff", "batch", "2024-03-01T08:00:00", "2024-03-01T08:05:00", "2024-03-01T09:05:00")
+        + ("01:00:00", "COMPLETED", "1", "8", "16Gn", "cpu=8,mem=16G,node=1", "02:00:00", "first"),
+        ("102", "bob", "staff", "gpu", "2024-03-01T08:01:00", "2024-03-01T08:01:30", "2024-03-02T08:01:30")
+        + ("1-00:00:00", "TIMEOUT", "2", "64", "4Gc", "cpu=64,gres/gpu=8,node=2", "1-00:00:00", "train|x"),
+        ("103", "ann", "staff", "batch", "2024-03-01T08:02:00", "2024-03-01T08:02:10", "2024-03-01T08:02:40")
+        + ("00:00:30", "CANCELLED by 7", "1", "1", "512Mn", "cpu=1,node=1", "Partition_Limit", "third"),
+        (),
+    )
+)
 
 _SACCT_JSON = json.dumps(
     {
@@ -65,7 +73,7 @@ _JOBCOMP = "".join(
 
 
 def _lsb_finish(number: int) -> str:
-    """Returns a record of LSF 7.06: 22 tokens, hosts, the status, rusage, and what follows up to the submit extensions."""
+    """Returns a record of LSF 7.06: 22 fields, hosts, the status, what was used, and 30 fields more."""
     begin = 1_700_000_000 + 100 * number
     head = f'"JOB_FINISH" "7.06" {begin + 90} {number} 501 33554435 2 {begin} 0 0 {begin + 10} "ann" "short" "" "" "" '
     files = '"login1" "/home/ann" "" "out" "" "1.out" '

@@ -1,4 +1,4 @@
-"""Every reader against damaged files: a clear error or an entry in the ledger, never a crash or a silent wrong number."""
+"""Every reader against damaged files: a clear error or an entry in the ledger, no crash and no silent wrong number."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from shunter.workloads import FORMATS, read_workload
 from shunter.workloads import source as source_module
 from tests.workloads.samples import SAMPLES
 
-ROUNDS: Final = 60
-"""Mutations of each kind and layout; all of them take about half a minute."""
+ROUNDS: Final = 40
+"""Mutations of each kind and layout; all of them take about a minute."""
 NUMBERS: Final = (
-    "submit_s", "run_s", "requested_s", "tasks", "cores_per_task", "gpus_per_task", "memory_mb_per_task", "logged_wait_s"
+    "submit_s", "run_s", "requested_s", "tasks", "cores_per_task", "gpus_per_task", "memory_mb_per_task",
+    "logged_wait_s",
 )  # fmt: skip
 WORDS: Final = ("abc", "NaN", "inf", "1e999", "--5", "0x10", "12:99:99", "٣", "-9999999999999999999999", "9" * 400)
 """What stands in no numeric cell of a log."""
@@ -197,7 +198,7 @@ def test_a_word_in_a_cell_never_changes_a_number_silently(tmp_path: Path, layout
     draw = random.Random(layout)
     before = _read(tmp_path / "log.txt", content, format_name)
     assert isinstance(before, Workload)
-    for _ in range(4 * ROUNDS):
+    for _ in range(3 * ROUNDS):
         damaged = _with_word(layout, content, draw)
         _check_not_silent(before, _read(tmp_path / "log.txt", damaged, format_name), damaged)
 
@@ -208,8 +209,9 @@ def test_a_word_in_json_never_changes_a_number_silently(tmp_path: Path, layout: 
     before = _read(tmp_path / "log.json", content, format_name)
     assert isinstance(before, Workload)
     leaves = [match.span() for match in re.finditer(rb'(?<=: )("[^"]*"|[0-9.]+)', content)]
-    for begin, end in leaves:
-        for word in ('"abc"', "null", "true", "[]", "{}", "-5", "1e999", '"9e99"'):
+    others = ("null", "true", "[]", "{}", "-5", "1e999", '"9e99"')
+    for number, (begin, end) in enumerate(leaves):
+        for word in ('"abc"', others[number % len(others)]):
             damaged = content[:begin] + word.encode() + content[end:]
             after = _read(tmp_path / "log.json", damaged, format_name)
             if word == '"abc"':

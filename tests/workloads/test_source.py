@@ -33,7 +33,7 @@ def test_blocks_are_whole_lines_with_their_numbers(tmp_path: Path, ending: str, 
     content = ending.join(lines).encode()
     blocks = list(_source(tmp_path, gzip.compress(content) if packed else content).blocks())
     assert len(blocks) > 5
-    seen = []
+    seen: list[str] = []
     for block in blocks:
         assert block.first_line == len(seen) + 1
         seen += block.text.decode().splitlines()

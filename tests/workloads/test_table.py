@@ -137,7 +137,9 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).read_bytes() == first
 
 
-@pytest.mark.parametrize(("name", "message"), [("jobs.xlsx", "end the name in"), ("no/jobs.csv", "cannot write .*No such file")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("jobs.xlsx", "end the name in"), ("no/jobs.csv", "cannot write .*No such")]
+)
 def test_what_cannot_be_written(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         write_table(read_text(tmp_path, FIVE_JOBS), tmp_path / name)

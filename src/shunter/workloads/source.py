@@ -28,6 +28,8 @@ BOMB_BYTES: Final = 1 << 30
 BOMB_RATIO: Final = 200
 """A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 5 to 30 times."""
 
+_MOST_PACKED: Final = 1100
+"""How many times as long as its file a gzip file can at most be, unpacked."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {
@@ -106,9 +108,9 @@ class Source:
             InputError: The file is damaged, no text, or a line is longer than any of a log is.
         """
         line, filled = 1, 0
-        # One buffer for all blocks: fresh memory for each would take longer than the reading.
-        buffer = bytearray(BLOCK_BYTES)
         with _Stream(self.path) as stream:
+            # One buffer for all blocks: fresh memory for each would take longer than the reading.
+            buffer = bytearray(min(BLOCK_BYTES, stream.largest_bytes + 1))
             while count := stream.read_into(buffer, filled):
                 filled += count
                 if buffer.find(b"\0", filled - count, filled) >= 0:
@@ -179,6 +181,11 @@ class _Stream:
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+    @property
+    def largest_bytes(self) -> int:
+        """How many bytes a file of this size could have unpacked."""
+        return self._size * _MOST_PACKED
 
     def read(self, size: int) -> bytes:
         """Returns the next bytes; none at the end."""
