@@ -8,19 +8,14 @@ from typing import Final
 
 import polars as pl
 
-_SACCT = "\n".join(
-    "|".join(cells)
-    for cells in (
-        ("JobID", "User", "Group", "Partition", "Submit", "Start", "End", "Elapsed", "State", "NNodes", "NCPUS")
-        + ("ReqMem", "AllocTRES", "Timelimit", "JobName"),
-        ("101", "ann", "staff", "batch", "2024-03-01T08:00:00", "2024-03-01T08:05:00", "2024-03-01T09:05:00")
-        + ("01:00:00", "COMPLETED", "1", "8", "16Gn", "cpu=8,mem=16G,node=1", "02:00:00", "first"),
-        ("102", "bob", "staff", "gpu", "2024-03-01T08:01:00", "2024-03-01T08:01:30", "2024-03-02T08:01:30")
-        + ("1-00:00:00", "TIMEOUT", "2", "64", "4Gc", "cpu=64,gres/gpu=8,node=2", "1-00:00:00", "train|x"),
-        ("103", "ann", "staff", "batch", "2024-03-01T08:02:00", "2024-03-01T08:02:10", "2024-03-01T08:02:40")
-        + ("00:00:30", "CANCELLED by 7", "1", "1", "512Mn", "cpu=1,node=1", "Partition_Limit", "third"),
-        (),
-    )
+_SACCT = (
+    "JobID|User|Group|Partition|Submit|Start|End|Elapsed|State|NNodes|NCPUS|ReqMem|AllocTRES|Timelimit|JobName\n"
+    "101|ann|staff|batch|2024-03-01T08:00:00|2024-03-01T08:05:00|2024-03-01T09:05:00|01:00:00|COMPLETED|1|8|16Gn|"
+    "cpu=8,mem=16G,node=1|02:00:00|first\n"
+    "102|bob|staff|gpu|2024-03-01T08:01:00|2024-03-01T08:01:30|2024-03-02T08:01:30|1-00:00:00|TIMEOUT|2|64|4Gc|"
+    "cpu=64,gres/gpu=8,node=2|1-00:00:00|train|x\n"
+    "103|ann|staff|batch|2024-03-01T08:02:00|2024-03-01T08:02:10|2024-03-01T08:02:40|00:00:30|CANCELLED by 7|1|1|512Mn|"
+    "cpu=1,node=1|Partition_Limit|third\n"
 )
 
 _SACCT_JSON = json.dumps(
