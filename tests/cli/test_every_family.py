@@ -13,7 +13,6 @@ LENGTH = 1000
 
 FAMILIES = [
     ("swf/KTH-SP2-1996-2.1-cln.swf.gz", "swf", None),
-    ("slurm/xdmod/pozidriv.log.gz", "sacct", "infer"),
     ("slurm/xdmod/phillips.log.gz", "sacct", "infer"),
     ("slurm/hpc-cost-simulator/sacct-output-v2.txt", "sacct", "infer"),
     ("slurm/json/sacct.json", "sacct-json", "infer"),

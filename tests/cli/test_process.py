@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.files import write_file
+from tests.workloads.test_swf import line
 
 SHUNTER = [sys.executable, "-m", "shunter"]
 HEAVY = ("numpy", "polars", "matplotlib", "torch", "rich")
@@ -127,3 +129,10 @@ def test_standard_streams_that_are_closed(log: Path, options: str, closed: str) 
     code, error = run(1)
     assert code == 2
     assert error.startswith("error: log.swf: none of the 4 jobs") is ("2>&-" not in closed)
+
+
+def test_a_log_may_come_in_by_standard_input() -> None:
+    command = [*SHUNTER, "trace", "info", "-", "--json"]
+    text = "; MaxProcs: 8\n" + "".join(line(f1=number) for number in range(1, 4))
+    answer = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout)["jobs"] == 3

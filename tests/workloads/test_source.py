@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,18 @@ def test_a_gzip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatc
     source = _source(tmp_path, gzip.compress(b"x" + b"\n" * 5_000_000))
     with pytest.raises(InputError, match="unpacks to more than 200 times its size"):
         list(source.blocks())
+
+
+def test_a_pipe_is_read_once_and_kept(tmp_path: Path) -> None:
+    """Process substitution of a shell gives such a path; reading it twice would lose its beginning."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = b"".join(b"line %d\n" % number for number in range(100_000))
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    source = open_source(pipe)
+    writer.join()
+    assert b"".join(block.text for block in source.blocks()) == content
+    assert b"".join(block.text for block in open_source(pipe).blocks()) == content
+    assert source.content_sha256 == hashlib.sha256(content).hexdigest()
+    assert source.where == str(pipe)

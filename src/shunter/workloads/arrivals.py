@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from shunter.workloads.drawing import stretch_to_span
+
 ARRIVALS: Final = ("steady", "bursty", "diurnal")
 HOUR_S: Final = 3600.0
 WEEK_HOURS: Final = 168
@@ -93,20 +95,6 @@ def draw_arrivals(
     begin_s = of_gaps.exponential(batches.mean_size * mean_gap_s, int(batch[-1]) + 1).cumsum()
     gaps_s = np.where(is_first, 0.0, of_gaps.exponential(batches.gap_s, jobs)).cumsum()
     even_s = np.sort(begin_s[batch] + gaps_s - gaps_s[is_first][batch])
-    return rhythm.time_s(even_s if span_s is None else even_s * _stretch(even_s[[0, -1]], rhythm, span_s))
-
-
-def _stretch(ends_s: NDArray[np.float64], rhythm: Rhythm, span_s: float) -> float:
-    """Returns what to multiply even times with so that the real ones span so many seconds."""
-
-    def reached_s(stretch: float) -> float:
-        first_s, last_s = rhythm.time_s(ends_s * stretch)
-        return float(last_s - first_s)
-
-    low, high = 0.0, 1.0
-    while reached_s(high) < span_s:
-        low, high = high, 2 * high
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if reached_s(middle) < span_s else (low, middle)
-    return high
+    if span_s is not None:
+        even_s = even_s * stretch_to_span(even_s[[0, -1]], rhythm.time_s, span_s)
+    return rhythm.time_s(even_s)

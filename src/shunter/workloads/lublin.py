@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from shunter.workloads.drawing import streams, with_requests
+from shunter.workloads.drawing import streams, stretch_to_span, with_requests
 from shunter.workloads.parameters import PoolParameters, word
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
     points = np.exp(_truncated_gamma(of_gaps, variant, parameters.jobs)).cumsum() / BUCKET_S
     clock = _Clock.of(variant)
     if parameters.load is not None:
-        points *= _stretch(points, clock, float(tasks @ run_s) / (parameters.cores * parameters.load))
+        span_s = float(tasks @ run_s) / (parameters.cores * parameters.load)
+        points *= stretch_to_span(points[[0, -1]], clock.time_s, span_s)
     jobs = pl.DataFrame({"submit_s": np.floor(clock.time_s(points)), "run_s": run_s, "tasks": tasks.astype(np.int64)})
     return with_requests(jobs, parameters, of_requests)
 
@@ -193,20 +194,3 @@ def _gamma_share(shape: float, x: float) -> float:
         term *= x / denominator
         total += term
     return total * math.exp(shape * math.log(x) - x - math.lgamma(shape))
-
-
-def _stretch(points: NDArray[np.float64], clock: _Clock, span_s: float) -> float:
-    """Returns what to multiply points with so that the arrivals span so many seconds, the daily cycle staying whole."""
-    ends = points[[0, -1]]
-
-    def reached(stretch: float) -> float:
-        first, last = clock.time_s(ends * stretch)
-        return float(last - first)
-
-    low, high = 0.0, 1.0
-    while reached(high) < span_s:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if reached(middle) < span_s else (low, middle)
-    return high

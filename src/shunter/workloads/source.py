@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import gzip
 import hashlib
 import io
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
@@ -27,6 +31,8 @@ LINE_BYTES: Final = 1 << 24
 BOMB_BYTES: Final = 1 << 30
 BOMB_RATIO: Final = 200
 """A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 5 to 30 times."""
+STANDARD_INPUT: Final = "-"
+"""What stands for the path of standard input."""
 
 _MOST_PACKED: Final = 1100
 """How many times as long as its file a gzip file can at most be, unpacked."""
@@ -57,6 +63,9 @@ class Source:
     """A file that can be read."""
 
     path: Path
+    """As the user calls it."""
+    file: Path
+    """Where its bytes lie: what comes through a pipe can be read once only, and is kept in another file."""
 
     @property
     def where(self) -> str:
@@ -66,7 +75,7 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first bytes, unpacked."""
-        with _Stream(self.path) as stream:
+        with _Stream(self) as stream:
             return stream.read(HEAD_BYTES).removeprefix(_BYTE_ORDER_MARK)
 
     @cached_property
@@ -88,7 +97,7 @@ class Source:
     def content_sha256(self) -> str:
         """Of the file as it lies on disk."""
         digest = hashlib.sha256()
-        with _reading(self.path), self.path.open("rb") as file:
+        with _reading(self.path), self.file.open("rb") as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)
         return digest.hexdigest()
@@ -96,7 +105,7 @@ class Source:
     def content(self) -> bytes:
         """Returns the whole file as it lies on disk, for formats that are no text."""
         with _reading(self.path):
-            return self.path.read_bytes()
+            return self.file.read_bytes()
 
     def blocks(self, *, quoted: bool = False) -> Iterator[Block]:
         """Yields the text in blocks of whole lines, whatever its line ends are.
@@ -108,7 +117,7 @@ class Source:
             InputError: The file is damaged, no text, or a line is longer than any of a log is.
         """
         line, filled = 1, 0
-        with _Stream(self.path) as stream:
+        with _Stream(self) as stream:
             # One buffer for all blocks: fresh memory for each would take longer than the reading.
             buffer = bytearray(min(BLOCK_BYTES, stream.largest_bytes + 1))
             while count := stream.read_into(buffer, filled):
@@ -141,7 +150,7 @@ class Source:
     def pieces(self) -> Iterator[str]:
         """Yields the text in pieces that may end anywhere, for formats to which lines mean nothing."""
         decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-        with _Stream(self.path) as stream:
+        with _Stream(self) as stream:
             while piece := stream.read(BLOCK_BYTES):
                 yield decoder.decode(piece)
         yield decoder.decode(b"", final=True)
@@ -150,10 +159,14 @@ class Source:
 def open_source(path: str | Path) -> Source:
     """Returns a file, having looked at its beginning.
 
+    Args:
+        path: A file, a pipe, or ``-`` for what comes in by standard input.
+
     Raises:
         InputError: The file cannot be read, is damaged, is packed in a way that is not read, or is empty.
     """
-    source = Source(Path(path))
+    path = Path(path)
+    source = Source(path, _kept(path) if _flows(path) else path)
     head = source.head
     if not head or head.isspace():
         raise InputError(f"{source.path}: the file is empty; expected a job log")
@@ -163,17 +176,39 @@ def open_source(path: str | Path) -> Source:
     return source
 
 
+def _flows(path: Path) -> bool:
+    """Returns whether a path is that of a pipe or the like."""
+    with _reading(path):
+        return str(path) == STANDARD_INPUT or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+@cache
+def _kept(path: Path) -> Path:
+    """Returns a file with what has come through a pipe; it is removed when the program ends."""
+    with _reading(path):
+        kept = tempfile.NamedTemporaryFile(prefix="shunter-", delete=False)  # noqa: SIM115 - outlives this function
+        atexit.register(Path(kept.name).unlink, missing_ok=True)
+        with kept, _piped(path) as pipe:
+            shutil.copyfileobj(pipe, kept)
+    return Path(kept.name)
+
+
+def _piped(path: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if str(path) == STANDARD_INPUT else path.open("rb")
+
+
 class _Stream:
     """A file's bytes in order, unpacked if its first ones say that it is gzip."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, source: Source) -> None:
+        self._path = source.path
+        self._source_file = source.file
         self._unpacked = 0
 
     def __enter__(self) -> _Stream:
         with _reading(self._path):
-            self._file: BinaryIO = self._path.open("rb")
-            self._size = self._path.stat().st_size
+            self._file: BinaryIO = self._source_file.open("rb")
+            self._size = self._source_file.stat().st_size
             is_gzip = self._file.read(2) == _GZIP_MAGIC
             self._file.seek(0)
         self._unpacking = cast("io.BufferedIOBase", gzip.GzipFile(fileobj=self._file) if is_gzip else self._file)
