@@ -27,12 +27,12 @@ def test_a_tiny_schedule_by_hand() -> None:
     ```
     """
     rows = [
-        Row(0, 0, 40, {0: 1}, user="ada", memory=100.0),
-        Row(0, 0, 20, {0: 1}, user="ben", memory=None),
+        Row(0, 0, 40, {0: 1}, user="ada", memory=100.0, gpus=0.25),
+        Row(0, 0, 20, {0: 1}, user="ben", memory=None, gpus=2.0),
         Row(5, 20, 40, {0: 1, 1: 1}, user="ada", memory=50.0),
         Row(10, 30, 50, {1: 1}, user="ben", memory=10.0),
     ]
-    metrics = compute_metrics(make_schedule(rows, cluster(Node("n0", 2, 1000), Node("n1", 2, 1000))))
+    metrics = compute_metrics(make_schedule(rows, cluster(Node("n0", 2, 1000, 4), Node("n1", 2, 1000))))
     # Utilization of (n0, n1): (1, 0) for 20 s, (1, 1/2) for 10 s, (1, 1) for 10 s, (0, 1/2) for 10 s.
     variance = (0.25 * 20 + 0.0625 * 10 + 0 * 10 + 0.0625 * 10) / 50
     slowdowns = [1.0, 1.0, 35 / 20, 2.0]
@@ -49,6 +49,7 @@ def test_a_tiny_schedule_by_hand() -> None:
         "makespan_s": 50.0,
         "core_utilization": (40 + 20 + 2 * 20 + 20) / (4 * 50),
         "memory_utilization": (100 * 40 + 2 * 50 * 20 + 10 * 20) / (2000 * 50),
+        "gpu_utilization": (0.25 * 40 + 2 * 20) / (4 * 50),
         "load_imbalance": variance,
         "completion_rate": 1.0,
         "mean_queue_length": 35 / 50,
@@ -108,6 +109,10 @@ def test_zero_makespan_gives_no_rates() -> None:
     assert "NaN" not in json.dumps(metrics, allow_nan=False)
 
 
+def test_gpu_utilization_needs_gpus() -> None:
+    assert compute_metrics(make_schedule([Row(0, 0, 10, {0: 1})], pool(1)))["gpu_utilization"] is None
+
+
 def test_memory_utilization_needs_memory_on_all_nodes_and_in_some_job() -> None:
     rows = [Row(0, 0, 10, {0: 1}, memory=5.0)]
     assert compute_metrics(make_schedule(rows, cluster(Node("a", 1, 10), Node("b", 1))))["memory_utilization"] is None
@@ -139,7 +144,7 @@ def test_random_schedules_agree_with_plain_python(seed: int) -> None:
 
 def random_schedule(rng: random.Random) -> Schedule:
     """Returns jobs thrown onto nodes without regard for their room, which the formulas do not need."""
-    nodes = [Node(f"n{number}", rng.choice([4, 6, 16]), 1000) for number in range(rng.choice([1, 2, 9]))]
+    nodes = [Node(f"n{number}", rng.choice([4, 6, 16]), 1000, 8) for number in range(rng.choice([1, 2, 9]))]
     rows = []
     for submit in sorted(rng.randrange(0, 400_000) / 1000 for _ in range(60)):
         start = submit + rng.choice([0, rng.randrange(0, 300_000) / 1000])
@@ -150,7 +155,8 @@ def random_schedule(rng: random.Random) -> Schedule:
             rows.append(Row(submit, None, None, outcome=outcome, reason=RejectReason.CORES, user=user))
         else:
             end = start + rng.choice([0, 5, rng.randrange(1, 200_000) / 1000])
-            rows.append(Row(submit, start, end, placed, rng.choice([0.5, 1.0, 2.0]), memory, 0.0, user, outcome))
+            gpus = rng.choice([0.0, 0.5, 2.0])
+            rows.append(Row(submit, start, end, placed, rng.choice([0.5, 1.0, 2.0]), memory, gpus, user, outcome))
     return make_schedule(rows, cluster(*nodes))
 
 
@@ -170,6 +176,7 @@ def plain_metrics(schedule: Schedule) -> dict[str, float | None]:
     makespan = max(job["end"] for job in jobs) - min(job["submit_s"] for job in jobs)
     core_s = sum(job["tasks"] * job["cores_per_task"] * run for job, run in zip(jobs, runs, strict=True))
     memory = sum(job["tasks"] * (job["memory_mb_per_task"] or 0) * run for job, run in zip(jobs, runs, strict=True))
+    gpu_s = sum(job["tasks"] * job["gpus_per_task"] * run for job, run in zip(jobs, runs, strict=True))
     by_user: dict[str, list[float]] = {}
     for job, value in zip(jobs, bounded, strict=True):
         if job["user"] is not None:
@@ -188,6 +195,7 @@ def plain_metrics(schedule: Schedule) -> dict[str, float | None]:
         "makespan_s": makespan,
         "core_utilization": core_s / sum(node.cores for node in schedule.cluster.nodes) / makespan,
         "memory_utilization": memory / sum(node.memory_mb or 0 for node in schedule.cluster.nodes) / makespan,
+        "gpu_utilization": gpu_s / sum(node.gpus for node in schedule.cluster.nodes) / makespan,
         "load_imbalance": plain_imbalance(schedule, makespan),
         "completion_rate": completed / len(schedule),
         "mean_queue_length": sum(waits) / makespan,

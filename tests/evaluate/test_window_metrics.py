@@ -16,7 +16,7 @@ from shunter.evaluate.windows import Windows, choose_windows
 from shunter.model.cluster import Node
 from shunter.simulate import WindowRunner, check_settings, simulate
 
-CLUSTER = Cluster.from_nodes(tuple(Node(f"n{number}", 8.0, 4000) for number in range(4)), name="four")
+CLUSTER = Cluster.from_nodes(tuple(Node(f"n{number}", 8.0, 4000, 8) for number in range(4)), name="four")
 
 
 @cache
@@ -32,6 +32,7 @@ def workload() -> Workload:
             "requested_s": random.integers(100, 300, size=jobs).astype(float),
             "tasks": np.where(random.random(jobs) < 0.05, 40, random.integers(1, 12, size=jobs)),
             "memory_mb_per_task": np.array([None, 100.0, 900.0])[random.integers(3, size=jobs)].tolist(),
+            "gpus_per_task": random.choice([0.0, 0.5, 1.0], size=jobs),
             "user": users.tolist(),
         }
     )

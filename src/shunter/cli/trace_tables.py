@@ -66,9 +66,8 @@ def _machine(workload: Workload, description: Description) -> str:
     if cluster is None:
         why = workload.cluster_note or "the log does not tell its machine"
         return f"{why}; give --cluster to see the offered load"
-    gpus = f" with {counted(cluster.total_gpus, 'GPU')}" if cluster.total_gpus else ""
     load = "unknown" if description.offered_load is None else percent(description.offered_load, 1)
-    return f"on {cluster_label(cluster)}{gpus}: offered load {load}"
+    return f"on {cluster_label(cluster)}: offered load {load}"
 
 
 def summary_table(description: Description) -> Table:

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
 
 
 def cluster_label(cluster: Cluster) -> str:
-    """Returns a cluster's name and size: ``theta (4,360 cores)``; of a plain number of cores, ``256 cores``."""
+    """Returns a cluster's name and size: ``gpu-64 (512 cores, 64 GPUs)``; of a plain number of cores, ``256 cores``."""
     cores = f"{cluster.total_cores:,.15g} cores"
+    if cluster.total_gpus:
+        cores += f", {cluster.total_gpus:,} GPUs"
     return cores if cluster.name.isdecimal() else f"{cluster.name} ({cores})"
 
 

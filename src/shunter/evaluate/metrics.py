@@ -27,6 +27,7 @@ METRIC_NAMES: tuple[str, ...] = (
     "makespan_s",
     "core_utilization",
     "memory_utilization",
+    "gpu_utilization",
     "load_imbalance",
     "completion_rate",
     "mean_queue_length",
@@ -48,6 +49,7 @@ def compute_metrics(schedule: Schedule) -> dict[str, float | None]:
         "makespan_s": makespan_s,
         "core_utilization": _core_utilization(schedule, makespan_s),
         "memory_utilization": _memory_utilization(schedule, makespan_s),
+        "gpu_utilization": _gpu_utilization(schedule, makespan_s),
         "load_imbalance": load_imbalance(schedule),
         "completion_rate": _ratio(completed, len(schedule)),
         "mean_queue_length": _mean_queue_length(schedule, makespan_s),
@@ -90,6 +92,13 @@ def _memory_utilization(schedule: Schedule, makespan_s: float | None) -> float |
     ended = schedule.ended
     memory_mb = (jobs["tasks"] * jobs["memory_mb_per_task"].fill_null(0.0)).to_numpy()
     return _ratio(float(np.sum(memory_mb[ended] * schedule.duration_s[ended])), makespan_s, total_mb)
+
+
+def _gpu_utilization(schedule: Schedule, makespan_s: float | None) -> float | None:
+    jobs = schedule.workload.jobs
+    ended = schedule.ended
+    gpus = (jobs["tasks"] * jobs["gpus_per_task"]).to_numpy()
+    return _ratio(float(np.sum(gpus[ended] * schedule.duration_s[ended])), makespan_s, schedule.cluster.total_gpus)
 
 
 def _mean_queue_length(schedule: Schedule, makespan_s: float | None) -> float | None:

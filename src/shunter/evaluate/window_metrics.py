@@ -48,12 +48,13 @@ class WindowColumns:
         memory_mb = jobs["memory_mb_per_task"]
         self.memory_mb = (tasks * numbers(memory_mb.fill_null(0.0)))[self.index]
         self.tells_memory = memory_mb.is_not_null().to_numpy()[self.index].any(axis=1)
+        self.gpus = (tasks * numbers(jobs["gpus_per_task"]))[self.index]
         self.user = jobs["user"].rank("dense").cast(pl.Int64).fill_null(0).to_numpy()[self.index]
 
     def take(self, rows: NDArray[np.int64]) -> WindowColumns:
         """Returns the columns of some of the windows."""
         some = copy(self)
-        for name in ("index", "submit_ms", "cores", "memory_mb", "tells_memory", "user"):
+        for name in ("index", "submit_ms", "cores", "memory_mb", "tells_memory", "gpus", "user"):
             setattr(some, name, getattr(self, name)[rows])
         return some
 
@@ -195,6 +196,7 @@ FORMULAS: dict[str, Callable[[_Outcome], NDArray[np.float64]]] = {
     "makespan_s": lambda outcome: outcome.makespan_s,
     "core_utilization": lambda outcome: outcome.used(outcome.columns.cores, outcome.columns.cluster.total_cores),
     "memory_utilization": _memory_utilization,
+    "gpu_utilization": lambda outcome: outcome.used(outcome.columns.gpus, outcome.columns.cluster.total_gpus),
     "completion_rate": _completion_rate,
     "mean_queue_length": _mean_queue_length,
     "throughput_jobs_per_hour": _throughput,
@@ -203,6 +205,13 @@ FORMULAS: dict[str, Callable[[_Outcome], NDArray[np.float64]]] = {
 """By name, in the order in which metrics are printed; all of them but the load imbalance, which needs placements."""
 
 HIGHER_IS_BETTER = frozenset(
-    {"core_utilization", "memory_utilization", "completion_rate", "throughput_jobs_per_hour", "jain_fairness_users"}
+    {
+        "core_utilization",
+        "memory_utilization",
+        "gpu_utilization",
+        "completion_rate",
+        "throughput_jobs_per_hour",
+        "jain_fairness_users",
+    }
 )
 """Of these metrics more is better, of all others less."""

@@ -79,7 +79,7 @@ def draw_workload(workload: Workload, cluster: Cluster | None, description: Desc
 def _title(description: Description) -> str:
     where = ""
     if (cluster := description.cluster) is not None:
-        where = f" on {cluster_label(cluster)}" + (f" with {cluster.total_gpus:,} GPUs" if cluster.total_gpus else "")
+        where = f" on {cluster_label(cluster)}"
     span, unit = _in_unit(description.span_s)
     parts = [f"{description.jobs:,} jobs in {span:,.{0 if span >= 100 else 1}f} {unit}"]
     if description.dates is not None:
