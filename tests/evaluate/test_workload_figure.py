@@ -133,7 +133,7 @@ def test_sizes_in_gpus() -> None:
     names = [label.get_text() for label in panel(figure, "sizes").get_xticklabels()]
     assert names == ["0", "≤ 1", "2", "4", "8", "16", "32", "64", "128", "256", "512", "1k", "2k"]
     assert bars(panel(figure, "sizes"), "jobs") == pytest.approx([100 / 3, 100 / 3, *[0] * 10, 100 / 3], abs=1e-5)
-    assert "with 4 GPUs" in str(figure.get_suptitle())
+    assert "16 cores, 4 GPUs" in str(figure.get_suptitle())
     by_size = panel(figure, "run time by size")
     assert "the log tells no requested times" in by_size.get_title()
     assert "GPUs of the job" in by_size.get_xlabel()
