@@ -29,8 +29,8 @@ FilesArgument = Annotated[
     typer.Argument(
         parser=given_text,
         metavar="FILE",
-        help="A job log, also .gz; several files, or a pattern in quotes, are one log; - is standard input. Or a generator: "
-        "generate:...",
+        help="A job log, also .gz; several files, or a pattern in quotes, are one log; - is standard input. Or a "
+        "generator: generate:...",
         show_default=False,
     ),
 ]
