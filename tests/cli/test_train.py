@@ -317,7 +317,7 @@ def test_hosts(shunter: Command, out: Path) -> None:
         (("--workload", LUBLIN, "--steps", "0"), "steps is 0; expected a whole number from 1"),
         (("--workload", LUBLIN, "--set", "ppo.klip=1"), "options: [ppo]: unknown key 'klip'; did you mean 'clip'?"),
         (("--workload", LUBLIN, "--report", "0.65:1"), "--report is 0.65:1, --validation 0.6:0.7; expected parts"),
-        (("--workload", LUBLIN, "--report", "x"), "options: [report]: [report] part is 'x'; expected two fractions"),
+        (("--workload", LUBLIN, "--report", "x"), "options: [report] part is 'x'; expected two fractions"),
         (("--workload", LUBLIN, "--report-windows", "0"), "[report] windows is 0; expected a whole number from 1"),
         (("--workload", LUBLIN, "--lr", "fast"), "'fast' is not a number"),
         (("--workload", LUBLIN, "--init", "nowhere"), "--init nowhere: there is no such folder"),

@@ -55,7 +55,10 @@ def from_table(kind: type[T], table: object, where: str) -> T:
             check_name("key", key, names)
         return kind(**{key: _typed(value, hints[key], key) for key, value in table.items()})
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        # A dataclass names its section too, for those who make it without a file.
+        file, _, section = where.rpartition(" ")
+        named = bool(file) and str(error).startswith(f"{section} ")
+        raise InputError(f"{file if named else where + ':'} {error}") from None
 
 
 def _typed(value: object, hint: Any, name: str) -> Any:  # noqa: ANN401 - whatever the field's type is
