@@ -155,7 +155,7 @@ def test_a_spoiled_file_is_named(tmp_path: Path, file: str, spoil: object, messa
     ("change", "message"),
     [
         ({"layout": None}, "policy.json: layout is None; expected a table"),
-        ({"layout": {"kind": "pick-nose"}}, "policy.json: layout: layout kind is 'pick-nose'"),
+        ({"layout": {"kind": "pick-nose"}}, "policy.json: layout kind is 'pick-nose'"),
         (
             {"options": {"kind": "pick-job", "windw": 3}},
             "policy.json: options: unknown key 'windw'; did you mean 'window'",

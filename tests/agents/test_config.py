@@ -145,7 +145,7 @@ def test_a_whole_number_does_for_a_number() -> None:
         ("[training]\ndevice = 'tpu'", r"unknown \[training\] device 'tpu'"),
         ("[training]\npatience = 0", r"\[training\] patience is 0"),
         ("[training]\nmargin_se = -1", r"\[training\] margin_se is -1"),
-        ("[report]\nwindows = 0", r"\[report\]: \[report\] windows is 0; expected a whole number from 1"),
+        ("[report]\nwindows = 0", r"\[report\] windows is 0; expected a whole number from 1"),
         ("[report]\nlength = 0", r"\[report\] length is 0"),
         ("[report]\npart = 'x'", r"\[report\] part is 'x'; expected two fractions"),
         ("[report]\npart = [0.9, 0.8]", "is 0.9:0.8; expected two rising fractions"),

@@ -38,6 +38,14 @@ def test_without_an_output_it_is_printed(shunter: Command, machines: Path) -> No
     assert "gpus = 8" in answer.out
 
 
+def test_what_is_skipped_is_told_beside_what_is_printed(shunter: Command, machines: Path) -> None:
+    machines.write_text(MACHINES + "m4, many, 24GB\n")
+    answer = shunter("trace", "cluster", machines)
+    assert answer.code == 0
+    assert "m4" not in answer.out
+    assert "not readable: line skipped" in answer.err
+
+
 def test_a_log_that_tells_its_machine_and_one_that_does_not(shunter: Command, tmp_path: Path) -> None:
     told, silent = tmp_path / "told.swf", tmp_path / "silent.swf"
     told.write_text("; MaxProcs: 64\n" + line())

@@ -62,12 +62,34 @@ def test_short_and_long_rows_that_add_up_are_both_skipped(tmp_path: Path) -> Non
     assert repairs.count(UNREADABLE) == 2
 
 
-def test_bytes_that_are_no_utf_8_are_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "names"), [(b"1,a\xe9\n2,a\xe8\n", ["aé", "aè"]), ("1,aé\n2,aè\n".encode(), ["aé", "aè"])]
+)
+def test_text_that_is_no_utf_8_is_read_as_latin_1(tmp_path: Path, content: bytes, names: list[str]) -> None:
+    """Two users must never become one."""
     path = tmp_path / "table.csv"
-    path.write_bytes(b"a,b\n1,caf\xe9\n2,\xc3\xa9\n")
+    path.write_bytes(b"a,b\n" + content)
     source = open_source(path)
     (frame,) = read_frames(source, Repairs([source]))
-    assert frame["b"].to_list() == ["caf\ufffd", "é"]
+    assert frame["b"].to_list() == names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a,b\n1,"x\n2,y\n3,z\n', r"table\.csv:2: a quote is not closed in the row that begins here"),
+        ('a,b\n1,"x\n2,y\n3,"z"\n4,w\n', r"table\.csv:2: a quote stands wrong"),
+    ],
+)
+def test_a_quote_that_is_not_closed_swallows_no_rows(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _read(tmp_path, text)
+
+
+def test_a_table_of_very_many_columns_is_none(tmp_path: Path) -> None:
+    header = ",".join(f"c{number}" for number in range(5000))
+    with pytest.raises(InputError, match="the header has 5,000 columns; expected at most 4,096"):
+        _read(tmp_path, header + "\n1\n")
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from shunter.workloads.mapping import parse_mapping
+from tests.workloads.test_swf import line
 
 TABLE = """job,arrival,begin,finish,took_ms,gpu count,who
 a,2024-03-01 00:00:10,2024-03-01T00:00:20,2024-03-01T00:01:20,60000,2,ann
@@ -45,6 +46,29 @@ def test_factors_and_parquet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2024-03-01", 1_709_251_200.0),
+        ("2024-03-01 12:00", 1_709_294_400.0),
+        ("2024-03-01T12:00Z", 1_709_294_400.0),
+        ("2024-03-01 13:00 +01:00", 1_709_294_400.0),
+        ("2024-03-01 13:00:00+01", 1_709_294_400.0),
+        ("2024-03-01 12:00:00.123456", 1_709_294_400.123456),
+        ("1709294400.5", 1_709_294_400.5),
+    ],
+)
+def test_spellings_of_a_moment(tmp_path: Path, text: str, second: float) -> None:
+    path = _table(tmp_path, f"when,took\n{text},5\n")
+    assert read_workload(path, columns="submit_s=when,run_s=took").jobs["submit_s"].to_list() == [second]
+
+
+def test_quotients_and_differences_are_exact(tmp_path: Path) -> None:
+    text = "ms,a,b\n1711845000123,2024-03-31 00:00:00.250,2024-03-31 01:00:00.255\n"
+    jobs = read_workload(_table(tmp_path, text), columns="submit_s=ms/1000,run_s=b-a").jobs
+    assert jobs.select("submit_s", "run_s").rows() == [(1_711_845_000.123, 3600.005)]
+
+
+@pytest.mark.parametrize(
     ("mapping", "message"),
     [
         ("submit=arrival", '"submit" is no column of a workload; did you mean "submit_s"'),
@@ -64,6 +88,10 @@ def test_mistakes(tmp_path: Path, mapping: str, message: str) -> None:
 def test_a_mapping_is_for_tables_only(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is for tables, but .* is swf"):
         read_workload(_table(tmp_path), columns="submit_s=a", format="swf")
+    swf = tmp_path / "log.txt"
+    swf.write_text(line())
+    with pytest.raises(InputError, match=r"is for tables, but .* is swf; leave it out, or force --format csv"):
+        read_workload(swf, columns="submit_s=a")
     with pytest.raises(InputError, match="is a generator; leave it out"):
         read_workload("generate:lublin?jobs=5", columns="submit_s=a")
 

@@ -7,6 +7,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
+from shunter.workloads.clock import Clock
 from shunter.workloads.parts import keep_statuses, moment_s, slice_time, split
 
 DAY_S = 86_400.0
@@ -43,7 +44,12 @@ def test_slices_hold_their_first_moment_and_not_their_last(week: Workload) -> No
     assert part.jobs["job_id"].to_list() == [5, 6, 7, 8]
     assert slice_time(week, None, "+12h").jobs["job_id"].to_list() == [1, 2]
     assert slice_time(week, str(1000 + 9.5 * DAY_S), None).jobs["job_id"].to_list() == [39, 40]
-    assert slice_time(week, "1970-01-10", None).jobs["job_id"].to_list() == [37, 38, 39, 40]
+    # Nine days from the log's time 0 on, which its clock says was the first of March 2024.
+    clock = Clock(1_709_251_200, "UTC")
+    assert slice_time(week, "2024-03-10", None, clock).jobs["job_id"].to_list() == [37, 38, 39, 40]
+    assert slice_time(week, None, "2024-03-01T06:00", clock).jobs["job_id"].to_list() == [1]
+    with pytest.raises(InputError, match="--to is '2024-03-02', but the log's seconds are no dates; expected seconds"):
+        slice_time(week, None, "2024-03-02")
     with pytest.raises(InputError, match=r"no job is submitted from .* its first comes at 1000 s"):
         slice_time(week, "+3w", None)
 

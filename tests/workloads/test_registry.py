@@ -63,3 +63,32 @@ def test_an_unknown_format_lists_the_known(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, spec: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_workload(f"{tmp_path}/{spec}")
+
+
+def test_files_of_one_log_count_from_the_first_ones_beginning(tmp_path: Path) -> None:
+    for name, zero_s, cores in (("a", 1000, 50), ("b", 605_800, 50), ("c", 1_210_600, 100)):
+        text = f"; UnixStartTime: {zero_s}\n; MaxProcs: {cores}\n" + line(f1=ord(name), f2=5)
+        (tmp_path / f"{name}.swf").write_text(text)
+    both = read_workload([tmp_path / "a.swf", tmp_path / "b.swf"])
+    assert both.jobs["submit_s"].to_list() == [5.0, 604_805.0]
+    assert both.cluster_spec == "50"
+    all_three = read_workload(str(tmp_path / "*.swf"))
+    assert all_three.jobs["submit_s"].to_list() == [5.0, 604_805.0, 1_209_605.0]
+    assert all_three.cluster_spec is None
+    assert all_three.cluster_note == "its files tell of machines of different sizes (50, 100 cores)"
+
+
+def test_one_file_is_not_taken_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.swf"
+    path.write_text(line())
+    with pytest.raises(InputError, match="is given twice; its jobs would count twice"):
+        read_workload([path, path])
+
+
+def test_files_of_two_formats_are_no_log(tmp_path: Path) -> None:
+    (tmp_path / "a.swf").write_text(line())
+    (tmp_path / "b.csv").write_text("submit_s,run_s\n1,2\n")
+    with pytest.raises(InputError, match=r"the files are not of one log: .*a\.swf is swf, .*b\.csv is csv"):
+        read_workload([tmp_path / "a.swf", tmp_path / "b.csv"])
+    with pytest.raises(InputError, match="no file has such a name; check the pattern"):
+        read_workload(str(tmp_path / "*.log"))

@@ -95,8 +95,8 @@ def cluster(
         found = replace(found, name=name)
     if output is None:
         typer.echo(cluster_toml(found, [comment]), nl=False)
-        return
-    write_cluster(found, output, [comment])
+    else:
+        write_cluster(found, output, [comment])
     _print(found, ledger, output)
 
 
@@ -113,7 +113,7 @@ def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool)
         return found, ledger, f"From {', '.join(file.name for file in paths)}."
     workload = read_workload(paths, format=format_, strict=strict)
     if infer:
-        note = f"What {workload.name} had in use at once, by its own times; the true cluster may have been larger."
+        note = f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes."
         return infer_cluster(workload), workload.ledger, note
     try:
         return cluster_of_workload(workload), workload.ledger, f"As {workload.name} says."
@@ -121,13 +121,15 @@ def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool)
         raise InputError(f"{error}; or add --infer to take what the jobs had in use at once") from None
 
 
-def _print(found: Cluster, ledger: Ledger, output: Path) -> None:
+def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
+    """Prints what was repaired and written; beside the file itself, if that is printed."""
     from rich.console import Console
 
     from shunter.cli.tables import ledger_table
     from shunter.evaluate.labels import cluster_label
 
-    console = Console()
+    console = Console(stderr=output is None)
     if ledger:
         console.print(ledger_table(ledger))
-    console.print(f"written: {output} ({cluster_label(found)})", markup=False, highlight=False, soft_wrap=True)
+    if output is not None:
+        console.print(f"written: {output} ({cluster_label(found)})", markup=False, highlight=False, soft_wrap=True)

@@ -56,7 +56,6 @@ def info(log: LogArguments, cluster: ClusterOption = None, plot: PlotOption = No
 def study(log: LogArguments, cluster: str | None) -> tuple[Workload, Description]:
     """Reads a log and describes it, on a cluster that is given or told by the log, or on none."""
     from shunter.model.cluster import Cluster
-    from shunter.workloads.clock import read_clock
     from shunter.workloads.statistics import describe
 
     # A mistake in the cluster is told before the log is read.
@@ -64,7 +63,7 @@ def study(log: LogArguments, cluster: str | None) -> tuple[Workload, Description
     workload = log.read()
     if given is None and workload.cluster_spec is not None:
         given = Cluster.parse(workload.cluster_spec)
-    return workload, describe(workload, given, read_clock(workload, log.files[0]))
+    return workload, describe(workload, given, log.clock(workload))
 
 
 def _draw(plot: Path, workload: Workload, description: Description) -> None:

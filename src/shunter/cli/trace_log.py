@@ -23,6 +23,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
+    from shunter.workloads.clock import Clock
 
 FilesArgument = Annotated[
     list[str],
@@ -73,6 +74,12 @@ class LogArguments:
         self.check()
         files = [] if self.files[0].startswith(GENERATE) else files_of(self.spec)
         return {"log" if number == 0 else f"log's part {number + 1}": file for number, file in enumerate(files)}
+
+    def clock(self, workload: Workload) -> Clock:
+        """Returns what the seconds of the log mean."""
+        from shunter.workloads.clock import read_clock
+
+        return read_clock(workload, self.files[0])
 
     def read(self) -> Workload:
         """Reads the log."""

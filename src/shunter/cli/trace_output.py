@@ -58,10 +58,11 @@ def write_workload(workload: Workload, output: Path) -> None:
     from rich.console import Console
 
     from shunter.cli.tables import ledger_table
+    from shunter.evaluate.labels import counted
 
     console = Console()
     if workload.ledger:
         console.print(ledger_table(workload.ledger))
     for line in lost:
         console.print(f"not carried: {line}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"written: {output} ({len(workload):,} jobs)", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"written: {output} ({counted(len(workload), 'job')})", markup=False, highlight=False, soft_wrap=True)

@@ -81,7 +81,7 @@ def slice_(
         return
     from shunter.workloads.parts import slice_time
 
-    write_workload(slice_time(workload, begin, end), output)
+    write_workload(slice_time(workload, begin, end, log.clock(workload)), output)
 
 
 FactorOption = Annotated[

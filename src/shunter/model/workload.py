@@ -175,7 +175,10 @@ def check_columns(frame: pl.DataFrame, name: str) -> None:
     """Raises an error if a table lacks a column that every workload needs, or holds no job."""
     for column, kind in COLUMNS.items():
         if kind.required and column not in frame.columns:
-            raise InputError(f"{name}: column {column} is missing{_nearest(column, frame.columns)}; add it")
+            raise InputError(
+                f"{name}: column {column} is missing{_nearest(column, frame.columns)}; add it, or say with "
+                f"--map {column}=... what gives it"
+            )
     if frame.height == 0:
         raise InputError(f"{name}: the table holds no job; give it at least one")
 

@@ -137,19 +137,29 @@ def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
 
     if format is not None and format not in FORMATS:
         raise InputError(f'format "{format}" is unknown; expected one of {", ".join(FORMATS)}')
-    sources = [open_source(path) for path in files_of(spec)]
-    if not sources:
+    files = files_of(spec)
+    if not files:
         raise InputError("no file is given; name a job log")
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise InputError(f"{file}: is given twice; its jobs would count twice")
+    sources = [open_source(file) for file in files]
     format = format or _detect(sources, reading)
     if reading.columns and format not in _TABLES:
-        raise InputError(f"--map (columns) is for tables, but {sources[0].where} is {format}; leave it out")
+        raise InputError(
+            f"--map (columns) is for tables, but {sources[0].where} is {format}; leave it out, or force --format csv"
+        )
     return replace(reader_of(format).read(sources, reading), format=format)
 
 
 def _detect(sources: Sequence[Source], reading: Reading) -> str:
     """Returns the format of a log; all of its files must have the same."""
-    if reading.columns:
-        return "parquet" if reader_of("parquet").recognizes(sources[0]) else "csv"
+    if reading.columns and not reader_of("parquet").recognizes(sources[0]):
+        named = [
+            cell for cell in sources[0].header if any(cell in theirs.lower() for theirs in reading.columns.values())
+        ]
+        # What has a column of the mapping is a table, whatever else it looks like.
+        return "csv" if any(named) else detect_format(sources[0]) or "csv"
     formats: dict[str, Source] = {}
     for source in sources:
         name = detect_format(source)

@@ -32,17 +32,17 @@ def read_clock(workload: Workload, path: str) -> Clock:
         from shunter.workloads.swf_tokens import header as read_header
 
         header = read_header(open_source(files_of(path)[0]).head)
-    zone_s = _whole(header.get("TimeZone"))
+    zone_s = whole_number(header.get("TimeZone"))
     meaning = "UTC" if not zone_s else "local standard time"
     if float(workload.jobs["submit_s"][0]) >= UNIX_TIMES_FROM_S:
         return Clock(zone_s or 0, meaning)
-    zero_s = _whole(header.get("UnixStartTime"))
+    zero_s = whole_number(header.get("UnixStartTime"))
     if zero_s is None or zero_s <= 0:
         return Clock(0, "counted from the log's time 0")
     return Clock(zero_s + (zone_s or 0), meaning)
 
 
-def _whole(text: str | None) -> int | None:
+def whole_number(text: str | None) -> int | None:
     """Returns the whole number with which a header's entry begins."""
     number = re.match(r"-?[0-9]{1,12}\b", text or "")
     return int(number.group()) if number else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,9 @@ Mend = Callable[[list[str]], list[str] | None]
 
 Line = tuple[int, list[str]]
 """The number of a line in its file, and its cells."""
+
+COLUMNS_LIMIT: Final = 4096
+"""The most columns of a table; no log has a tenth of that."""
 
 csv.field_size_limit(LINE_BYTES)
 
@@ -206,7 +209,7 @@ def _unquoted_cells(block: Block, separator: str) -> Iterator[Line]:
 def _quoted_cells(source: Source, block: Block, separator: str) -> Iterator[Line]:
     """Yields the cells of each row, and the number of its first line in the file."""
     text = block.text.decode("utf-8", errors="replace")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
     begins = block.first_line
     try:
         for cells in reader:
@@ -214,12 +217,17 @@ def _quoted_cells(source: Source, block: Block, separator: str) -> Iterator[Line
                 yield begins, cells
             begins = block.first_line + reader.line_num
     except csv.Error as error:
-        raise InputError(f"{source.where}:{begins}: is no row of a table ({error}); mend the line") from None
+        what = "a quote is not closed" if "end of data" in str(error) else f"a quote stands wrong ({error})"
+        raise InputError(f"{source.where}:{begins}: {what} in the row that begins here; mend the line") from None
 
 
 def _distinct(names: list[str], where: str) -> list[str]:
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    if len(names) > COLUMNS_LIMIT:
+        raise InputError(f"{where}: the header has {len(names):,} columns; expected at most {COLUMNS_LIMIT:,}")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
             raise InputError(f'{where}: two columns are called "{name}"; rename one of them')
+        seen.add(name)
     # Polars takes a column without a name for another.
     return [name or "without a name" for name in names]

@@ -89,10 +89,9 @@ def log_name(sources: Sequence[Source]) -> str:
 def _check_readable(rows: int, repairs: Repairs, where: str) -> None:
     skipped = repairs.count(UNREADABLE)
     if skipped > rows:
-        (entry,) = (entry for entry in repairs.ledger.entries if entry.rule == UNREADABLE)
         raise InputError(
-            f"{where}: {skipped:,} of {skipped + rows:,} lines are not readable, the first at {entry.example}; "
-            "check the file, or name its --format"
+            f"{where}: {skipped:,} of {skipped + rows:,} lines are not readable, the first at "
+            f"{repairs.example(UNREADABLE)}; check the file, or name its --format"
         )
 
 

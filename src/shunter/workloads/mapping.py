@@ -11,6 +11,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
 from shunter.workloads.parameters import suggest
+from shunter.workloads.repairs import PLACE
 
 _OURS: Final = (*COLUMNS, *EXTRA_COLUMNS)
 _FORMULA: Final = re.compile(r"(?P<left>[^*/]+?)\s*(?P<sign>[*/-])\s*(?P<right>[^*/]+)")
@@ -45,14 +46,25 @@ def apply_mapping(frame: pl.DataFrame, mapping: Mapping[str, str], where: str) -
     return frame.with_columns(made)
 
 
-def as_seconds(column: str) -> pl.Expr:
+def as_seconds(values: pl.Series) -> pl.Series:
     """Returns a column as seconds: numbers as they are, dates as Unix times (in UTC where they tell no zone)."""
-    text = pl.col(column).cast(pl.String).str.strip_chars()
-    clock = text.str.replace(" ", "T", literal=True)
-    zoned = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="ms", strict=False, time_zone="UTC")
-    naive = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="ms", strict=False)
-    moment = pl.coalesce(zoned.dt.epoch("ms"), naive.dt.epoch("ms")) / 1000
-    return pl.coalesce(text.cast(pl.Float64, strict=False), moment)
+    text = values.cast(pl.String).str.strip_chars()
+    numbers = text.cast(pl.Float64, strict=False)
+    if numbers.null_count() == text.null_count():
+        return numbers
+    clock = text.str.replace(r"Z$", "+00:00").str.replace(r"\s+([+-]\d\d:?\d*)$", "$1")
+    clock = clock.str.replace(" ", "T", literal=True)
+    # Without seconds, or without a time, the moment is the first of that minute or day.
+    clock = clock.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00").str.replace(r"(T\d\d:\d\d)($|[+-])", "$1:00$2")
+    zoned = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False, time_zone="UTC")
+    naive = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    moment_us = zoned.dt.epoch("us").fill_null(naive.dt.epoch("us"))
+    return numbers.fill_null(_divided(moment_us, 1e6))
+
+
+def _divided(values: pl.Series, divisor: float) -> pl.Series:
+    # NumPy divides; Polars would multiply with the reciprocal, whose last digit may differ.
+    return pl.Series(values.name, values.cast(pl.Float64).to_numpy() / divisor, nan_to_null=True)
 
 
 def _pair(part: str) -> tuple[str, str]:
@@ -62,29 +74,32 @@ def _pair(part: str) -> tuple[str, str]:
     return ours.strip(), theirs.strip()
 
 
-def _value(frame: pl.DataFrame, theirs: str, ours: str, where: str) -> pl.Expr:
+def _value(frame: pl.DataFrame, theirs: str, ours: str, where: str) -> pl.Series:
     if theirs in frame.columns:
-        return _column(frame, theirs, ours)
+        return _column(frame[theirs], ours)
     formula = _FORMULA.fullmatch(theirs)
     left = formula["left"].strip() if formula else theirs
-    if formula is None or left not in frame.columns:
-        raise InputError(f'{where}: has no column "{left}" for {ours}; {suggest(left, frame.columns)}')
-    right = formula["right"].strip()
+    right = formula["right"].strip() if formula and formula["sign"] == "-" else left
+    for name in (left, right):
+        if name not in frame.columns:
+            known = [column for column in frame.columns if column != PLACE]
+            raise InputError(f'{where}: has no column "{name}" for {ours}; {suggest(name, known)}')
+    if formula is None:
+        return frame[left]
     if formula["sign"] == "-":
-        if right not in frame.columns:
-            raise InputError(f'{where}: has no column "{right}" for {ours}; {suggest(right, frame.columns)}')
-        return as_seconds(left) - as_seconds(right)
-    factor = _factor(right, theirs)
-    return as_seconds(left) * factor if formula["sign"] == "*" else as_seconds(left) / factor
+        # Unix times have a few digits after the millisecond; what a difference has beyond is noise.
+        return (as_seconds(frame[left]) - as_seconds(frame[right])).round(6)
+    factor = _factor(formula["right"].strip(), theirs)
+    return as_seconds(frame[left]) * factor if formula["sign"] == "*" else _divided(as_seconds(frame[left]), factor)
 
 
-def _column(frame: pl.DataFrame, theirs: str, ours: str) -> pl.Expr:
-    """Returns a column as it is, or as Unix time where times are wanted and it holds dates."""
+def _column(values: pl.Series, ours: str) -> pl.Series:
+    """Returns a column as it is, or as Unix times where times are wanted and it holds dates."""
     if not ours.endswith("_s"):
-        return pl.col(theirs)
-    seconds = frame.select(as_seconds(theirs)).to_series()
+        return values
+    seconds = as_seconds(values)
     # What is neither a number nor a time is left for the check that names its line.
-    return pl.lit(seconds) if seconds.null_count() == frame[theirs].null_count() else pl.col(theirs)
+    return seconds if seconds.null_count() == values.null_count() else values
 
 
 def _factor(text: str, formula: str) -> float:

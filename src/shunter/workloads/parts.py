@@ -10,11 +10,13 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
 from shunter.errors import InputError
+from shunter.workloads.clock import UNIX_TIMES_FROM_S
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shunter.model.workload import Workload
+    from shunter.workloads.clock import Clock
 
 PARTS: Final = ("train", "validation", "report")
 """What a log is split into, in the order of time."""
@@ -47,20 +49,23 @@ def keep_statuses(workload: Workload, only: str) -> Workload:
     return replace(part, name=workload.name, ledger=ledger)
 
 
-def slice_time(workload: Workload, begin: str | None, end: str | None) -> Workload:
+def slice_time(workload: Workload, begin: str | None, end: str | None, clock: Clock | None = None) -> Workload:
     """Returns the jobs that are submitted from `begin` on and before `end`.
 
     Args:
         workload: The jobs.
         begin: A moment (see `moment_s`); None for the first job's.
         end: Likewise; None for no end.
+        clock: What the log's seconds mean; None if they are Unix times.
 
     Raises:
         InputError: A moment is not understood, or no job lies between them.
     """
     first_s, last_s = float(workload.jobs["submit_s"][0]), float(workload.jobs["submit_s"][-1])
-    begin_s = first_s if begin is None else moment_s(begin, first_s, "--from")
-    end_s = math.inf if end is None else moment_s(end, first_s, "--to")
+    zero_s = 0.0 if first_s >= UNIX_TIMES_FROM_S else clock.offset_s if clock is not None else 0.0
+    knows_dates = first_s >= UNIX_TIMES_FROM_S or zero_s > 0
+    begin_s = first_s if begin is None else moment_s(begin, first_s, "--from", zero_s if knows_dates else None)
+    end_s = math.inf if end is None else moment_s(end, first_s, "--to", zero_s if knows_dates else None)
     submit_s = workload.jobs["submit_s"]
     jobs = workload.jobs.filter((submit_s >= begin_s) & (submit_s < end_s))
     if jobs.height == 0:
@@ -71,14 +76,15 @@ def slice_time(workload: Workload, begin: str | None, end: str | None) -> Worklo
     return _part(workload, jobs, f"[{begin or ''}:{end or ''}]")
 
 
-def moment_s(text: str, first_s: float, option: str) -> float:
+def moment_s(text: str, first_s: float, option: str, zero_s: float | None = 0.0) -> float:
     """Returns the second that a word means.
 
     Args:
         text: Seconds of the log's own clock (``86400``), a time since the first job (``+3d``, ``+12h``), or a date
-            (``2017-10-03``, ``2017-10-03T12:00``; in UTC unless it tells a zone).
+            (``2017-10-03``, ``2017-10-03T12:00``; in UTC unless it tells a zone, or on the log's own clock).
         first_s: When the first job is submitted.
         option: What errors call it.
+        zero_s: The Unix time of the log's second 0; None if it is not known.
 
     Raises:
         InputError: It is none of these.
@@ -95,10 +101,13 @@ def moment_s(text: str, first_s: float, option: str) -> float:
         pass
     try:
         date = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
     except ValueError:
         known = "seconds (86400), a time since the first job (+3d, +12h), or a date (2017-10-03)"
         raise InputError(f"{option} is {text!r}; expected {known}") from None
+    if zero_s is None:
+        known = "seconds (86400) or a time since the first job (+3d, +12h)"
+        raise InputError(f"{option} is {text!r}, but the log's seconds are no dates; expected {known}")
+    return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp() - zero_s
 
 
 def split(workload: Workload, shares: Sequence[float], by: str = "jobs") -> Mapping[str, Workload]:

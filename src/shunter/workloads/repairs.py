@@ -94,6 +94,10 @@ class Repairs:
         """Returns how many rows a rule has concerned so far."""
         return sum(entry.count for entry in self.ledger.entries if entry.rule == rule)
 
+    def example(self, rule: str) -> str:
+        """Returns the first example of a rule that has concerned some row."""
+        return next(entry.example for entry in self.ledger.entries if entry.rule == rule)
+
     def _short(self, place: int) -> str:
         """Returns how examples call a place."""
         line = place & _LINE_MASK

@@ -28,9 +28,9 @@ BLOCK_BYTES: Final = 1 << 24
 """How much text is read at a time; what a reader holds besides its table is a few times this."""
 LINE_BYTES: Final = 1 << 24
 """The longest line, quoted field or JSON object that is read; real ones are a thousand times shorter."""
-BOMB_BYTES: Final = 1 << 30
-BOMB_RATIO: Final = 200
-"""A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 5 to 30 times."""
+BOMB_BYTES: Final = 1 << 25
+BOMB_RATIO: Final = 64
+"""A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 4 to 20 times."""
 STANDARD_INPUT: Final = "-"
 """What stands for the path of standard input."""
 
@@ -145,7 +145,7 @@ class Source:
             text = bytes(view[:end])
         if line == 1:
             text = text.removeprefix(_BYTE_ORDER_MARK)
-        return Block(_with_line_feeds(text), line)
+        return Block(_with_line_feeds(_as_utf_8(text)), line)
 
     def pieces(self) -> Iterator[str]:
         """Yields the text in pieces that may end anywhere, for formats to which lines mean nothing."""
@@ -169,7 +169,9 @@ def open_source(path: str | Path) -> Source:
     source = Source(path, _kept(path) if _flows(path) else path)
     head = source.head
     if not head or head.isspace():
-        raise InputError(f"{source.path}: the file is empty; expected a job log")
+        is_short = len(head) < HEAD_BYTES - len(_BYTE_ORDER_MARK)
+        what = "the file is empty" if is_short else f"the first {HEAD_BYTES >> 10} kB hold nothing but blanks"
+        raise InputError(f"{source.path}: {what}; expected a job log")
     for magic, name in _FOREIGN.items():
         if head.startswith(magic):
             raise InputError(f"{source.path}: is {name}, which is not read; convert it to plain text or gzip")
@@ -272,6 +274,17 @@ def _last_line_end(text: bytearray, filled: int, quoted: bool) -> int:
     while end and text.count(b'"', 0, end) % 2:
         end = text.rfind(b"\n", 0, end - 1) + 1
     return end
+
+
+def _as_utf_8(text: bytes) -> bytes:
+    """Returns a text as it is, or if it is no UTF-8 taken as Latin-1, in which two names never become one."""
+    if text.isascii():
+        return text
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("latin-1").encode("utf-8")
+    return text
 
 
 def _with_line_feeds(text: bytes) -> bytes:

@@ -188,8 +188,8 @@ def with_sizes(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def counted_in(jobs: pl.DataFrame) -> str:
-    """Returns what sizes of jobs are counted in: ``gpus`` if any job has some, otherwise ``cores``."""
-    return "gpus" if (jobs["gpus_per_task"] > 0).any() else "cores"
+    """Returns what sizes of jobs are counted in: ``gpus`` if a tenth of the jobs has some, otherwise ``cores``."""
+    return "gpus" if 10 * int((jobs["gpus_per_task"] > 0).sum()) >= jobs.height else "cores"
 
 
 def _dates(times_s: Iterable[float], clock: Clock) -> tuple[datetime, datetime] | None:

@@ -15,7 +15,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT, Workload
-from shunter.workloads import swf_tokens
+from shunter.workloads import clock, swf_tokens
 from shunter.workloads.log import digest, log_name
 from shunter.workloads.repairs import PLACE, Repairs
 
@@ -74,13 +74,19 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         InputError: The log has a mistake that is not repaired, or no job is left.
     """
     repairs = Repairs(sources, reading.strict)
-    tables = [table for source in sources for table in _tables(source, repairs)]
+    headers = [swf_tokens.header(source.head) for source in sources]
+    shifts_s = _shifts_s(headers)
+    tables = [
+        table.with_columns(pl.col("submit_s") + shift_s) if shift_s else table
+        for source, shift_s in zip(sources, shifts_s, strict=True)
+        for table in _tables(source, repairs)
+    ]
     if not tables:
         raise _no_job(sources[0], repairs)
     jobs = pl.concat(tables)
     place = jobs[PLACE]
     jobs = _renumber(jobs, repairs)
-    cores, note = _machine_cores(swf_tokens.header(sources[0].head))
+    cores, note = _one_machine([_machine_cores(header) for header in headers])
     workload = Workload.from_frame(
         jobs.drop(PLACE),
         name=log_name(sources),
@@ -112,6 +118,20 @@ def _no_job(source: Source, repairs: Repairs) -> InputError:
     if not dropped:
         return InputError(f"{source.where}: the file holds no job; expected a SWF log with 18 fields a line")
     return InputError(f"{source.where}: no job is left after repairs: {dropped}; expected jobs that ran")
+
+
+def _shifts_s(headers: Sequence[dict[str, str]]) -> list[float]:
+    """Returns what to add to the seconds of each file so that they count from the first one's beginning."""
+    zeros_s = [clock.whole_number(header.get("UnixStartTime")) or 0 for header in headers]
+    return [float(zero_s - zeros_s[0]) if min(zeros_s) > 0 else 0.0 for zero_s in zeros_s]
+
+
+def _one_machine(machines: Sequence[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
+    """Returns the machine that all files tell of, or why there is none."""
+    told = sorted({cores for cores, _ in machines if cores is not None}, key=int)
+    if len(told) > 1:
+        return None, f"its files tell of machines of different sizes ({', '.join(told)} cores)"
+    return machines[0] if len(machines) == 1 else (told[0] if told else None, machines[0][1])
 
 
 def _is_number(text: str) -> bool:

@@ -74,7 +74,7 @@ def test_a_node_is_listed_once_for_each_partition(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", ["n9 8+ 16000 (null) short", "n9 8 lots (null) short", "n9 8", "n[9 8 16000 (null) short"]
+    "odd", ["n9 many 16000 (null) short", "n9 8 lots (null) short", "n9 8", "n[9 8 16000 (null) short"]
 )
 def test_every_repair(tmp_path: Path, odd: str) -> None:
     path = write(tmp_path, BLANKS + odd + "\n")
@@ -85,6 +85,21 @@ def test_every_repair(tmp_path: Path, odd: str) -> None:
     assert entry.example.split(": ")[0].endswith("6")
     with pytest.raises(InputError, match="not readable: line skipped"):
         read_machines([path], strict=True)
+
+
+def test_the_least_of_nodes_that_differ_is_taken(tmp_path: Path) -> None:
+    cluster, ledger = read_machines([write(tmp_path, BLANKS + "n[8-9] 8+ 16000+ (null) short\n")])
+    assert [(node.name, node.cores, node.memory_mb) for node in cluster.nodes[-2:]] == [
+        ("n8", 8, 16000),
+        ("n9", 8, 16000),
+    ]
+    assert not ledger
+
+
+def test_a_list_of_mostly_unreadable_lines_is_refused(tmp_path: Path) -> None:
+    header = "NODELIST CPUS MEMORY GRES PARTITION\n"
+    with pytest.raises(InputError, match=r"2 lines are not readable, and 1 machines are: the first at line 2: node a"):
+        read_machines([write(tmp_path, header + "a x 1 (null) p\nb y 1 (null) p\nc 4 1000 (null) p\n")])
 
 
 def test_nodes_of_json_with_odd_values(tmp_path: Path) -> None:

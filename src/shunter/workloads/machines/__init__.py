@@ -61,7 +61,7 @@ def read_machines(
         InputError: A file is no such list, or no machine is left.
     """
     from shunter.model.cluster import Cluster
-    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.repairs import UNREADABLE, Repairs
     from shunter.workloads.source import open_source
 
     sources = [open_source(path) for path in paths]
@@ -72,6 +72,12 @@ def read_machines(
             f"{sources[0].where}: is no list of machines that is known; expected one of {', '.join(MACHINES)}"
         )
     nodes = tuple(_reader(name).read(sources, repairs))
+    skipped = repairs.count(UNREADABLE)
+    if skipped > len(nodes):
+        raise InputError(
+            f"{sources[0].where}: {skipped:,} lines are not readable, and {len(nodes):,} machines are: the first at "
+            f"{repairs.example(UNREADABLE)}; mend the list"
+        )
     if not nodes:
         raise InputError(f"{sources[0].where}: tells of no machine that could run a job")
     return Cluster.from_nodes(nodes, sources[0].path.name), repairs.ledger

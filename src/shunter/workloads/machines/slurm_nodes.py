@@ -42,7 +42,8 @@ def nodes_of_records(records: Iterable[Record], repairs: Repairs) -> list[Node]:
     rows: list[tuple[object, ...]] = []
     for record in records:
         names = node_names(record.names)
-        cpus, memory_mb = number(record.cpus), number(record.memory_mb)
+        # sinfo shows the least of nodes that differ with a plus.
+        cpus, memory_mb = (number(text and text.removesuffix("+")) for text in (record.cpus, record.memory_mb))
         if names is None or cpus is None or (memory_mb is None and record.memory_mb is not None):
             repairs.skip(record.place, f"node {record.names[:40]}, CPUs {record.cpus}, memory {record.memory_mb}")
             continue
