@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -41,6 +41,8 @@ _COST_SIMULATOR: Final = (
 """Headers that files of XDMoD and of the HPC Cost Simulator, which have none, would have; older ones no partition."""
 _MAY_HOLD_BARS: Final = ("jobname", "constraints")
 _IDS: Final = ("jobid", "jobidraw")
+_SPARE: Final = {"jobidraw": "jobid", "elapsedraw": "elapsed", "timelimitraw": "timelimit"}
+"""Columns that are not read where a better one is there."""
 _NEEDED: Final = (
     ("JobID", _IDS),
     ("Submit", ("submit",)),
@@ -75,15 +77,18 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         names = layout or _cells(source.head_lines[0].lower())
         _check_columns(names, source.where)
         mend = _mend(names, is_fixed=layout is not None)
-        for text in read_frames(source, repairs, layout, separator="|", quoted=False, mend=mend, wanted=_is_used):
+        used = _used(names)
+        for text in read_frames(source, repairs, layout, separator="|", quoted=False, mend=mend, wanted=used):
             frame = text.rename(str.lower)
             jobs.append(job_table(Cells(_without_steps(frame, repairs, steps), repairs).jobs(), repairs))
     table = pl.concat(jobs, how="diagonal") if jobs else pl.DataFrame(schema={PLACE: pl.Int64})
     return build_workload(_with_steps(table, steps), sources, repairs, cluster_note=CLUSTER_NOTE)
 
 
-def _is_used(name: str) -> bool:
-    return name.lower() in USED or name.lower() in _IDS
+def _used(names: Sequence[str]) -> Callable[[str], bool]:
+    """Returns which columns are read; those that tell the same as another less well cost time and say nothing."""
+    spare = {worse for worse, better in _SPARE.items() if better in names}
+    return lambda name: name.lower() not in spare and (name.lower() in USED or name.lower() in _IDS)
 
 
 def _cells(line: str) -> list[str]:
