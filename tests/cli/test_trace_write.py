@@ -36,6 +36,13 @@ def test_convert(shunter: Command, log: Path, tmp_path: Path, ending: str) -> No
         assert again.cluster_spec == "338"
 
 
+def test_the_date_of_the_first_second_is_named_as_lost(shunter: Command, tmp_path: Path) -> None:
+    log = tmp_path / "dated.swf"
+    log.write_text("; UnixStartTime: 844423200\n" + line())
+    answer = shunter("trace", "convert", log, "-o", tmp_path / "x.parquet")
+    assert "not carried: the date of the log's second 0 (Unix time 844423200, UTC)" in answer.out.replace("\n", " ")
+
+
 def test_several_files_are_one_log(shunter: Command, tmp_path: Path) -> None:
     for number in (1, 2, 3):
         (tmp_path / f"part-{number}.swf").write_text(line(f1=number, f2=100 - number))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
+from shunter.workloads.load import offered_load
 from tests.support import trace
 
 LOGS = (
@@ -61,3 +63,33 @@ def test_counts_and_sums_agree_with_a_plain_reading(name: str) -> None:
 def test_known_sizes(name: str, jobs: int, cluster: str | None) -> None:
     workload = read_workload(trace(f"swf/{name}"))
     assert (len(workload), workload.cluster_spec) == (jobs, cluster)
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs", "dropped", "days", "cores", "load"),
+    [
+        ("KTH-SP2-1996-2.1-cln", 27_992, 0, 333, None, 0.69),  # 0.68 is published, cut off and not rounded
+        ("HPC2N-2002-2.2-cln.first30000", 30_000, 0, 288, None, 0.61),
+        ("SDSC-BLUE-2000-4.2-cln.first30000", 30_000, 1_578, 126, None, 0.75),
+        ("SDSC-SP2-1998.easy_sim_waits", 54_006, 0, 731, None, 0.82),
+        ("NASA-iPSC-1993-3.1-cln", 18_239, 173, 92, None, 0.47),
+        ("LLNL-Thunder-2007-1.1-cln", 121_039, 7_426, 150, None, 0.86),
+        ("CEA-Curie-2011-2.1-cln.first30000", 30_000, 2_155, 56, None, 0.34),
+        ("RICC-2010-2.first30000", 30_000, 9, 22.5, 8192, 0.73),
+        ("LCG-2005-1.first20000", 20_000, 0, 1.5, None, 0.04),
+        ("ALCF-Theta-2022-real_week_1", 3_200, 0, 34, None, 0.92),
+        ("ALCF-Theta-2022-real_week_2", 3_200, 0, 35, None, 0.79),
+        ("lublin_256", 10_000, 0, 89, None, 1.06),
+    ],
+)
+def test_published_jobs_days_and_load(
+    name: str, jobs: int, dropped: int, days: float, cores: int | None, load: float
+) -> None:
+    """Jobs that ran 0 s, or of unknown length, are dropped; they have no work, so the load is the published one."""
+    workload = read_workload(trace(f"swf/{name}.swf.gz"))
+    assert len(workload) == jobs - dropped
+    assert sum(entry.count for entry in workload.ledger.entries if entry.rule.endswith("job dropped")) == dropped
+    span_s = workload.jobs["submit_s"][-1] - workload.jobs["submit_s"][0]
+    assert span_s / 86_400 == pytest.approx(days, abs=0.5 if days > 30 else 0.05)
+    offered = offered_load(workload, Cluster.parse(str(cores or workload.cluster_spec)))
+    assert offered == pytest.approx(load, abs=0.0051)

@@ -16,6 +16,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
+    from shunter.workloads.clock import Clock
 
 OutputOption = Annotated[
     Path,
@@ -49,12 +50,21 @@ def check_file(output: Path, force: bool, inputs: Mapping[str, str | Path | None
         raise InputError(f"--output {output}: the file exists; give another name, or --force to overwrite it")
 
 
-def write_workload(workload: Workload, output: Path) -> None:
-    """Writes a workload, and prints what was repaired and what the format cannot carry."""
+def write_workload(workload: Workload, output: Path, clock: Clock | None = None) -> None:
+    """Writes a workload, and prints what was repaired and what the file cannot carry.
+
+    Args:
+        workload: What to write.
+        output: The file.
+        clock: What the seconds of the log meant.
+    """
+    from shunter.workloads.clock import UNIX_TIMES_FROM_S
     from shunter.workloads.write import write_table
 
     with step(f"writing {output}"):
         lost = write_table(workload, output)
+    if clock is not None and clock.offset_s >= UNIX_TIMES_FROM_S:
+        lost.append(f"the date of the log's second 0 (Unix time {clock.offset_s:.15g}, {clock.meaning})")
     from rich.console import Console
 
     from shunter.cli.tables import ledger_table

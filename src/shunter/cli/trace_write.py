@@ -26,7 +26,8 @@ def convert(log: LogArguments, output: OutputOption, force: ForceOption = False)
         shunter trace convert jobs.csv --map submit_s=arrival,run_s=end-begin -o jobs.swf
     """
     check_output(output, force, log.inputs)
-    write_workload(log.read(), output)
+    workload = log.read()
+    write_workload(workload, output, log.clock(workload))
 
 
 StartOption = Annotated[
@@ -77,11 +78,12 @@ def slice_(
     check_output(output, force, log.inputs)
     workload = log.read()
     if by_index:
-        write_workload(workload.window(start or 0, length), output)
+        write_workload(workload.window(start or 0, length), output, log.clock(workload))
         return
     from shunter.workloads.parts import slice_time
 
-    write_workload(slice_time(workload, begin, end, log.clock(workload)), output)
+    clock = log.clock(workload)
+    write_workload(slice_time(workload, begin, end, clock), output, clock)
 
 
 FactorOption = Annotated[
@@ -126,7 +128,7 @@ def scale(
         else:
             assert load is not None
             scaled = scale_to_load(workload, machine or cluster_of_workload(workload), load)
-    write_workload(scaled, output)
+    write_workload(scaled, output, log.clock(workload))
 
 
 PlacesOption = Annotated[
