@@ -10,7 +10,8 @@ import typer
 
 from shunter.cli.options import given_text, path
 from shunter.cli.progress import step
-from shunter.cli.trace_output import check_file
+from shunter.cli.trace_log import StrictOption
+from shunter.cli.trace_output import ForceOption
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ InferOption = Annotated[
 NameOption = Annotated[
     str | None, typer.Option(metavar="NAME", show_default="the file's name", help="What tables call the cluster.")
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Make an error of each repair.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")]
 
 
 def cluster(
@@ -86,7 +85,6 @@ def cluster(
     inputs: dict[str, str | Path | None] = {f"list's part {number + 1}": file for number, file in enumerate(paths)}
     if output is not None:
         check_toml("--output", output, force, "--cluster", inputs)
-        check_file(output, force, inputs)
     elif force:
         raise InputError("--force is given without --output; it lets --output overwrite a file, and means nothing else")
     with step(f"reading {paths[0]}"):

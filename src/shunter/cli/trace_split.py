@@ -10,7 +10,7 @@ import typer
 from shunter.cli.options import path
 from shunter.cli.outputs import check_apart
 from shunter.cli.trace_log import LogArguments, reads_log
-from shunter.cli.trace_output import check_file, write_workload
+from shunter.cli.trace_output import ForceOption, check_file, write_workload
 from shunter.errors import InputError
 
 FolderOption = Annotated[
@@ -32,7 +32,6 @@ ByOption = Annotated[
 EndingOption = Annotated[
     str, typer.Option("--as", metavar="ENDING", help="What to write: parquet, csv, csv.gz, swf or swf.gz.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite the files if they are there.")]
 
 
 @reads_log

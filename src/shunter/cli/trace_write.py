@@ -123,10 +123,9 @@ def scale(
     machine = None if cluster is None else Cluster.parse(cluster)
     workload = log.read()
     with step("scaling"):
-        if factor is not None:
-            scaled = scale_arrivals(workload, 1 / factor)
+        if load is None:
+            scaled = scale_arrivals(workload, 1 / (factor or 1))
         else:
-            assert load is not None
             scaled = scale_to_load(workload, machine or cluster_of_workload(workload), load)
     write_workload(scaled, output, log.clock(workload))
 

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.cells import with_numbers, with_whole
+from shunter.workloads.cells import is_number, with_numbers, with_whole
 from shunter.workloads.log import build_workload
-from shunter.workloads.published import (
-    LARGEST_MEMORY_MB,
-    has_header,
-    is_number,
-    most_lines,
-    read_table,
-    scaled,
-    with_known_cores,
-)
+from shunter.workloads.published import LARGEST_MEMORY_MB, has_header, most_lines, read_table, scaled, with_known_cores
 from shunter.workloads.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:

@@ -17,6 +17,15 @@ _WHOLE_LIMIT: Final = 2**62
 """What a whole number of 64 bits surely holds."""
 
 
+def is_number(text: str) -> bool:
+    """Returns whether a cell holds a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def with_numbers(frame: pl.DataFrame, columns: Sequence[str], repairs: Repairs) -> pl.DataFrame:
     """Returns a frame of text with some columns as numbers, without the rows in which one holds something else."""
     for column in columns:

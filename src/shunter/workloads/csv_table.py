@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, Workload, check_columns
+from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
 from shunter.workloads.delimited import read_frames
-from shunter.workloads.log import digest, log_name
+from shunter.workloads.log import to_workload
 from shunter.workloads.mapping import apply_mapping
 from shunter.workloads.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
+    from shunter.model.workload import Workload
     from shunter.workloads import Reading
     from shunter.workloads.source import Source
 
@@ -38,21 +39,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     ]
     if not frames:
         raise InputError(f"{sources[0].where}: the table holds no job; give it at least one")
-    return checked(pl.concat(frames, how="diagonal"), sources, repairs)
-
-
-def checked(frame: pl.DataFrame, sources: Sequence[Source], repairs: Repairs) -> Workload:
-    """Returns the workload of a table with `PLACE`; a value that its column does not allow is an error."""
-    check_columns(frame, sources[0].where)
-    place = frame[PLACE]
-    return Workload.from_frame(
-        frame.drop(PLACE),
-        name=log_name(sources),
-        ledger=repairs.ledger,
-        content_sha256=digest(sources),
-        strict=repairs.strict,
-        locate=lambda row: repairs.locate(place[row]),
-    )
+    return to_workload(pl.concat(frames, how="diagonal"), sources, repairs)
 
 
 def _known(frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.cells import is_number
 from shunter.workloads.delimited import read_frames
 from shunter.workloads.google_events import CODES_2011, attempts, paired, typed_events, users_of
 from shunter.workloads.log import build_workload
-from shunter.workloads.published import is_number, most_lines
+from shunter.workloads.published import most_lines
 from shunter.workloads.repairs import Repairs
 
 if TYPE_CHECKING:

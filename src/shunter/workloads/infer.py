@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
 
-GPUS_PER_NODE = 8
+GPUS_PER_NODE: Final = 8
 """Of the nodes that are made up for a log with GPUs."""
 
 

@@ -19,6 +19,7 @@ from shunter.model.workload import (
     SUBMIT_LIMIT_S,
     TASKS_LIMIT,
     Workload,
+    check_columns,
 )
 from shunter.workloads.repairs import PLACE, UNREADABLE
 
@@ -58,11 +59,29 @@ def build_workload(
     frame = _drop_unusable(frame, repairs)
     frame = _mend(frame, repairs)
     if frame.height == 0:
-        raise InputError(f"{where}: no job is left{_dropped(repairs)}; expected jobs that ran")
-    frame = _number_anew(frame, repairs)
-    place = frame[PLACE]
+        raise no_job_left(where, repairs)
+    return to_workload(
+        _number_anew(frame, repairs), sources, repairs, cluster_spec=cluster_spec, cluster_note=cluster_note
+    )
+
+
+def to_workload(
+    jobs: pl.DataFrame,
+    sources: Sequence[Source],
+    repairs: Repairs,
+    *,
+    cluster_spec: str | None = None,
+    cluster_note: str | None = None,
+) -> Workload:
+    """Checks a table with `PLACE` as it is, and makes a workload of those of its columns that workloads have.
+
+    Raises:
+        InputError: A column is missing, or a value is not what its column holds.
+    """
+    check_columns(jobs, sources[0].where)
+    place = jobs[PLACE]
     workload = Workload.from_frame(
-        frame.drop(PLACE).select(name for name in (*COLUMNS, *EXTRA_COLUMNS) if name in frame.columns),
+        jobs.select(name for name in (*COLUMNS, *EXTRA_COLUMNS) if name in jobs.columns),
         name=log_name(sources),
         ledger=repairs.ledger,
         content_sha256=digest(sources),
@@ -71,6 +90,13 @@ def build_workload(
         locate=lambda row: repairs.locate(place[row]),
     )
     return replace(workload, cluster_note=cluster_note)
+
+
+def no_job_left(where: str, repairs: Repairs) -> InputError:
+    """Returns the error for a log of which no job is left, with why."""
+    entries = "; ".join(f"{entry.rule} ({entry.count})" for entry in repairs.ledger.entries)
+    why = f" after repairs: {entries}" if entries else ""
+    return InputError(f"{where}: no job is left{why}; expected jobs that ran")
 
 
 def digest(sources: Sequence[Source]) -> str:
@@ -93,11 +119,6 @@ def _check_readable(rows: int, repairs: Repairs, where: str) -> None:
             f"{where}: {skipped:,} of {skipped + rows:,} lines are not readable, the first at "
             f"{repairs.example(UNREADABLE)}; check the file, or name its --format"
         )
-
-
-def _dropped(repairs: Repairs) -> str:
-    entries = "; ".join(f"{entry.rule} ({entry.count})" for entry in repairs.ledger.entries)
-    return f" after repairs: {entries}" if entries else ""
 
 
 def _drop_unusable(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
@@ -168,8 +189,6 @@ def _number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     ids = pl.col("job_id").cast(pl.String).fill_null("unknown")
     occurrence = pl.int_range(1, pl.len() + 1).over(ids)
     again = (occurrence > 1) | pl.col("job_id").is_null()
-    if not frame.select(again.any()).item():
-        return frame
     frame = frame.with_columns(pl.col("job_id").cast(pl.String))
     rule = "id missing or that of an earlier job: numbered anew"
     # A made-up id may itself be taken, in a log that was written by Shunter from such a log.

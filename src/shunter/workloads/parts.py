@@ -62,10 +62,11 @@ def slice_time(workload: Workload, begin: str | None, end: str | None, clock: Cl
         InputError: A moment is not understood, or no job lies between them.
     """
     first_s, last_s = float(workload.jobs["submit_s"][0]), float(workload.jobs["submit_s"][-1])
-    zero_s = 0.0 if first_s >= UNIX_TIMES_FROM_S else clock.offset_s if clock is not None else 0.0
-    knows_dates = first_s >= UNIX_TIMES_FROM_S or zero_s > 0
-    begin_s = first_s if begin is None else moment_s(begin, first_s, "--from", zero_s if knows_dates else None)
-    end_s = math.inf if end is None else moment_s(end, first_s, "--to", zero_s if knows_dates else None)
+    zero_s: float | None = 0.0
+    if first_s < UNIX_TIMES_FROM_S:
+        zero_s = clock.offset_s if clock is not None and clock.offset_s else None
+    begin_s = first_s if begin is None else moment_s(begin, first_s, "--from", zero_s)
+    end_s = math.inf if end is None else moment_s(end, first_s, "--to", zero_s)
     submit_s = workload.jobs["submit_s"]
     jobs = workload.jobs.filter((submit_s >= begin_s) & (submit_s < end_s))
     if jobs.height == 0:

@@ -59,15 +59,6 @@ def read_table(source: Source, repairs: Repairs, names: Sequence[str]) -> Iterat
         yield frame.select(*(pl.col(own[name]).alias(name) for name in names), PLACE)
 
 
-def is_number(text: str) -> bool:
-    """Returns whether a cell holds a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def scaled(value: pl.Expr, factor: float) -> pl.Expr:
     """Returns values in another unit, without the errors of the last digit that multiplying them brings."""
     return (value * factor).round_sig_figs(_DIGITS)

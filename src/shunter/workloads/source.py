@@ -30,7 +30,7 @@ LINE_BYTES: Final = 1 << 24
 """The longest line, quoted field or JSON object that is read; real ones are a thousand times shorter."""
 BOMB_BYTES: Final = 1 << 25
 BOMB_RATIO: Final = 64
-"""A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 4 to 20 times."""
+"""A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 4 to 12 times."""
 STANDARD_INPUT: Final = "-"
 """What stands for the path of standard input."""
 

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT, Workload
+from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
 from shunter.workloads import clock, swf_tokens
-from shunter.workloads.log import digest, log_name
-from shunter.workloads.repairs import PLACE, Repairs
+from shunter.workloads.cells import is_number
+from shunter.workloads.log import no_job_left, to_workload
+from shunter.workloads.repairs import Repairs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.model.workload import Workload
     from shunter.workloads import Reading
     from shunter.workloads.source import Source
 
@@ -64,7 +66,7 @@ _UNKNOWN = -1
 def recognizes(source: Source) -> bool:
     """Returns whether the first line that is no comment has 18 numbers between blanks, or more."""
     fields = source.head_lines[0].split() if source.head_lines else []
-    return len(fields) >= swf_tokens.FIELDS and all(_is_number(text) for text in fields[: swf_tokens.FIELDS])
+    return len(fields) >= swf_tokens.FIELDS and all(is_number(text) for text in fields[: swf_tokens.FIELDS])
 
 
 def read(sources: Sequence[Source], reading: Reading) -> Workload:
@@ -81,22 +83,13 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         for source, shift_s in zip(sources, shifts_s, strict=True)
         for table in _tables(source, repairs)
     ]
+    if not tables and not repairs.ledger:
+        raise InputError(f"{sources[0].where}: the file holds no job; expected a SWF log with 18 fields a line")
     if not tables:
-        raise _no_job(sources[0], repairs)
-    jobs = pl.concat(tables)
-    place = jobs[PLACE]
-    jobs = _renumber(jobs, repairs)
+        raise no_job_left(sources[0].where, repairs)
+    jobs = _renumber(pl.concat(tables), repairs)
     cores, note = _one_machine([_machine_cores(header) for header in headers])
-    workload = Workload.from_frame(
-        jobs.drop(PLACE),
-        name=log_name(sources),
-        ledger=repairs.ledger,
-        content_sha256=digest(sources),
-        cluster_spec=cores,
-        strict=reading.strict,
-        locate=lambda row: repairs.locate(place[row]),
-    )
-    return replace(workload, cluster_note=note)
+    return to_workload(jobs, sources, repairs, cluster_spec=cores, cluster_note=note)
 
 
 def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
@@ -113,13 +106,6 @@ def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             yield _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
 
 
-def _no_job(source: Source, repairs: Repairs) -> InputError:
-    dropped = "; ".join(f"{entry.rule} ({entry.count})" for entry in repairs.ledger.entries)
-    if not dropped:
-        return InputError(f"{source.where}: the file holds no job; expected a SWF log with 18 fields a line")
-    return InputError(f"{source.where}: no job is left after repairs: {dropped}; expected jobs that ran")
-
-
 def _shifts_s(headers: Sequence[dict[str, str]]) -> list[float]:
     """Returns what to add to the seconds of each file so that they count from the first one's beginning."""
     zeros_s = [clock.whole_number(header.get("UnixStartTime")) or 0 for header in headers]
@@ -132,14 +118,6 @@ def _one_machine(machines: Sequence[tuple[str | None, str | None]]) -> tuple[str
     if len(told) > 1:
         return None, f"its files tell of machines of different sizes ({', '.join(told)} cores)"
     return machines[0] if len(machines) == 1 else (told[0] if told else None, machines[0][1])
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.cells import with_numbers
+from shunter.workloads.cells import is_number, with_numbers
 from shunter.workloads.delimited import read_frames
 from shunter.workloads.google_text import RESOURCES, read_records, tells
 from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import LARGEST_CORES, LARGEST_MEMORY_MB, is_number, most_lines
+from shunter.workloads.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
 from shunter.workloads.repairs import PLACE
 
 if TYPE_CHECKING:

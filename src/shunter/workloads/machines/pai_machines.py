@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.cells import with_numbers
+from shunter.workloads.cells import is_number, with_numbers
 from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import MB_PER_GB, has_header, is_number, most_lines, read_table
+from shunter.workloads.published import MB_PER_GB, has_header, most_lines, read_table
 from shunter.workloads.repairs import PLACE
 
 if TYPE_CHECKING:
