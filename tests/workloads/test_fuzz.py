@@ -137,11 +137,9 @@ def test_a_log_of_another_format_is_no_log_of_this_one(tmp_path: Path, layout: s
     assert isinstance(_read(tmp_path / "log.bin", content, format_name), str)
 
 
-@pytest.mark.parametrize("layout", SAMPLES)
+@pytest.mark.parametrize("layout", [name for name in SAMPLES if name != "parquet"])
 def test_half_a_gzip_file(tmp_path: Path, layout: str) -> None:
     format_name, content = SAMPLES[layout]
-    if layout == "parquet":
-        pytest.skip("Parquet files pack their columns themselves")
     packed = gzip.compress(content)
     assert isinstance(_read(tmp_path / "log.gz", packed, None), Workload)
     for end in range(len(packed) // 2, len(packed), 7):
