@@ -169,6 +169,17 @@ def test_damaged_parquet(tmp_path: Path, content: bytes) -> None:
         read_workload(path)
 
 
+@pytest.mark.parametrize("pattern", ["*", "^.*$"])
+def test_a_column_that_is_called_like_a_pattern_of_names(tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "jobs.csv"
+    # The short row sends the block through the slower of the two ways.
+    path.write_text(f"submit_s,run_s,{pattern}\n1,2,3\n\n4,5,\n")
+    assert read_workload(path).jobs["run_s"].to_list() == [2.0, 5.0]
+    path.write_text(f"{pattern},")
+    with pytest.raises(InputError, match="the table holds no job"):
+        read_workload(path)
+
+
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.one_of(st.binary(max_size=200), st.binary(max_size=80).map(lambda tail: b"submit_s,run_s\n1,2\n" + tail))

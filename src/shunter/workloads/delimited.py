@@ -229,5 +229,10 @@ def _distinct(names: list[str], where: str) -> list[str]:
         if name in seen:
             raise InputError(f'{where}: two columns are called "{name}"; rename one of them')
         seen.add(name)
-    # Polars takes a column without a name for another.
-    return [name or "without a name" for name in names]
+    return [_literal(name) for name in names]
+
+
+def _literal(name: str) -> str:
+    """Returns a name that Polars takes for no other: neither an empty one, nor a pattern of names."""
+    is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+    return f"{name} (a name)" if is_pattern else name or "without a name"
