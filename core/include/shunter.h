@@ -80,9 +80,13 @@ enum ShunterPolicy {
                                         half_life_s, then nothing or a share for each user; the caller brings
                                         what does not move, as scores, the highest first */
     SHUNTER_POLICY_RANDOM_FEASIBLE = 23, /* a number drawn for each job at every pass */
-    SHUNTER_POLICY_LINEAR = 24           /* parameters: estimate, cores, wait, wait_ratio, free_estimate,
+    SHUNTER_POLICY_LINEAR = 24,          /* parameters: estimate, cores, wait, wait_ratio, free_estimate,
                                         free_cores, queue_estimate, queue_cores, reserve_below, hold_share,
                                         hold_from_s, hold_patience_s */
+    SHUNTER_POLICY_QSSF = 25,            /* least service (estimate x GPUs) first */
+    SHUNTER_POLICY_SRTF = 26,            /* least remaining time first, stopping those behind; with greedy dispatch */
+    SHUNTER_POLICY_LAS = 27              /* least attained service first, likewise; parameters: where levels end, in
+                                        GPU-seconds, ascending */
 };
 
 /* What happens when the next job does not fit. */
@@ -100,7 +104,15 @@ enum ShunterPlacement {
     SHUNTER_PLACEMENT_WORST_FIT = 2, /* nodes with the most room first */
     SHUNTER_PLACEMENT_PACK = 3,      /* as few nodes as possible */
     SHUNTER_PLACEMENT_SPREAD = 4,    /* as many nodes as possible, evenly */
-    SHUNTER_PLACEMENT_RANDOM = 5     /* nodes in an order drawn for each job from the seed */
+    SHUNTER_PLACEMENT_RANDOM = 5,    /* nodes in an order drawn for each job from the seed */
+    SHUNTER_PLACEMENT_FASTEST = 6,   /* the fastest GPUs */
+    SHUNTER_PLACEMENT_SLOWEST = 7,   /* the slowest GPUs on which it fits */
+    SHUNTER_PLACEMENT_TIERED_DEFRAG = 8,  /* fewest nodes, or one more; then the least fragmentation */
+    SHUNTER_PLACEMENT_TIERED_BALANCE = 9, /* the same; then the most even use */
+    SHUNTER_PLACEMENT_TIERED_LEX = 10,    /* the same; then the smallest numbers of nodes */
+    SHUNTER_PLACEMENT_FGD = 11,      /* what adds least to the fragmentation that the table's jobs would meet */
+    SHUNTER_PLACEMENT_TOPOLOGY = 12, /* one switch, else one rack, else as few nodes as possible */
+    SHUNTER_PLACEMENT_EXTERNAL = 13  /* the placer is asked */
 };
 
 /* The run time that a policy may see. */
@@ -109,9 +121,10 @@ enum ShunterEstimate {
     SHUNTER_ESTIMATE_PERFECT = 1,   /* the true run time */
     SHUNTER_ESTIMATE_NOISY = 2,     /* the true run time with noise; parameters: sigma of the logarithm */
     SHUNTER_ESTIMATE_LAST_TWO = 3,  /* the mean of the user's last two jobs that have ended */
-    SHUNTER_ESTIMATE_POSTERIOR = 4  /* what jobs that have ended say; parameters: two decays, three strengths, for each
+    SHUNTER_ESTIMATE_POSTERIOR = 4, /* what jobs that have ended say; parameters: two decays, three strengths, for each
                                        bin of requests (powers of two of seconds; the last: no request) the mean run
                                        time in seconds and the mean of 1 / max(run time, 10 s) */
+    SHUNTER_ESTIMATE_HISTORY = 5    /* the mean of the user's jobs of that size that have ended, or of wider groups */
 };
 
 /* What an estimate rests on. */
@@ -131,7 +144,8 @@ enum ShunterPhase {
     SHUNTER_PHASE_RUNNING = 2,
     SHUNTER_PHASE_COMPLETED = 3,
     SHUNTER_PHASE_KILLED = 4,    /* at its request */
-    SHUNTER_PHASE_REJECTED = 5   /* it could never run */
+    SHUNTER_PHASE_REJECTED = 5,  /* it could never run */
+    SHUNTER_PHASE_FAILED = 6     /* its nodes failed under it 1,000 times */
 };
 
 /* Why a job can never run here. */
@@ -141,10 +155,37 @@ enum ShunterRejectReason {
     SHUNTER_REJECT_CORES = 2,             /* it asks for more cores than there are */
     SHUNTER_REJECT_MEMORY = 3,            /* it asks for more memory than there is */
     SHUNTER_REJECT_GPUS = 4,              /* it asks for more GPUs than there are */
-    SHUNTER_REJECT_COMBINATION = 5        /* each resource would do, but not all of them together */
+    SHUNTER_REJECT_COMBINATION = 5,       /* each resource would do, but not all of them together */
+    SHUNTER_REJECT_NO_SUCH_GPU_TYPE = 6   /* it asks for a type of GPU that no node has */
 };
 
 /* ---- structures ---- */
+
+/* What a placer is told of a job and the nodes; the arrays live as long as the call. */
+typedef struct ShunterScene {
+    int64_t now_ms;
+    uint64_t job;               /* its place in the table */
+    size_t nodes;               /* how many values the next arrays have */
+    const uint32_t *capacity;   /* how many of the job's tasks each node could take */
+    const int64_t *cores_milli; /* what is free on each node */
+    const int64_t *memory_mb;
+    const uint32_t *whole_gpus; /* devices that nobody uses */
+    const uint64_t *waiting;    /* the next waiting jobs but this one, at most 32: their places in the table */
+    size_t waiting_length;
+    uint32_t tasks;             /* of the job */
+} ShunterScene;
+
+/*
+ * Chooses nodes for a job: writes at most `capacity` distinct nodes, with how many tasks each, and returns how many; 0
+ * means not now. An answer that is no place for the job counts as 0. It may be asked for the present, or for a time to
+ * come in which more is free, and on any thread; it must not call the simulation that asks.
+ */
+typedef size_t (*ShunterPlacer)(
+    uint64_t context,
+    const ShunterScene *scene,
+    uint32_t *nodes,
+    uint32_t *tasks,
+    size_t capacity);
 
 /* What a simulation is asked to do. Durations are at most 10^12 ms. */
 typedef struct ShunterConfig {
@@ -158,7 +199,7 @@ typedef struct ShunterConfig {
     int32_t keep_progress;          /* 1: a preempted job goes on from where it was; 0: from its beginning */
     int64_t missing_request_ms;     /* stands in for an unknown request; SHUNTER_UNKNOWN: the run time does */
     int64_t max_wait_ms;            /* a job that has waited so long goes first; SHUNTER_UNKNOWN: none does */
-    int64_t preemption_overhead_ms; /* what each start after a preemption costs before progress is made */
+    int64_t preemption_overhead_ms; /* what each start after a stop costs before progress is made */
     uint32_t scan_depth;            /* 1 or more: how many waiting jobs a pass with several reservations, or over an
                                        order that moves, looks at */
     uint64_t seed;                  /* where every random choice comes from */
@@ -166,6 +207,16 @@ typedef struct ShunterConfig {
     size_t policy_parameters_length;
     const double *estimate_parameters; /* what the estimate needs to know, see enum ShunterEstimate; null for none */
     size_t estimate_parameters_length;
+    int64_t minimum_run_ms;         /* no policy stops a job that has not run for so long since its latest start */
+    int64_t mtbf_ms;                /* how long a node is up on average; SHUNTER_UNKNOWN: no failures are drawn */
+    int64_t mttr_ms;                /* how long it is down then */
+    int32_t failure_keeps_progress; /* 1: a job whose node fails keeps its progress; 0: that of its latest start is lost */
+    const int64_t *node_event_ms;   /* nodes that go down or come up: when, in ascending order */
+    const uint32_t *node_event_node; /* which */
+    const uint8_t *node_event_up;   /* 0: down, 1: up */
+    size_t node_events_length;
+    ShunterPlacer placer;           /* for SHUNTER_PLACEMENT_EXTERNAL, else null */
+    uint64_t placer_context;        /* handed to it */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */
@@ -177,6 +228,7 @@ typedef struct ShunterStatus {
     uint64_t ended;   /* completed, killed or rejected */
     uint64_t starts;  /* made so far, those after a preemption included */
     int64_t free_cores_milli;
+    uint64_t stops;   /* runs that did not end their jobs */
 } ShunterStatus;
 
 /* ---- errors and handles ---- */
@@ -195,20 +247,28 @@ int32_t shunter_close(uint64_t handle);
 
 /*
  * Opens a cluster from columns of `nodes` values (1 to 10,000,000): milli-cores; memory, or SHUNTER_UNKNOWN where it is
- * not tracked; whole GPU devices; partition, below `nodes`, or SHUNTER_UNKNOWN for none.
+ * not tracked; whole GPU devices; partition, below `nodes`, or SHUNTER_UNKNOWN for none; type of GPU, below 62, or
+ * SHUNTER_UNKNOWN; speed of the GPUs in thousandths of what run times are given for; rack and switch, or
+ * SHUNTER_UNKNOWN. With `mix` 1 a job may have GPUs of several types, with 0 never.
  */
 int32_t shunter_cluster_open(
     const int64_t *cores_milli,
     const int64_t *memory_mb,
     const int64_t *gpus,
     const int64_t *partition,
+    const int64_t *gpu_type,
+    const int64_t *speed_milli,
+    const int64_t *rack,
+    const int64_t *switch_,
     size_t nodes,
+    int32_t mix,
     uint64_t *handle);
 
 /*
  * Opens a table from columns of `jobs` values, sorted by submit time. Cores, memory and GPUs are per task; a task asks
  * for a fraction of one GPU (below 1000) or for whole ones. Users are numbered below `jobs`. requested_ms, memory_mb,
- * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN.
+ * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN. gpu_types has a bit for
+ * each type of GPU that would do; 0 means any, and bit 62 a type that no node has.
  */
 int32_t shunter_jobs_open(
     const int64_t *submit_ms,
@@ -221,6 +281,7 @@ int32_t shunter_jobs_open(
     const int64_t *partition,
     const int64_t *user,
     const int64_t *logged_wait_ms,
+    const int64_t *gpu_types,
     size_t jobs,
     uint64_t *handle);
 
@@ -250,7 +311,8 @@ int32_t shunter_simulation_fork(uint64_t simulation, uint64_t *handle);
  */
 int32_t shunter_simulation_serialize(uint64_t simulation, uint8_t *bytes, size_t capacity, size_t *needed);
 
-/* Opens the simulation that was saved, on the same cluster and jobs; other bytes are an error. */
+/* Opens the simulation that was saved, on the same cluster and jobs; other bytes are an error. A placer is not saved:
+ * where there was one, the simulation goes on as SHUNTER_PLACEMENT_PACK. */
 int32_t shunter_simulation_restore(
     uint64_t cluster,
     uint64_t jobs,
@@ -321,7 +383,7 @@ int32_t shunter_simulation_waiting(uint64_t simulation, uint32_t *jobs, size_t c
 
 /*
  * Tells of each job: phase (enum ShunterPhase), first start, latest start, end, start of the reservation that it holds,
- * why it was rejected (enum ShunterRejectReason), and how often it was preempted. Times that are not there yet are
+ * why it was rejected (enum ShunterRejectReason), how often it was preempted, and how often a node failed under it. Times that are not there yet are
  * SHUNTER_UNKNOWN. `capacity` is the exact number of jobs.
  */
 int32_t shunter_simulation_jobs(
@@ -333,7 +395,26 @@ int32_t shunter_simulation_jobs(
     int64_t *reserved_ms,
     uint8_t *reject_reason,
     uint32_t *preemptions,
+    uint32_t *failures,
     size_t capacity);
+
+/*
+ * Tells of the runs that did not end their jobs, in the order in which they were stopped: job, start, stop, and 1 if a
+ * node failed, 0 if another job needed the room. `node_offsets` has `capacity` + 1 values: stop i was on nodes[j] with
+ * tasks[j] tasks for j from node_offsets[i] to node_offsets[i + 1] - 1. `capacity` is the exact number of stops; with
+ * `node_capacity` 0, nodes and tasks are not written, otherwise it is their exact number, the last offset.
+ */
+int32_t shunter_simulation_stops(
+    uint64_t simulation,
+    uint32_t *job,
+    int64_t *start_ms,
+    int64_t *end_ms,
+    uint8_t *by_failure,
+    int64_t *node_offsets,
+    size_t capacity,
+    int32_t *nodes,
+    int32_t *tasks,
+    size_t node_capacity);
 
 /*
  * Tells of each job the estimate that the policy saw when it started, or sees now if it has not, and what it rests on
@@ -362,8 +443,8 @@ int32_t shunter_simulation_placements(
 
 /*
  * Simulates `windows` windows of `count` jobs each, beginning at the jobs `first`, to their ends, on at most `threads`
- * threads. The results are `windows` rows of `count` values: first start and end, or SHUNTER_UNKNOWN; enum
- * ShunterPhase; enum ShunterBasis. They do not depend on the number of threads. `scores`, for the policies that want
+ * threads. The results are `windows` rows of `count` values: first start and end, or SHUNTER_UNKNOWN; how long the job
+ * held nodes, and how much of that brought it nothing; enum ShunterPhase; enum ShunterBasis. They do not depend on the number of threads. `scores`, for the policies that want
  * them, are those of all jobs of the table.
  */
 int32_t shunter_batch_run(
@@ -378,6 +459,8 @@ int32_t shunter_batch_run(
     size_t threads,
     int64_t *start_ms,
     int64_t *end_ms,
+    int64_t *held_ms,
+    int64_t *lost_ms,
     uint8_t *phase,
     uint8_t *basis);
 
@@ -544,6 +627,38 @@ int32_t shunter_env_restore(
     size_t length,
     float *observations,
     uint8_t *masks);
+
+/* ---- tiered placement, one question at a time: docs/simulation.md ---- */
+
+/* What makes one choice of nodes better than another; equal ones by the lowest node numbers. */
+enum ShunterTierOrder {
+    SHUNTER_TIER_ORDER_DEFRAG = 0,  /* fewer partly used nodes, fewer GPUs in use on them, more even use */
+    SHUNTER_TIER_ORDER_BALANCE = 1, /* more even use, fewer partly used nodes, fewer GPUs in use on them */
+    SHUNTER_TIER_ORDER_LEX = 2      /* the lowest node numbers alone */
+};
+
+/*
+ * Finds the best nodes for a job whose tasks take whole GPUs, among nodes of one type with `gpus_per_node` each. Tier 1:
+ * exactly as many nodes as empty ones would do; tier 2: one more, and the number of partly used nodes must not grow.
+ * `free_gpus` are the whole free devices of each node, `capacity` the tasks that it could take, at most what its free
+ * devices serve. Written are the chosen nodes and the tasks of each, by number; how many nodes that are (0: there is no
+ * such choice); and as `score` three changes: of the number of partly used nodes, of the GPUs in use on such nodes, and
+ * of the sum over all nodes of the GPUs in use, squared. A `part_capacity` of `nodes` is always enough.
+ */
+int32_t shunter_tiers(
+    uint32_t gpus_per_node,
+    uint32_t gpus_per_task,
+    uint32_t tasks,
+    const uint32_t *free_gpus,
+    const uint32_t *capacity,
+    size_t nodes,
+    int32_t order,
+    int32_t tier,
+    uint32_t *part_nodes,
+    uint32_t *part_tasks,
+    size_t part_capacity,
+    size_t *count,
+    int64_t *score);
 
 #ifdef __cplusplus
 }

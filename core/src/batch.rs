@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cluster::Cluster;
 use crate::config::Config;
 use crate::job::Jobs;
-use crate::job_state::Phase;
 use crate::simulation::Simulation;
 
 /// More are never of use.
@@ -18,6 +17,10 @@ pub struct WindowResult<'a> {
     pub start_ms: &'a mut [i64],
     /// Ends, or −1.
     pub end_ms: &'a mut [i64],
+    /// How long each job held nodes.
+    pub held_ms: &'a mut [i64],
+    /// How much of that brought it nothing.
+    pub lost_ms: &'a mut [i64],
     /// A `Phase` each.
     pub phase: &'a mut [u8],
     /// What each estimate rested on when the job started: a `Basis`.
@@ -74,9 +77,10 @@ fn run_window(
     for (place, state) in simulation.states.iter().enumerate() {
         result.start_ms[place] = state.start_ms;
         result.end_ms[place] = state.end_ms;
+        result.held_ms[place] = state.held_ms;
+        result.lost_ms[place] = state.lost_ms;
         result.phase[place] = state.phase as u8;
         result.basis[place] = simulation.basis_at_start(place as u32) as u8;
-        debug_assert!(matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Rejected));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! Nodes, and what is free on them.
+//! Nodes: what they have, and who may use which.
 
+use crate::free::Free;
 use crate::job::{Fingerprint, Shape};
 use crate::placement::Placement;
 
@@ -8,6 +9,14 @@ pub(crate) const DEVICE_MILLI: i32 = 1000;
 
 /// Memory of a node that does not track it: so much that it never binds.
 pub(crate) const UNTRACKED: i64 = i64::MAX / 4;
+
+/// The speed that run times are given for.
+pub(crate) const FULL_SPEED: i64 = 1000;
+
+const MOST_SPEED: i64 = 1_000_000;
+
+/// The most types of GPUs; a mask of types has one bit more, for a type that no node has.
+pub(crate) const MOST_TYPES: u32 = 62;
 
 /// The most GPUs of a cluster.
 const MOST_DEVICES: u32 = 1 << 24;
@@ -26,6 +35,40 @@ pub struct Node {
     pub gpus: u32,
     /// The partition that it belongs to.
     pub partition: Option<u32>,
+    /// The type of its GPUs, below `MOST_TYPES`.
+    pub gpu_type: Option<u32>,
+    /// How fast its GPUs run a job, in thousandths of what run times are given for.
+    pub speed_milli: i64,
+    /// The rack that it stands in.
+    pub rack: Option<u32>,
+    /// The switch that it hangs on.
+    pub switch: Option<u32>,
+}
+
+/// What a partition, or the whole cluster, has.
+#[derive(Debug, Default)]
+struct Scope {
+    /// By number.
+    nodes: Vec<u32>,
+    /// Those with GPUs, by their type; the pool with the first node comes first.
+    pools: Vec<Vec<u32>>,
+}
+
+impl Scope {
+    fn new(nodes: Vec<u32>, all: &[Node]) -> Self {
+        let mut types: Vec<Option<u32>> = Vec::new();
+        let mut pools: Vec<Vec<u32>> = Vec::new();
+        for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
+            let gpu_type = all[node as usize].gpu_type;
+            let pool = types.iter().position(|&other| other == gpu_type).unwrap_or_else(|| {
+                types.push(gpu_type);
+                pools.push(Vec::new());
+                types.len() - 1
+            });
+            pools[pool].push(node);
+        }
+        Scope { nodes, pools }
+    }
 }
 
 /// Nodes and their grouping; never changes.
@@ -39,13 +82,17 @@ pub struct Cluster {
     pub fingerprint: u64,
     /// What is free when nothing runs.
     pub empty: Free,
-    every_node: Vec<u32>,
-    partition_nodes: Vec<Vec<u32>>,
+    /// Whether a job may have GPUs of several types.
+    pub mix: bool,
+    /// Whether any node is faster or slower than run times are given for.
+    pub has_speeds: bool,
+    every_node: Scope,
+    partitions: Vec<Scope>,
 }
 
 impl Cluster {
     /// Keeps the nodes; an error names the node, the field and the value.
-    pub fn new(nodes: Vec<Node>) -> Result<Self, String> {
+    pub fn new(nodes: Vec<Node>, mix: bool) -> Result<Self, String> {
         check_node_count(nodes.len())?;
         let total: i128 = nodes.iter().map(|node| i128::from(node.cores_milli)).sum();
         if total > i128::from(i64::MAX / 4) {
@@ -61,6 +108,12 @@ impl Cluster {
             if !(0..=UNTRACKED).contains(&node.memory_mb) {
                 return Err(format!("node {number}: memory_mb is {}; expected 0 or more", node.memory_mb));
             }
+            if !(1..=MOST_SPEED).contains(&node.speed_milli) {
+                return Err(format!("node {number}: speed_milli is {}; expected 1 to {MOST_SPEED}", node.speed_milli));
+            }
+            if let Some(gpu_type) = node.gpu_type.filter(|&gpu_type| gpu_type >= MOST_TYPES) {
+                return Err(format!("node {number}: gpu_type is {gpu_type}; expected less than {MOST_TYPES}"));
+            }
             let devices = device_offsets[number].checked_add(node.gpus).filter(|&sum| sum <= MOST_DEVICES);
             device_offsets.push(devices.ok_or_else(|| format!("node {number}: gpus is {}; too many", node.gpus))?);
             if let Some(partition) = node.partition {
@@ -70,25 +123,79 @@ impl Cluster {
                 partition_nodes.resize_with(partition_nodes.len().max(partition as usize + 1), Vec::new);
                 partition_nodes[partition as usize].push(number as u32);
             }
-            let partition = node.partition.map_or(u64::MAX, u64::from);
-            for value in [node.cores_milli as u64, node.memory_mb as u64, u64::from(node.gpus), partition] {
+            for value in [node.cores_milli as u64, node.memory_mb as u64, u64::from(node.gpus), node.speed_milli as u64]
+            {
                 hash.add(value);
             }
+            for value in [node.partition, node.gpu_type, node.rack, node.switch] {
+                hash.add(value.map_or(u64::MAX, u64::from));
+            }
         }
-        let every_node = (0..nodes.len() as u32).collect();
-        let empty = Free::all(&nodes, device_offsets[nodes.len()]);
-        Ok(Cluster { nodes, device_offsets, fingerprint: hash.finish(), empty, every_node, partition_nodes })
+        hash.add(u64::from(mix));
+        Ok(Cluster {
+            fingerprint: hash.finish(),
+            empty: Free::all(&nodes, device_offsets[nodes.len()]),
+            has_speeds: nodes.iter().any(|node| node.speed_milli != FULL_SPEED),
+            every_node: Scope::new((0..nodes.len() as u32).collect(), &nodes),
+            partitions: partition_nodes.into_iter().map(|numbers| Scope::new(numbers, &nodes)).collect(),
+            nodes,
+            device_offsets,
+            mix,
+        })
     }
 
-    /// The nodes that a job of this shape may use, by number.
-    pub fn nodes_for(&self, shape: &Shape) -> &[u32] {
+    fn scope(&self, shape: &Shape) -> Option<&Scope> {
         match shape.partition {
-            None => &self.every_node,
-            Some(partition) => self.partition_nodes.get(partition as usize).map_or(&[], Vec::as_slice),
+            None => Some(&self.every_node),
+            Some(partition) => self.partitions.get(partition as usize),
         }
     }
 
-    fn devices(&self, node: u32) -> std::ops::Range<usize> {
+    /// The nodes of a job's partition, by number.
+    pub fn nodes_for(&self, shape: &Shape) -> &[u32] {
+        self.scope(shape).map_or(&[], |scope| &scope.nodes)
+    }
+
+    /// Whether a job of this shape must have all its nodes from one pool.
+    pub fn binds_to_pool(&self, shape: &Shape) -> bool {
+        shape.gpu_milli > 0 && !self.mix
+    }
+
+    /// The groups of nodes of which one must hold all of a job.
+    pub fn groups_for(&self, shape: &Shape) -> &[Vec<u32>] {
+        match self.scope(shape) {
+            None => &[],
+            Some(scope) if self.binds_to_pool(shape) => &scope.pools,
+            Some(scope) => std::slice::from_ref(&scope.nodes),
+        }
+    }
+
+    /// Whether a node has GPUs of a type that the job asks for; one that asks for none takes any.
+    pub fn suits(&self, node: u32, shape: &Shape) -> bool {
+        let has = self.nodes[node as usize].gpu_type.map_or(0, |gpu_type| 1u64 << gpu_type);
+        shape.gpu_types == 0 || shape.gpu_types & has != 0
+    }
+
+    /// How fast a job of this shape runs there: as fast as the slowest of its nodes.
+    pub fn speed_milli(&self, shape: &Shape, placement: &Placement) -> i64 {
+        if !self.has_speeds || shape.gpu_milli == 0 {
+            return FULL_SPEED;
+        }
+        placement.parts().map(|part| self.nodes[part.node as usize].speed_milli).min().unwrap_or(FULL_SPEED)
+    }
+
+    /// How fast a job of this shape runs at the least.
+    pub fn slowest_milli(&self, shape: &Shape) -> i64 {
+        if !self.has_speeds || shape.gpu_milli == 0 {
+            return FULL_SPEED;
+        }
+        let usable = |&&node: &&u32| self.nodes[node as usize].gpus > 0 && self.suits(node, shape);
+        let speeds = self.nodes_for(shape).iter().filter(usable).map(|&node| self.nodes[node as usize].speed_milli);
+        speeds.min().unwrap_or(FULL_SPEED)
+    }
+
+    /// The numbers of a node's devices.
+    pub fn devices(&self, node: u32) -> std::ops::Range<usize> {
         self.device_offsets[node as usize] as usize..self.device_offsets[node as usize + 1] as usize
     }
 }
@@ -101,133 +208,20 @@ pub(crate) fn check_node_count(count: usize) -> Result<(), String> {
     }
 }
 
-/// What is free on each node and device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Free {
-    /// Milli-cores by node.
-    pub cores_milli: Vec<i64>,
-    /// Memory by node.
-    pub memory_mb: Vec<i64>,
-    /// Milli-GPUs by device.
-    pub device_milli: Vec<i32>,
-    /// No less than the sum of `cores_milli`: a quick way to see that a job does not fit.
-    total_cores_milli: i64,
+/// How long work takes at a speed, rounded up.
+pub(crate) fn stretched_ms(work_ms: i64, speed_milli: i64) -> i64 {
+    if speed_milli == FULL_SPEED {
+        return work_ms;
+    }
+    (work_ms * FULL_SPEED + speed_milli - 1) / speed_milli
 }
 
-impl Free {
-    fn all(nodes: &[Node], devices: u32) -> Self {
-        let cores_milli: Vec<i64> = nodes.iter().map(|node| node.cores_milli).collect();
-        Free {
-            total_cores_milli: cores_milli.iter().sum(),
-            cores_milli,
-            memory_mb: nodes.iter().map(|node| node.memory_mb).collect(),
-            device_milli: vec![DEVICE_MILLI; devices as usize],
-        }
+/// How much work is done in a time at a speed, rounded down.
+pub(crate) fn worked_ms(elapsed_ms: i64, speed_milli: i64) -> i64 {
+    if speed_milli == FULL_SPEED {
+        return elapsed_ms;
     }
-
-    /// Milli-cores free on all nodes together, or more.
-    pub fn total_cores_milli(&self) -> i64 {
-        self.total_cores_milli
-    }
-
-    /// How many tasks of this shape the node can take, whether the job has so many or not.
-    pub fn capacity(&self, cluster: &Cluster, node: u32, shape: &Shape) -> u32 {
-        let mut most = i64::from(u32::MAX);
-        if shape.cores_milli > 0 {
-            most = most.min(self.cores_milli[node as usize] / shape.cores_milli);
-        }
-        if shape.memory_mb > 0 && most > 0 {
-            most = most.min(self.memory_mb[node as usize] / shape.memory_mb);
-        }
-        if shape.gpu_milli > 0 && most > 0 {
-            most = most.min(self.gpu_capacity(cluster, node, shape));
-        }
-        most.max(0) as u32
-    }
-
-    fn gpu_capacity(&self, cluster: &Cluster, node: u32, shape: &Shape) -> i64 {
-        let devices = &self.device_milli[cluster.devices(node)];
-        if shape.gpu_milli < i64::from(DEVICE_MILLI) {
-            devices.iter().map(|&milli| i64::from(milli) / shape.gpu_milli).sum()
-        } else {
-            let whole = devices.iter().filter(|&&milli| milli == DEVICE_MILLI).count() as i64;
-            whole / (shape.gpu_milli / i64::from(DEVICE_MILLI))
-        }
-    }
-
-    /// Free milli-GPUs on a node.
-    pub fn gpu_milli(&self, cluster: &Cluster, node: u32) -> i64 {
-        self.device_milli[cluster.devices(node)].iter().map(|&milli| i64::from(milli)).sum()
-    }
-
-    /// Whether a job of this shape could start.
-    pub fn fits(&self, cluster: &Cluster, shape: &Shape) -> bool {
-        if shape.total_cores_milli() > self.total_cores_milli {
-            return false;
-        }
-        let mut missing = i64::from(shape.tasks);
-        for &node in cluster.nodes_for(shape) {
-            missing -= i64::from(self.capacity(cluster, node, shape));
-            if missing <= 0 {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Takes cores from the only node.
-    pub fn take_pool(&mut self, cores_milli: i64) {
-        self.cores_milli[0] -= cores_milli;
-        self.total_cores_milli -= cores_milli;
-    }
-
-    /// Gives them back.
-    pub fn give_pool(&mut self, cores_milli: i64) {
-        self.take_pool(-cores_milli);
-    }
-
-    /// Takes what a job of this shape uses on these nodes and devices.
-    pub fn take(&mut self, shape: &Shape, placement: &Placement) {
-        self.change(shape, placement, -1);
-    }
-
-    /// Gives it back.
-    pub fn give(&mut self, shape: &Shape, placement: &Placement) {
-        self.change(shape, placement, 1);
-    }
-
-    fn change(&mut self, shape: &Shape, placement: &Placement, sign: i64) {
-        for part in placement.parts() {
-            let tasks = sign * i64::from(part.tasks);
-            self.cores_milli[part.node as usize] += tasks * shape.cores_milli;
-            self.memory_mb[part.node as usize] += tasks * shape.memory_mb;
-        }
-        for share in placement.devices() {
-            self.device_milli[share.device as usize] += sign as i32 * share.milli;
-        }
-        self.total_cores_milli += sign * shape.total_cores_milli();
-    }
-
-    /// Whether nothing that this placement touches is overdrawn.
-    pub fn is_sound(&self, placement: &Placement) -> bool {
-        placement
-            .parts()
-            .all(|part| self.cores_milli[part.node as usize] >= 0 && self.memory_mb[part.node as usize] >= 0)
-            && placement.devices().iter().all(|share| self.device_milli[share.device as usize] >= 0)
-    }
-
-    /// Lowers what this placement touches to what is free in `other`.
-    pub fn lower_to(&mut self, other: &Free, placement: &Placement) {
-        for part in placement.parts() {
-            let node = part.node as usize;
-            self.cores_milli[node] = self.cores_milli[node].min(other.cores_milli[node]);
-            self.memory_mb[node] = self.memory_mb[node].min(other.memory_mb[node]);
-        }
-        for share in placement.devices() {
-            let device = share.device as usize;
-            self.device_milli[device] = self.device_milli[device].min(other.device_milli[device]);
-        }
-    }
+    elapsed_ms.saturating_mul(speed_milli) / FULL_SPEED
 }
 
 /// Why a job can never run here; the numbers are part of the C ABI.
@@ -246,13 +240,17 @@ pub enum RejectReason {
     Gpus = 4,
     /// Each resource would do, but not all of them together.
     Combination = 5,
+    /// It asks for a type of GPU that no node has.
+    NoSuchGpuType = 6,
 }
 
 impl RejectReason {
     /// The reason with this number.
     pub fn from_code(code: u8) -> Option<Self> {
-        use RejectReason::{Combination, Cores, Gpus, Memory, NoSuchPartition, None as Fits};
-        [Fits, NoSuchPartition, Cores, Memory, Gpus, Combination].into_iter().find(|&reason| reason as u8 == code)
+        use RejectReason::{Combination, Cores, Gpus, Memory, NoSuchGpuType, NoSuchPartition, None as Fits};
+        [Fits, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType]
+            .into_iter()
+            .find(|&reason| reason as u8 == code)
     }
 }
 
@@ -261,6 +259,9 @@ pub fn reject_reason(cluster: &Cluster, shape: &Shape) -> RejectReason {
     let empty = &cluster.empty;
     if cluster.nodes_for(shape).is_empty() {
         return RejectReason::NoSuchPartition;
+    }
+    if !cluster.nodes_for(shape).iter().any(|&node| cluster.suits(node, shape)) {
+        return RejectReason::NoSuchGpuType;
     }
     if empty.fits(cluster, shape) {
         return RejectReason::None;

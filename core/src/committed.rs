@@ -25,14 +25,14 @@ impl Simulation {
             if backfill {
                 self.fill_before(commitment.earliest_ms);
             }
-            self.one_event();
-        }
-        while self.queue.is_empty() {
-            if self.next_submit_ms().is_none() {
-                self.drain();
+            if !self.one_event() {
                 return false;
             }
-            self.one_event();
+        }
+        while self.queue.is_empty() {
+            if !self.one_event() {
+                return false;
+            }
         }
         self.put_starving_first();
         true
@@ -48,10 +48,19 @@ impl Simulation {
         }
     }
 
-    /// One arrival, or one completion if that is strictly earlier.
-    fn one_event(&mut self) {
+    /// What happens to nodes, one arrival, or one completion if that is strictly earlier. False: nothing is to come.
+    fn one_event(&mut self) -> bool {
         let end = self.next_end().map(|(end_ms, _, _)| end_ms);
         let submit = self.next_submit_ms();
+        let failure = self.next_failure_ms(end.is_none() && submit.is_none());
+        let failure = failure.filter(|&failure_ms| submit.is_none_or(|submit_ms| failure_ms <= submit_ms));
+        if let Some(failure_ms) = failure.filter(|&failure_ms| end.is_none_or(|end_ms| failure_ms < end_ms)) {
+            self.move_clock(self.now_ms.max(failure_ms));
+            self.change_nodes(failure_ms);
+            return true;
+        }
+        // Completions come before the node event that comes before the arrival.
+        let submit = submit.filter(|_| failure.is_none());
         match (submit, end) {
             (Some(submit_ms), end) if end.is_none_or(|end_ms| submit_ms <= end_ms) => {
                 self.move_clock(self.now_ms.max(submit_ms));
@@ -61,15 +70,9 @@ impl Simulation {
                 self.move_clock(self.now_ms.max(end_ms));
                 self.complete_next();
             }
-            _ => {}
+            _ => return false,
         }
-    }
-
-    /// Nobody waits and nobody will come: the running jobs end.
-    fn drain(&mut self) {
-        while self.next_end().is_some() {
-            self.one_event();
-        }
+        true
     }
 
     fn earliest_start_ms(&self, job: u32) -> i64 {
@@ -92,12 +95,18 @@ impl Simulation {
         let mut from = 0;
         loop {
             let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
-            let found = self
-                .queue
-                .first_allowed(shapes, from, longest_ms, |shape| self.shape_fits(shape).then_some(longest_ms));
+            let found = self.queue.first_allowed(shapes, from, i64::MAX, |shape| {
+                self.shape_fits(shape).then(|| self.reference_bound(shape, longest_ms))
+            });
             let Some(job) = found else { return };
-            self.try_start(job);
             from = job + 1;
+            if self.commitment.is_some_and(|held| held.job == job) {
+                continue;
+            }
+            let placement = if self.is_pool { None } else { self.place_on(&self.free, job) };
+            if placement.as_ref().is_none_or(|placement| self.span_on(job, placement) <= longest_ms) {
+                self.try_start(job);
+            }
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::external::Placer;
+use crate::failures::NodeEvent;
 use crate::job::{MAX_DURATION_MS, UNKNOWN};
-pub use crate::placement::Rule;
 pub use crate::policy::Policy;
+pub use crate::rules::Rule;
 
 /// What happens when the next job does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum Estimate {
     LastTwo,
     /// What the jobs that have ended say. Parameters: see `Prior`.
     Posterior,
+    /// The mean of the user's jobs of that size that have ended, or of wider groups; never the request.
+    History,
 }
 
 /// All of it; the meaning of each field is written out in `docs/simulation.md`.
@@ -67,14 +71,29 @@ pub struct Config {
     pub seed: u64,
     /// A preempted job keeps its progress.
     pub keep_progress: bool,
-    /// What a start after a preemption costs before progress is made.
+    /// What a start after a stop costs before progress is made.
     pub preemption_overhead_ms: i64,
+    /// No policy stops a job that has not run for so long since its latest start.
+    pub minimum_run_ms: i64,
+    /// A job whose node fails keeps its progress.
+    pub failure_keeps_progress: bool,
+    /// How long a node is up, and down, on average, if failures are drawn.
+    pub mean_up_down_ms: Option<(i64, i64)>,
+    /// Nodes that go down and come up, in the order of time.
+    pub node_events: Arc<[NodeEvent]>,
+    /// Who is asked for nodes.
+    pub placer: Option<Placer>,
 }
 
 impl Config {
     /// Whether the order has to be made anew at every pass.
     pub fn order_moves(&self) -> bool {
-        self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned()
+        self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned() && !self.policy.preempts()
+    }
+
+    /// Whether nodes may fail.
+    pub fn has_failures(&self) -> bool {
+        self.mean_up_down_ms.is_some() || !self.node_events.is_empty()
     }
 
     /// Whether every number can be so.
@@ -86,10 +105,19 @@ impl Config {
             ("missing_request_ms", self.missing_request_ms),
             ("max_wait_ms", self.max_wait_ms),
             ("preemption_overhead_ms", Some(self.preemption_overhead_ms)),
+            ("minimum_run_ms", Some(self.minimum_run_ms)),
         ];
         for (name, value) in durations {
             if let Some(value) = value.filter(|value| !(0..=MAX_DURATION_MS).contains(value)) {
                 return Err(format!("{name} is {value}; expected 0 to {MAX_DURATION_MS}"));
+            }
+        }
+        if self.policy.preempts() && matches!(self.dispatch, Dispatch::Committed { .. }) {
+            return Err(format!("policy {:?} stops running jobs, and commits none", self.policy));
+        }
+        if let Some((up_ms, down_ms)) = self.mean_up_down_ms {
+            if !(1..=MAX_DURATION_MS).contains(&up_ms) || !(1..=MAX_DURATION_MS).contains(&down_ms) {
+                return Err(format!("mtbf_ms is {up_ms} and mttr_ms {down_ms}; expected 1 to {MAX_DURATION_MS}"));
             }
         }
         self.check_parameters()
@@ -103,6 +131,7 @@ impl Config {
             Policy::FairShare => policy >= 1,
             Policy::Multifactor => policy >= 6,
             Policy::Linear => policy == 12,
+            Policy::Las => self.policy_parameters.windows(2).all(|pair| pair[0] <= pair[1]),
             _ => policy == 0,
         };
         if !wanted || self.policy_parameters.iter().any(|value| value.is_nan()) {
@@ -124,7 +153,7 @@ impl Config {
 impl Estimate {
     /// Whether the estimate changes as jobs end.
     pub fn is_learned(self) -> bool {
-        matches!(self, Estimate::LastTwo | Estimate::Posterior)
+        matches!(self, Estimate::LastTwo | Estimate::Posterior | Estimate::History)
     }
 }
 
@@ -162,6 +191,7 @@ codes!(
     2 = Estimate::Noisy,
     3 = Estimate::LastTwo,
     4 = Estimate::Posterior,
+    5 = Estimate::History,
 );
 codes!(
     Rule,
@@ -171,6 +201,14 @@ codes!(
     3 = Rule::Pack,
     4 = Rule::Spread,
     5 = Rule::Random,
+    6 = Rule::Fastest,
+    7 = Rule::Slowest,
+    8 = Rule::TieredDefrag,
+    9 = Rule::TieredBalance,
+    10 = Rule::TieredLex,
+    11 = Rule::Fgd,
+    12 = Rule::Topology,
+    13 = Rule::External,
 );
 codes!(
     Policy,
@@ -199,6 +237,9 @@ codes!(
     22 = Policy::Multifactor,
     23 = Policy::RandomFeasible,
     24 = Policy::Linear,
+    25 = Policy::Qssf,
+    26 = Policy::Srtf,
+    27 = Policy::Las,
 );
 
 impl Dispatch {

@@ -4,11 +4,17 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::Free;
+use crate::cluster::{worked_ms, FULL_SPEED};
+use crate::free::Free;
 use crate::job_state::Phase;
-use crate::placement::{choose, Placement, Rule};
+use crate::placement::Placement;
 use crate::queue::Fresh;
+use crate::room::Room;
+use crate::rules::Rule;
 use crate::simulation::Simulation;
+
+/// Later than any end: a head that does not fit though all have ended, since nodes are down, holds nobody back.
+const NEVER: i64 = i64::MAX / 4;
 
 /// The head's reservation, and what may be used beside it.
 #[derive(Clone, Debug)]
@@ -73,9 +79,8 @@ impl Simulation {
         let longest_ms = reserved_ms - self.now_ms;
         while let Some(entry) = self.first_beside_pool(from, spare, longest_ms) {
             let job = self.queue.job_at(entry);
-            let state = &self.states[job as usize];
-            if state.limit_ms > longest_ms {
-                spare -= self.jobs.sizes.cores_milli(state.shape);
+            if self.span_ms(job, FULL_SPEED) > longest_ms {
+                spare -= self.jobs.sizes.cores_milli(self.states[job as usize].shape);
             }
             self.try_start(job);
             from = entry + 1;
@@ -96,7 +101,7 @@ impl Simulation {
         let job = blocked.next_arrival;
         let state = &self.states[job as usize];
         let needed = self.jobs.sizes.cores_milli(state.shape);
-        let outlasts = self.now_ms + state.limit_ms > blocked.reserved_ms;
+        let outlasts = self.now_ms + self.span_ms(job, FULL_SPEED) > blocked.reserved_ms;
         let waits = state.phase == Phase::Waiting;
         if waits && needed <= self.free.cores_milli[0] && (!outlasts || needed <= blocked.spare_cores_milli) {
             self.try_start(job);
@@ -170,7 +175,7 @@ impl Simulation {
             from = entry + 1;
             let job = self.queue.job_at(entry);
             let Some(placement) = self.place_on(&self.free, job) else { continue };
-            if self.states[job as usize].limit_ms > longest_ms && !self.keep_beside(&mut shadow, job, &placement) {
+            if self.span_on(job, &placement) > longest_ms && !self.keep_beside(&mut shadow, job, &placement) {
                 continue;
             }
             self.start_on(job, placement);
@@ -181,14 +186,20 @@ impl Simulation {
     pub(crate) fn shadow(&self, head: u32) -> Shadow {
         let shape = self.shape_of(head);
         let mut free = self.free.clone();
+        let mut room = Room::new(&self.cluster, &free, shape);
         let mut reserved_ms = self.now_ms;
         for expected in &self.expected {
             let instant_ms = expected.instant_ms.max(self.now_ms + 1);
-            if instant_ms > reserved_ms && free.fits(&self.cluster, shape) {
+            if instant_ms > reserved_ms && room.fits(shape) {
                 break;
             }
             reserved_ms = instant_ms;
-            free.give(self.shape_of(expected.job), &self.states[expected.job as usize].placement);
+            let placement = &self.states[expected.job as usize].placement;
+            free.give(self.shape_of(expected.job), placement);
+            room.update(&self.cluster, &free, shape, placement);
+        }
+        if !room.fits(shape) {
+            reserved_ms = NEVER;
         }
         Shadow { head, reserved_ms, free }
     }
@@ -196,14 +207,26 @@ impl Simulation {
     /// How long a job of this shape may run if it starts now; none: it does not fit.
     fn longest_beside(&self, shadow: &mut Shadow, shape: u32) -> Option<i64> {
         let shape = &self.jobs.shapes[shape as usize];
-        if self.config.placement == Rule::Random {
+        if matches!(self.config.placement, Rule::Random | Rule::External) {
             return self.free.fits(&self.cluster, shape).then_some(i64::MAX);
         }
-        let placement = choose(&self.cluster, &self.free, shape, self.config.placement, 0, 0)?;
+        let placement = self.search(&self.free, shape, 0).choose(self.config.placement)?;
+        let speed_milli = self.cluster.speed_milli(shape, &placement);
         shadow.free.take(shape, &placement);
         let head_fits = shadow.free.fits(&self.cluster, self.shape_of(shadow.head));
         shadow.free.give(shape, &placement);
-        Some(if head_fits { i64::MAX } else { shadow.reserved_ms - self.now_ms })
+        Some(if head_fits { i64::MAX } else { bound_at(shadow.reserved_ms - self.now_ms, speed_milli) })
+    }
+
+    /// Of jobs of a shape that fit now and must end within `longest_ms`: no limit, at full speed, is longer than this.
+    pub(crate) fn reference_bound(&self, shape: u32, longest_ms: i64) -> i64 {
+        let shape = &self.jobs.shapes[shape as usize];
+        if !self.cluster.has_speeds || matches!(self.config.placement, Rule::Random | Rule::External) {
+            return if self.cluster.has_speeds { i64::MAX } else { longest_ms };
+        }
+        let placement = self.search(&self.free, shape, 0).choose(self.config.placement);
+        let speed_milli = placement.map_or(FULL_SPEED, |placement| self.cluster.speed_milli(shape, &placement));
+        bound_at(longest_ms, speed_milli)
     }
 
     /// Takes a job that outlasts the head's reserved time out of what is free then, if the head still fits.
@@ -215,4 +238,10 @@ impl Simulation {
         }
         head_fits
     }
+}
+
+/// What a span at full speed is at most, if on nodes of this speed it lasts no longer than `longest_ms`: what a start
+/// after a stop costs is the same at every speed.
+fn bound_at(longest_ms: i64, speed_milli: i64) -> i64 {
+    worked_ms(longest_ms, speed_milli.max(FULL_SPEED))
 }

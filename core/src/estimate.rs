@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::config::{Config, Estimate};
+use crate::history::{mean_ms, Groups, Mean, UNHEARD_MS};
 use crate::job::{Fingerprint, Jobs, MAX_DURATION_MS, UNKNOWN};
 use crate::posterior::{Prior, Sums};
 use crate::random::SplitMix64;
@@ -51,6 +52,7 @@ pub(crate) fn fixed_estimate_ms(jobs: &Jobs, job: usize, config: &Config) -> i64
         Estimate::Perfect => jobs.run_ms[job],
         Estimate::Noisy => noisy_ms(jobs.run_ms[job], config.estimate_parameters[0], config.seed, job as u32),
         Estimate::Requested | Estimate::LastTwo | Estimate::Posterior => requested_ms(jobs, job, config),
+        Estimate::History => UNHEARD_MS,
     }
 }
 
@@ -59,6 +61,7 @@ pub(crate) fn fixed_basis(jobs: &Jobs, job: usize, config: &Config) -> Basis {
     match config.estimate {
         Estimate::Perfect => Basis::RunTime,
         Estimate::Noisy => Basis::Noise,
+        Estimate::History => Basis::Prior,
         _ if jobs.requested_ms[job] == UNKNOWN => Basis::StandIn,
         _ => Basis::Request,
     }
@@ -89,6 +92,9 @@ pub struct Known {
     users: usize,
     recent: Vec<Recent>,
     sums: Vec<Sums>,
+    /// For each job, its groups in the history, where that is what is learned.
+    history: Vec<Vec<u32>>,
+    means: Vec<Mean>,
 }
 
 /// What was worked out for windows before: a pure cache, which saves going through the log for every simulation.
@@ -149,8 +155,11 @@ pub struct Learner {
     prior: Option<Arc<Prior>>,
     pub(crate) recent: Vec<Recent>,
     pub(crate) sums: Vec<Sums>,
+    pub(crate) means: Vec<Mean>,
     /// For each user, how often the estimates of the user's jobs have changed.
     changes: Vec<u32>,
+    /// How many jobs have been learned from.
+    learned: u32,
     /// For each job that has started, its estimate then and what it rested on.
     pub(crate) at_start: Vec<(i64, Basis)>,
 }
@@ -159,20 +168,25 @@ impl Learner {
     /// The learner of a window, with what is known when it begins; none if the estimate is not learned.
     pub fn new(jobs: &Jobs, window: Range<usize>, config: &Config) -> Result<Option<Self>, String> {
         let prior = match config.estimate {
-            Estimate::LastTwo => None,
+            Estimate::LastTwo | Estimate::History => None,
             Estimate::Posterior => Some(Arc::new(Prior::new(&config.estimate_parameters)?)),
             _ => return Ok(None),
         };
         let mut key = Fingerprint::default();
         config.estimate_parameters.iter().for_each(|value| key.add(value.to_bits()));
         let known = jobs.known.get((window.start, window.end, config.estimate.code() as u64, key.finish()), || {
-            Known::new(jobs, window.clone(), prior.as_deref())
+            match config.estimate {
+                Estimate::History => Known::of_history(jobs, window.clone()),
+                _ => Known::new(jobs, window.clone(), prior.as_deref()),
+            }
         });
         Ok(Some(Learner {
             prior,
             recent: known.recent.clone(),
             sums: known.sums.clone(),
+            means: known.means.clone(),
             changes: vec![0; known.users],
+            learned: 0,
             at_start: vec![(UNKNOWN, Basis::Request); window.len()],
             known,
         }))
@@ -180,6 +194,10 @@ impl Learner {
 
     /// A job (counted from the window's first) has ended after so long a run.
     pub fn learn(&mut self, jobs: &Jobs, first: usize, job: u32, run_ms: i64) {
+        self.learned = self.learned.wrapping_add(1);
+        for &group in self.known.history.get(job as usize).into_iter().flatten() {
+            self.means[group as usize].add(run_ms);
+        }
         let user = self.known.user[job as usize];
         if user == NOBODY {
             return;
@@ -199,11 +217,18 @@ impl Learner {
 
     /// How often the estimate of a job may have changed.
     pub fn changes(&self, job: u32) -> u32 {
+        if !self.known.history.is_empty() {
+            // A group of all users may have changed.
+            return self.learned;
+        }
         self.changes.get(self.known.user[job as usize] as usize).copied().unwrap_or(0)
     }
 
     /// How many like jobs have ended, those long ago counting less; a mean of two is as good as it gets.
     pub fn like_jobs(&self, job: u32) -> f64 {
+        if let Some(groups) = self.known.history.get(job as usize) {
+            return groups.first().map_or(0.0, |&group| self.means[group as usize].count as f64);
+        }
         let user = self.known.user[job as usize];
         if user == NOBODY {
             return 0.0;
@@ -218,6 +243,10 @@ impl Learner {
     /// The estimate of a job (counted from the window's first) as of now, and what it rests on.
     pub fn estimate(&self, jobs: &Jobs, first: usize, job: u32, config: &Config) -> (i64, Basis) {
         let place = first + job as usize;
+        if let Some(groups) = self.known.history.get(job as usize) {
+            return mean_ms(groups, &self.means)
+                .map_or((UNHEARD_MS, Basis::Prior), |mean_ms| (mean_ms, Basis::Learned));
+        }
         let user = self.known.user[job as usize];
         let fallback = || (requested_ms(jobs, place, config), fixed_basis(jobs, place, config));
         let Some(prior) = &self.prior else {
@@ -241,10 +270,30 @@ impl Learner {
 }
 
 impl Known {
+    /// What the means of a window's jobs are when it begins.
+    fn of_history(jobs: &Jobs, window: Range<usize>) -> Self {
+        let mut groups = Groups::default();
+        let history: Vec<Vec<u32>> = window.clone().map(|job| groups.of(jobs, job)).collect();
+        let mut means = vec![Mean::default(); groups.len()];
+        for job in ended_before(jobs, &window) {
+            groups.known(jobs, job).into_iter().for_each(|group| means[group as usize].add(jobs.run_ms[job]));
+        }
+        let (recent, sums) = (Vec::new(), Vec::new());
+        Known { user: vec![NOBODY; window.len()], groups: Vec::new(), users: 0, recent, sums, history, means }
+    }
+
     fn new(jobs: &Jobs, window: Range<usize>, prior: Option<&Prior>) -> Self {
         let mut users: HashMap<u32, u32> = HashMap::new();
         let mut numbers: HashMap<(u32, i64, i64), u32> = HashMap::new();
-        let mut known = Known { user: Vec::new(), groups: Vec::new(), users: 0, recent: Vec::new(), sums: Vec::new() };
+        let mut known = Known {
+            user: Vec::new(),
+            groups: Vec::new(),
+            users: 0,
+            recent: Vec::new(),
+            sums: Vec::new(),
+            history: Vec::new(),
+            means: Vec::new(),
+        };
         for job in window.clone() {
             let Some(user) = jobs.known_user(job) else {
                 known.user.push(NOBODY);
@@ -261,12 +310,7 @@ impl Known {
         known.users = users.len();
         known.recent = vec![Recent::default(); users.len()];
         known.sums = vec![Sums::default(); numbers.len()];
-        let begins_ms = jobs.submit_ms[window.start];
-        for &job in jobs.by_logged_end() {
-            let job = job as usize;
-            if job >= window.start || jobs.logged_end_ms(job) > begins_ms {
-                continue;
-            }
+        for job in ended_before(jobs, &window) {
             let user = jobs.known_user(job);
             let Some((user, &number)) = user.and_then(|user| Some((user, users.get(&user)?))) else { continue };
             match prior {
@@ -293,6 +337,13 @@ impl Known {
             }
         }
     }
+}
+
+/// The jobs before a window that had ended in reality when it begins, in the order of their ends.
+fn ended_before<'a>(jobs: &'a Jobs, window: &Range<usize>) -> impl Iterator<Item = usize> + 'a {
+    let (first, begins_ms) = (window.start, jobs.submit_ms[window.start]);
+    let ended = move |&job: &usize| job < first && jobs.logged_end_ms(job) <= begins_ms;
+    jobs.by_logged_end().iter().map(|&job| job as usize).filter(ended)
 }
 
 /// The groups that a job belongs to, the widest first.

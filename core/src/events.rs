@@ -2,9 +2,8 @@
 
 use std::cmp::Reverse;
 
-use crate::cluster::{reject_reason, RejectReason};
+use crate::cluster::{reject_reason, RejectReason, FULL_SPEED};
 use crate::config::Dispatch;
-use crate::estimate::requested_ms;
 use crate::job_state::Phase;
 use crate::simulation::{End, Expected, Simulation};
 
@@ -23,6 +22,7 @@ impl Simulation {
             while self.next_end().is_some_and(|(end_ms, _, _)| end_ms <= instant_ms) {
                 self.complete_next();
             }
+            self.change_nodes(instant_ms);
             while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
                 self.arrive();
             }
@@ -40,7 +40,21 @@ impl Simulation {
 
     fn next_instant_ms(&mut self) -> Option<i64> {
         let end = self.next_end().map(|(end_ms, _, _)| end_ms);
-        [end, self.next_submit_ms(), self.next_starving_ms()].into_iter().flatten().min()
+        let others = [self.next_submit_ms(), self.next_starving_ms(), self.next_review_ms(), self.next_reserved_ms()];
+        let next = others.into_iter().chain([end]).flatten().min();
+        let failure = self.next_failure_ms(next.is_none());
+        next.into_iter().chain(failure).min()
+    }
+
+    /// Planned for slow nodes, a job that got fast ones may have to wait for its time though nobody runs.
+    fn next_reserved_ms(&self) -> Option<i64> {
+        let idle = self.running == 0 && self.cluster.has_speeds;
+        let times = self.holders.iter().filter(|_| idle).map(|&job| self.states[job as usize].reserved_ms());
+        times.filter(|&time_ms| time_ms > self.now_ms).min()
+    }
+
+    fn next_review_ms(&self) -> Option<i64> {
+        self.contest.as_ref()?.review_ms.filter(|&review_ms| review_ms > self.now_ms)
     }
 
     /// The earliest true end, entries of preempted starts being thrown away.
@@ -64,7 +78,10 @@ impl Simulation {
     pub(crate) fn complete_next(&mut self) {
         let Some(Reverse((end_ms, _, job))) = self.ends.pop() else { return };
         self.stop(job, end_ms);
+        let overhead_ms = self.overhead_ms(job);
         let state = &mut self.states[job as usize];
+        state.held_ms += end_ms - state.segment_start_ms;
+        state.lost_ms += overhead_ms;
         state.end_ms = end_ms;
         state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
         self.ended += 1;
@@ -76,12 +93,7 @@ impl Simulation {
 
     /// A job that has ended tells how long it ran.
     pub(crate) fn learn(&mut self, job: u32) {
-        let place = self.window.start + job as usize;
-        let lasted_ms = if self.states[job as usize].doomed {
-            requested_ms(&self.jobs, place, &self.config)
-        } else {
-            self.jobs.run_ms[place]
-        };
+        let lasted_ms = self.work_ms(job);
         if let Some(learner) = &mut self.learner {
             learner.learn(&self.jobs, self.window.start, job, lasted_ms);
         }
@@ -104,6 +116,11 @@ impl Simulation {
             self.freed += u64::from(now_ms < expected.instant_ms);
         }
         self.running -= 1;
+        if self.keeps_runners() {
+            let sequence = self.states[job as usize].sequence;
+            let place = self.runners.partition_point(|&other| self.states[other as usize].sequence < sequence);
+            self.runners.remove(place);
+        }
         self.charge(job, -1);
         self.hold(job, -1);
     }
@@ -111,7 +128,7 @@ impl Simulation {
     pub(crate) fn expected_end(&self, job: u32) -> Expected {
         let state = &self.states[job as usize];
         Expected {
-            instant_ms: state.segment_start_ms + state.limit_ms,
+            instant_ms: state.segment_start_ms + self.span_on(job, &state.placement),
             sequence: state.sequence,
             job,
             cores_milli: self.jobs.sizes.cores_milli(state.shape),
@@ -150,8 +167,10 @@ impl Simulation {
     /// A job begins to wait; `first` says that the guard puts it before the policy's order.
     pub(crate) fn enqueue(&mut self, job: u32, first: bool) {
         let state = &self.states[job as usize];
-        self.queue.insert(job, self.jobs.sizes.cores_milli(state.shape), state.limit_ms, first);
+        let (cores_milli, span_ms) = (self.jobs.sizes.cores_milli(state.shape), self.span_ms(job, FULL_SPEED));
+        self.queue.insert(job, cores_milli, span_ms, first);
         self.rank_newcomer(job);
+        self.contend(job);
     }
 
     /// Why a job can never run here.
@@ -181,6 +200,9 @@ impl Simulation {
             let job = self.guard_cursor;
             self.blocked = None;
             self.queue.remove(job);
+            if let Some(contest) = &mut self.contest {
+                contest.remove(self.states[job as usize].shape, job);
+            }
             self.enqueue(job, true);
             self.guard_cursor += 1;
         }

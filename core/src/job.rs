@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::estimate::KnownWindows;
+use crate::fragments::Class;
+use crate::gang_rules::classes;
 use crate::shape_sizes::ShapeSizes;
 
 /// Stands for a value that the log does not have.
@@ -31,9 +33,30 @@ pub struct Shape {
     pub gpu_milli: i64,
     /// The partition that the job names.
     pub partition: Option<u32>,
+    /// A bit for each type of GPU that would do; 0: any.
+    pub gpu_types: u64,
 }
 
 impl Shape {
+    /// Milli-GPUs over all tasks.
+    pub fn total_gpu_milli(&self) -> i64 {
+        i64::from(self.tasks) * self.gpu_milli
+    }
+
+    /// How many devices a task has a part in.
+    pub fn devices_per_task(&self) -> usize {
+        (self.gpu_milli as usize).div_ceil(1000)
+    }
+
+    /// What a policy for GPUs counts: milli-GPUs over all tasks; milli-cores of a job that has none.
+    pub fn size_milli(&self) -> i64 {
+        if self.gpu_milli > 0 {
+            self.total_gpu_milli()
+        } else {
+            self.total_cores_milli()
+        }
+    }
+
     /// Milli-cores over all tasks.
     pub fn total_cores_milli(&self) -> i64 {
         i64::from(self.tasks) * self.cores_milli
@@ -62,6 +85,8 @@ pub struct Columns<'a> {
     pub user: &'a [i64],
     /// How long the job waited in reality, or `UNKNOWN`.
     pub logged_wait_ms: &'a [i64],
+    /// A bit for each type of GPU that would do; 0: any.
+    pub gpu_types: &'a [i64],
 }
 
 /// A checked table of jobs in the order of their submit times.
@@ -92,6 +117,8 @@ pub struct Jobs {
     by_logged_end: OnceLock<Vec<u32>>,
     /// What learned estimates know at the beginning of a window.
     pub(crate) known: KnownWindows,
+    /// What the jobs ask for; worked out when first asked for.
+    classes: OnceLock<Vec<Class>>,
 }
 
 impl Jobs {
@@ -110,6 +137,7 @@ impl Jobs {
                 memory_mb: columns.memory_mb[job].max(0),
                 gpu_milli: columns.gpu_milli[job],
                 partition: u32::try_from(columns.partition[job]).ok(),
+                gpu_types: if columns.gpu_milli[job] > 0 { columns.gpu_types[job] as u64 } else { 0 },
             };
             let number = *numbers.entry(wanted).or_insert_with_key(|new| {
                 shapes.push(new.clone());
@@ -136,6 +164,7 @@ impl Jobs {
             logged_wait_ms: columns.logged_wait_ms.to_vec(),
             by_logged_end: OnceLock::new(),
             known: KnownWindows::default(),
+            classes: OnceLock::new(),
             sizes: ShapeSizes::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
             shapes,
@@ -160,6 +189,11 @@ impl Jobs {
     /// When a job ended in reality; without a logged wait, when it could have ended at the earliest.
     pub fn logged_end_ms(&self, job: usize) -> i64 {
         self.submit_ms[job] + self.logged_wait_ms[job].max(0) + self.run_ms[job]
+    }
+
+    /// The requests for GPUs that jobs make most often.
+    pub fn classes(&self) -> &[Class] {
+        self.classes.get_or_init(|| classes(self))
     }
 
     /// The jobs in the order in which they ended in reality.
@@ -189,6 +223,7 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("partition", columns.partition),
         ("user", columns.user),
         ("logged_wait_ms", columns.logged_wait_ms),
+        ("gpu_types", columns.gpu_types),
     ];
     for (name, column) in others {
         if column.len() != count {
@@ -201,7 +236,7 @@ fn check(columns: &Columns) -> Result<(), String> {
     if count > i32::MAX as usize {
         return Err(format!("{count} jobs are more than one table holds ({})", i32::MAX));
     }
-    let bounds: [(&str, &[i64], i64, i64); 10] = [
+    let bounds: [(&str, &[i64], i64, i64); 11] = [
         ("submit_ms", columns.submit_ms, -MAX_TIME_MS, MAX_TIME_MS),
         ("run_ms", columns.run_ms, 0, MAX_DURATION_MS),
         ("requested_ms", columns.requested_ms, UNKNOWN, MAX_DURATION_MS),
@@ -212,6 +247,7 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("partition", columns.partition, UNKNOWN, i64::from(i32::MAX)),
         ("user", columns.user, UNKNOWN, count as i64 - 1),
         ("logged_wait_ms", columns.logged_wait_ms, UNKNOWN, MAX_DURATION_MS),
+        ("gpu_types", columns.gpu_types, 0, i64::MAX),
     ];
     for (name, column, least, most) in bounds {
         if let Some(job) = column.iter().position(|value| !(least..=most).contains(value)) {
@@ -255,6 +291,7 @@ fn fingerprint(columns: &Columns) -> u64 {
         columns.partition,
         columns.user,
         columns.logged_wait_ms,
+        columns.gpu_types,
     ] {
         hash.add(column.len() as u64);
         column.iter().for_each(|&value| hash.add(value as u64));

@@ -22,13 +22,15 @@ pub enum Phase {
     Killed = 4,
     /// It could never run.
     Rejected = 5,
+    /// Its nodes failed under it too often.
+    Failed = 6,
 }
 
 impl Phase {
     /// The phase with this number.
     pub fn from_code(code: u8) -> Option<Self> {
-        use Phase::{Completed, Future, Killed, Rejected, Running, Waiting};
-        [Future, Waiting, Running, Completed, Killed, Rejected].into_iter().find(|&phase| phase as u8 == code)
+        use Phase::{Completed, Failed, Future, Killed, Rejected, Running, Waiting};
+        [Future, Waiting, Running, Completed, Killed, Rejected, Failed].into_iter().find(|&phase| phase as u8 == code)
     }
 }
 
@@ -44,9 +46,9 @@ pub struct Reservation {
 /// One job's part of the state; small, since a simulation may have millions.
 #[derive(Clone, Debug)]
 pub struct JobState {
-    /// Run time still to go.
+    /// Run time still to go, at full speed.
     pub remaining_ms: i64,
-    /// What reservations and expected ends go by.
+    /// What reservations and expected ends go by, at full speed, without what a start after a stop costs.
     pub limit_ms: i64,
     /// The first start.
     pub start_ms: i64,
@@ -60,8 +62,14 @@ pub struct JobState {
     pub shape: u32,
     /// The number of its latest start: ties among ends go by it.
     pub sequence: u32,
-    /// How often it was stopped.
+    /// How long it has held nodes in segments that are over.
+    pub held_ms: i64,
+    /// How much of that brought it nothing: what starts cost, and progress that was lost.
+    pub lost_ms: i64,
+    /// How often it was stopped to make room.
     pub preemptions: u32,
+    /// How often a node failed under it.
+    pub failures: u32,
     /// Where it is in its life.
     pub phase: Phase,
     /// Why it was rejected.
@@ -76,6 +84,11 @@ impl JobState {
     /// The start of the reservation that the job holds; none: later than any time.
     pub fn reserved_ms(&self) -> i64 {
         self.reservation.as_ref().map_or(i64::MAX, |held| held.start_ms)
+    }
+
+    /// Whether it has run before, and was stopped.
+    pub fn was_stopped(&self) -> bool {
+        self.preemptions > 0 || self.failures > 0
     }
 }
 
@@ -94,7 +107,10 @@ pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobStat
         reservation: None,
         shape: jobs.shape[job],
         sequence: 0,
+        held_ms: 0,
+        lost_ms: 0,
         preemptions: 0,
+        failures: 0,
         phase: Phase::Future,
         reject_reason: RejectReason::None,
         doomed,

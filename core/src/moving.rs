@@ -1,5 +1,6 @@
 //! Passes over orders that move: who is next is worked out for each pass, and only as far as the pass needs it.
 
+use crate::cluster::FULL_SPEED;
 use crate::config::Dispatch;
 use crate::policy::{seconds, standing_score};
 use crate::ranking::{Candidate, Ranking, Scene, Turn};
@@ -23,6 +24,9 @@ impl Simulation {
 
     /// The waiting jobs in the policy's order as of now; those that a pass does not look at come last.
     pub fn waiting_in_order(&mut self) -> Vec<u32> {
+        if let Some(contest) = &self.contest {
+            return contest.in_order();
+        }
         if self.ranking.is_none() {
             return self.queue.iter().collect();
         }
@@ -185,7 +189,7 @@ impl Simulation {
         let free = self.free.cores_milli[0];
         let needs = |simulation: &Simulation, turn: &Turn| {
             let state = &simulation.states[turn.job as usize];
-            (simulation.jobs.sizes.cores_milli(state.shape), state.limit_ms > longest_ms)
+            (simulation.jobs.sizes.cores_milli(state.shape), simulation.span_ms(turn.job, FULL_SPEED) > longest_ms)
         };
         turns.retain(|turn| {
             let (cores_milli, outlasts) = needs(self, turn);

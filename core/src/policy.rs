@@ -60,6 +60,13 @@ pub enum Policy {
     RandomFeasible,
     /// A weighted sum, with a threshold for reservations and a gate. Parameters: see `Linear`.
     Linear,
+    /// Least service first: estimate times GPUs.
+    Qssf,
+    /// Least remaining time first; others are stopped for it.
+    Srtf,
+    /// Least attained service first, by levels; others are stopped for it. Parameters: where levels end, in
+    /// GPU-seconds.
+    Las,
 }
 
 impl Policy {
@@ -69,11 +76,16 @@ impl Policy {
         matches!(self, Sexp | Lexp | Wfp3 | Unicef | FairShare | Multifactor | RandomFeasible | Linear)
     }
 
+    /// Whether running jobs are stopped for those that come before them.
+    pub fn preempts(self) -> bool {
+        matches!(self, Policy::Srtf | Policy::Las)
+    }
+
     /// Whether the order depends on the estimate.
     pub fn uses_estimate(self) -> bool {
-        use Policy::{FairShare, Fcfs, Given, Largest, Lcfs, Multifactor, Random, RandomFeasible, Smallest};
+        use Policy::{FairShare, Fcfs, Given, Largest, Las, Lcfs, Multifactor, Random, RandomFeasible, Smallest};
         let without =
-            [Fcfs, Lcfs, Smallest, Largest, Random, Given, FairShare, Multifactor, RandomFeasible].contains(&self);
+            [Fcfs, Lcfs, Smallest, Largest, Random, Given, FairShare, Multifactor, RandomFeasible, Las].contains(&self);
         !without
     }
 
@@ -88,7 +100,7 @@ impl Policy {
 pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) -> Vec<u32> {
     let policy = config.policy;
     let count = window.len() as u32;
-    if policy == Policy::Fcfs || config.order_moves() {
+    if policy == Policy::Fcfs || policy.preempts() || config.order_moves() {
         return (0..count).collect();
     }
     let mut keyed: Vec<(u64, u32)> = (0..count)
@@ -125,6 +137,7 @@ pub(crate) fn standing_score(config: &Config, jobs: &Jobs, job: usize, estimate_
         Policy::F2 => r.sqrt() * n + 25_600.0 * log10(s),
         Policy::F3 => r * n + 6_860_000.0 * log10(s),
         Policy::F4 => r * n.sqrt() + 530_000.0 * log10(s),
+        Policy::Qssf => r * (jobs.shapes[jobs.shape[job] as usize].size_milli() as f64 / 1000.0),
         Policy::Hybrid => r + config.policy_parameters[0] * s,
         _ => s,
     }

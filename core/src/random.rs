@@ -3,6 +3,7 @@
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A generator of 64-bit numbers.
+#[derive(Clone, Debug)]
 pub struct SplitMix64 {
     state: u64,
 }
@@ -19,6 +20,16 @@ impl SplitMix64 {
     /// The generator that belongs to one job under one seed.
     pub fn for_job(seed: u64, job: u32) -> Self {
         SplitMix64 { state: mix(mix(seed).wrapping_add(u64::from(job))) }
+    }
+
+    /// Where the generator is, and the generator that is there.
+    pub fn state(&self) -> u64 {
+        self.state
+    }
+
+    /// See `state`.
+    pub fn from_state(state: u64) -> Self {
+        SplitMix64 { state }
     }
 
     /// The next number.

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::cluster::Free;
+use crate::cluster::FULL_SPEED;
+use crate::free::Free;
 use crate::job_state::Reservation;
 use crate::placement::Placement;
 use crate::ranking::Turn;
@@ -56,7 +57,7 @@ impl Simulation {
                 continue;
             }
             if turn.may_reserve && holding < depth {
-                holding += u32::from(!self.plan(&mut projection, job));
+                holding += u32::from(self.plan(&mut projection, job));
             } else {
                 self.backfill(&mut projection, job);
             }
@@ -129,7 +130,7 @@ impl Simulation {
     /// The steps of a job's reservation.
     fn reservation_steps(&self, job: u32) -> [Step; 2] {
         let state = &self.states[job as usize];
-        let release = self.release(state.reserved_ms() + state.limit_ms, job);
+        let release = self.release(state.reserved_ms() + self.span_on(job, &state.placement), job);
         let take = Step { instant_ms: state.reserved_ms(), cores_milli: -release.cores_milli, takes: true, job };
         [take, release]
     }
@@ -142,12 +143,13 @@ impl Simulation {
         self.reservation_steps(job).iter().for_each(|step| projection.remove(job, step.instant_ms));
     }
 
-    /// Gives the job the earliest time it can have; says whether it started.
+    /// Gives the job the earliest time it can have; says whether it holds a reservation. It does not if it starts, or
+    /// would not fit even if all jobs had ended.
     fn plan(&mut self, projection: &mut Projection, job: u32) -> bool {
         let held = self.states[job as usize].reservation.as_deref().copied();
         if let Some(held) = held {
             if held.start_ms > self.now_ms && held.planned_at == self.freed {
-                return false;
+                return true;
             }
             self.lift_reservation(projection, job);
         }
@@ -164,19 +166,23 @@ impl Simulation {
             self.holders.retain(|&holder| holder != job);
             let placement = std::mem::take(&mut self.states[job as usize].placement);
             self.start_planned(projection, job, placement);
-            return true;
+            return false;
+        }
+        if start_ms == i64::MAX {
+            return false;
         }
         self.states[job as usize].reservation = Some(Box::new(Reservation { start_ms, planned_at: self.freed }));
         self.add_reservation(projection, job);
         if held.is_none() {
             self.holders.push(job);
         }
-        false
+        true
     }
 
     fn start_planned(&mut self, projection: &mut Projection, job: u32, placement: Placement) {
+        let until_ms = self.now_ms + self.span_on(job, &placement);
         self.start_on(job, placement);
-        projection.add(self.release(self.now_ms + self.states[job as usize].limit_ms, job));
+        projection.add(self.release(until_ms, job));
     }
 
     /// The earliest time before `bound_ms` at which the job fits for the whole of its limit, and its nodes.
@@ -186,8 +192,8 @@ impl Simulation {
             return instant_ms.map(|instant_ms| (instant_ms, Placement::single(0, self.shape_of(job).tasks)));
         }
         let Projection { steps, at_instant, during } = projection;
-        let limit_ms = self.states[job as usize].limit_ms;
         let shape = self.shape_of(job);
+        let longest_ms = self.span_ms(job, self.cluster.slowest_milli(shape));
         at_instant.clone_from(&self.free);
         let mut instant_ms = self.now_ms;
         let mut next = 0;
@@ -197,7 +203,7 @@ impl Simulation {
                 next += 1;
             }
             if at_instant.fits(&self.cluster, shape) {
-                let until_ms = instant_ms + limit_ms;
+                let until_ms = instant_ms + longest_ms;
                 self.lowest_free(at_instant, &steps[next..], until_ms, during);
                 if let Some(placement) = self.place_on(during, job) {
                     return Some((instant_ms, placement));
@@ -211,13 +217,14 @@ impl Simulation {
     /// On a pool one walk is enough: the first stretch with enough cores that is long enough.
     fn earliest_on_pool(&self, steps: &[Step], job: u32, bound_ms: i64) -> Option<i64> {
         let state = &self.states[job as usize];
+        let span_ms = self.span_ms(job, FULL_SPEED);
         let needed = self.jobs.sizes.cores_milli(state.shape);
         let due = steps.partition_point(|step| step.instant_ms <= self.now_ms);
         let mut free = self.free.cores_milli[0] + steps[..due].iter().map(|step| step.cores_milli).sum::<i64>();
         let mut since_ms = (free >= needed).then_some(self.now_ms);
         let mut next = due;
         while let Some(&Step { instant_ms, .. }) = steps.get(next) {
-            let long_enough = since_ms.is_some_and(|since_ms| since_ms + state.limit_ms <= instant_ms);
+            let long_enough = since_ms.is_some_and(|since_ms| since_ms + span_ms <= instant_ms);
             let too_late = since_ms.unwrap_or(instant_ms) >= bound_ms;
             if long_enough || too_late {
                 break;
@@ -251,19 +258,20 @@ impl Simulation {
         for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
             group.iter().for_each(|step| self.apply(step, &mut walking));
             for step in group.iter().filter(|step| step.takes) {
-                during.lower_to(&walking, &self.states[step.job as usize].placement);
+                during.lower_to(&walking, self.shape_of(step.job), &self.states[step.job as usize].placement);
             }
         }
     }
 
-    /// What stays free during a reservation that is not in the projection, left in `projection.during`.
-    fn free_during_reservation(&self, projection: &mut Projection, job: u32) {
+    /// What stays free from a reserved time on for so long, left in `projection.during`; the reservation itself is not in
+    /// the projection.
+    fn free_during_reservation(&self, projection: &mut Projection, job: u32, span_ms: i64) {
         let Projection { steps, at_instant, during } = projection;
         let state = &self.states[job as usize];
         let next = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
         at_instant.clone_from(&self.free);
         steps[..next].iter().for_each(|step| self.apply(step, at_instant));
-        self.lowest_free(at_instant, &steps[next..], state.reserved_ms() + state.limit_ms, during);
+        self.lowest_free(at_instant, &steps[next..], state.reserved_ms() + span_ms, during);
     }
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
@@ -271,15 +279,15 @@ impl Simulation {
         if self.is_pool {
             return self.has_room_on_pool(&projection.steps, job);
         }
-        self.free_during_reservation(projection, job);
         let placement = &self.states[job as usize].placement;
+        self.free_during_reservation(projection, job, self.span_on(job, placement));
         projection.during.take(self.shape_of(job), placement);
         projection.during.is_sound(placement)
     }
 
     fn has_room_on_pool(&self, steps: &[Step], job: u32) -> bool {
         let state = &self.states[job as usize];
-        let until_ms = state.reserved_ms() + state.limit_ms;
+        let until_ms = state.reserved_ms() + self.span_ms(job, FULL_SPEED);
         let needed = self.jobs.sizes.cores_milli(state.shape);
         let begun = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
         let mut free = self.free.cores_milli[0] + steps[..begun].iter().map(|step| step.cores_milli).sum::<i64>();
@@ -298,7 +306,7 @@ impl Simulation {
             return;
         }
         let Some(placement) = self.place_on(&self.free, job) else { return };
-        let until_ms = self.now_ms + self.states[job as usize].limit_ms;
+        let until_ms = self.now_ms + self.span_on(job, &placement);
         let shape = self.shape_of(job).clone();
         self.free.take(&shape, &placement);
         self.states[job as usize].placement = placement;
@@ -322,11 +330,15 @@ impl Simulation {
             }
             self.lift_reservation(projection, holder);
             if !self.has_room(projection, holder) {
-                self.free_during_reservation(projection, holder);
+                let slowest_milli = self.cluster.slowest_milli(self.shape_of(holder));
+                self.free_during_reservation(projection, holder, self.span_ms(holder, slowest_milli));
                 let Some(placement) = self.place_on(&projection.during, holder) else {
                     self.add_reservation(projection, holder);
                     for (holder, placement) in moved {
+                        // On other nodes it lasts as long as their speed says.
+                        self.lift_reservation(projection, holder);
                         self.states[holder as usize].placement = placement;
+                        self.add_reservation(projection, holder);
                     }
                     return false;
                 };

@@ -6,12 +6,15 @@ use crate::cluster::{Cluster, RejectReason};
 use crate::committed::Commitment;
 use crate::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
 use crate::estimate::Basis;
+use crate::failures::NodeEvent;
 use crate::job::{Fingerprint, Jobs, MAX_AMOUNT, MAX_DURATION_MS, MAX_TIME_MS};
 use crate::job_state::{JobState, Phase, Reservation};
 use crate::placement::{DeviceShare, Part, Placement};
+use crate::random::SplitMix64;
 use crate::simulation::Simulation;
+use crate::stopping::Stop;
 
-const MAGIC: i64 = 0x3152_544E_5548_5302;
+const MAGIC: i64 = 0x3152_544E_5548_5303;
 
 /// Numbers one after the other, 8 bytes each: simple to check, and fast enough.
 #[derive(Default)]
@@ -114,6 +117,9 @@ impl Simulation {
         config_numbers(&self.config).into_iter().for_each(|value| out.put(value));
         out.put_floats(&self.config.policy_parameters);
         out.put_floats(&self.config.estimate_parameters);
+        let events = self.config.node_events.iter();
+        let numbers = events.flat_map(|event| [event.time_ms, i64::from(event.node), i64::from(event.up)]);
+        out.put_all(numbers.collect::<Vec<_>>().into_iter());
         out.put_floats(&self.given);
         out.put_all(self.queue.order().map(i64::from));
         let commitment = self.commitment.map_or((-1, 0), |held| (i64::from(held.job), held.earliest_ms));
@@ -129,6 +135,8 @@ impl Simulation {
         }
         self.write_learned(&mut out);
         self.write_usage(&mut out);
+        self.write_failures(&mut out);
+        self.write_stops(&mut out);
         out.put(checksum(&out.0) as i64);
         out.0
     }
@@ -182,6 +190,8 @@ impl Simulation {
         }
         self.read_learned(input)?;
         self.read_usage(input)?;
+        self.read_failures(input)?;
+        self.read_stops(input)?;
         if !input.0.is_empty() {
             return Err("the saved state has more than belongs to it".to_string());
         }
@@ -215,6 +225,10 @@ impl Simulation {
         for sums in &learner.sums {
             [sums.count, sums.run, sums.inverse].into_iter().for_each(|value| out.put_float(value));
         }
+        for mean in &learner.means {
+            out.put(mean.count);
+            out.put(mean.sum_ms);
+        }
         for &(estimate_ms, basis) in &learner.at_start {
             out.put(estimate_ms);
             out.put(basis as i64);
@@ -230,9 +244,74 @@ impl Simulation {
         for sums in &mut learner.sums {
             (sums.count, sums.run, sums.inverse) = (input.float()?, input.float()?, input.float()?);
         }
+        for mean in &mut learner.means {
+            (mean.count, mean.sum_ms) = (input.get()?.max(0), input.get()?);
+        }
         for noted in &mut learner.at_start {
             let estimate_ms = input.get()?.clamp(-1, MAX_DURATION_MS);
             *noted = (estimate_ms, Basis::from_code(input.number()?).ok_or("the saved state has an unknown basis")?);
+        }
+        Ok(())
+    }
+
+    fn write_failures(&self, out: &mut Writer) {
+        let Some(failures) = &self.failures else { return };
+        out.put(failures.given as i64);
+        for &down in &failures.given_down {
+            out.put(i64::from(down));
+        }
+        for drawn in &failures.drawn {
+            out.put(drawn.generator.state() as i64);
+            out.put(i64::from(drawn.is_down));
+            out.put(drawn.next_ms);
+        }
+    }
+
+    fn read_failures(&mut self, input: &mut Reader) -> Result<(), String> {
+        let Some(failures) = &mut self.failures else { return Ok(()) };
+        failures.given = input.number()?;
+        for down in &mut failures.given_down {
+            *down = input.flag()?;
+        }
+        for drawn in &mut failures.drawn {
+            drawn.generator = SplitMix64::from_state(input.get()? as u64);
+            drawn.is_down = input.flag()?;
+            drawn.next_ms = input.time()?;
+        }
+        failures.look_ahead();
+        for node in 0..self.cluster.nodes.len() as u32 {
+            if failures.is_down(node) {
+                self.free.set_down(node, true);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_stops(&self, out: &mut Writer) {
+        out.put(self.contest.as_ref().and_then(|contest| contest.review_ms).unwrap_or(i64::MAX));
+        out.put(self.stops.len() as i64);
+        for stop in &self.stops {
+            for value in [i64::from(stop.job), stop.start_ms, stop.end_ms, i64::from(stop.by_failure)] {
+                out.put(value);
+            }
+            write_placement(out, &stop.placement);
+        }
+    }
+
+    fn read_stops(&mut self, input: &mut Reader) -> Result<(), String> {
+        let review_ms = Some(input.get()?).filter(|&time_ms| time_ms < i64::MAX).map(checked_time).transpose()?;
+        if let Some(contest) = &mut self.contest {
+            contest.review_ms = review_ms;
+        }
+        let count: usize = input.number()?;
+        for _ in 0..count {
+            let job: u32 = input.number()?;
+            let (start_ms, end_ms, by_failure) = (input.time()?, input.time()?, input.flag()?);
+            let placement = read_placement(input)?;
+            if job as usize >= self.states.len() || !self.belongs(job, &placement) {
+                return Err(format!("the saved state has a run of job {job} where that cannot be"));
+            }
+            self.stops.push(Stop { job, start_ms, end_ms, placement, by_failure });
         }
         Ok(())
     }
@@ -264,10 +343,13 @@ fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
         state.start_ms,
         state.segment_start_ms,
         state.end_ms,
+        state.held_ms,
+        state.lost_ms,
         state.reserved_ms(),
         state.reservation.as_ref().map_or(0, |held| held.planned_at as i64),
         i64::from(state.sequence),
         i64::from(state.preemptions),
+        i64::from(state.failures),
         state.phase as i64,
         state.reject_reason as i64,
         i64::from(state.doomed),
@@ -275,11 +357,25 @@ fn write_state(out: &mut Writer, state: &JobState, is_first: bool) {
     ] {
         out.put(value);
     }
-    let parts: Vec<i64> =
-        state.placement.parts().flat_map(|part| [i64::from(part.node), i64::from(part.tasks)]).collect();
+    write_placement(out, &state.placement);
+}
+
+fn write_placement(out: &mut Writer, placement: &Placement) {
+    let parts: Vec<i64> = placement.parts().flat_map(|part| [i64::from(part.node), i64::from(part.tasks)]).collect();
     out.put_all(parts.into_iter());
-    let shares = state.placement.devices().iter().flat_map(|share| [i64::from(share.device), i64::from(share.milli)]);
+    let shares = placement.devices().iter().flat_map(|share| [i64::from(share.device), i64::from(share.milli)]);
     out.put_all(shares.collect::<Vec<_>>().into_iter());
+}
+
+fn read_placement(input: &mut Reader) -> Result<Placement, String> {
+    let mut placement = Placement::default();
+    for pair in input.numbers::<u32>()?.chunks_exact(2) {
+        placement.push(Part { node: pair[0], tasks: pair[1] });
+    }
+    for pair in input.numbers::<u32>()?.chunks_exact(2) {
+        placement.push_device(DeviceShare { device: pair[0], milli: pair[1] as i32 });
+    }
+    Ok(placement)
 }
 
 fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> {
@@ -288,6 +384,8 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
     state.start_ms = input.time()?;
     state.segment_start_ms = input.time()?;
     state.end_ms = input.time()?;
+    state.held_ms = input.time()?;
+    state.lost_ms = input.time()?;
     let (start_ms, planned_at) = (input.get()?, input.number()?);
     state.reservation = match start_ms {
         i64::MAX => None,
@@ -295,22 +393,16 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
     };
     state.sequence = input.number()?;
     state.preemptions = input.number()?;
+    state.failures = input.number()?;
     state.phase = Phase::from_code(input.number()?).ok_or("the saved state has an unknown phase")?;
     state.reject_reason = RejectReason::from_code(input.number()?).ok_or("the saved state has an unknown reason")?;
     state.doomed = input.flag()?;
     let is_first = input.flag()?;
-    let mut placement = Placement::default();
-    for pair in input.numbers::<u32>()?.chunks_exact(2) {
-        placement.push(Part { node: pair[0], tasks: pair[1] });
-    }
-    for pair in input.numbers::<u32>()?.chunks_exact(2) {
-        placement.push_device(DeviceShare { device: pair[0], milli: pair[1] as i32 });
-    }
-    state.placement = placement;
+    state.placement = read_placement(input)?;
     Ok(is_first)
 }
 
-fn config_numbers(config: &Config) -> [i64; 13] {
+fn config_numbers(config: &Config) -> [i64; 17] {
     let (dispatch, depth) = config.dispatch.code();
     [
         config.policy.code(),
@@ -326,6 +418,10 @@ fn config_numbers(config: &Config) -> [i64; 13] {
         config.seed as i64,
         i64::from(config.keep_progress),
         config.preemption_overhead_ms,
+        config.minimum_run_ms,
+        i64::from(config.failure_keeps_progress),
+        config.mean_up_down_ms.map_or(-1, |means| means.0),
+        config.mean_up_down_ms.map_or(-1, |means| means.1),
     ]
 }
 
@@ -344,7 +440,20 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         seed: input.get()? as u64,
         keep_progress: input.flag()?,
         preemption_overhead_ms: input.get()?,
+        minimum_run_ms: input.get()?,
+        failure_keeps_progress: input.flag()?,
+        mean_up_down_ms: optional(input.get()?).zip(optional(input.get()?)),
         policy_parameters: input.floats()?.into(),
         estimate_parameters: input.floats()?.into(),
+        node_events: read_node_events(input)?,
+        placer: None,
     })
+}
+
+fn read_node_events(input: &mut Reader) -> Result<Arc<[NodeEvent]>, String> {
+    let event = |numbers: &[i64]| {
+        let node = u32::try_from(numbers[1]).map_err(|_| "the saved state has an unknown node")?;
+        Ok(NodeEvent { time_ms: checked_time(numbers[0])?, node, up: numbers[2] != 0 })
+    };
+    input.numbers::<i64>()?.chunks_exact(3).map(event).collect()
 }

@@ -6,17 +6,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::accrual::Served;
-use crate::cluster::{Cluster, Free, RejectReason, UNTRACKED};
+use crate::cluster::{stretched_ms, Cluster, RejectReason, FULL_SPEED, UNTRACKED};
 use crate::committed::Commitment;
 use crate::config::{Config, Dispatch, Policy};
 use crate::dispatch::Blocked;
 use crate::estimate::{fixed_basis, fixed_estimate_ms, Basis, Learner};
+use crate::failures::Failures;
+use crate::free::Free;
 use crate::job::{Jobs, Shape};
 use crate::job_state::{initial_state, JobState, Phase};
-use crate::placement::{choose, place_as_told, Part, Placement};
+use crate::placement::{place_as_told, Part, Placement};
 use crate::policy;
+use crate::preemptive::Contest;
 use crate::queue::{Indexed, Queue};
 use crate::ranking::{Ranking, Turn};
+use crate::rules::{Rule, Search};
+use crate::stopping::Stop;
 use crate::tally::Tally;
 use crate::usage::Usage;
 
@@ -82,6 +87,14 @@ pub struct Simulation {
     pub(crate) tally: Option<Box<Tally>>,
     /// Expected ends are kept whether the rule needs them or not.
     pub(crate) foresees: bool,
+    /// Which nodes fail when, where they do.
+    pub(crate) failures: Option<Failures>,
+    /// Who waits for whom, where the policy stops running jobs.
+    pub(crate) contest: Option<Contest>,
+    /// The running jobs in the order of their starts, where somebody may stop them.
+    pub(crate) runners: Vec<u32>,
+    /// The runs that did not end their jobs.
+    pub(crate) stops: Vec<Stop>,
 }
 
 impl Simulation {
@@ -121,7 +134,13 @@ impl Simulation {
         let guarded = config.max_wait_ms.is_some();
         let queue = Queue::new(jobs.clone(), window.start, order, guarded, indexed(&config));
         let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
+        check_durations(&cluster, &jobs)?;
+        if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
+            return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
+        }
         let is_pool = cluster.nodes.len() == 1
+            && !config.has_failures()
+            && config.placement != Rule::External
             && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
                 || jobs.shapes.iter().all(cores_alone));
         let now_ms = jobs.submit_ms[window.start];
@@ -148,6 +167,10 @@ impl Simulation {
             usage: usage(&jobs, window.clone(), &config)?,
             tally: None,
             foresees: false,
+            failures: Failures::new(&config, cluster.nodes.len(), now_ms),
+            contest: config.policy.preempts().then(|| Contest::new(jobs.shapes.len(), window.len())),
+            runners: Vec::new(),
+            stops: Vec::new(),
             cluster,
             jobs,
             window,
@@ -175,6 +198,9 @@ impl Simulation {
             self.blocked = None;
         } else if matches!(self.config.dispatch, Dispatch::Reserve { depth: 0 | 1 }) {
             self.drop_reservations();
+        }
+        if listed.is_none() && self.contest.is_some() {
+            return self.dispatch_preemptive();
         }
         if listed.is_none() && self.ranking.is_some() {
             return self.dispatch_moving();
@@ -245,9 +271,17 @@ impl Simulation {
 
     /// Where the placement rule would put a job on these free resources.
     pub(crate) fn place_on(&self, free: &Free, job: u32) -> Option<Placement> {
-        let shape = self.shape_of(job);
-        let number = (self.window.start + job as usize) as u32;
-        choose(&self.cluster, free, shape, self.config.placement, self.config.seed, number)
+        match self.config.placer {
+            Some(placer) if self.config.placement == Rule::External => self.ask_placer(placer, free, job),
+            _ => self.search(free, self.shape_of(job), job).choose(self.config.placement),
+        }
+    }
+
+    /// The search for nodes for a job of this shape.
+    pub(crate) fn search<'a>(&'a self, free: &'a Free, shape: &'a Shape, job: u32) -> Search<'a> {
+        let job = (self.window.start + job as usize) as u32;
+        let classes = if self.config.placement == Rule::Fgd { self.jobs.classes() } else { &[] };
+        Search { cluster: &self.cluster, free, shape, seed: self.config.seed, job, classes }
     }
 
     /// Starts a waiting job where the placement rule puts it, if it fits.
@@ -269,6 +303,9 @@ impl Simulation {
         if let Some(ranking) = &mut self.ranking {
             ranking.remove(job);
         }
+        if let Some(contest) = &mut self.contest {
+            contest.remove(self.states[job as usize].shape, job);
+        }
         self.note_start(job);
         let state = &mut self.states[job as usize];
         if self.is_pool {
@@ -277,7 +314,7 @@ impl Simulation {
             self.free.take(&self.jobs.shapes[state.shape as usize], &placement);
         }
         state.placement = placement;
-        if state.preemptions == 0 {
+        if !state.was_stopped() {
             state.start_ms = self.now_ms;
         }
         state.segment_start_ms = self.now_ms;
@@ -360,19 +397,12 @@ impl Simulation {
         }
     }
 
-    /// What the latest start of a job costs before it makes progress.
-    fn overhead_ms(&self, job: u32) -> i64 {
-        if self.states[job as usize].preemptions > 0 {
-            self.config.preemption_overhead_ms
-        } else {
-            0
-        }
-    }
-
     /// Notes when a job that has begun to run ends, and when it is expected to.
     pub(crate) fn foresee_end(&mut self, job: u32) {
         let state = &self.states[job as usize];
-        let end_ms = (state.segment_start_ms + self.overhead_ms(job) + state.remaining_ms).max(self.now_ms);
+        let speed_milli = self.cluster.speed_milli(self.shape_of(job), &state.placement);
+        let lasting_ms = self.overhead_ms(job) + stretched_ms(state.remaining_ms, speed_milli);
+        let end_ms = (state.segment_start_ms + lasting_ms).max(self.now_ms);
         self.ends.push(Reverse((end_ms, state.sequence, job)));
         if self.tracks_expected() {
             let expected = self.expected_end(job);
@@ -380,6 +410,9 @@ impl Simulation {
             self.expected.insert(place, expected);
         }
         self.running += 1;
+        if self.keeps_runners() {
+            self.runners.push(job);
+        }
     }
 
     /// Starts a waiting job from outside the rule: on these nodes, or where the placement rule puts it.
@@ -405,30 +438,6 @@ impl Simulation {
         self.disturbed = true;
         self.undecided = true;
         self.blocked = None;
-    }
-
-    /// Stops a running job; it waits again.
-    pub fn preempt(&mut self, job: u32) -> Result<(), String> {
-        if self.states.get(job as usize).map(|state| state.phase) != Some(Phase::Running) {
-            return Err(format!("job {job} does not run, so it cannot be preempted"));
-        }
-        self.stop(job, self.now_ms);
-        self.touch();
-        let submit_ms = self.submit_ms(job);
-        let overhead_ms = self.overhead_ms(job);
-        let config = &self.config;
-        let state = &mut self.states[job as usize];
-        let progress_ms = (self.now_ms - state.segment_start_ms - overhead_ms).max(0);
-        let kept_ms = if config.keep_progress { progress_ms } else { 0 };
-        state.remaining_ms = (state.remaining_ms - kept_ms).max(0);
-        state.limit_ms = (state.limit_ms - overhead_ms - kept_ms + config.preemption_overhead_ms).max(1);
-        state.preemptions += 1;
-        state.phase = Phase::Waiting;
-        state.placement = Placement::default();
-        let starving = config.max_wait_ms.is_some_and(|bound_ms| submit_ms + bound_ms <= self.now_ms);
-        self.guard_cursor = self.guard_cursor.min(job);
-        self.enqueue(job, starving);
-        Ok(())
     }
 
     /// Whether the rule looks at expected ends.
@@ -459,8 +468,19 @@ fn usage(jobs: &Jobs, window: Range<usize>, config: &Config) -> Result<Option<Us
     Usage::new(&known, parameters[0], &parameters[1..], jobs.submit_ms[window.start]).map(Some)
 }
 
+/// Whether the clock can count what all jobs take on the slowest nodes.
+fn check_durations(cluster: &Cluster, jobs: &Jobs) -> Result<(), String> {
+    let slowest = cluster.nodes.iter().map(|node| node.speed_milli).min().unwrap_or(FULL_SPEED).min(FULL_SPEED);
+    let total_ms: i128 = jobs.run_ms.iter().map(|&run_ms| i128::from(run_ms)).sum();
+    if cluster.has_speeds && total_ms * i128::from(FULL_SPEED) / i128::from(slowest) > i128::from(i64::MAX / 4) {
+        return Err("run_ms: the jobs together run longer than the clock can count on the slowest nodes".to_string());
+    }
+    Ok(())
+}
+
 fn indexed(config: &Config) -> Indexed {
     match config.dispatch {
+        _ if config.policy.preempts() => Indexed::No,
         Dispatch::Reserve { depth: 0 | 1 } if !config.order_moves() => Indexed::ByOrder,
         Dispatch::Committed { backfill: true } => Indexed::ByArrival,
         _ => Indexed::No,

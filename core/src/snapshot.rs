@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::cluster::{RejectReason, DEVICE_MILLI};
 use crate::job_state::Phase;
-use crate::placement::{DeviceShare, Placement};
+use crate::placement::{is_one_pool, DeviceShare, Placement};
 use crate::simulation::Simulation;
 
 /// What a live cluster can tell of one job.
@@ -68,8 +68,11 @@ impl Simulation {
             }
         }
         self.undecided = true;
+        self.forget_node_events();
         self.tell_the_past();
-        self.rebuild(|_| false)
+        self.rebuild(|_| false)?;
+        self.plan_review();
+        Ok(())
     }
 
     /// Goes through what has happened before: estimates learn from what has ended, limits and estimates are those of
@@ -78,7 +81,7 @@ impl Simulation {
         let mut events: Vec<(i64, Past, i64, u32)> = Vec::new();
         for (job, state) in self.states.iter().enumerate() {
             let job = job as u32;
-            let ended = matches!(state.phase, Phase::Completed | Phase::Killed);
+            let ended = matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Failed);
             if !matches!(state.phase, Phase::Future | Phase::Rejected) {
                 events.push((self.submit_ms(job), Past::Arrived, 0, job));
             }
@@ -121,7 +124,9 @@ impl Simulation {
             Phase::Waiting => submitted && !placed,
             Phase::Rejected => submitted && !placed && !fits_ever,
             Phase::Running => started,
-            Phase::Completed | Phase::Killed => ended && (!placed || self.belongs(job, &told.placement)),
+            Phase::Completed | Phase::Killed | Phase::Failed => {
+                ended && (!placed || self.belongs(job, &told.placement))
+            }
         };
         if told_right {
             return Ok(());
@@ -152,6 +157,8 @@ impl Simulation {
                 _ => self.ended += 1,
             }
         }
+        let states = &self.states;
+        self.runners.sort_unstable_by_key(|&job| states[job as usize].sequence);
         self.put_starving_first();
         Ok(())
     }
@@ -182,7 +189,8 @@ impl Simulation {
                 return false;
             };
             // The nodes of a partition, or all of them, are listed in ascending order.
-            if nodes.binary_search(&part.node).is_err() || !named.insert(part.node) {
+            let may_use = nodes.binary_search(&part.node).is_ok() && self.cluster.suits(part.node, shape);
+            if !may_use || !named.insert(part.node) {
                 return false;
             }
             if !self.shares_belong(part.node, shape.gpu_milli, here) {
@@ -191,7 +199,7 @@ impl Simulation {
             shares = rest;
         }
         let tasks: u64 = placement.parts().map(|part| u64::from(part.tasks)).sum();
-        tasks == u64::from(shape.tasks) && shares.is_empty()
+        tasks == u64::from(shape.tasks) && shares.is_empty() && is_one_pool(&self.cluster, shape, placement)
     }
 
     /// Whether these are devices of the node, each with one task's fraction, or each whole and only once.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::accrual::{Accrual, Served, OF_JOBS};
-use crate::cluster::{Cluster, Free};
+use crate::cluster::Cluster;
+use crate::free::Free;
 use crate::job::Jobs;
 use crate::policy::seconds;
 

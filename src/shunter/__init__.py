@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
+    from shunter.place.placer import Placer, Scene
     from shunter.simulate.policy import Policy, QueueView
     from shunter.workloads import read_workload
 
 __all__ = [
     "Cluster",
     "InputError",
+    "Placer",
     "Policy",
     "QueueView",
+    "Scene",
     "Schedule",
     "ShunterError",
     "Workload",
@@ -35,8 +38,10 @@ __all__ = [
 _HOMES = {
     "Cluster": "model.cluster",
     "InputError": "errors",
+    "Placer": "place.placer",
     "Policy": "simulate.policy",
     "QueueView": "simulate.policy",
+    "Scene": "place.placer",
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",

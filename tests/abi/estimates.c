@@ -42,7 +42,7 @@ static void parameters_of_estimates(uint64_t cluster, uint64_t jobs) {
     int32_t estimate;
     size_t length, place, i;
     for (i = 0; i < LONG; i++) halves[i] = 0.5;
-    for (estimate = 0; estimate < 5; estimate++) {
+    for (estimate = 0; estimate < 6; estimate++) {
         for (length = 0; length <= LONG; length++) {
             if (takes(estimate, length))
                 OK(try_estimate(cluster, jobs, estimate, halves, length));
@@ -86,6 +86,11 @@ static void what_is_told(uint64_t cluster, uint64_t jobs) {
     config = estimating(SHUNTER_ESTIMATE_LAST_TWO, NULL, 0);
     OK(shunter_estimates_at_submit(jobs, &config, estimate_ms, basis, JOBS));
     EXPECT(estimate_ms[0] == 12000 && basis[0] == SHUNTER_BASIS_REQUEST && basis[2] == SHUNTER_BASIS_STAND_IN);
+    config = estimating(SHUNTER_ESTIMATE_HISTORY, NULL, 0);
+    OK(shunter_estimates_at_submit(jobs, &config, estimate_ms, basis, JOBS));
+    EXPECT(estimate_ms[0] == 3600000 && basis[0] == SHUNTER_BASIS_PRIOR);
+    /* Job 2 has ended when job 3 comes, which is another user's: everyone's mean. */
+    EXPECT(estimate_ms[3] == 1000 && basis[3] == SHUNTER_BASIS_LEARNED);
     config = estimating(SHUNTER_ESTIMATE_PERFECT, NULL, 0);
     OK(shunter_estimates_at_submit(jobs, &config, estimate_ms, basis, JOBS));
     EXPECT(estimate_ms[0] == 10000 && basis[0] == SHUNTER_BASIS_RUN_TIME);

@@ -3,7 +3,7 @@
 
 #include "program.h"
 
-enum { USERS = 2, MOST = 14, POLICIES = 25 };
+enum { USERS = 2, MOST = 14, POLICIES = 28 };
 
 static const double scores[JOBS] = {4, 3, 2, 1};
 static double ones[MOST] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -28,6 +28,7 @@ static int takes(int32_t policy, size_t length) {
         case SHUNTER_POLICY_FAIR_SHARE: return length == 1 || length == 1 + USERS;
         case SHUNTER_POLICY_MULTIFACTOR: return length == 6 || length == 6 + USERS;
         case SHUNTER_POLICY_LINEAR: return length == 12;
+        case SHUNTER_POLICY_LAS: return 1;
         default: return length == 0;
     }
 }
@@ -77,6 +78,20 @@ static void values(uint64_t cluster, uint64_t jobs) {
         BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_MULTIFACTOR, 6, place, NAN));
 }
 
+/* Where levels end: in ascending order, as far up and down as numbers go. */
+static void levels(uint64_t cluster, uint64_t jobs) {
+    size_t place;
+    for (place = 0; place < 3; place++) BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, place, NAN));
+    for (place = 0; place < 2; place++) {
+        BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, place, 2));
+        BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, place, INFINITY));
+    }
+    BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, 2, 0.5));
+    OK(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, 2, INFINITY));
+    OK(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, 2, 1e300));
+    OK(try_value(cluster, jobs, SHUNTER_POLICY_LAS, 3, 0, -INFINITY));
+}
+
 /* A policy that is given its parameters runs to the end, and so do its copies, halfway made from bytes. */
 static void every_policy_runs(uint64_t cluster, uint64_t jobs) {
     int32_t policy, over;
@@ -107,5 +122,6 @@ static void every_policy_runs(uint64_t cluster, uint64_t jobs) {
 void parameters(uint64_t cluster, uint64_t jobs) {
     counts(cluster, jobs);
     values(cluster, jobs);
+    levels(cluster, jobs);
     every_policy_runs(cluster, jobs);
 }

@@ -42,6 +42,10 @@ static const int64_t NODE_CORES[NODES] = {2000, 2000};
 static const int64_t NODE_MEMORY[NODES] = {4096, -1};
 static const int64_t NODE_GPUS[NODES] = {1, 1};
 static const int64_t NODE_PARTITION[NODES] = {0, -1};
+static const int64_t NODE_TYPE[NODES] = {0, 0};
+static const int64_t NODE_SPEED[NODES] = {1000, 1000};
+static const int64_t NODE_SWITCH[NODES] = {0, 0};
+static const int64_t TYPES[JOBS] = {1, 0, 0, 0};
 
 ShunterConfig easy(void) {
     ShunterConfig config;
@@ -52,19 +56,23 @@ ShunterConfig easy(void) {
     config.missing_request_ms = SHUNTER_UNKNOWN;
     config.max_wait_ms = SHUNTER_UNKNOWN;
     config.scan_depth = 1000;
+    config.mtbf_ms = SHUNTER_UNKNOWN;
+    config.mttr_ms = SHUNTER_UNKNOWN;
     return config;
 }
 
 uint64_t open_cluster(void) {
     uint64_t handle = 0;
-    OK(shunter_cluster_open(NODE_CORES, NODE_MEMORY, NODE_GPUS, NODE_PARTITION, NODES, &handle));
+    OK(shunter_cluster_open(NODE_CORES, NODE_MEMORY, NODE_GPUS, NODE_PARTITION, NODE_TYPE, NODE_SPEED, UNKNOWN4,
+                            NODE_SWITCH, NODES, 0, &handle));
     EXPECT(handle != 0);
     return handle;
 }
 
 uint64_t open_jobs(void) {
     uint64_t handle = 0;
-    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, JOBS, &handle));
+    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, TYPES, JOBS,
+                         &handle));
     EXPECT(handle != 0);
     return handle;
 }
@@ -79,13 +87,14 @@ uint64_t open_simulation(uint64_t cluster, uint64_t jobs, ShunterConfig config) 
 void read_results(uint64_t simulation) {
     uint8_t phase[JOBS], reason[JOBS];
     int64_t start[JOBS], latest[JOBS], end[JOBS], reserved[JOBS], node_offsets[JOBS + 1], device_offsets[JOBS + 1];
-    uint32_t preemptions[JOBS];
+    uint32_t preemptions[JOBS], failures[JOBS];
     int32_t nodes[BIG], tasks[BIG], devices[BIG], millis[BIG];
     size_t node_count, device_count;
-    OK(shunter_simulation_jobs(simulation, phase, start, latest, end, reserved, reason, preemptions, JOBS));
+    OK(shunter_simulation_jobs(simulation, phase, start, latest, end, reserved, reason, preemptions, failures, JOBS));
     EXPECT(phase[0] == SHUNTER_PHASE_COMPLETED && start[0] == 0 && end[0] == 10000);
     EXPECT(phase[1] == SHUNTER_PHASE_COMPLETED && start[1] == 10000 && end[1] == 15000);
     EXPECT(phase[3] == SHUNTER_PHASE_REJECTED && reason[3] == SHUNTER_REJECT_CORES && start[3] == SHUNTER_UNKNOWN);
+    EXPECT(failures[0] == 0 && failures[3] == 0);
     EXPECT(reason[0] == SHUNTER_REJECT_NONE && preemptions[0] == 0 && latest[0] == 0 && reserved[0] == SHUNTER_UNKNOWN);
     OK(shunter_simulation_placements(simulation, node_offsets, device_offsets, JOBS, NULL, NULL, 0, NULL, NULL, 0));
     node_count = (size_t)node_offsets[JOBS];
@@ -126,7 +135,7 @@ static void run_and_read(uint64_t cluster, uint64_t jobs) {
     EXPECT(over == 1);
     OK(shunter_simulation_status(simulation, &status));
     EXPECT(status.jobs == JOBS && status.ended == JOBS && status.running == 0 && status.waiting == 0);
-    EXPECT(status.starts == 3 && status.free_cores_milli == 4000);
+    EXPECT(status.starts == 3 && status.free_cores_milli == 4000 && status.stops == 0);
     read_results(simulation);
     OK(shunter_close(simulation));
 }
@@ -197,6 +206,10 @@ int main(void) {
     estimates(cluster, jobs);
     wrong_states(cluster, jobs);
     wrong_calls(cluster, jobs);
+    stops(cluster, jobs);
+    wrong_stops(cluster, jobs);
+    placers(cluster, jobs);
+    tiers();
     OK(shunter_close(jobs));
     OK(shunter_close(cluster));
     printf("%d checks passed\n", checks);

@@ -69,5 +69,9 @@ void parameters(uint64_t cluster, uint64_t jobs);
 void estimates(uint64_t cluster, uint64_t jobs);
 void wrong_states(uint64_t cluster, uint64_t jobs);
 void wrong_calls(uint64_t cluster, uint64_t jobs);
+void stops(uint64_t cluster, uint64_t jobs);
+void wrong_stops(uint64_t cluster, uint64_t jobs);
+void placers(uint64_t cluster, uint64_t jobs);
+void tiers(void);
 
 #endif

@@ -1,8 +1,10 @@
-"""Small clusters, tables and simulations, handed to the core without the checks of the Python layers above it."""
+"""Small simulations, driven and read without the checks of the Python layers above the core."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,93 +12,21 @@ from numpy.typing import NDArray
 
 from shunter._core import ffi, lib
 from shunter.native import Handle, check, opened, pointer
+from tests.abi.opening import UNKNOWN, Config, integers
 
-UNKNOWN = -1
-STRICT, RESERVE, COMMITTED, COMMITTED_BACKFILL = range(4)
-FUTURE, WAITING, RUNNING, COMPLETED, KILLED, REJECTED = range(6)
-
-
-def integers(values: Sequence[int]) -> NDArray[np.int64]:
-    """Returns a column of the core's."""
-    return np.array(values, dtype=np.int64)
+FUTURE, WAITING, RUNNING, COMPLETED, KILLED, REJECTED, FAILED = range(7)
 
 
-def open_cluster(
-    cores_milli: Sequence[int],
-    memory_mb: Sequence[int] | None = None,
-    gpus: Sequence[int] | None = None,
-    partition: Sequence[int] | None = None,
-) -> Handle:
-    """Opens a cluster; what is not given is untracked, or not there."""
-    nodes = len(cores_milli)
-    columns = [
-        integers(cores_milli),
-        integers(memory_mb or [UNKNOWN] * nodes),
-        integers(gpus or [0] * nodes),
-        integers(partition or [UNKNOWN] * nodes),
-    ]
-    return opened(lib.shunter_cluster_open, *map(pointer, columns), nodes)
+@dataclass(frozen=True)
+class Stop:
+    """A run that did not end its job."""
 
-
-def open_jobs(
-    submit_ms: Sequence[int],
-    run_ms: Sequence[int],
-    cores_milli: Sequence[int],
-    *,
-    tasks: Sequence[int] | None = None,
-    gpu_milli: Sequence[int] | None = None,
-    partition: Sequence[int] | None = None,
-    user: Sequence[int] | None = None,
-    logged_wait_ms: Sequence[int] | None = None,
-) -> Handle:
-    """Opens a table of jobs that request what they run; what is not given is 1 task, unknown, or nothing."""
-    jobs = len(submit_ms)
-    columns = [
-        integers(submit_ms),
-        integers(run_ms),
-        integers(run_ms),
-        integers(tasks or [1] * jobs),
-        integers(cores_milli),
-        integers([UNKNOWN] * jobs),
-        integers(gpu_milli or [0] * jobs),
-        integers(partition or [UNKNOWN] * jobs),
-        integers(user or [UNKNOWN] * jobs),
-        integers(logged_wait_ms or [UNKNOWN] * jobs),
-    ]
-    return opened(lib.shunter_jobs_open, *map(pointer, columns), jobs)
-
-
-PLAIN = {
-    "dispatch": RESERVE,
-    "reservation_depth": 1,
-    "keep_progress": 1,
-    "missing_request_ms": UNKNOWN,
-    "max_wait_ms": UNKNOWN,
-    "scan_depth": 1000,
-}
-"""First come, first served, EASY."""
-
-
-class Config:
-    """A configuration for the core, and the arrays that it points to."""
-
-    def __init__(
-        self, policy_parameters: Sequence[float] = (), estimate_parameters: Sequence[float] = (), /, **changes: int
-    ) -> None:
-        """Makes the plain configuration with these changes."""
-        self._parameters = [np.array(values, dtype=np.float64) for values in (policy_parameters, estimate_parameters)]
-        policy, estimate = self._parameters
-        self.pointer = ffi.new(
-            "ShunterConfig *",
-            {
-                **PLAIN,
-                **changes,
-                "policy_parameters": pointer(policy),
-                "policy_parameters_length": len(policy),
-                "estimate_parameters": pointer(estimate),
-                "estimate_parameters_length": len(estimate),
-            },
-        )
+    job: int
+    start_ms: int
+    end_ms: int
+    by_failure: int
+    nodes: tuple[tuple[int, int], ...]
+    """(node, tasks)"""
 
 
 class Scene:
@@ -174,14 +104,30 @@ class Scene:
             "reserved_ms": np.empty(self.count, dtype=np.int64),
             "reject_reason": np.empty(self.count, dtype=np.uint8),
             "preemptions": np.empty(self.count, dtype=np.uint32),
+            "failures": np.empty(self.count, dtype=np.uint32),
         }
-        phase, start, latest, end, reserved, reason, preemptions = map(pointer, columns.values())
+        phase, start, latest, end, reserved, reason, preemptions, failures = map(pointer, columns.values())
         check(
             lib.shunter_simulation_jobs(
-                self.number, phase, start, latest, end, reserved, reason, preemptions, self.count
+                self.number, phase, start, latest, end, reserved, reason, preemptions, failures, self.count
             )
         )
         return {name: column.tolist() for name, column in columns.items()}
+
+    def stops(self) -> list[Stop]:
+        """Returns the runs that did not end their jobs."""
+        count = self.status()["stops"]
+        job, by_failure = np.empty(count, dtype=np.uint32), np.empty(count, dtype=np.uint8)
+        start_ms, end_ms, offsets = (np.empty(length, dtype=np.int64) for length in (count, count, count + 1))
+        told = [pointer(column) for column in (job, start_ms, end_ms, by_failure, offsets)]
+        stops: Any = lib.shunter_simulation_stops
+        check(stops(self.number, *told, count, ffi.NULL, ffi.NULL, 0))
+        nodes, tasks = (np.empty(offsets[-1], dtype=np.int32) for _ in range(2))
+        check(stops(self.number, *told, count, pointer(nodes), pointer(tasks), len(nodes)))
+        parts = list(zip(nodes.tolist(), tasks.tolist(), strict=True))
+        spans = [tuple(parts[first:last]) for first, last in pairwise(offsets.tolist())]
+        columns = (column.tolist() for column in (job, start_ms, end_ms, by_failure))
+        return [Stop(*row) for row in zip(*columns, spans, strict=True)]
 
     def estimates(self) -> list[tuple[int, int]]:
         """Returns each job's estimate in ms, and the number of what it rests on."""

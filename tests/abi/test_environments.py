@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shunter._core import ffi, lib
 from shunter.errors import InputError
 from shunter.native import CoreError, Handle, check, opened, pointer
-from tests.abi import scene
+from tests.abi import opening
 from tests.abi.hostile import HOSTILE
-from tests.abi.scene import Config
+from tests.abi.opening import Config
 
 WINDOW, AHEAD, NUM_ENVS = 4, 3, 2
 SIZE, ACTIONS = 16 + AHEAD + WINDOW * 21, WINDOW + 1
@@ -45,8 +45,8 @@ def open_env(
     priority: tuple[float, ...] = (),
     relative_start_ms: tuple[int, ...] = (),
 ) -> Handle:
-    cluster = scene.open_cluster([4000])
-    jobs = scene.open_jobs([0, 1, 2], [10_000, 5000, 1000], [3000, 2000, 4000])
+    cluster = opening.open_cluster([4000])
+    jobs = opening.open_jobs([0, 1, 2], [10_000, 5000, 1000], [3000, 2000, 4000])
     tables, clusters = np.array([jobs.number], np.uint64), np.array([cluster.number], np.uint64)
     weights, starts = np.array(priority), np.array(relative_start_ms, np.int64)
     return opened(
@@ -175,7 +175,7 @@ def test_what_has_no_episode_cannot_go_on() -> None:
 
 
 def test_a_handle_of_another_kind_is_refused() -> None:
-    jobs = scene.open_jobs([0], [1], [1])
+    jobs = opening.open_jobs([0], [1], [1])
     with pytest.raises(CoreError, match="not a vector of environments"):
         check(lib.shunter_env_reseed(jobs.number, 1))
     env = open_env()

@@ -12,7 +12,7 @@ from shunter.model.schedule import BASES, RejectReason
 from shunter.simulate import core_config, native_estimate, native_policy
 from tests.abi import declarations
 
-STRUCTURES = ["ShunterConfig", "ShunterEnvConfig", "ShunterEpisode", "ShunterStatus"]
+STRUCTURES = ["ShunterConfig", "ShunterEnvConfig", "ShunterEpisode", "ShunterScene", "ShunterStatus"]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,9 @@ def test_header_declares_what_the_sources_export() -> None:
 
 
 def test_structures_are_those_that_maturin_generated(header: Any) -> None:  # noqa: ANN401
-    structures = [name for name in header.list_types()[0] if name.startswith("Shunter")]
+    named = [name for name in header.list_types()[0] if name.startswith("Shunter")]
+    structures = [name for name in named if header.typeof(name).kind == "struct"]
+    assert set(named) - set(structures) == {"ShunterPlacer"}
     assert structures == STRUCTURES == ffi.list_types()[0]
     for name in STRUCTURES:
         declared, generated = header.typeof(name), ffi.typeof(name)
@@ -78,6 +80,7 @@ def test_numbers_are_those_of_the_sources(header: Any) -> None:  # noqa: ANN401
     assert header_numbers(header, "ShunterResult", "SHUNTER_") == declarations.rust_enum("Status")
     assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("Phase")
     assert header_numbers(header, "ShunterBasis", "SHUNTER_BASIS_") == declarations.rust_enum("Basis")
+    assert header_numbers(header, "ShunterTierOrder", "SHUNTER_TIER_ORDER_") == declarations.rust_enum("TierOrder")
     reasons = declarations.rust_enum("RejectReason")
     assert header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_") == reasons
     for name, rust_name in (("Policy", "Policy"), ("Placement", "Rule"), ("Estimate", "Estimate")):
@@ -92,6 +95,8 @@ def test_numbers_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     results = header_numbers(header, "ShunterResult", "SHUNTER_")
     assert (results["INVALID_HANDLE"], results["PANICKED"]) == (native.INVALID_HANDLE, native.PANICKED)
     placements = header_numbers(header, "ShunterPlacement", "SHUNTER_PLACEMENT_")
+    assert placements.pop("EXTERNAL") == core_config.EXTERNAL
+    placements["SLOWEST_THAT_FITS"] = placements.pop("SLOWEST")
     assert placements == in_capitals(core_config.PLACEMENT_CODES)
     assert header_numbers(header, "ShunterEstimate", "SHUNTER_ESTIMATE_") == in_capitals(native_estimate.CODES)
     bases = header_numbers(header, "ShunterBasis", "SHUNTER_BASIS_")

@@ -11,16 +11,20 @@ from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from tests.abi import scene
-from tests.abi.hostile import HOSTILE, JOBS, TIMES, learning, open_scene
+from tests.abi.hostile import HOSTILE, JOBS, KINDS, TIMES, open_scene
 from tests.abi.saved import saved_words, sealed
-from tests.abi.scene import Config, Scene
+from tests.abi.scene import Scene
+
+DECISIONS = {"plain": 2, "learning": 2, "failing": 4, "remaining": 5, "attained": 5}
+"""After so many, there is something of everything that a state holds."""
 
 
-@pytest.fixture(scope="module", params=["plain", "learning"])
+@pytest.fixture(scope="module", params=sorted(KINDS))
 def half_done(request: pytest.FixtureRequest) -> Scene:
-    """A simulation in which jobs run, wait, and hold reservations; in one, estimates learn and users are charged."""
-    simulation = open_scene((Config if request.param == "plain" else learning)(reservation_depth=2))
-    simulation.run(2)
+    """A simulation in which jobs run, wait, and hold reservations, or were stopped for others or by a node."""
+    depth = {} if request.param in ("remaining", "attained") else {"reservation_depth": 2}
+    simulation = open_scene(KINDS[request.param](**depth))
+    simulation.run(DECISIONS[request.param])
     return simulation
 
 
@@ -62,6 +66,36 @@ def test_a_saved_state_comes_back_equal(half_done: Scene) -> None:
     restored = half_done.restore(half_done.serialize())
     assert restored.serialize() == half_done.serialize()
     assert restored.states() == half_done.states()
+    assert restored.stops() == half_done.stops()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@HOSTILE
+@given(decisions=st.integers(0, 12), moved=st.booleans(), seed=st.integers(0, 5))
+def test_what_is_restored_at_any_time_goes_on_the_same(kind: str, decisions: int, moved: bool, seed: int) -> None:
+    simulation = open_scene(KINDS[kind](seed=seed))
+    simulation.run(decisions)
+    due = moved and simulation.advance()
+    restored = simulation.restore(simulation.serialize())
+    assert restored.serialize() == simulation.serialize()
+    if due:
+        simulation.dispatch()
+        restored.dispatch()
+    assert simulation.run()
+    assert restored.run()
+    assert restored.states() == simulation.states()
+    assert restored.stops() == simulation.stops()
+    assert restored.serialize() == simulation.serialize()
+
+
+def test_what_is_restored_before_a_decision_that_is_left_out_goes_on_the_same() -> None:
+    simulation = open_scene(KINDS["attained"]())
+    simulation.run(2)
+    simulation.advance()
+    restored = simulation.restore(simulation.serialize())
+    assert simulation.run()
+    assert restored.run()
+    assert restored.states() == simulation.states()
 
 
 FLOATS = st.floats().map(lambda value: struct.unpack("<q", struct.pack("<d", value))[0])

@@ -9,21 +9,22 @@ import pytest
 from shunter._core import ffi, lib
 from shunter.errors import InputError
 from shunter.native import opened
-from tests.abi import scene
+from tests.abi import opening
+from tests.abi.opening import Config
 from tests.abi.saved import saved_words, sealed
-from tests.abi.scene import COMPLETED, FUTURE, REJECTED, RUNNING, WAITING, Config, Scene
+from tests.abi.scene import COMPLETED, FUTURE, REJECTED, RUNNING, WAITING, Scene
 
 
 def three_jobs(config: Config | None = None) -> Scene:
     """Opens a simulation of three jobs on a pool, of which the first leaves no room for the others."""
-    jobs = scene.open_jobs([0, 1, 2], [10_000, 5000, 1000], [3000, 2000, 4000])
-    return Scene(scene.open_cluster([4000]), jobs, 3, config)
+    jobs = opening.open_jobs([0, 1, 2], [10_000, 5000, 1000], [3000, 2000, 4000])
+    return Scene(opening.open_cluster([4000]), jobs, 3, config)
 
 
 def two_jobs() -> Scene:
     """Opens a simulation of two jobs on two nodes with a GPU each; the first job wants a GPU."""
-    cluster = scene.open_cluster([4000, 4000], gpus=[1, 1])
-    return Scene(cluster, scene.open_jobs([0, 1000], [10_000, 5000], [2000, 2000], gpu_milli=[1000, 0]), 2)
+    cluster = opening.open_cluster([4000, 4000], gpus=[1, 1])
+    return Scene(cluster, opening.open_jobs([0, 1000], [10_000, 5000], [2000, 2000], gpu_milli=[1000, 0]), 2)
 
 
 def reserved() -> Scene:
@@ -38,7 +39,7 @@ def reserved() -> Scene:
 
 
 def test_a_committed_job_that_is_dispatched_again_starts_once() -> None:
-    simulation = three_jobs(Config(dispatch=scene.COMMITTED))
+    simulation = three_jobs(Config(dispatch=opening.COMMITTED))
     simulation.run(2)
     assert simulation.states()["phase"] == [RUNNING, WAITING, FUTURE]
     simulation.preempt(0)
@@ -48,8 +49,8 @@ def test_a_committed_job_that_is_dispatched_again_starts_once() -> None:
 
 
 def test_both_ways_of_dispatching_together_never_overbook() -> None:
-    jobs = scene.open_jobs([0, 1, 2], [10_000, 30_000, 20_000], [3000, 4000, 1000])
-    simulation = Scene(scene.open_cluster([4000]), jobs, 3, Config(policy=1))
+    jobs = opening.open_jobs([0, 1, 2], [10_000, 30_000, 20_000], [3000, 4000, 1000])
+    simulation = Scene(opening.open_cluster([4000]), jobs, 3, Config(policy=1))
     simulation.run(1)
     simulation.advance()
     simulation.dispatch([1])
@@ -59,7 +60,7 @@ def test_both_ways_of_dispatching_together_never_overbook() -> None:
     assert simulation.status()["free_cores_milli"] >= 0
 
 
-@pytest.mark.parametrize("rule", [scene.COMMITTED, scene.COMMITTED_BACKFILL])
+@pytest.mark.parametrize("rule", [opening.COMMITTED, opening.COMMITTED_BACKFILL])
 def test_an_empty_order_starts_nothing(rule: int) -> None:
     simulation = three_jobs(Config(dispatch=rule))
     simulation.advance()
@@ -68,7 +69,7 @@ def test_an_empty_order_starts_nothing(rule: int) -> None:
 
 
 def test_a_run_is_not_over_while_a_preempted_job_waits() -> None:
-    simulation = Scene(scene.open_cluster([4000]), scene.open_jobs([0], [1000], [1000]), 1)
+    simulation = Scene(opening.open_cluster([4000]), opening.open_jobs([0], [1000], [1000]), 1)
     simulation.run(1)
     simulation.preempt(0)
     simulation.run()
@@ -76,8 +77,8 @@ def test_a_run_is_not_over_while_a_preempted_job_waits() -> None:
 
 
 def test_a_job_of_another_partition_does_not_fit() -> None:
-    jobs = scene.open_jobs([0], [1000], [1000], partition=[5])
-    simulation = Scene(scene.open_cluster([4000], partition=[0]), jobs, 1)
+    jobs = opening.open_jobs([0], [1000], [1000], partition=[5])
+    simulation = Scene(opening.open_cluster([4000], partition=[0]), jobs, 1)
     assert not simulation.fits(0)
 
 
@@ -103,10 +104,10 @@ def test_a_handle_that_cannot_be_given_is_not_kept() -> None:
 
 def test_a_cluster_has_no_negative_number_of_cores() -> None:
     try:
-        cluster = scene.open_cluster([10**15] * 9300)
+        cluster = opening.open_cluster([10**15] * 9300)
     except InputError:
         return
-    assert Scene(cluster, scene.open_jobs([0], [1], [1000]), 1).status()["free_cores_milli"] > 0
+    assert Scene(cluster, opening.open_jobs([0], [1], [1000]), 1).status()["free_cores_milli"] > 0
 
 
 # ---- saving ----
@@ -150,15 +151,16 @@ def test_a_saved_state_with_something_behind_it_is_refused() -> None:
 
 def test_a_saved_state_that_puts_a_job_first_without_a_guard_is_refused() -> None:
     simulation = Scene(
-        scene.open_cluster([1000]),
-        scene.open_jobs([0, 0, 0], [9, 8, 1], [1000] * 3),
+        opening.open_cluster([1000]),
+        opening.open_jobs([0, 0, 0], [9, 8, 1], [1000] * 3),
         3,
-        Config(policy=1, dispatch=scene.STRICT),
+        Config(policy=1, dispatch=opening.STRICT),
     )
     simulation.run(1)
     words = saved_words(simulation)
-    # Each waiting job has 15 words, the third last saying whether the guard has put it first; the running one has 17.
-    is_first = len(words) - 17 - 15 - 3
+    # The third last of a waiting job's words says whether the guard has put it first; the running job has 20 words,
+    # and the last two of all say that nobody looks at it again, and that nothing was stopped.
+    is_first = len(words) - 2 - 20 - 3
     assert words[is_first : is_first + 3] == [0, 0, 0]
     words[is_first] = 1
     with pytest.raises(InputError):
@@ -203,7 +205,7 @@ def test_an_impossible_snapshot_is_refused(told: dict[str, Any]) -> None:
 
 
 def test_a_snapshot_names_each_node_of_a_job_once() -> None:
-    simulation = Scene(scene.open_cluster([4000]), scene.open_jobs([0], [1000], [1000], tasks=[2]), 1)
+    simulation = Scene(opening.open_cluster([4000]), opening.open_jobs([0], [1000], [1000], tasks=[2]), 1)
     with pytest.raises(InputError):
         simulation.load(0, [RUNNING], start_ms=[0], nodes=[[(0, 1), (0, 1)]])
 

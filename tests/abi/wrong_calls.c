@@ -17,12 +17,15 @@ static void wrong_reading(uint64_t cluster, uint64_t jobs) {
     BAD_ARGUMENT(shunter_simulation_waiting(simulation, NULL, 1));
     BAD_ARGUMENT(shunter_simulation_waiting(simulation, numbers, BIG));
     BAD_ARGUMENT(shunter_simulation_waiting(simulation, numbers, SIZE_MAX));
-    BAD_ARGUMENT(shunter_simulation_jobs(simulation, NULL, times, times, times, times, bytes, numbers, JOBS));
-    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, NULL, times, times, times, bytes, numbers, JOBS));
-    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, NULL, JOBS));
-    BAD_ARGUMENT(shunter_simulation_jobs(simulation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0));
-    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, numbers, JOBS - 1));
-    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, numbers, SIZE_MAX));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, NULL, times, times, times, times, bytes, numbers, numbers, JOBS));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, NULL, times, times, times, bytes, numbers, numbers, JOBS));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, NULL, numbers, JOBS));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, numbers, NULL, JOBS));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, numbers, numbers,
+                                         JOBS - 1));
+    BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, numbers, numbers,
+                                         SIZE_MAX));
     BAD_ARGUMENT(shunter_simulation_estimates(simulation, NULL, bytes, JOBS));
     BAD_ARGUMENT(shunter_simulation_estimates(simulation, times, NULL, JOBS));
     BAD_ARGUMENT(shunter_simulation_estimates(simulation, (int64_t *)(void *)((char *)times + 1), bytes, JOBS));
@@ -62,7 +65,8 @@ static void wrong_handle(uint64_t handle) {
     BAD_HANDLE(shunter_simulation_fork(handle, &opened));
     BAD_HANDLE(shunter_simulation_serialize(handle, NULL, 0, &needed));
     BAD_HANDLE(shunter_simulation_waiting(handle, NULL, 0));
-    BAD_HANDLE(shunter_simulation_jobs(handle, bytes, times, times, times, times, bytes, numbers, JOBS));
+    BAD_HANDLE(shunter_simulation_jobs(handle, bytes, times, times, times, times, bytes, numbers, numbers, JOBS));
+    BAD_HANDLE(shunter_simulation_stops(handle, NULL, NULL, NULL, NULL, times, 0, NULL, NULL, 0));
     BAD_HANDLE(shunter_simulation_estimates(handle, times, bytes, JOBS));
     BAD_HANDLE(shunter_simulation_placements(handle, times, times + JOBS + 1, JOBS, NULL, NULL, 0, NULL, NULL, 0));
 }
@@ -107,9 +111,10 @@ static void nowhere_to_put_a_handle(uint64_t cluster, uint64_t jobs) {
     ShunterConfig config = easy();
     size_t length;
     uint8_t *bytes = save(simulation, &length);
-    BAD_ARGUMENT(shunter_cluster_open(one, one, zero, none, 1, NULL));
-    BAD_ARGUMENT(shunter_cluster_open(one, one, zero, none, 1, misaligned));
-    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, 1, NULL));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, zero, none, none, one, none, none, 1, 0, NULL));
+    BAD_ARGUMENT(shunter_cluster_open(one, one, zero, none, none, one, none, none, 1, 0, misaligned));
+    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, zero, 1, NULL));
+    BAD_ARGUMENT(shunter_jobs_open(one, one, one, one, one, one, zero, none, zero, none, zero, 1, misaligned));
     BAD_ARGUMENT(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, NULL));
     BAD_ARGUMENT(shunter_simulation_fork(simulation, NULL));
     BAD_ARGUMENT(shunter_simulation_fork(simulation, misaligned));

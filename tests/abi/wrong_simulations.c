@@ -3,20 +3,22 @@
 
 #include "program.h"
 
-static int32_t open_with(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
+/* Opens a simulation, and closes it again. */
+static int32_t open_and_close(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
     uint64_t handle;
-    return shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, &handle);
+    int32_t status = shunter_simulation_open(cluster, jobs, 0, JOBS, &config, NULL, 0, &handle);
+    return status == SHUNTER_OK ? shunter_close(handle) : status;
 }
 
 #define BAD_CONFIG(field, value)                         \
     do {                                                 \
         ShunterConfig config_ = easy();                  \
         config_.field = (value);                         \
-        BAD_ARGUMENT(open_with(cluster, jobs, config_)); \
+        BAD_ARGUMENT(open_and_close(cluster, jobs, config_)); \
     } while (0)
 
 static void wrong_configs(uint64_t cluster, uint64_t jobs) {
-    static const int32_t codes[] = {-1, 25, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
+    static const int32_t codes[] = {-1, 28, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
     static const int64_t durations[] = {-2, INT64_MIN, INT64_MAX, INT64_C(1000000000001)};
     size_t i;
     for (i = 0; i < 4; i++) {
@@ -27,15 +29,72 @@ static void wrong_configs(uint64_t cluster, uint64_t jobs) {
         BAD_CONFIG(reserve_by_estimate, flags[i]);
         BAD_CONFIG(kill_at_request, flags[i]);
         BAD_CONFIG(keep_progress, flags[i]);
+        BAD_CONFIG(failure_keeps_progress, flags[i]);
         BAD_CONFIG(missing_request_ms, durations[i]);
         BAD_CONFIG(max_wait_ms, durations[i]);
         BAD_CONFIG(preemption_overhead_ms, durations[i]);
+        BAD_CONFIG(minimum_run_ms, durations[i]);
     }
+    BAD_CONFIG(minimum_run_ms, -1);
     BAD_CONFIG(preemption_overhead_ms, -1);
     BAD_CONFIG(dispatch, 4);
-    BAD_CONFIG(placement, 6);
-    BAD_CONFIG(estimate, 5);
+    BAD_CONFIG(placement, 14);
+    BAD_CONFIG(placement, SHUNTER_PLACEMENT_EXTERNAL);
+    BAD_CONFIG(estimate, 6);
     BAD_CONFIG(scan_depth, 0);
+}
+
+/* Opens a simulation in which nodes are up and down for so long, and closes it again. */
+static int32_t open_with_means(uint64_t cluster, uint64_t jobs, int64_t mtbf_ms, int64_t mttr_ms) {
+    ShunterConfig config = easy();
+    config.mtbf_ms = mtbf_ms;
+    config.mttr_ms = mttr_ms;
+    return open_and_close(cluster, jobs, config);
+}
+
+static void wrong_means(uint64_t cluster, uint64_t jobs) {
+    static const int64_t wrong[] = {0, -2, INT64_MIN, INT64_MAX, INT64_C(1000000000001)};
+    size_t i;
+    for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        BAD_ARGUMENT(open_with_means(cluster, jobs, wrong[i], 1));
+        BAD_ARGUMENT(open_with_means(cluster, jobs, 1, wrong[i]));
+    }
+    OK(open_with_means(cluster, jobs, 1, 1));
+    OK(open_with_means(cluster, jobs, INT64_C(1000000000000), INT64_C(1000000000000)));
+    OK(open_with_means(cluster, jobs, SHUNTER_UNKNOWN, SHUNTER_UNKNOWN));
+}
+
+#define BAD_EVENTS(field, value)                              \
+    do {                                                      \
+        ShunterConfig config_ = right;                        \
+        config_.field = (value);                              \
+        BAD_ARGUMENT(open_and_close(cluster, jobs, config_)); \
+    } while (0)
+
+static void wrong_node_events(uint64_t cluster, uint64_t jobs) {
+    static const int64_t times[3] = {-5, 7, 7}, falling[3] = {7, 8, 6}, late[3] = {1, 2, INT64_MAX};
+    static const int64_t early[3] = {INT64_MIN, 1, 2}, later[3] = {1, 2, INT64_C(1000000000000001)};
+    static const uint32_t nodes[3] = {0, 1, 0}, unknown[3] = {0, NODES, 0}, absurd[3] = {0, 0, UINT32_MAX};
+    static const uint8_t ups[3] = {0, 0, 1};
+    ShunterConfig right = easy();
+    right.node_event_ms = times;
+    right.node_event_node = nodes;
+    right.node_event_up = ups;
+    right.node_events_length = 3;
+    OK(open_and_close(cluster, jobs, right));
+    BAD_EVENTS(node_event_ms, NULL);
+    BAD_EVENTS(node_event_node, NULL);
+    BAD_EVENTS(node_event_up, NULL);
+    BAD_EVENTS(node_event_ms, (const int64_t *)(const void *)((const char *)times + 4));
+    BAD_EVENTS(node_event_node, (const uint32_t *)(const void *)((const char *)nodes + 1));
+    BAD_EVENTS(node_event_ms, falling);
+    BAD_EVENTS(node_event_ms, late);
+    BAD_EVENTS(node_event_ms, later);
+    BAD_EVENTS(node_event_ms, early);
+    BAD_EVENTS(node_event_node, unknown);
+    BAD_EVENTS(node_event_node, absurd);
+    BAD_EVENTS(node_events_length, SIZE_MAX);
+    BAD_EVENTS(node_events_length, SIZE_MAX / 8 + 1);
 }
 
 static void wrong_openings(uint64_t cluster, uint64_t jobs) {
@@ -108,14 +167,15 @@ typedef struct Batch {
     const ShunterConfig *config;
     const double *scores;
     const size_t *first;
-    int64_t *start, *end;
+    int64_t *start, *end, *held, *lost;
     uint8_t *phase, *basis;
     size_t scores_length, windows, count, threads;
 } Batch;
 
 static int32_t run_batch(uint64_t cluster, uint64_t jobs, Batch batch) {
     return shunter_batch_run(cluster, jobs, batch.config, batch.scores, batch.scores_length, batch.first, batch.windows,
-                             batch.count, batch.threads, batch.start, batch.end, batch.phase, batch.basis);
+                             batch.count, batch.threads, batch.start, batch.end, batch.held, batch.lost,
+                             batch.phase, batch.basis);
 }
 
 #define BAD_BATCH(field, value)                         \
@@ -129,10 +189,11 @@ static void windows(uint64_t cluster, uint64_t jobs) {
     ShunterConfig config = easy();
     static const size_t first[2] = {0, 1}, late[2] = {0, 3}, absurd[2] = {0, SIZE_MAX};
     static const double scores[JOBS] = {4, 3, 2, 1}, infinite[JOBS] = {4, 3, INFINITY, 1};
-    int64_t start[6], end[6];
+    int64_t start[6], end[6], held[6], lost[6];
     uint8_t phase[6], basis[6];
-    Batch right = {&config, NULL, first, start, end, phase, basis, 0, 2, 3, 2};
+    Batch right = {&config, NULL, first, start, end, held, lost, phase, basis, 0, 2, 3, 2};
     OK(run_batch(cluster, jobs, right));
+    EXPECT(held[0] == 10000 && lost[0] == 0 && held[5] == 0);
     EXPECT(start[0] == 0 && end[0] == 10000 && phase[0] == SHUNTER_PHASE_COMPLETED);
     EXPECT(start[3] == 1000 && phase[5] == SHUNTER_PHASE_REJECTED && end[5] == SHUNTER_UNKNOWN);
     EXPECT(basis[0] == SHUNTER_BASIS_REQUEST && basis[2] == SHUNTER_BASIS_STAND_IN);
@@ -144,6 +205,8 @@ static void windows(uint64_t cluster, uint64_t jobs) {
     BAD_BATCH(first, NULL);
     BAD_BATCH(start, NULL);
     BAD_BATCH(end, NULL);
+    BAD_BATCH(held, NULL);
+    BAD_BATCH(lost, NULL);
     BAD_BATCH(phase, NULL);
     BAD_BATCH(basis, NULL);
     BAD_BATCH(windows, 0);
@@ -171,6 +234,8 @@ static void windows(uint64_t cluster, uint64_t jobs) {
 
 void wrong_simulations(uint64_t cluster, uint64_t jobs) {
     wrong_configs(cluster, jobs);
+    wrong_means(cluster, jobs);
+    wrong_node_events(cluster, jobs);
     wrong_openings(cluster, jobs);
     wrong_driving(cluster, jobs);
     windows(cluster, jobs);

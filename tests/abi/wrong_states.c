@@ -14,6 +14,33 @@ static ShunterConfig learning(void) {
     return config;
 }
 
+/* A node that goes down, and others that do so at drawn times. */
+static ShunterConfig failing(void) {
+    static const int64_t event_ms[2] = {500, 700};
+    static const uint32_t event_node[2] = {0, 0};
+    static const uint8_t event_up[2] = {0, 1};
+    ShunterConfig config = easy();
+    config.node_event_ms = event_ms;
+    config.node_event_node = event_node;
+    config.node_event_up = event_up;
+    config.node_events_length = 2;
+    config.mtbf_ms = 50000;
+    config.mttr_ms = 1000;
+    return config;
+}
+
+/* A policy that stops jobs, with estimates from history. */
+static ShunterConfig preempting(int32_t policy) {
+    static const double levels[2] = {0.5, 1};
+    ShunterConfig config = easy();
+    config.policy = policy;
+    config.policy_parameters = levels;
+    config.policy_parameters_length = policy == SHUNTER_POLICY_LAS ? 2 : 0;
+    config.estimate = SHUNTER_ESTIMATE_HISTORY;
+    config.reservation_depth = 0;
+    return config;
+}
+
 static void wrong_restoring(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
     uint64_t simulation = open_simulation(cluster, jobs, config), handle = 0, other_cluster = 0;
     static const int64_t one[1] = {1}, none[1] = {-1};
@@ -41,7 +68,7 @@ static void wrong_restoring(uint64_t cluster, uint64_t jobs, ShunterConfig confi
     BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, foreign, sizeof foreign, &handle));
     memset(foreign, 0, sizeof foreign);
     BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, foreign, sizeof foreign, &handle));
-    OK(shunter_cluster_open(one, one, one, none, 1, &other_cluster));
+    OK(shunter_cluster_open(one, one, one, none, none, one, none, none, 1, 0, &other_cluster));
     BAD_ARGUMENT(shunter_simulation_restore(other_cluster, jobs, bytes, length, &handle));
     BAD_HANDLE(shunter_simulation_restore(jobs, cluster, bytes, length, &handle));
     OK(shunter_simulation_restore(cluster, jobs, bytes, length, &handle));
@@ -94,6 +121,7 @@ static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
     BAD_SNAPSHOT(now_ms, INT64_MIN);
     BAD_SNAPSHOT(now_ms, INT64_MAX);
     BAD_SNAPSHOT(phase[1], 6);
+    BAD_SNAPSHOT(phase[1], 7);
     BAD_SNAPSHOT(phase[1], 255);
     BAD_SNAPSHOT(phase[0], SHUNTER_PHASE_FUTURE);
     BAD_SNAPSHOT(phase[1], SHUNTER_PHASE_RUNNING);
@@ -145,5 +173,8 @@ static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
 void wrong_states(uint64_t cluster, uint64_t jobs) {
     wrong_restoring(cluster, jobs, easy());
     wrong_restoring(cluster, jobs, learning());
+    wrong_restoring(cluster, jobs, failing());
+    wrong_restoring(cluster, jobs, preempting(SHUNTER_POLICY_SRTF));
+    wrong_restoring(cluster, jobs, preempting(SHUNTER_POLICY_LAS));
     wrong_snapshots(cluster, jobs);
 }

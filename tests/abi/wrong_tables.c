@@ -1,38 +1,67 @@
 /* Clusters, jobs and logs that the core must refuse. */
 #include "program.h"
 
-static void wrong_clusters(void) {
+enum { NODE_COLUMNS = 8 };
+
+/* Opens a cluster of these columns, and closes it again. */
+static int32_t open_nodes(const int64_t *const *columns, size_t nodes, int32_t mix) {
     uint64_t handle;
-    int64_t one[1] = {0}, none[1] = {-1}, bad[1] = {0}, storage[2] = {0, 0};
-    const int64_t *misaligned = (const int64_t *)(const void *)((const char *)storage + 1);
-    static const int64_t cores[] = {-1, INT64_MIN, INT64_MAX}, memory[] = {-2, INT64_MIN, INT64_MAX};
-    static const int64_t gpus[] = {-1, INT64_MIN, INT64_MAX, 1 << 30, UINT32_MAX};
-    static const int64_t partitions[] = {-2, 1, INT64_MIN, INT64_MAX, UINT32_MAX};
+    int32_t status = shunter_cluster_open(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
+                                          columns[6], columns[7], nodes, mix, &handle);
+    return status == SHUNTER_OK ? shunter_close(handle) : status;
+}
+
+/* Opens a cluster of one node in which one column has this value. */
+static int32_t open_node_with(size_t column, int64_t value) {
+    int64_t values[NODE_COLUMNS] = {0, 0, 0, -1, -1, 1, -1, -1};
+    const int64_t *columns[NODE_COLUMNS];
     size_t i;
-    BAD_ARGUMENT(shunter_cluster_open(NULL, one, one, none, 1, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(one, NULL, one, none, 1, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(one, one, NULL, none, 1, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(one, one, one, NULL, 1, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(misaligned, one, one, none, 1, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(one, one, one, none, 0, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(one, one, one, none, SIZE_MAX, &handle));
-    BAD_ARGUMENT(shunter_cluster_open(one, one, one, none, SIZE_MAX / 8, &handle));
-    for (i = 0; i < sizeof cores / sizeof *cores; i++) {
-        bad[0] = cores[i];
-        BAD_ARGUMENT(shunter_cluster_open(bad, one, one, none, 1, &handle));
+    values[column] = value;
+    for (i = 0; i < NODE_COLUMNS; i++) columns[i] = &values[i];
+    return open_nodes(columns, 1, 0);
+}
+
+static void wrong_columns_of_nodes(void) {
+    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
+    const int64_t *columns[NODE_COLUMNS], *misaligned = (const int64_t *)(const void *)((const char *)ones + 4);
+    size_t i;
+    for (i = 0; i < NODE_COLUMNS; i++) columns[i] = i == 3 ? zeros : ones;
+    OK(open_nodes(columns, 1, 0));
+    OK(open_nodes(columns, 2, 1));
+    BAD_ARGUMENT(open_nodes(columns, 0, 0));
+    BAD_ARGUMENT(open_nodes(columns, SIZE_MAX, 0));
+    BAD_ARGUMENT(open_nodes(columns, SIZE_MAX / 8, 0));
+    BAD_ARGUMENT(open_nodes(columns, 10000001, 0));
+    for (i = 0; i < NODE_COLUMNS; i++) {
+        const int64_t *right = columns[i];
+        columns[i] = NULL;
+        BAD_ARGUMENT(open_nodes(columns, 1, 0));
+        columns[i] = misaligned;
+        BAD_ARGUMENT(open_nodes(columns, 1, 0));
+        columns[i] = right;
     }
-    for (i = 0; i < sizeof memory / sizeof *memory; i++) {
-        bad[0] = memory[i];
-        BAD_ARGUMENT(shunter_cluster_open(one, bad, one, none, 1, &handle));
+}
+
+static void wrong_clusters(void) {
+    /* One column after the other; 0 ends a list. */
+    static const int64_t wrong[NODE_COLUMNS][6] = {
+        {-1, INT64_MIN, INT64_MAX, INT64_C(1000000000000001)},
+        {-2, INT64_MIN, INT64_MAX},
+        {-1, INT64_MIN, INT64_MAX, 1 << 30, UINT32_MAX},
+        {-2, 1, INT64_MIN, INT64_MAX, UINT32_MAX},
+        {-2, 62, 63, INT64_MIN, INT64_MAX},
+        {-1, 1000001, INT64_MIN, INT64_MAX},
+        {-2, INT64_C(1) << 32, INT64_MIN, INT64_MAX},
+        {-2, INT64_C(1) << 32, INT64_MIN, INT64_MAX}};
+    static const int64_t most[NODE_COLUMNS] = {INT64_C(1000000000000000), INT64_C(1) << 40, 1 << 20, 0, 61, 1000000,
+                                               UINT32_MAX, UINT32_MAX};
+    size_t column, i;
+    for (column = 0; column < NODE_COLUMNS; column++) {
+        for (i = 0; wrong[column][i] != 0; i++) BAD_ARGUMENT(open_node_with(column, wrong[column][i]));
+        OK(open_node_with(column, most[column]));
     }
-    for (i = 0; i < sizeof gpus / sizeof *gpus; i++) {
-        bad[0] = gpus[i];
-        BAD_ARGUMENT(shunter_cluster_open(one, one, bad, none, 1, &handle));
-    }
-    for (i = 0; i < sizeof partitions / sizeof *partitions; i++) {
-        bad[0] = partitions[i];
-        BAD_ARGUMENT(shunter_cluster_open(one, one, one, bad, 1, &handle));
-    }
+    BAD_ARGUMENT(open_node_with(5, 0));
+    wrong_columns_of_nodes();
 }
 
 enum {
@@ -46,24 +75,27 @@ enum {
     PARTITION,
     USER,
     LOGGED_WAIT_MS,
+    GPU_TYPES,
     COLUMNS
 };
-
-/* Opens a table of one job in which one column has this value. */
-static int32_t open_job_with(size_t column, int64_t value) {
-    int64_t columns[COLUMNS] = {0, 1, 1, 1, 1000, 1, 0, -1, 0, -1};
-    uint64_t handle;
-    columns[column] = value;
-    return shunter_jobs_open(&columns[0], &columns[1], &columns[2], &columns[3], &columns[4], &columns[5], &columns[6],
-                             &columns[7], &columns[8], &columns[9], 1, &handle);
-}
 
 /* Opens a table of these columns, and closes it again. */
 static int32_t open_columns(const int64_t *const *columns, size_t jobs) {
     uint64_t handle;
-    int32_t status = shunter_jobs_open(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
-                                       columns[6], columns[7], columns[8], columns[9], jobs, &handle);
+    int32_t status =
+        shunter_jobs_open(columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6],
+                          columns[7], columns[8], columns[9], columns[10], jobs, &handle);
     return status == SHUNTER_OK ? shunter_close(handle) : status;
+}
+
+/* Opens a table of one job in which one column has this value. */
+static int32_t open_job_with(size_t column, int64_t value) {
+    int64_t values[COLUMNS] = {0, 1, 1, 1, 1000, 1, 0, -1, 0, -1, 0};
+    const int64_t *columns[COLUMNS];
+    size_t i;
+    values[column] = value;
+    for (i = 0; i < COLUMNS; i++) columns[i] = &values[i];
+    return open_columns(columns, 1);
 }
 
 static void wrong_jobs(void) {
@@ -71,7 +103,7 @@ static void wrong_jobs(void) {
     static const int64_t falling[2] = {5, 4}, ones[2] = {1, 1};
     const int64_t *wanted[COLUMNS], *misaligned = (const int64_t *)(const void *)((const char *)ones + 4);
     size_t column, i;
-    for (column = SUBMIT_MS; column < COLUMNS; column++)
+    for (column = SUBMIT_MS; column < GPU_TYPES; column++)
         for (i = 0; i < sizeof too_long / sizeof *too_long; i++) BAD_ARGUMENT(open_job_with(column, too_long[i]));
     BAD_ARGUMENT(open_job_with(RUN_MS, -1));
     BAD_ARGUMENT(open_job_with(REQUESTED_MS, -2));
@@ -87,6 +119,10 @@ static void wrong_jobs(void) {
     BAD_ARGUMENT(open_job_with(USER, 1));
     BAD_ARGUMENT(open_job_with(LOGGED_WAIT_MS, -2));
     BAD_ARGUMENT(open_job_with(LOGGED_WAIT_MS, INT64_C(1000000000001)));
+    BAD_ARGUMENT(open_job_with(GPU_TYPES, -1));
+    BAD_ARGUMENT(open_job_with(GPU_TYPES, INT64_MIN));
+    OK(open_job_with(GPU_TYPES, INT64_C(1) << 62));
+    OK(open_job_with(GPU_TYPES, INT64_MAX));
     for (column = SUBMIT_MS; column < COLUMNS; column++) {
         for (i = 0; i < COLUMNS; i++) wanted[i] = ones;
         wanted[column] = NULL;

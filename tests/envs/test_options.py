@@ -54,6 +54,12 @@ def test_keywords_go_to_the_classes_that_know_them() -> None:
         (lambda: PickJobOptions(order="fsfc"), "unknown policy 'fsfc'"),
         (lambda: PickJobOptions(order="mine.py"), "order is 'mine.py'; expected a policy of Shunter's own, or a TOML"),
         (lambda: PickJobOptions(order="random-feasible"), "'random-feasible' never waits, but dispatch is 'easy'"),
+        (lambda: PickJobOptions(order="srtf"), "order is 'srtf', which stops running jobs; environments only"),
+        (lambda: PickJobOptions(order="las?first_s=9", mode="feasible"), "'las?first_s=9', which stops running jobs"),
+        (lambda: RewardOptions(relative_to="srtf"), "the reward refers to 'srtf', which stops running jobs"),
+        (lambda: RewardOptions(scale="las/greedy"), "the reward refers to 'las/greedy', which stops running jobs"),
+        (lambda: PickJobOptions(placement="milp?alpha=x"), "placement 'milp?alpha=x': alpha is 'x'; expected a number"),
+        (lambda: PickJobOptions(placement="gone.py"), "placement 'gone.py': there is no such file"),
         (lambda: PickJobOptions(window=0), "window is 0; expected a whole number from 1 to 65536"),
         (lambda: PickJobOptions(window=True), "window is True; expected a whole number"),
         (lambda: PickJobOptions(lookahead_size=1.5), "lookahead_size is 1.5; expected a whole number"),  # type: ignore[arg-type]

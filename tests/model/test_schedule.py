@@ -30,6 +30,7 @@ def test_one_row_a_job(schedule: Schedule) -> None:
         "user": "ada",
         "submit_s": 0.0,
         "start_s": 1.0,
+        "latest_start_s": 1.0,
         "end_s": 5.5,
         "queue_wait_s": 1.0,
         "duration_s": 4.5,
@@ -37,11 +38,16 @@ def test_one_row_a_job(schedule: Schedule) -> None:
         "bounded_slowdown": 1.0,
         "tasks": 1,
         "cores": 1.0,
+        "memory_mb": None,
+        "gpus": 0.0,
+        "gpu_type": None,
+        "partition": None,
         "nodes": [{"node": "n2", "tasks": 1}],
         "success": True,
         "outcome": "completed",
         "reason": None,
         "preemptions": 0,
+        "failures": 0,
     }
     assert rows[2]["nodes"] == [{"node": "n0", "tasks": 2}, {"node": "n2", "tasks": 1}]
     assert (rows[2]["cores"], rows[2]["success"], rows[2]["outcome"]) == (6.0, False, "killed")

@@ -81,7 +81,7 @@ class CoreEnvironment:
         self.play = play
         workload, cluster = workload_of([*play.before, *play.scene.jobs]), cluster_of(play.scene.nodes)
         self._tables = (open_cluster(cluster), open_jobs(workload, cluster))
-        config = core_config(settings_of(play.config), workload)
+        config = core_config(settings_of(play.config), workload, cluster)
         starts = np.array([NEVER_MS if ms is None else ms for ms in play.reward.relative_start_ms], dtype=np.int64)
         priority = np.array([*[0.0] * len(play.before), *play.reward.priority], dtype=np.float64)
         self._handle = opened(

@@ -2,67 +2,74 @@
 
 from __future__ import annotations
 
+from tests.reference.holding import Running
 from tests.reference.resources import empty, without
-from tests.reference.state import Running, State
+from tests.reference.state import State
 
 
 def run_committed(state: State, backfill: bool) -> None:
     """Runs the whole simulation."""
-    while state.waiting or state.next_submit_ms() is not None:
+    state.change_nodes()
+    while True:
         if state.waiting:
-            run_until_started(state, state.order().jobs[0], backfill)
-        else:
-            next_arrival(state)
-    while state.running:
-        end_one(state)
+            if not run_until_started(state, state.order().jobs[0], backfill):
+                return
+        elif not one_event(state):
+            return
 
 
-def next_arrival(state: State) -> None:
-    """Releases the completions strictly earlier than the next arrival, and lets exactly one job arrive."""
-    submit_ms = state.next_submit_ms()
-    assert submit_ms is not None
-    while state.running and earliest_completion(state).end_ms < submit_ms:
-        end_one(state)
-    state.now_ms = submit_ms
-    state.arrive()
-
-
-def earliest_completion(state: State) -> Running:
+def earliest_completion(state: State) -> Running | None:
     """Returns the running job that ends first; of several, the one that started first."""
-    return min(state.running, key=lambda running: running.end_ms)
+    return min(state.running, key=lambda running: running.end_ms, default=None)
 
 
-def end_one(state: State) -> None:
-    """Moves the clock to the earliest completion and releases that job alone."""
-    first = earliest_completion(state)
-    state.now_ms = first.end_ms
-    state.end(first)
-
-
-def run_until_started(state: State, job: int, backfill: bool) -> None:
-    """Lets events come one at a time until the committed job fits, and starts it."""
+def run_until_started(state: State, job: int, backfill: bool) -> bool:
+    """Lets events come one at a time until the committed job fits, and starts it; False: it never does."""
     allocation = state.place(job, state.free_now())
     bound_ms = earliest_start_ms(state, job) if allocation is None else state.now_ms
     while allocation is None:
         if backfill:
             start_those_that_end_before(state, bound_ms)
-        one_event(state)
+        if not one_event(state):
+            return False
         allocation = state.place(job, state.free_now())
     state.start(job, allocation)
+    return True
 
 
-def one_event(state: State) -> None:
-    """Lets the next arrival happen, if it is not later than the earliest completion, or else that completion."""
-    submit_ms = state.next_submit_ms()
-    if submit_ms is not None and submit_ms <= earliest_completion(state).end_ms:
+def one_event(state: State) -> bool:
+    """Lets one completion, the node events of one moment, or one arrival happen; False: none is to come.
+
+    Of an arrival and a completion at one moment the arrival comes first, unless a node event lies between them.
+    """
+    submit_ms, first, node_ms = state.next_submit_ms(), earliest_completion(state), next_node_event_ms(state)
+    if node_ms is not None and (submit_ms is None or node_ms <= submit_ms):
+        if first is None or node_ms < first.end_ms:
+            state.now_ms = max(state.now_ms, node_ms)
+            state.change_nodes()
+            return True
+        submit_ms = None
+    if submit_ms is not None and (first is None or submit_ms <= first.end_ms):
         state.now_ms = submit_ms
         state.arrive()
-    else:
-        end_one(state)
+    elif first is not None:
+        state.now_ms = first.end_ms
+        state.end(first)
+    return submit_ms is not None or first is not None
+
+
+def next_node_event_ms(state: State) -> int | None:
+    """Returns when nodes change next, as long as that could matter to anybody."""
+    if state.running or state.next_submit_ms() is not None or (state.waiting and state.failures.may_bring_back()):
+        return state.failures.next_ms()
+    return None
 
 
 def earliest_start_ms(state: State, job: int) -> int:
-    """Returns when the job fits if running jobs end at their limits, one after the other (ties in start order)."""
+    """Returns when the job fits if running jobs end at their limits, one after the other (ties in start order).
+
+    If it does not fit even then, for nodes are down, it is the last of these ends.
+    """
     by_limit = sorted(state.running, key=lambda running: running.limit_end_ms)
     for ended in range(1, len(by_limit) + 1):
         free = empty(state.nodes)
@@ -70,12 +77,12 @@ def earliest_start_ms(state: State, job: int) -> int:
             free = without(free, state.jobs[running.job], running.allocation)
         if state.place(job, free) is not None:
             return by_limit[ended - 1].limit_end_ms
-    raise AssertionError(f"job {job} does not fit on the empty cluster, though it was not rejected")
+    return by_limit[-1].limit_end_ms if by_limit else state.now_ms
 
 
 def start_those_that_end_before(state: State, bound_ms: int) -> None:
     """Starts, in the order of the table, each waiting job that fits and ends by its limit before the bound."""
     for job in sorted(state.waiting):
         allocation = state.place(job, state.free_now())
-        if allocation is not None and state.now_ms + state.limit_ms(job) < bound_ms:
+        if allocation is not None and state.now_ms + state.duration_ms(job, allocation) < bound_ms:
             state.start(job, allocation)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.reference.holding import Reservation
 from tests.reference.linear import is_passed_over, may_reserve
 from tests.reference.model import Allocation
 from tests.reference.policies import Order
-from tests.reference.projection import Hold, earliest_start, free_during, reservation_holds, running_holds
+from tests.reference.preemptive import preemptive_pass
+from tests.reference.projection import Hold, earliest_fit, free_during, reservation_holds, running_holds
 from tests.reference.resources import has_room
-from tests.reference.state import Reservation, State
+from tests.reference.specs import PREEMPTIVE
+from tests.reference.state import State
 
 ALL = 2**62
 
@@ -21,6 +24,9 @@ def reservation_depth(dispatch: str) -> int:
 
 def scheduling_pass(state: State) -> None:
     """Goes once through the waiting jobs and starts those that may start."""
+    if state.policy.name in PREEMPTIVE:
+        preemptive_pass(state)
+        return
     order = state.order()
     if state.config.dispatch == "strict":
         strict_pass(state, order)
@@ -56,10 +62,10 @@ def keep_good_reservations(state: State, order: Order) -> None:
 
 def is_good(state: State, job: int, held: Reservation, before: dict[int, Reservation]) -> bool:
     """Tells whether a reservation is not past and has room beside running jobs and the reservations before it."""
-    if held.start_ms < state.now_ms:
+    if held.start_ms < state.now_ms or any(share.node in state.failures.down for share in held.allocation):
         return False
     holds = [*running_holds(state), *reservation_holds(state, before)]
-    free = free_during(state, holds, held.start_ms, held.start_ms + state.limit_ms(job))
+    free = free_during(state, holds, held.start_ms, held.start_ms + state.duration_ms(job, held.allocation))
     return has_room(state.jobs[job], held.allocation, free)
 
 
@@ -73,25 +79,30 @@ def reservation_pass(state: State, order: Order, depth: int) -> None:
             state.reservations.pop(job, None)
             backfill(state, job, order)
         elif passed_over < depth:
-            passed_over += not plan(state, job)
+            plan(state, job)
+            passed_over += job in state.reservations
         else:
             backfill(state, job, order)
 
 
-def plan(state: State, job: int) -> bool:
-    """Starts the job if its earliest time is now, and returns whether it did; otherwise reserves that time.
+def plan(state: State, job: int) -> None:
+    """Starts the job if its earliest time is now; otherwise reserves that time, if nodes that are down leave it one.
 
-    A reservation that cannot move to an earlier time stays as it is, nodes included, until its job starts.
+    A reservation that cannot move to an earlier time stays as it is, nodes included, until its job starts. When its
+    time has come the nodes are chosen anew; its own are taken if only they leave room, since others might be slower.
     """
     others = [*running_holds(state), *reservation_holds(state, state.reservations, but=job)]
-    start_ms, allocation = earliest_start(state, job, others)
+    found = earliest_fit(state, job, others)
     held = state.reservations.get(job)
+    if held is not None and (found is None or found[0] > held.start_ms):
+        found = (held.start_ms, held.allocation)
+    if found is None:
+        return
+    start_ms, allocation = found
     if start_ms == state.now_ms:
         state.start(job, allocation)
-        return True
-    if held is None or start_ms < held.start_ms:
+    elif held is None or start_ms < held.start_ms:
         state.reservations[job] = Reservation(start_ms, allocation)
-    return False
 
 
 def backfill(state: State, job: int, order: Order) -> None:
@@ -109,15 +120,16 @@ def reservations_beside(
     state: State, job: int, allocation: Allocation, order: list[int]
 ) -> dict[int, Reservation] | None:
     """Returns the reservations, placed anew where they must be, if a job starts now; None if one would be delayed."""
-    new = Hold(job, state.now_ms, state.now_ms + state.limit_ms(job), allocation)
+    new = Hold(job, state.now_ms, state.now_ms + state.duration_ms(job, allocation), allocation)
     reservations = dict(state.reservations)
     for other in (place for place in order if place in state.reservations):
         held = reservations[other]
         holds = [*running_holds(state), new, *reservation_holds(state, reservations, but=other)]
-        free = free_during(state, holds, held.start_ms, held.start_ms + state.limit_ms(other))
+        free = free_during(state, holds, held.start_ms, held.start_ms + state.duration_ms(other, held.allocation))
         if has_room(state.jobs[other], held.allocation, free):
             continue
-        again = state.place(other, free)
+        longest_ms = state.longest_duration_ms(other)
+        again = state.place(other, free_during(state, holds, held.start_ms, held.start_ms + longest_ms))
         if again is None:
             return None
         reservations[other] = Reservation(held.start_ms, again)

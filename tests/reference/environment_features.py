@@ -139,7 +139,7 @@ def delays(state: State, place: int, other: int, reserved_ms: int) -> bool:
     """Tells whether a job that fits, started now, would make another one start later than it is reserved to."""
     allocation = state.place(place, state.free_now())
     assert allocation is not None
-    new = Hold(place, state.now_ms, state.now_ms + state.limit_ms(place), allocation)
+    new = Hold(place, state.now_ms, state.now_ms + state.duration_ms(place, allocation), allocation)
     return earliest_start(state, other, [*running_holds(state), new])[0] > reserved_ms
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tests.reference.committed import next_arrival, run_until_started
+from tests.reference.committed import one_event, run_until_started
 from tests.reference.dispatch import backfill, plan
 from tests.reference.environment import Decisions, Environment, Limits, Seen
 from tests.reference.environment_features import Choice, delays, observation
@@ -80,7 +80,7 @@ def committed_decisions(state: State, options: PickJobOptions, reward: Reward) -
     """Asks whenever a job waits, and moves the clock until the one that was chosen has started."""
     while state.waiting or state.next_submit_ms() is not None:
         if not state.waiting:
-            next_arrival(state)
+            one_event(state)
             continue
         order = state.order()
         choice = choice_now(state, options.mode, order, tuple(order.jobs))

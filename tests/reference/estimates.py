@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from tests.reference.arithmetic import nearest
 from tests.reference.model import Config, RefJob, request_ms
@@ -13,6 +13,10 @@ from tests.reference.randomness import standard_normal
 from tests.reference.specs import Spec
 
 LONGEST_MS = 10**12
+HOUR_MS = 3_600_000
+
+Group: TypeAlias = tuple[str | None, int | None]
+"""A user and a size; None is any."""
 
 
 class Estimator(Protocol):
@@ -29,6 +33,8 @@ def estimator(spec: Spec, config: Config) -> Estimator:
     """Returns the estimator that a spec names."""
     if spec.name == "last-two":
         return LastTwo(config)
+    if spec.name == "history":
+        return History()
     if spec.name == "posterior":
         return Posterior(spec, config)
     return Told(spec, config)
@@ -52,6 +58,32 @@ class Told:
 
     def learn(self, job: RefJob, run_ms: int) -> None:
         """Learns nothing."""
+
+
+class History:
+    """The mean of all that have ended and are most like the job."""
+
+    def __init__(self) -> None:
+        self._runs_ms: dict[Group, list[int]] = defaultdict(list)
+
+    def estimate_ms(self, number: int, job: RefJob) -> int:
+        """Returns the mean in whole milliseconds of the narrowest group in which a job has ended, or an hour."""
+        for group in groups_of(job):
+            if runs_ms := self._runs_ms[group]:
+                return sum(runs_ms) // len(runs_ms)
+        return HOUR_MS
+
+    def learn(self, job: RefJob, run_ms: int) -> None:
+        """Takes note of a job that has ended."""
+        for group in groups_of(job):
+            self._runs_ms[group].append(run_ms)
+
+
+def groups_of(job: RefJob) -> list[Group]:
+    """Returns the groups that a job belongs to, the narrowest first; nobody's jobs are in no user's group."""
+    of_anybody: list[Group] = [(None, job.size_milli), (None, None)]
+    of_user: list[Group] = [] if job.user is None else [(job.user, job.size_milli), (job.user, None)]
+    return of_user + of_anybody
 
 
 class LastTwo:

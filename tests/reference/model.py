@@ -28,11 +28,18 @@ class RefJob:
     priority: float | None = None
     logged_wait_ms: int | None = None
     """How long it waited in reality, by which the past before a window is known."""
+    gpu_types: int = 0
+    """A bit for each type of GPU that it accepts; 0 is any."""
 
     @property
     def total_cores_milli(self) -> int:
         """What it asks for, over all tasks."""
         return self.tasks * self.cores_milli
+
+    @property
+    def size_milli(self) -> int:
+        """Its milli-GPUs over all tasks; of a job without GPUs, its milli-cores."""
+        return self.tasks * (self.gpu_milli or self.cores_milli)
 
     @property
     def logged_end_ms(self) -> int:
@@ -48,6 +55,11 @@ class RefNode:
     memory_mb: int | None = None
     gpus: int = 0
     partition: str | None = None
+    gpu_type: int | None = None
+    """Types are numbered in the order in which they first appear among the nodes."""
+    speed_milli: int = 1000
+    rack: int | None = None
+    switch: int | None = None
 
 
 Score: TypeAlias = Callable[[int, RefJob, int], float]
@@ -75,6 +87,18 @@ class Config:
     """(time, job): the job, if it runs, is stopped before the pass of the first instant not earlier than the time."""
     keep_progress: bool = True
     preemption_overhead_ms: int = 0
+    """What each start after a stop costs, whether the job was preempted or its node failed."""
+    mix: bool = False
+    """Whether a job with GPUs may run on several types at once."""
+    minimum_run_ms: int = 0
+    """How long a job has run at least before a preemptive policy may stop it."""
+    failure_keeps_progress: bool = False
+    failures: tuple[tuple[int, int, bool], ...] = ()
+    """(time, node, whether it is up from then on), sorted by time."""
+    mtbf_ms: int | None = None
+    """The mean time to failure of a node; None: no failures are drawn."""
+    mttr_ms: int | None = None
+    """The mean time to repair, given if and only if the mean time to failure is."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +140,14 @@ class Preempt:
 
 
 @dataclass(frozen=True)
+class Fail:
+    """A node went down under a running job."""
+
+    time_ms: int
+    job: int
+
+
+@dataclass(frozen=True)
 class End:
     """A job ended for good."""
 
@@ -124,7 +156,18 @@ class End:
     outcome: Outcome
 
 
-Event: TypeAlias = Reject | Start | Preempt | End
+Event: TypeAlias = Reject | Start | Preempt | Fail | End
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A stretch of running that did not end its job."""
+
+    job: int
+    start_ms: int
+    end_ms: int
+    allocation: Allocation
+    by_failure: bool
 
 
 @dataclass(frozen=True)
@@ -142,6 +185,7 @@ class Result:
 
     start_ms: list[int | None]
     """The first start."""
+    latest_start_ms: list[int | None]
     end_ms: list[int | None]
     outcome: list[Outcome]
     reject_reason: list[RejectReason]
@@ -149,7 +193,10 @@ class Result:
     """Of the latest start."""
     estimate_ms: list[int | None]
     """What the policy saw at the latest start."""
+    failures: list[int]
+    """How often nodes went down under the job."""
     events: list[Event] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
 
     @classmethod
@@ -157,11 +204,13 @@ class Result:
         """Returns the result before anything has happened."""
         return cls(
             start_ms=[None] * jobs,
+            latest_start_ms=[None] * jobs,
             end_ms=[None] * jobs,
             outcome=[Outcome.UNFINISHED] * jobs,
             reject_reason=[RejectReason.NONE] * jobs,
             allocation=[()] * jobs,
             estimate_ms=[None] * jobs,
+            failures=[0] * jobs,
         )
 
     def nodes(self, job: int) -> tuple[tuple[int, int], ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tests.reference.arithmetic import log10
 from tests.reference.linear import linear_score
 from tests.reference.model import RefJob
+from tests.reference.preemptive import measure
 from tests.reference.randomness import feasible_score, random_score
 from tests.reference.shares import WEEK_S
 
@@ -86,6 +87,9 @@ SCORES: dict[str, PlaceScore] = {
     "random-feasible": lambda state, place, job: feasible_score(state.config.seed, state.number(place), state.now_ms),
     "fair-share": lambda state, place, job: state.usage.used_by_share(job.user, state.now_ms),
     "multifactor": lambda state, place, job: multifactor_score(state, job),
+    "qssf": lambda state, place, job: state.estimate_s(place) * (job.size_milli / 1000),
+    "srtf": lambda state, place, job: measure(state, place),
+    "las": lambda state, place, job: measure(state, place),
 }
 """The policies that are no formula of the job alone."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.reference.holding import Reservation
 from tests.reference.model import Allocation
 from tests.reference.resources import FreeNodes, empty, lowest, without
-from tests.reference.state import Reservation, State
+from tests.reference.state import State
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def running_holds(state: State) -> list[Hold]:
 def reservation_holds(state: State, reservations: dict[int, Reservation], but: int | None = None) -> list[Hold]:
     """Returns what reservations hold, all but the one of a certain job."""
     return [
-        Hold(job, held.start_ms, held.start_ms + state.limit_ms(job), held.allocation)
+        Hold(job, held.start_ms, held.start_ms + state.duration_ms(job, held.allocation), held.allocation)
         for job, held in reservations.items()
         if job != but
     ]
@@ -57,11 +58,21 @@ def free_during(state: State, holds: Sequence[Hold], from_ms: int, until_ms: int
     return lowest([free_at(state, holds, time) for time in (from_ms, *sorted(changes))])
 
 
-def earliest_start(state: State, job: int, holds: Sequence[Hold]) -> tuple[int, Allocation]:
-    """Returns the earliest time, and the nodes, at which the job fits beside the holds for the whole of its limit."""
+def earliest_fit(state: State, job: int, holds: Sequence[Hold]) -> tuple[int, Allocation] | None:
+    """Returns the earliest time, and the nodes, at which the job fits beside the holds for as long as it may last.
+
+    None: it does not fit even after the last release, for nodes are down.
+    """
     releases = {hold.until_ms for hold in holds if hold.until_ms > state.now_ms}
     for time_ms in (state.now_ms, *sorted(releases)):
-        allocation = state.place(job, free_during(state, holds, time_ms, time_ms + state.limit_ms(job)))
+        allocation = state.place(job, free_during(state, holds, time_ms, time_ms + state.longest_duration_ms(job)))
         if allocation is not None:
             return time_ms, allocation
-    raise AssertionError(f"job {job} does not fit after the last release, though it was not rejected")
+    return None
+
+
+def earliest_start(state: State, job: int, holds: Sequence[Hold]) -> tuple[int, Allocation]:
+    """Returns the same where all nodes are up."""
+    found = earliest_fit(state, job, holds)
+    assert found is not None, f"job {job} does not fit after the last release, though it was not rejected"
+    return found

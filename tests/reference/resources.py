@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from shunter.model.schedule import RejectReason
@@ -30,11 +30,35 @@ def empty(nodes: Sequence[RefNode]) -> FreeNodes:
     return tuple(Free(node.cores_milli, node.memory_mb, (DEVICE_MILLI,) * node.gpus) for node in nodes)
 
 
-def usable(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
-    """Returns the nodes on which the job may run: those of its partition, or all if it or the cluster has none."""
+def in_partition(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
+    """Returns the nodes of the job's partition, or all if it or the cluster has none."""
     if all(node.partition is None for node in nodes):
         return list(range(len(nodes)))
     return [number for number, node in enumerate(nodes) if job.partition in (None, node.partition)]
+
+
+def has_wanted_type(job: RefJob, node: RefNode) -> bool:
+    """Tells whether a node has GPUs of a type that the job accepts."""
+    return job.gpu_types == 0 or (node.gpu_type is not None and bool(job.gpu_types >> node.gpu_type & 1))
+
+
+def usable(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
+    """Returns the nodes on which the job may run: those of its partition with a type of GPU that it accepts."""
+    return [number for number in in_partition(job, nodes) if has_wanted_type(job, nodes[number])]
+
+
+def pools(job: RefJob, nodes: Sequence[RefNode]) -> list[list[int]]:
+    """Returns the nodes with GPUs of the job's partition by their type; pools go by their first nodes."""
+    with_gpus = [number for number in in_partition(job, nodes) if nodes[number].gpus]
+    types = dict.fromkeys(nodes[number].gpu_type for number in with_gpus)
+    return [[number for number in with_gpus if nodes[number].gpu_type == one] for one in types]
+
+
+def choices(job: RefJob, candidates: Sequence[int], nodes: Sequence[RefNode], mix: bool) -> list[list[int]]:
+    """Returns the groups of nodes of which a job gets one: the pools for a job with GPUs, unless types may be mixed."""
+    if job.gpu_milli == 0 or mix:
+        return [list(candidates)]
+    return [[number for number in pool if number in candidates] for pool in pools(job, nodes)]
 
 
 def capacity_by_cores(job: RefJob, free: Free) -> int:
@@ -62,20 +86,29 @@ def capacity(job: RefJob, free: Free) -> int:
     return min(capacity_by_cores(job, free), capacity_by_memory(job, free), capacity_by_gpus(job, free))
 
 
-def reject_reason(job: RefJob, nodes: Sequence[RefNode]) -> RejectReason:
+def fits_when_empty(job: RefJob, nodes: Sequence[RefNode], mix: bool) -> bool:
+    """Tells whether the job fits on the empty cluster."""
+    free = empty(nodes)
+    return any(
+        sum(capacity(job, free[number]) for number in choice) >= job.tasks
+        for choice in choices(job, usable(job, nodes), nodes, mix)
+    )
+
+
+def reject_reason(job: RefJob, nodes: Sequence[RefNode], mix: bool = False) -> RejectReason:
     """Returns why the job would not fit on the empty cluster, or NONE if it would."""
-    own = [empty(nodes)[number] for number in usable(job, nodes)]
-    if not own:
+    if not in_partition(job, nodes):
         return RejectReason.NO_SUCH_PARTITION
-    for reason, by_one_resource in (
-        (RejectReason.CORES, capacity_by_cores),
-        (RejectReason.MEMORY, capacity_by_memory),
-        (RejectReason.GPUS, capacity_by_gpus),
+    if not usable(job, nodes):
+        return RejectReason.NO_SUCH_GPU_TYPE
+    for reason, alone in (
+        (RejectReason.CORES, replace(job, memory_mb=None, gpu_milli=0)),
+        (RejectReason.MEMORY, replace(job, cores_milli=0, gpu_milli=0)),
+        (RejectReason.GPUS, replace(job, cores_milli=0, memory_mb=None)),
     ):
-        if sum(by_one_resource(job, free) for free in own) < job.tasks:
+        if not fits_when_empty(alone, nodes, mix):
             return reason
-    fits = sum(capacity(job, free) for free in own) >= job.tasks
-    return RejectReason.NONE if fits else RejectReason.COMBINATION
+    return RejectReason.NONE if fits_when_empty(job, nodes, mix) else RejectReason.COMBINATION
 
 
 def choose_devices(job: RefJob, free: Free, tasks: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The reference simulator: completions, arrivals, one pass; then the next instant."""
+"""The reference simulator: completions, node events, arrivals, one pass; then the next instant."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tests.reference.committed import run_committed
 from tests.reference.dispatch import scheduling_pass
 from tests.reference.model import Config, Pass, RefJob, RefNode, Result
+from tests.reference.preemptive import reviews_ms
 from tests.reference.state import State
 
 
@@ -19,7 +20,8 @@ def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, b
             run_committed(state, backfill=config.dispatch == "committed-backfill")
         else:
             run_instants(state)
-        assert not state.waiting, f"jobs {state.waiting} wait for ever"
+        assert not state.running
+        assert not state.waiting or state.failures.down, f"jobs {state.waiting} wait for ever"
     return result
 
 
@@ -31,6 +33,7 @@ def run_instants(state: State) -> None:
         assert next_ms >= state.now_ms, "the clock never goes back"
         state.now_ms = next_ms
         complete(state)
+        state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
         pending_preemptions = preempt_due(state, pending_preemptions)
@@ -55,14 +58,23 @@ def preempt_due(state: State, pending: list[tuple[int, int]]) -> list[tuple[int,
 
 
 def next_instant(state: State) -> int | None:
-    """Returns the earliest completion, arrival or moment at which a waiting job reaches the guard's bound."""
-    moments = [running.end_ms for running in state.running]
+    """Returns the earliest completion, arrival, review, node event, or moment at which a job reaches the guard's bound.
+
+    None: nothing is to come that could change anything.
+    """
+    moments = [running.end_ms for running in state.running] + reviews_ms(state)
     submit_ms = state.next_submit_ms()
     if submit_ms is not None:
         moments.append(submit_ms)
     if state.config.max_wait_ms is not None:
         bounds = [state.jobs[job].submit_ms + state.config.max_wait_ms for job in state.waiting]
         moments += [bound for bound in bounds if bound > state.now_ms]
+    if not state.running:
+        # Planned for slow nodes, a job that got fast ones may have to wait for its time though all is free.
+        moments += [held.start_ms for held in state.reservations.values()]
+    node_ms = state.failures.next_ms()
+    if node_ms is not None and (moments or (state.waiting and state.failures.may_bring_back())):
+        moments.append(node_ms)
     return min(moments, default=None)
 
 

@@ -13,8 +13,9 @@ else:
     import tomli as tomllib
 
 MOVING = {"sexp", "lexp", "wfp3", "unicef", "fair-share", "multifactor", "random-feasible", "linear"}
-LEARNED = {"last-two", "posterior"}
-WITHOUT_ESTIMATE = {"fcfs", "fifo", "first-available", "lcfs", "smallest", "largest", "priority", "random"}
+LEARNED = {"last-two", "posterior", "history"}
+PREEMPTIVE = {"srtf", "las"}
+WITHOUT_ESTIMATE = {"fcfs", "fifo", "first-available", "lcfs", "smallest", "largest", "priority", "random", "las"}
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shunter.model.schedule import Outcome, RejectReason
+from tests.reference.asking import Ask, JobClass, candidates
 from tests.reference.estimates import Estimator, estimator
+from tests.reference.failures import MOST_FAILURES, Failures
+from tests.reference.fragments import classes_of
+from tests.reference.holding import Reservation, Running
 from tests.reference.model import (
     Allocation,
     Config,
     End,
+    Fail,
     Preempt,
     RefJob,
     RefNode,
     Reject,
     Result,
     Start,
+    Stop,
     is_killed,
     lasting_ms,
     request_ms,
@@ -26,25 +33,7 @@ from tests.reference.policies import Order, in_order
 from tests.reference.resources import FreeNodes, empty, reject_reason, usable, without
 from tests.reference.shares import Usage
 from tests.reference.specs import OWN, Spec, order_moves, read_spec
-
-
-@dataclass(frozen=True)
-class Running:
-    """A job that runs: since when, until when in truth, and until when by its limit."""
-
-    job: int
-    start_ms: int
-    end_ms: int
-    limit_end_ms: int
-    allocation: Allocation
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A start time together with nodes and devices, held for the job's limit."""
-
-    start_ms: int
-    allocation: Allocation
+from tests.reference.speeds import done_ms, lasts_ms, least_speed_milli, speed_milli
 
 
 @dataclass
@@ -63,7 +52,9 @@ class State:
     running: list[Running] = field(default_factory=list)
     reservations: dict[int, Reservation] = field(default_factory=dict)
     progress_ms: dict[int, int] = field(default_factory=dict)
-    """Of each job that has been preempted: the progress that it keeps."""
+    """Of each job that has been stopped: the progress that it keeps, as work at the speed 1."""
+    held_ms: Counter[int] = field(default_factory=Counter)
+    """Of each job: how long it held its resources until it was stopped, all in all."""
     arrival_limit_ms: dict[int, int] = field(default_factory=dict)
     """Of each job: its limit as it is when the job arrives, at least 1 ms."""
     policy: Spec = field(init=False)
@@ -71,6 +62,8 @@ class State:
     """Whether the order is made anew at every pass."""
     estimates: Estimator = field(init=False)
     usage: Usage = field(init=False)
+    failures: Failures = field(init=False)
+    classes: Counter[JobClass] = field(init=False)
 
     def __post_init__(self) -> None:
         """Reads the specs, and learns from the jobs that had ended in reality before the first one is submitted."""
@@ -79,6 +72,8 @@ class State:
         self.moves = self.config.moving or order_moves(self.policy, estimate)
         self.estimates = estimator(estimate, self.config)
         self.usage = Usage([*self.before, *self.jobs], self.policy)
+        self.failures = Failures.of(self.config, self.nodes, self.now_ms)
+        self.classes = classes_of([*self.before, *self.jobs])
         for job in sorted(self.before, key=lambda job: job.logged_end_ms):
             if job.logged_end_ms <= self.now_ms:
                 self.estimates.learn(job, job.run_ms)
@@ -89,9 +84,13 @@ class State:
         return sum(node.cores_milli for node in self.nodes)
 
     def free_cores_milli(self) -> int:
-        """Returns the cores that nobody uses now."""
+        """Returns the cores that nobody uses now, those of nodes that are down left out."""
         used = sum(self.jobs[running.job].total_cores_milli for running in self.running)
-        return self.total_cores_milli - used
+        return sum(self.nodes[node].cores_milli for node in self.up()) - used
+
+    def up(self) -> list[int]:
+        """Returns the nodes that are not down now."""
+        return [node for node in range(len(self.nodes)) if node not in self.failures.down]
 
     def wait_s(self, job: RefJob) -> float:
         """Returns how long a waiting job has waited."""
@@ -116,7 +115,7 @@ class State:
         by_estimate = self.config.reserve_by == "estimate"
         request = request_ms(self.jobs[job], self.config)
         self.arrival_limit_ms[job] = max(1, self.estimate_ms(job) if by_estimate else request)
-        reason = reject_reason(self.jobs[job], self.nodes)
+        reason = reject_reason(self.jobs[job], self.nodes, self.config.mix)
         if reason is RejectReason.NONE:
             self.waiting.append(job)
             return
@@ -142,28 +141,56 @@ class State:
     def place(self, job: int, free: FreeNodes) -> Allocation | None:
         """Returns where the placement rule puts a job in what is free, or None."""
         rule = "first-fit" if self.policy.name == "first-available" else self.config.placement
-        nodes = usable(self.jobs[job], self.nodes)
-        return place_job(rule, self.jobs[job], self.number(job), free, nodes, self.config.seed)
+        nodes = [node for node in usable(self.jobs[job], self.nodes) if node not in self.failures.down]
+        ask = Ask(
+            self.jobs[job],
+            self.number(job),
+            self.nodes,
+            tuple(nodes),
+            free,
+            candidates(self.jobs[job], nodes, free),
+            pool=tuple(range(len(self.nodes))),
+            mix=self.config.mix,
+            seed=self.config.seed,
+            classes=self.classes,
+        )
+        return place_job(rule, ask)
 
     def overhead_ms(self, job: int) -> int:
-        """Returns what the job's next start costs before it makes progress."""
+        """Returns what the job's next start, or its present one, costs before it makes progress."""
         return self.config.preemption_overhead_ms if job in self.progress_ms else 0
 
     def limit_ms(self, job: int) -> int:
-        """Returns for how long the job is expected to hold its resources once started."""
-        kept = self.progress_ms.get(job, 0)
-        return max(1, self.arrival_limit_ms[job] - kept + self.overhead_ms(job))
+        """Returns how much work the job is expected to have left, at the speed 1."""
+        return max(1, self.arrival_limit_ms[job] - self.progress_ms.get(job, 0))
+
+    def duration_ms(self, job: int, allocation: Allocation) -> int:
+        """Returns for how long the job is expected to hold an allocation once started."""
+        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), self.speed_milli(job, allocation))
+
+    def longest_duration_ms(self, job: int) -> int:
+        """Returns the same for the slowest nodes that the job may get, for which a reservation is planned."""
+        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), least_speed_milli(self.jobs[job], self.nodes))
+
+    def speed_milli(self, job: int, allocation: Allocation) -> int:
+        """Returns the speed at which the job runs on an allocation."""
+        return speed_milli(self.jobs[job], allocation, self.nodes)
+
+    def left_ms(self, job: int) -> int:
+        """Returns how much work the job really had left when it started last."""
+        return lasting_ms(self.jobs[job], self.config) - self.progress_ms.get(job, 0)
 
     def start(self, job: int, allocation: Allocation) -> None:
         """Starts a waiting job now."""
-        lasting = lasting_ms(self.jobs[job], self.config) - self.progress_ms.get(job, 0) + self.overhead_ms(job)
-        end_ms, limit_end_ms = self.now_ms + lasting, self.now_ms + self.limit_ms(job)
+        lasting = self.overhead_ms(job) + lasts_ms(self.left_ms(job), self.speed_milli(job, allocation))
+        end_ms, limit_end_ms = self.now_ms + lasting, self.now_ms + self.duration_ms(job, allocation)
         self.waiting.remove(job)
         self.reservations.pop(job, None)
         self.usage.change(self.jobs[job], 1, self.now_ms)
         self.running.append(Running(job, self.now_ms, end_ms, limit_end_ms, allocation))
         if self.result.start_ms[job] is None:
             self.result.start_ms[job] = self.now_ms
+        self.result.latest_start_ms[job] = self.now_ms
         self.result.allocation[job] = allocation
         self.result.estimate_ms[job] = self.estimate_ms(job)
         self.result.events.append(Start(self.now_ms, job, allocation))
@@ -179,12 +206,46 @@ class State:
         self.result.outcome[running.job] = outcome
         self.result.events.append(End(running.end_ms, running.job, outcome))
 
+    def done_ms(self, running: Running) -> int:
+        """Returns the work that a running job has done so far and not lost, at the speed 1."""
+        held_ms = max(0, self.now_ms - running.start_ms - self.overhead_ms(running.job))
+        done = done_ms(held_ms, self.speed_milli(running.job, running.allocation))
+        return self.progress_ms.get(running.job, 0) + min(done, self.left_ms(running.job))
+
     def preempt(self, running: Running) -> None:
         """Stops a running job, which waits again."""
+        self.result.events.append(Preempt(self.now_ms, running.job))
+        self._stop(running, self.config.keep_progress)
+        self._wait_again(running, by_failure=False)
+
+    def change_nodes(self) -> None:
+        """Lets the node events until now happen."""
+        for event in self.failures.take_due(self.now_ms):
+            if self.failures.change(event):
+                self.fail(event.node)
+
+    def fail(self, node: int) -> None:
+        """Stops the jobs on a node that goes down, in the order of their starts; one that fails too often ends."""
+        for running in [one for one in self.running if any(share.node == node for share in one.allocation)]:
+            self.result.events.append(Fail(self.now_ms, running.job))
+            self.result.failures[running.job] += 1
+            self._stop(running, self.config.failure_keeps_progress)
+            if self.result.failures[running.job] < MOST_FAILURES:
+                self._wait_again(running, by_failure=True)
+                continue
+            self.result.end_ms[running.job] = self.now_ms
+            self.result.outcome[running.job] = Outcome.FAILED
+            self.result.events.append(End(self.now_ms, running.job, Outcome.FAILED))
+
+    def _stop(self, running: Running, keeps_progress: bool) -> None:
+        """Gives a job's resources back before it has ended; its progress since its last start is kept or lost."""
+        done = self.done_ms(running)
         self.running.remove(running)
         self.usage.change(self.jobs[running.job], -1, self.now_ms)
+        self.progress_ms[running.job] = done if keeps_progress else self.progress_ms.get(running.job, 0)
+        self.held_ms[running.job] += self.now_ms - running.start_ms
+
+    def _wait_again(self, running: Running, by_failure: bool) -> None:
+        """Puts a job that was stopped back among those that wait."""
         self.waiting.append(running.job)
-        progress = max(0, self.now_ms - running.start_ms - self.overhead_ms(running.job))
-        kept = self.progress_ms.get(running.job, 0)
-        self.progress_ms[running.job] = kept + progress if self.config.keep_progress else 0
-        self.result.events.append(Preempt(self.now_ms, running.job))
+        self.result.stops.append(Stop(running.job, running.start_ms, self.now_ms, running.allocation, by_failure))

@@ -39,6 +39,8 @@ def settings_of(config: Config) -> Settings:
         max_wait_s=None if config.max_wait_ms is None else config.max_wait_ms / 1000,
         scan_depth=config.scan_depth,
         seed=config.seed,
+        preemption_overhead_s=config.preemption_overhead_ms / 1000,
+        preempted_progress="kept" if config.keep_progress else "lost",
         own_policy=own_policy,
     )
 
@@ -51,12 +53,7 @@ def tables_of(scene: Scene) -> tuple[Workload, Cluster]:
 
 def open_scene(scene: Scene, config: Config) -> Simulation:
     """Opens a simulation of a scene, at its beginning."""
-    return Simulation(
-        *tables_of(scene),
-        settings_of(config),
-        keep_progress=config.keep_progress,
-        preemption_overhead_s=config.preemption_overhead_ms / 1000,
-    )
+    return Simulation(*tables_of(scene), settings_of(config))
 
 
 def reopen(scene: Scene, saved: bytes) -> Simulation:

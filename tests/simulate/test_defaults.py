@@ -9,9 +9,7 @@ from shunter.cli.arguments import RunArguments
 from shunter.cli.simulate import simulate as simulate_command
 from shunter.simulate import check_settings, simulate
 
-SETTINGS = set(signature(check_settings).parameters) - {"own_policy"}
-ON_COMMAND_LINE = {"max_wait_s": "max_wait"}
-"""The options whose names do not say the unit."""
+SETTINGS = set(signature(check_settings).parameters) - {"own_policy", "own_placement"}
 
 
 def test_the_defaults_agree() -> None:
@@ -19,5 +17,6 @@ def test_the_defaults_agree() -> None:
     assert Parameter.empty not in expected.values()
     assert {name: signature(simulate).parameters[name].default for name in SETTINGS} == expected
     assert {field.name: field.default for field in fields(RunArguments) if field.name in SETTINGS} == expected
+    # Options do not say the unit.
     options = signature(simulate_command).parameters
-    assert {name: options[ON_COMMAND_LINE.get(name, name)].default for name in SETTINGS} == expected
+    assert {name: options[name.removesuffix("_s")].default for name in SETTINGS} == expected

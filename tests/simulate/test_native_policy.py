@@ -139,7 +139,7 @@ def test_policies_of_the_users_own(workload: Workload) -> None:
 
 
 def test_the_configuration_points_to_what_is_told(workload: Workload, site: str) -> None:
-    config = core_config(check_settings(policy=site, estimate="noisy?sigma=0.5"), workload)
+    config = core_config(check_settings(policy=site, estimate="noisy?sigma=0.5"), workload, Cluster.pool(8))
     told = config.pointer
     assert [told.policy_parameters[place] for place in range(told.policy_parameters_length)][:3] == [2, 100, 3]
     assert (told.estimate_parameters_length, told.estimate_parameters[0]) == (1, 0.5)

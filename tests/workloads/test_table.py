@@ -193,3 +193,16 @@ def test_no_bytes_crash_the_reader(tmp_path: Path, content: bytes) -> None:
         assert "\n" not in outcome
     else:
         assert len(outcome) >= 1
+
+
+@pytest.mark.parametrize("width", [8, 13])
+def test_our_own_names_win_over_what_the_numbers_look_like(tmp_path: Path, width: int) -> None:
+    """The cells below look like events of Google's machines."""
+    names = ["job_id", "submit_s", "run_s", "tasks", "cores_per_task", "gpus_per_task", "gpu_type", "partition"]
+    names += ["user", "queue", "status", "name", "account"]
+    cells = ["1", "0", "1000", "1", "1", "2", "A100", "", "u", "q", "s", "n", "a"]
+    path = tmp_path / "jobs.csv"
+    path.write_text(",".join(names[:width]) + "\n" + ",".join(cells[:width]) + "\n")
+    workload = read_workload(path)
+    assert workload.format == "csv"
+    assert workload.jobs["run_s"].to_list() == [1000.0]

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::config::Policy;
+use crate::cluster::{worked_ms, FULL_SPEED};
+use crate::config::{Policy, Rule};
 use crate::dispatch::Shadow;
 use crate::envs::episode::Mode;
-use crate::placement::Rule;
 use crate::policy::score_of_bits;
 use crate::ranking::Turn;
 use crate::simulation::Simulation;
@@ -70,15 +70,16 @@ impl Reserved {
         }
     }
 
-    /// For how long a job that fits may run if it starts now.
+    /// For how long, at full speed, a job that fits may run if it starts now.
     fn longest_ms(&mut self, simulation: &Simulation, slot: &Slot) -> i64 {
-        let until_reserved = self.reserved_ms - simulation.now_ms;
+        let mut speed_milli = FULL_SPEED;
         let beside = match &mut self.shadow {
             None => slot.cores_milli <= self.spare_cores_milli,
             Some(shadow) => match simulation.place_on(&simulation.free, slot.job()) {
                 None => false,
                 Some(placement) => {
                     let shape = simulation.shape_of(slot.job());
+                    speed_milli = simulation.cluster.speed_milli(shape, &placement);
                     shadow.free.take(shape, &placement);
                     let head_fits = shadow.free.fits(&simulation.cluster, simulation.shape_of(shadow.head));
                     shadow.free.give(shape, &placement);
@@ -89,7 +90,7 @@ impl Reserved {
         if beside {
             i64::MAX
         } else {
-            until_reserved
+            worked_ms(self.reserved_ms - simulation.now_ms, speed_milli)
         }
     }
 }
@@ -152,7 +153,7 @@ impl Pass {
             };
             self.slots.push(Slot {
                 cores_milli: simulation.jobs.sizes.cores_milli(state.shape),
-                limit_ms: state.limit_ms,
+                limit_ms: simulation.span_ms(turn.job, FULL_SPEED),
                 order_gap: (1.0 - gap.clamp(0.0, WIDEST_GAP) / WIDEST_GAP) as f32,
                 age_rank: self.age_rank(turn.job, turns.len()),
                 area_s: -1.0,
@@ -215,8 +216,9 @@ impl Pass {
         let Some(reserved) = self.reserved.as_mut().or(self.would_reserve.as_mut()) else {
             return self.slots.iter_mut().for_each(|slot| slot.delays = false);
         };
-        // The random rule places jobs of one shape differently.
-        let mut known = ByShape::new(simulation.is_pool || simulation.config.placement == Rule::Random);
+        // The random rule places jobs of one shape differently, and so may one that lives outside.
+        let asks_each = matches!(simulation.config.placement, Rule::Random | Rule::External);
+        let mut known = ByShape::new(simulation.is_pool || asks_each);
         for slot in &mut self.slots {
             let shape = simulation.states[slot.job() as usize].shape;
             let longest_ms = || reserved.longest_ms(simulation, slot);
@@ -250,7 +252,7 @@ impl Pass {
         let slot = self.slots.remove(place);
         let Some(placement) = simulation.place_on(&simulation.free, slot.job()) else { return };
         if let Some(reserved) = &mut self.reserved {
-            if slot.limit_ms > reserved.reserved_ms - simulation.now_ms {
+            if simulation.span_on(slot.job(), &placement) > reserved.reserved_ms - simulation.now_ms {
                 match &mut reserved.shadow {
                     None => reserved.spare_cores_milli -= slot.cores_milli,
                     Some(shadow) => {

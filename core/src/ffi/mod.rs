@@ -11,10 +11,13 @@ pub mod results;
 pub mod simulation;
 pub mod swf;
 pub mod tables;
+pub mod tiers;
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use crate::external::{Placer, ShunterScene};
 
 /// What a call across the border can answer; mirrored in `core/include/shunter.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,4 +149,10 @@ pub unsafe extern "C" fn shunter_last_error(buffer: *mut u8, capacity: usize) ->
         }
         message.len()
     })
+}
+
+/// Asks a placer; returns how many nodes it chose.
+pub(crate) fn ask(placer: Placer, scene: &ShunterScene, nodes: &mut [u32], tasks: &mut [u32]) -> usize {
+    // SAFETY: whoever opened the simulation vouched for the function, and the arrays live until it returns.
+    unsafe { (placer.ask)(placer.context, scene, nodes.as_mut_ptr(), tasks.as_mut_ptr(), nodes.len()) }
 }

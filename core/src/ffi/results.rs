@@ -29,6 +29,8 @@ pub struct ShunterStatus {
     pub starts: u64,
     /// Milli-cores that are free on all nodes together.
     pub free_cores_milli: i64,
+    /// Runs that did not end their jobs.
+    pub stops: u64,
 }
 
 /// Tells the clock and the counts.
@@ -48,6 +50,7 @@ pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut
                 ended: simulation.ended.into(),
                 starts: simulation.starts.into(),
                 free_cores_milli: simulation.free.total_cores_milli(),
+                stops: simulation.stops.len() as u64,
             })
         })?;
         *status = told;
@@ -131,7 +134,8 @@ pub unsafe extern "C" fn shunter_estimates_at_submit(
     })
 }
 
-/// Tells of each job: phase, first start, latest start, end, reservation (−1: none), why rejected, preemptions.
+/// Tells of each job: phase, first start, latest start, end, reservation (−1: none), why rejected, preemptions,
+/// failures.
 ///
 /// # Safety
 /// Non-null pointers must be writable for `capacity` values, the number of jobs.
@@ -146,6 +150,7 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
     reserved_ms: *mut i64,
     reject_reason: *mut u8,
     preemptions: *mut u32,
+    failures: *mut u32,
     capacity: usize,
 ) -> i32 {
     guard(|| {
@@ -156,6 +161,7 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
         let reserved_ms = unsafe { write("reserved_ms", reserved_ms, capacity) }?;
         let reject_reason = unsafe { write("reject_reason", reject_reason, capacity) }?;
         let preemptions = unsafe { write("preemptions", preemptions, capacity) }?;
+        let failures = unsafe { write("failures", failures, capacity) }?;
         with(simulation, |simulation| {
             check_capacity("jobs", capacity, simulation.states.len())?;
             for (job, state) in simulation.states.iter().enumerate() {
@@ -166,6 +172,55 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
                 reserved_ms[job] = state.reservation.as_ref().map_or(-1, |held| held.start_ms);
                 reject_reason[job] = state.reject_reason as u8;
                 preemptions[job] = state.preemptions;
+                failures[job] = state.failures;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Tells of the runs that did not end their jobs, in the order in which they were stopped. Stop i's nodes are the values
+/// offsets[i] to offsets[i + 1] of `nodes` and `tasks`; with `node_capacity` 0, those two are not written.
+///
+/// # Safety
+/// Non-null pointers must be writable: for `capacity` values, the number of stops; offsets for one more; the nodes for
+/// `node_capacity`.
+#[no_mangle]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn shunter_simulation_stops(
+    simulation: u64,
+    job: *mut u32,
+    start_ms: *mut i64,
+    end_ms: *mut i64,
+    by_failure: *mut u8,
+    node_offsets: *mut i64,
+    capacity: usize,
+    nodes: *mut i32,
+    tasks: *mut i32,
+    node_capacity: usize,
+) -> i32 {
+    guard(|| {
+        let job = unsafe { write("job", job, capacity) }?;
+        let start_ms = unsafe { write("start_ms", start_ms, capacity) }?;
+        let end_ms = unsafe { write("end_ms", end_ms, capacity) }?;
+        let by_failure = unsafe { write("by_failure", by_failure, capacity) }?;
+        let node_offsets = unsafe { write("node_offsets", node_offsets, capacity.saturating_add(1)) }?;
+        let nodes = unsafe { write("nodes", nodes, node_capacity) }?;
+        let tasks = unsafe { write("tasks", tasks, node_capacity) }?;
+        with(simulation, |simulation| {
+            check_capacity("stops", capacity, simulation.stops.len())?;
+            node_offsets[0] = 0;
+            for (place, stop) in simulation.stops.iter().enumerate() {
+                (job[place], start_ms[place], end_ms[place]) = (stop.job, stop.start_ms, stop.end_ms);
+                by_failure[place] = u8::from(stop.by_failure);
+                node_offsets[place + 1] = node_offsets[place] + stop.placement.parts().count() as i64;
+            }
+            if node_capacity == 0 {
+                return Ok(());
+            }
+            check_capacity("nodes", node_capacity, node_offsets[capacity] as usize)?;
+            for (place, part) in simulation.stops.iter().flat_map(|stop| stop.placement.parts()).enumerate() {
+                (nodes[place], tasks[place]) = (part.node as i32, part.tasks as i32);
             }
             Ok(())
         })

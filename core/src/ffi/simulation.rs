@@ -7,7 +7,9 @@ use super::{check_pointer, guard, read, target, write, Failure};
 use crate::batch::{run_windows, WindowResult};
 use crate::cluster::Cluster;
 use crate::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
-use crate::job::Jobs;
+use crate::external::{Placer, ShunterScene};
+use crate::failures::NodeEvent;
+use crate::job::{Jobs, MAX_TIME_MS};
 use crate::job_state::Phase;
 use crate::placement::Part;
 use crate::simulation::Simulation;
@@ -49,6 +51,34 @@ pub struct ShunterConfig {
     pub estimate_parameters: *const f64,
     /// How many.
     pub estimate_parameters_length: usize,
+    /// 0 or more.
+    pub minimum_run_ms: i64,
+    /// −1: no failures are drawn.
+    pub mtbf_ms: i64,
+    /// −1: no failures are drawn.
+    pub mttr_ms: i64,
+    /// 0 or 1.
+    pub failure_keeps_progress: i32,
+    /// When nodes go down or come up, in order.
+    pub node_event_ms: *const i64,
+    /// Which nodes.
+    pub node_event_node: *const u32,
+    /// 0: down, 1: up.
+    pub node_event_up: *const u8,
+    /// How many.
+    pub node_events_length: usize,
+    /// Who is asked for nodes, for the placement that is external.
+    pub placer: Option<
+        unsafe extern "C" fn(
+            context: u64,
+            scene: *const ShunterScene,
+            nodes: *mut u32,
+            tasks: *mut u32,
+            capacity: usize,
+        ) -> usize,
+    >,
+    /// What the placer is told about itself.
+    pub placer_context: u64,
 }
 
 /// # Safety
@@ -62,13 +92,17 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
     };
     let policy = unsafe { read("policy_parameters", given.policy_parameters, given.policy_parameters_length) }?;
     let estimate = unsafe { read("estimate_parameters", given.estimate_parameters, given.estimate_parameters_length) }?;
+    let placement = Rule::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?;
+    if placement == Rule::External && given.placer.is_none() {
+        return Err(Failure::argument("placement is external, but placer is null".to_string()));
+    }
     let config = Config {
         policy_parameters: policy.into(),
         estimate_parameters: estimate.into(),
         policy: Policy::from_code(given.policy.into()).ok_or_else(|| unknown("policy", given.policy))?,
         dispatch: Dispatch::from_code(given.dispatch.into(), given.reservation_depth)
             .ok_or_else(|| unknown("dispatch", given.dispatch))?,
-        placement: Rule::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?,
+        placement,
         estimate: Estimate::from_code(given.estimate.into()).ok_or_else(|| unknown("estimate", given.estimate))?,
         missing_request_ms: optional(given.missing_request_ms),
         reserve_by_estimate: flag("reserve_by_estimate", given.reserve_by_estimate)?,
@@ -78,9 +112,39 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         seed: given.seed,
         keep_progress: flag("keep_progress", given.keep_progress)?,
         preemption_overhead_ms: given.preemption_overhead_ms,
+        minimum_run_ms: given.minimum_run_ms,
+        failure_keeps_progress: flag("failure_keeps_progress", given.failure_keeps_progress)?,
+        mean_up_down_ms: means(given)?,
+        node_events: unsafe { node_events(given) }?,
+        placer: given.placer.map(|ask| Placer { ask, context: given.placer_context }),
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)
+}
+
+/// How long nodes are up and down, both or neither.
+fn means(given: &ShunterConfig) -> Result<Option<(i64, i64)>, Failure> {
+    match (optional(given.mtbf_ms), optional(given.mttr_ms)) {
+        (Some(up_ms), Some(down_ms)) => Ok(Some((up_ms, down_ms))),
+        (None, None) => Ok(None),
+        _ => Err(Failure::argument("mtbf_ms and mttr_ms go together; give both or none".to_string())),
+    }
+}
+
+/// # Safety
+/// The arrays must be readable for their length.
+unsafe fn node_events(given: &ShunterConfig) -> Result<Arc<[NodeEvent]>, Failure> {
+    let count = given.node_events_length;
+    let times = unsafe { read("node_event_ms", given.node_event_ms, count) }?;
+    let nodes = unsafe { read("node_event_node", given.node_event_node, count) }?;
+    let ups = unsafe { read("node_event_up", given.node_event_up, count) }?;
+    if times.windows(2).any(|pair| pair[1] < pair[0])
+        || times.iter().any(|time_ms| time_ms.unsigned_abs() > MAX_TIME_MS as u64)
+    {
+        return Err(Failure::argument("node_event_ms: expected times in ascending order".to_string()));
+    }
+    let event = |place: usize| NodeEvent { time_ms: times[place], node: nodes[place], up: ups[place] != 0 };
+    Ok((0..count).map(event).collect())
 }
 
 /// # Safety
@@ -333,6 +397,8 @@ pub unsafe extern "C" fn shunter_batch_run(
     threads: usize,
     start_ms: *mut i64,
     end_ms: *mut i64,
+    held_ms: *mut i64,
+    lost_ms: *mut i64,
     phase: *mut u8,
     basis: *mut u8,
 ) -> i32 {
@@ -345,14 +411,17 @@ pub unsafe extern "C" fn shunter_batch_run(
         let total = total.ok_or_else(|| Failure::argument(format!("{windows} windows of {count} jobs are none")))?;
         let start_ms = unsafe { write("start_ms", start_ms, total) }?.chunks_mut(count);
         let end_ms = unsafe { write("end_ms", end_ms, total) }?.chunks_mut(count);
+        let held_ms = unsafe { write("held_ms", held_ms, total) }?.chunks_mut(count);
+        let lost_ms = unsafe { write("lost_ms", lost_ms, total) }?.chunks_mut(count);
         let phase = unsafe { write("phase", phase, total) }?.chunks_mut(count);
         let basis = unsafe { write("basis", basis, total) }?.chunks_mut(count);
-        let results = start_ms.zip(end_ms).zip(phase.zip(basis));
+        let results = start_ms.zip(end_ms).zip(held_ms.zip(lost_ms)).zip(phase.zip(basis));
         let work = first
             .iter()
             .zip(results)
-            .map(|(&first, ((start_ms, end_ms), (phase, basis)))| {
-                (first..first.saturating_add(count), WindowResult { start_ms, end_ms, phase, basis })
+            .map(|(&first, (((start_ms, end_ms), (held_ms, lost_ms)), (phase, basis)))| {
+                let result = WindowResult { start_ms, end_ms, held_ms, lost_ms, phase, basis };
+                (first..first.saturating_add(count), result)
             })
             .collect();
         run_windows(&cluster, &jobs, &config, scores, work, threads).map_err(Failure::argument)

@@ -7,17 +7,24 @@ use super::{guard, read, target, Failure};
 use crate::cluster::{check_node_count, Cluster, Node, UNTRACKED};
 use crate::job::{Columns, Jobs};
 
-/// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, −1 for none.
+/// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, type of GPU,
+/// rack and switch, −1 for none; speed in thousandths. `mix` is 1 if a job may have GPUs of several types.
 ///
 /// # Safety
 /// Non-null pointers must be readable for `nodes` values; `handle` must be writable.
 #[no_mangle]
+#[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn shunter_cluster_open(
     cores_milli: *const i64,
     memory_mb: *const i64,
     gpus: *const i64,
     partition: *const i64,
+    gpu_type: *const i64,
+    speed_milli: *const i64,
+    rack: *const i64,
+    switch_: *const i64,
     nodes: usize,
+    mix: i32,
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
@@ -27,21 +34,37 @@ pub unsafe extern "C" fn shunter_cluster_open(
         let memory_mb = unsafe { read("memory_mb", memory_mb, nodes) }?;
         let gpus = unsafe { read("gpus", gpus, nodes) }?;
         let partition = unsafe { read("partition", partition, nodes) }?;
+        let gpu_type = unsafe { read("gpu_type", gpu_type, nodes) }?;
+        let speed_milli = unsafe { read("speed_milli", speed_milli, nodes) }?;
+        let rack = unsafe { read("rack", rack, nodes) }?;
+        let switches = unsafe { read("switch_", switch_, nodes) }?;
+        let number_of = |what: &str, number: usize, value: i64| match value {
+            -1 => Ok(None),
+            _ => u32::try_from(value)
+                .map(Some)
+                .map_err(|_| Failure::argument(format!("node {number}: {what} is {value}; expected −1, or 0 or more"))),
+        };
+        if !matches!(mix, 0 | 1) {
+            return Err(Failure::argument(format!("mix is {mix}; expected 0 or 1")));
+        }
         let mut built = Vec::with_capacity(nodes);
         for number in 0..nodes {
             let memory = if memory_mb[number] == -1 { UNTRACKED } else { memory_mb[number] };
             let gpus = u32::try_from(gpus[number]).map_err(|_| {
                 Failure::argument(format!("node {number}: gpus is {}; expected 0 or more", gpus[number]))
             })?;
-            let partition = match partition[number] {
-                -1 => None,
-                value => Some(u32::try_from(value).map_err(|_| {
-                    Failure::argument(format!("node {number}: partition is {value}; expected −1, or 0 or more"))
-                })?),
-            };
-            built.push(Node { cores_milli: cores_milli[number], memory_mb: memory, gpus, partition });
+            built.push(Node {
+                cores_milli: cores_milli[number],
+                memory_mb: memory,
+                gpus,
+                partition: number_of("partition", number, partition[number])?,
+                gpu_type: number_of("gpu_type", number, gpu_type[number])?,
+                speed_milli: speed_milli[number],
+                rack: number_of("rack", number, rack[number])?,
+                switch: number_of("switch", number, switches[number])?,
+            });
         }
-        let cluster = Arc::new(Cluster::new(built).map_err(Failure::argument)?);
+        let cluster = Arc::new(Cluster::new(built, mix != 0).map_err(Failure::argument)?);
         *handle = open(cluster);
         Ok(())
     })
@@ -64,6 +87,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     partition: *const i64,
     user: *const i64,
     logged_wait_ms: *const i64,
+    gpu_types: *const i64,
     jobs: usize,
     handle: *mut u64,
 ) -> i32 {
@@ -80,6 +104,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
             partition: unsafe { read("partition", partition, jobs) }?,
             user: unsafe { read("user", user, jobs) }?,
             logged_wait_ms: unsafe { read("logged_wait_ms", logged_wait_ms, jobs) }?,
+            gpu_types: unsafe { read("gpu_types", gpu_types, jobs) }?,
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
         *handle = open(jobs);

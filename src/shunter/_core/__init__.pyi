@@ -12,6 +12,7 @@ class _FFI:
     NULL: _Pointer
     def new(self, cdecl: str | CType, init: object = ...) -> _Pointer: ...
     def cast(self, cdecl: str | CType, value: _Pointer) -> _Pointer: ...
+    def callback(self, cdecl: str | CType, python_callable: object) -> _Pointer: ...
     def from_buffer(self, cdecl: str | CType, python_buffer: object, require_writable: bool = ...) -> _Pointer: ...
     def buffer(self, cdata: _Pointer, size: int = ...) -> _Pointer: ...
     def sizeof(self, cdecl: str | CType | _Pointer, /) -> int: ...
@@ -27,7 +28,12 @@ class _Lib:
         memory_mb: _Pointer,
         gpus: _Pointer,
         partition: _Pointer,
+        gpu_type: _Pointer,
+        speed_milli: _Pointer,
+        rack: _Pointer,
+        switch_: _Pointer,
         nodes: int,
+        mix: int,
         handle: _Pointer,
         /,
     ) -> int: ...
@@ -43,6 +49,7 @@ class _Lib:
         partition: _Pointer,
         user: _Pointer,
         logged_wait_ms: _Pointer,
+        gpu_types: _Pointer,
         jobs: int,
         handle: _Pointer,
         /,
@@ -105,7 +112,22 @@ class _Lib:
         reserved_ms: _Pointer,
         reject_reason: _Pointer,
         preemptions: _Pointer,
+        failures: _Pointer,
         capacity: int,
+        /,
+    ) -> int: ...
+    def shunter_simulation_stops(
+        self,
+        simulation: int,
+        job: _Pointer,
+        start_ms: _Pointer,
+        end_ms: _Pointer,
+        by_failure: _Pointer,
+        node_offsets: _Pointer,
+        capacity: int,
+        nodes: _Pointer,
+        tasks: _Pointer,
+        node_capacity: int,
         /,
     ) -> int: ...
     def shunter_simulation_estimates(
@@ -138,6 +160,8 @@ class _Lib:
         threads: int,
         start_ms: _Pointer,
         end_ms: _Pointer,
+        held_ms: _Pointer,
+        lost_ms: _Pointer,
         phase: _Pointer,
         basis: _Pointer,
         /,
@@ -199,6 +223,23 @@ class _Lib:
     def shunter_env_state(self, env: int, bytes: _Pointer, capacity: int, needed: _Pointer, /) -> int: ...
     def shunter_env_restore(
         self, env: int, bytes: _Pointer, length: int, observations: _Pointer, masks: _Pointer, /
+    ) -> int: ...
+    def shunter_tiers(
+        self,
+        gpus_per_node: int,
+        gpus_per_task: int,
+        tasks: int,
+        free_gpus: _Pointer,
+        capacity: _Pointer,
+        nodes: int,
+        order: int,
+        tier: int,
+        part_nodes: _Pointer,
+        part_tasks: _Pointer,
+        part_capacity: int,
+        count: _Pointer,
+        score: _Pointer,
+        /,
     ) -> int: ...
 
 ffi: _FFI

@@ -100,7 +100,10 @@ def run_learned_windows(
 
     def finished(episode: int, simulation: Simulation) -> None:
         states, basis = simulation.job_states(), simulation.estimates().basis
-        _put(results, places[episode], WindowResults(states.start_ms, states.end_ms, states.phase, basis))
+        # A learned policy stops nobody.
+        held_ms = states.end_ms - states.start_ms
+        times = (states.start_ms, states.end_ms, held_ms, np.zeros_like(held_ms))
+        _put(results, places[episode], WindowResults(*times, states.phase, basis))
         simulation.close()
 
     policy = load_policy(settings.policy)

@@ -13,9 +13,9 @@ from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
+from shunter.model.cluster_file import cluster_toml
 from shunter.results import to_json_text, write_folder
 from shunter.tune.cases import Log
-from shunter.tune.tuned_file import section
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,15 +131,12 @@ def _text(text: str) -> Writer:
 
 
 def cluster_text(cluster: Cluster) -> str:
-    """Returns a cluster as a TOML file, one group a node; reading it gives the same nodes.
+    """Returns a cluster as a TOML file; reading it gives the same nodes in the same order.
 
     Raises:
         InputError: A node has a part of a core, which such a file cannot say.
     """
-    groups = []
     for node in cluster.nodes:
         if node.cores != int(node.cores):
             raise InputError(f"{cluster.name}: {node.name} has {node.cores:g} cores; a file takes whole numbers")
-        values = {**asdict(node), "cores": int(node.cores)}
-        groups.append(section("[nodes]", {key: value for key, value in values.items() if value is not None}))
-    return "\n".join(groups)
+    return cluster_toml(cluster, in_order=True)

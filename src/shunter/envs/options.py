@@ -13,8 +13,9 @@ from shunter.envs.rewards import OF_JOBS
 from shunter.errors import InputError
 from shunter.evaluate.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
 from shunter.simulate.names import DISPATCHES, check_name
+from shunter.simulate.native_policy import PREEMPTS
 from shunter.simulate.policy_file import policy_path
-from shunter.simulate.settings import check_settings
+from shunter.simulate.settings import check_settings, policy_kind
 from shunter.workloads import eda
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class PickJobOptions:
         object.__setattr__(self, "features", distinct_names("features", self.features))
         if policy_path(self.order):
             raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
+        _check_starts(f"order is {self.order!r}", self.order)
         self.settings()
 
     def settings(self) -> Settings:
@@ -164,7 +166,7 @@ class RewardOptions:
         number("invalid_penalty", self.invalid_penalty, 0.0)
         for policy in (self.scale_policy, self.relative_to):
             if policy not in (None, ORDER):
-                policy_words(policy)
+                _check_starts(f"the reward refers to {policy!r}", policy_words(policy)[0])
         if self.bounds and self.bound_policy is None:
             raise InputError(
                 "bounds are given without scale or relative_to; name the policy whose values they multiply"
@@ -192,6 +194,13 @@ class RewardOptions:
     def bound_policy(self) -> str | None:
         """The policy that bounds refer to."""
         return self.scale_policy or self.relative_to
+
+
+def _check_starts(given: str, policy: str) -> None:
+    """Raises an error for a policy that stops jobs: an environment, and what its reward refers to, only starts them."""
+    if policy_kind(policy) in PREEMPTS:
+        why = "which stops running jobs; environments only start them"
+        raise InputError(f"{given}, {why}; name a policy that only orders them, such as 'qssf'")
 
 
 def policy_words(text: str) -> tuple[str, str | None]:

@@ -113,6 +113,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
             episodes = np.full(self.num_envs, DRAW, dtype=np.int64)
         seen = self._arrays.written({"observations": observations, "masks": masks}).pointers
         check(lib.shunter_env_reset(self._handle.number, self._arrays.read("episodes", episodes), *seen))
+        self.world.raise_failure()
 
     def reseed(self, seed: int) -> None:
         """Lets the episodes drawn from now on come from another seed; `reset_into` is to follow.
@@ -131,6 +132,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
                 reset or a step has written, unchanged: only rows that were filled are cleared.
         """
         check(lib.shunter_env_step(self._handle.number, *self._arrays.step(actions, arrays)))
+        self.world.raise_failure()
 
     def view(self) -> View:
         """Returns which jobs the rows show, the clock, and the counts."""
@@ -146,7 +148,8 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
     def simulation(self, index: int) -> Simulation:
         """Returns a copy of one environment's simulation, to read the schedule from."""
         tables = self.world.tables_of(int(self.view().episode[index]))
-        return Simulation._from_handle(tables, opened(lib.shunter_env_fork, self._handle.number, index))
+        copy = opened(lib.shunter_env_fork, self._handle.number, index)
+        return Simulation._from_handle(tables, copy, self.world.asked)
 
     def state(self) -> bytes:
         """Returns everything that decides what comes next, the simulations included, for `load_state`."""
@@ -165,6 +168,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         buffer = np.frombuffer(state, dtype=np.uint8)
         seen = self._arrays.written({"observations": observations, "masks": masks}).pointers
         check(lib.shunter_env_restore(self._handle.number, pointer(buffer), len(buffer), *seen))
+        self.world.raise_failure()
 
     def reset(
         self, *, seed: Seeds | None = None, options: dict[str, Any] | None = None

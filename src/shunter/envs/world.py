@@ -57,8 +57,11 @@ class World:
         self._relative_start_ms = episodes.relative_start_ms
         self.first_place = np.cumsum([0, *map(len, workloads)])
         """(tables + 1): the place of each table's first job among the jobs of all tables."""
-        self._configs = [core_config(settings, workload) for workload in workloads]
+        self._configs = [core_config(settings, workload, clusters[place]) for place, workload in enumerate(workloads)]
         _check_same(self._configs)
+        _check_placer(self._configs, len(clusters))
+        self.asked = self._configs[0].asked
+        """The placement that lives in Python, if there is one."""
         self._tables = [open_jobs(workload, clusters[place]) for place, workload in enumerate(workloads)]
         self._clusters = [open_cluster(cluster) for cluster in clusters]
 
@@ -113,6 +116,11 @@ class World:
             environments,
         )
 
+    def raise_failure(self) -> None:
+        """Raises what went wrong in a placement that lives in Python, if anything did."""
+        if self.asked is not None:
+            self.asked.raise_failure()
+
     def tables_of(self, episode: int) -> tuple[Handle, Handle]:
         """Returns the cluster and the jobs of an episode."""
         one = self.episodes[episode]
@@ -129,6 +137,14 @@ def _check_same(configs: list[CoreConfig]) -> None:
     for config in configs[1:]:
         if not np.array_equal(config.policy.parameters, configs[0].policy.parameters):
             raise InputError("the order has shares by user, and the logs have different users; train on one log")
+
+
+def _check_placer(configs: list[CoreConfig], clusters: int) -> None:
+    """Raises an error if a placement that lives in Python would have to know several logs or clusters."""
+    asked = configs[0].asked
+    if asked is not None and (len(configs) > 1 or clusters > 1):
+        what = f"placement {asked.placer.name!r} lives in Python, and knows one log and one cluster"
+        raise InputError(f"{what}; train on one of each, or choose a placement that the core knows, such as 'pack'")
 
 
 def _numbers(handles: list[Handle]) -> tuple[Any, int]:

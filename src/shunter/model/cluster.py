@@ -6,22 +6,17 @@ import hashlib
 import json
 import math
 import re
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from shunter.errors import InputError
+from shunter.model.gpu_types import catalog_tflops
 from shunter.workloads import GENERATE
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 NODES_LIMIT: Final = 1_000_000
 CORES_LIMIT: Final = 10**9
@@ -29,14 +24,9 @@ MEMORY_LIMIT_MB: Final = 10**12
 GPUS_LIMIT: Final = 1024
 """The most GPUs in one node."""
 
-_FILE_KEYS = ("name", "nodes")
-_GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "name", "names")
-_GROUP_LIMITS = {
-    "count": (1, NODES_LIMIT),
-    "cores": (1, CORES_LIMIT),
-    "memory_mb": (1, MEMORY_LIMIT_MB),
-    "gpus": (0, GPUS_LIMIT),
-}
+GPU_TYPES_LIMIT: Final = 62
+"""The most types of GPUs in one cluster."""
+SPEED_RANGE: Final = (0.001, 1000.0)
 
 
 @dataclass(frozen=True)
@@ -50,6 +40,17 @@ class Node:
     gpus: int = 0
     gpu_type: str | None = None
     partition: str | None = None
+    speed: float = 1.0
+    """Of its GPUs: work that the log gives in seconds takes so many times less here."""
+    tflops: float | None = None
+    """Of one of its GPUs; unless said otherwise what the catalog has for its type, None where it has none."""
+    rack: str | None = None
+    switch: str | None = None
+    """The network switch that it hangs on."""
+
+    def __post_init__(self) -> None:
+        if self.tflops is None and self.gpu_type is not None:
+            object.__setattr__(self, "tflops", catalog_tflops(self.gpu_type))
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,23 @@ class Cluster:
     name: str
     content_sha256: str
     """Of the nodes in canonical form: two files that describe the same nodes have the same one."""
+    mix: bool = False
+    """Whether one job may have GPUs of several types at once."""
 
     @classmethod
-    def from_nodes(cls, nodes: tuple[Node, ...], name: str) -> Cluster:
+    def from_nodes(cls, nodes: tuple[Node, ...], name: str, mix: bool = False) -> Cluster:
         """Returns a cluster of these nodes, which must have different names.
 
+        Args:
+            nodes: In the order of their numbers.
+            name: What tables call the cluster.
+            mix: Whether one job may have GPUs of several types at once.
+
         Raises:
-            InputError: There is no node, or two have one name.
+            InputError: There is no node, two have one name, a speed is out of range, or there are too many types.
         """
-        if not nodes:
-            raise InputError(f"{name}: the cluster has no nodes; give it at least one")
-        _check_names(nodes, name)
-        return cls(nodes, name, _digest(nodes))
+        check_nodes(nodes, name)
+        return cls(nodes, name, _digest(nodes, mix), mix)
 
     @classmethod
     def pool(cls, cores: int) -> Cluster:
@@ -94,6 +100,8 @@ class Cluster:
         Raises:
             InputError: It is none of these, or the file or the spec has a mistake.
         """
+        from shunter.model.cluster_toml import cluster_from_toml
+
         if spec.startswith(GENERATE):
             from shunter.workloads.generate import generate_cluster
 
@@ -102,7 +110,7 @@ class Cluster:
             return cls.pool(_whole_cores(spec))
         if spec in preset_names():
             text = (resources.files("shunter") / "presets" / f"{spec}.toml").read_text(encoding="utf-8")
-            return _from_toml(text, spec, spec)
+            return cluster_from_toml(text, spec, spec)
         path = Path(spec)
         if path.suffix.lower() == ".toml" or "/" in spec or path.is_file():
             return cls.read(path)
@@ -117,6 +125,8 @@ class Cluster:
         Raises:
             InputError: The file cannot be read, or has a mistake.
         """
+        from shunter.model.cluster_toml import cluster_from_toml
+
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -126,12 +136,17 @@ class Cluster:
             raise InputError(f"{path}: is a directory; name a TOML file in it") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read as text ({error}); expected a TOML file") from None
-        return _from_toml(text, str(path), path.stem)
+        return cluster_from_toml(text, str(path), path.stem)
 
     @cached_property
     def partitions(self) -> tuple[str, ...]:
         """The names of the partitions, sorted."""
         return tuple(sorted({node.partition for node in self.nodes if node.partition is not None}))
+
+    @cached_property
+    def gpu_types(self) -> tuple[str, ...]:
+        """The types of GPUs, in the order of the first node of each."""
+        return tuple(dict.fromkeys(node.gpu_type for node in self.nodes if node.gpu_type is not None))
 
     @cached_property
     def total_cores(self) -> float:
@@ -174,96 +189,44 @@ def _whole_cores(spec: str) -> int:
     return int(cores)
 
 
-def _from_toml(text: str, where: str, default_name: str) -> Cluster:
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{where}: is not valid TOML: {error}; mend the file") from None
-    _check_keys(content, _FILE_KEYS, where)
-    name = _text(content, "name", where) or default_name
-    groups = content.get("nodes")
-    if not (isinstance(groups, list) and groups and all(isinstance(group, dict) for group in groups)):
-        raise InputError(f"{where}: no nodes; describe them in [[nodes]] groups with count and cores")
-    nodes: list[Node] = []
-    for number, group in enumerate(groups, start=1):
-        nodes.extend(_group_nodes(group, f"{where}: [[nodes]] group {number}", len(nodes)))
-    if (total := sum(node.cores for node in nodes)) > CORES_LIMIT:
-        raise InputError(f"{where}: {total:.0f} cores in all; expected at most {CORES_LIMIT}")
-    _check_names(nodes, where)
-    return Cluster(tuple(nodes), name, _digest(tuple(nodes)))
+def check_nodes(nodes: Iterable[Node], where: str) -> None:
+    """Raises an error if nodes cannot stand together in one cluster.
 
-
-def _check_names(nodes: Iterable[Node], where: str) -> None:
-    seen: set[str] = set()
+    Args:
+        nodes: In the order of their numbers.
+        where: What errors call the cluster.
+    """
+    names: set[str] = set()
+    gpu_types: set[str] = set()
+    low, high = SPEED_RANGE
     for node in nodes:
-        if node.name in seen:
+        if node.name in names:
             raise InputError(f'{where}: two nodes are called "{node.name}"; give each group its own name')
-        seen.add(node.name)
+        if not low <= node.speed <= high:
+            raise InputError(f"{where}: node {node.name} has speed {node.speed:g}; expected {low:g} to {high:g}")
+        names.add(node.name)
+        if node.gpu_type is not None:
+            gpu_types.add(node.gpu_type)
+    if not names:
+        raise InputError(f"{where}: the cluster has no nodes; give it at least one")
+    by_folded: dict[str, str] = {}
+    for gpu_type in sorted(gpu_types):
+        if (other := by_folded.setdefault(gpu_type.casefold(), gpu_type)) != gpu_type:
+            raise InputError(f'{where}: gpu_type "{other}" and "{gpu_type}" differ by case alone; write both alike')
+    if len(gpu_types) > GPU_TYPES_LIMIT:
+        raise InputError(
+            f"{where}: {len(gpu_types)} types of GPUs; expected at most {GPU_TYPES_LIMIT}; give like ones one gpu_type"
+        )
 
 
-def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> list[Node]:
-    _check_keys(group, _GROUP_KEYS, where)
-    names = _names(group, where)
-    count = _whole(group, "count", where, len(names) or 1) or 1
-    if names and count != len(names):
-        raise InputError(f"{where}: count is {count}, but names has {len(names)}; leave count out, or mend one of them")
-    if first_number + count > NODES_LIMIT:
-        raise InputError(f"{where}: more than {NODES_LIMIT} nodes in all; check the counts")
-    cores = _whole(group, "cores", where, None)
-    if cores is None:
-        raise InputError(f"{where}: cores is missing; say how many cores each node has")
-    memory_mb, gpus = _whole(group, "memory_mb", where, None), _whole(group, "gpus", where, 0) or 0
-    gpu_type, partition = _text(group, "gpu_type", where), _text(group, "partition", where)
-    prefix = _text(group, "name", where)
-    return [
-        Node(name, float(cores), memory_mb, gpus, gpu_type, partition)
-        for name in names or [_node_name(prefix, count, first_number, index) for index in range(count)]
-    ]
-
-
-def _names(group: Mapping[str, Any], where: str) -> list[str]:
-    """Returns the names of a group's nodes, if it lists them."""
-    names = group.get("names", [])
-    if not (isinstance(names, list) and all(isinstance(name, str) and name.strip() for name in names)):
-        raise InputError(f"{where}: names is {str(names)[:60]}; expected a list of names in quotes")
-    if names and "name" in group:
-        raise InputError(f"{where}: has both name and names; give one of them")
-    return names
-
-
-def _node_name(prefix: str | None, count: int, first_number: int, index: int) -> str:
-    """Numbers nodes within a named group, and through the whole file where groups have no name."""
-    if prefix is None:
-        return f"node{first_number + index}"
-    return prefix if count == 1 else f"{prefix}{index}"
-
-
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in known:
-            close = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f'did you mean "{close[0]}"?' if close else f"known keys: {', '.join(known)}"
-            raise InputError(f'{where}: unknown key "{key}"; {hint}')
-
-
-def _whole(group: Mapping[str, Any], key: str, where: str, default: int | None) -> int | None:
-    if key not in group:
-        return default
-    value, (low, high) = group[key], _GROUP_LIMITS[key]
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InputError(f"{where}: {key} is {value!r}; expected a whole number from {low} to {high}")
-    return value
-
-
-def _text(table: Mapping[str, Any], key: str, where: str) -> str | None:
-    value = table.get(key)
-    if value is None:
-        return None
-    if not (isinstance(value, str) and value.strip()):
-        raise InputError(f"{where}: {key} is {value!r}; expected text in quotes")
-    return value
-
-
-def _digest(nodes: tuple[Node, ...]) -> str:
-    rows = [[n.name, float(n.cores), n.memory_mb, n.gpus, n.gpu_type, n.partition] for n in nodes]
-    return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
+def _digest(nodes: tuple[Node, ...], mix: bool) -> str:
+    rows: list[list[object]] = []
+    for node in nodes:
+        row: list[object] = [node.name, float(node.cores), node.memory_mb, node.gpus, node.gpu_type, node.partition]
+        # What no file said before these keys existed is left out, so that old clusters keep their hashes.
+        own_tflops = None if node.gpu_type and node.tflops == catalog_tflops(node.gpu_type) else node.tflops
+        extra = {"speed": node.speed, "tflops": own_tflops, "rack": node.rack, "switch": node.switch}
+        said = {key: value for key, value in extra.items() if value is not None and (key, value) != ("speed", 1.0)}
+        rows.append([*row, said] if said else row)
+    content: list[object] = [*rows, "mix"] if mix else [*rows]
+    return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.model.gpu_masks import ANY, gpu_type_masks, type_numbers
+
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
@@ -17,21 +19,33 @@ MILLI: Final = 1000
 UNBOUNDED: Final = 2**32 - 1
 """The tasks that a node takes which ask for nothing that it counts."""
 
-SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "partition")
-"""The columns on which it depends whether a job fits."""
+_SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "partition")
+
+
+def shape_columns(jobs: pl.DataFrame) -> list[str]:
+    """Returns the columns of a workload's table on which it depends whether a job fits."""
+    return [*_SHAPE, *(name for name in ("gpu_type",) if name in jobs.columns)]
 
 
 def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
-    """Returns, for each row with the columns of `SHAPE`, whether such a job fits on the empty cluster."""
-    partition = jobs["partition"]
-    capacity = np.zeros(jobs.height, dtype=np.int64)
-    alike = Counter((node.partition, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
-    for (name, cores, memory_mb, gpus), count in alike.items():
+    """Returns, for each row with the columns of a shape, whether such a job fits on the empty cluster."""
+    masks = gpu_type_masks(jobs, cluster)
+    numbers = type_numbers(cluster)
+    pools: dict[str | None, NDArray[np.int64]] = {}
+    alike = Counter((node.gpu_type, node.partition, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
+    for (gpu_type, name, cores, memory_mb, gpus), count in alike.items():
         room = count * _capacity(jobs, cores, memory_mb, gpus)
+        bit = 0 if gpu_type is None else 1 << numbers[gpu_type]
+        room[(masks != ANY) & (masks & bit == 0)] = 0
         if cluster.partitions:
+            partition = jobs["partition"]
             room[~(partition.is_null() | partition.eq_missing(name)).to_numpy()] = 0
-        capacity += room
-    return np.asarray(capacity >= jobs["tasks"].to_numpy())
+        pools[gpu_type] = pools.get(gpu_type, 0) + room
+    together = np.sum(list(pools.values()), axis=0)
+    # A job with GPUs has all its nodes from one pool, unless types may be mixed.
+    alone = np.max(list(pools.values()), axis=0)
+    bound = (jobs["gpus_per_task"].to_numpy() > 0) & (not cluster.mix)
+    return np.asarray(np.where(bound, alone, together) >= jobs["tasks"].to_numpy())
 
 
 def _capacity(jobs: pl.DataFrame, node_cores: float, node_memory_mb: int | None, node_gpus: int) -> NDArray[np.int64]:

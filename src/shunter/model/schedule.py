@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
+
+from shunter.model.segments import all_segments, held_ms, lost_ms
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
+    from shunter.model.failures import FailureEvent
     from shunter.model.ledger import Ledger
+    from shunter.model.stops import Segments, Stops
     from shunter.model.workload import Workload
 
 
@@ -24,8 +29,6 @@ BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
 BASES = ("request", "stand-in", "run-time", "noise", "learned", "prior")
 """What an estimate may rest on, by the core's numbers; ``docs/policies.md`` says what each means."""
 
-KILLED_REASON = "killed at its requested time"
-
 
 class Outcome(IntEnum):
     """How a job ended; the numbers are the core's."""
@@ -34,6 +37,7 @@ class Outcome(IntEnum):
     KILLED = 1
     REJECTED = 2
     UNFINISHED = 3
+    FAILED = 4
 
 
 class RejectReason(IntEnum):
@@ -45,6 +49,7 @@ class RejectReason(IntEnum):
     MEMORY = 3
     GPUS = 4
     COMBINATION = 5
+    NO_SUCH_GPU_TYPE = 6
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,18 @@ class Settings:
     max_wait_s: float | None
     scan_depth: int
     seed: int
+    preemption_overhead_s: float = 0.0
+    """What each start of a job costs that was stopped before."""
+    preempted_progress: str = "kept"
+    min_run_s: float = 0.0
+    """How long a job runs at least before a policy may stop it."""
+    failures: str | tuple[FailureEvent, ...] | None = None
+    """A failures file, or its events."""
+    mtbf_s: float | None = None
+    """The mean time until a node fails; None: no failures are drawn."""
+    mttr_s: float | None = None
+    """The mean time until it is up again."""
+    failed_progress: str = "lost"
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,12 @@ class Schedule:
     placement_tasks: NDArray[np.int32]
     estimate_basis: NDArray[np.uint8] | None = None
     """What each job's estimate rested on when it started: a place in `BASES`; None where nobody noted it."""
+    latest_start_s: NDArray[np.float64] | None = None
+    """Absolute time of the last start; None if no job was stopped, so that it is the first."""
+    stops: Stops | None = None
+    """The segments that did not end their job, of those that ended and those that did not; None if there are none."""
+    failures: NDArray[np.int32] | None = None
+    """How often a node failed under each job; None if none could."""
 
     def __len__(self) -> int:
         return len(self.start_s)
@@ -100,6 +123,11 @@ class Schedule:
         if self.estimate_basis is None:
             return {}
         return count_bases(self.estimate_basis[np.isfinite(self.start_s)])
+
+    def outcomes(self) -> dict[str, int]:
+        """Returns how many jobs ended in each way, by its name in lower case."""
+        counts = np.bincount(self.outcome, minlength=len(Outcome)).tolist()
+        return {outcome.name.lower(): counts[outcome] for outcome in Outcome}
 
     @property
     def rejected(self) -> NDArray[np.bool_]:
@@ -122,6 +150,16 @@ class Schedule:
         return whole_milliseconds(self.end_s)
 
     @property
+    def latest_start_ms(self) -> NDArray[np.float64]:
+        """Times of the last start in whole milliseconds; NaN where a job never started."""
+        return self.start_ms if self.latest_start_s is None else whole_milliseconds(self.latest_start_s)
+
+    @cached_property
+    def segments(self) -> Segments:
+        """Every stretch of time for which a job held nodes: the stops, and the last one of each job that ended."""
+        return all_segments(self)
+
+    @property
     def queue_wait_s(self) -> NDArray[np.float64]:
         """Time from submit to the first start; NaN where a job never started."""
         return (self.start_ms - self.submit_ms) / 1000.0
@@ -132,6 +170,13 @@ class Schedule:
         return (self.end_ms - self.start_ms) / 1000.0
 
     @property
+    def run_time_s(self) -> NDArray[np.float64]:
+        """Time for which a job held nodes and got ahead; NaN where it did not end. A failed job counts what it held."""
+        held = held_ms(self)
+        gained = np.where(self.outcome == Outcome.FAILED, held, held - lost_ms(self))
+        return np.where(self.ended, gained / 1000.0, np.nan)
+
+    @property
     def turnaround_s(self) -> NDArray[np.float64]:
         """Time from submit to the end; NaN where a job did not end."""
         return (self.end_ms - self.submit_ms) / 1000.0
@@ -139,7 +184,7 @@ class Schedule:
     @property
     def bounded_slowdown(self) -> NDArray[np.float64]:
         """Turnaround over run time, for which at least 10 s count, and at least 1; NaN where a job did not end."""
-        ratio = self.turnaround_s / np.maximum(self.duration_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
+        ratio = self.turnaround_s / np.maximum(self.run_time_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
         bounded: NDArray[np.float64] = np.maximum(ratio, 1.0)
         return bounded
 
@@ -150,8 +195,14 @@ class Schedule:
         return np.asarray(jobs["tasks"].to_numpy() * jobs["cores_per_task"].to_numpy(), dtype=np.float64)
 
     @property
+    def gpus(self) -> NDArray[np.float64]:
+        """GPUs over all tasks of each job."""
+        jobs = self.workload.jobs
+        return np.asarray(jobs["tasks"].to_numpy() * jobs["gpus_per_task"].to_numpy(), dtype=np.float64)
+
+    @property
     def content_sha256(self) -> str:
-        """The hash of what happened: when and how each job started and ended, and where it ran."""
+        """The hash of what happened: when and how each job started, was stopped and ended, and where it ran."""
         digest = hashlib.sha256(f"{len(self)}".encode())
         # Adding 0.0 turns -0.0 into 0.0; a fixed NaN and little-endian bytes make the hash the same on every machine.
         for times in (self.start_ms, self.end_ms):
@@ -159,6 +210,8 @@ class Schedule:
         digest.update(self.outcome.astype("u1").tobytes())
         for entries in (self.placement_offsets, self.placement_nodes, self.placement_tasks):
             digest.update(entries.astype("<i8").tobytes())
+        if self.stops is not None and len(self.stops):
+            digest.update(self.segments.to_bytes())
         return digest.hexdigest()
 
     def to_frame(self) -> pl.DataFrame:
@@ -166,58 +219,9 @@ class Schedule:
 
         ``nodes`` is a list of ``{"node": name, "tasks": count}``; what does not apply to a job is null.
         """
-        jobs = self.workload.jobs
-        frame = pl.DataFrame(
-            {
-                "job_id": jobs["job_id"],
-                "user": jobs["user"],
-                "submit_s": jobs["submit_s"],
-                "start_s": self.start_s,
-                "end_s": self.end_s,
-                "queue_wait_s": self.queue_wait_s,
-                "duration_s": self.duration_s,
-                "turnaround_s": self.turnaround_s,
-                "bounded_slowdown": self.bounded_slowdown,
-                "tasks": jobs["tasks"],
-                "cores": self.cores,
-            }
-        ).with_columns(pl.col("start_s", "end_s", "^.*_s$", "bounded_slowdown").fill_nan(None))
-        return frame.with_columns(
-            self._node_lists(),
-            pl.Series("success", self.outcome == Outcome.COMPLETED),
-            self._outcome_names(),
-            self._reasons(),
-            pl.Series("preemptions", self.preemptions),
-        )
+        from shunter.model.schedule_frame import schedule_frame
 
-    def _outcome_names(self) -> pl.Series:
-        names = np.array([outcome.name.lower() for outcome in Outcome])
-        return pl.Series("outcome", names[self.outcome].tolist(), dtype=pl.String)
-
-    def _reasons(self) -> pl.Series:
-        """Returns why each job was rejected or killed, null for the others."""
-        from shunter.model.rejections import explain_rejections
-
-        reasons: list[str | None] = [None] * len(self)
-        for row, rejection in explain_rejections(self):
-            reasons[row] = f"{rejection.asks}; {rejection.has}"
-        for row in np.flatnonzero(self.outcome == Outcome.KILLED).tolist():
-            reasons[row] = KILLED_REASON
-        return pl.Series("reason", reasons, dtype=pl.String)
-
-    def _node_lists(self) -> pl.Series:
-        names = pl.Series([node.name for node in self.cluster.nodes], dtype=pl.String)
-        counts = np.diff(self.placement_offsets)
-        entries = pl.DataFrame(
-            {
-                "row": np.repeat(np.arange(len(self)), counts),
-                "node": names.gather(self.placement_nodes),
-                "tasks": self.placement_tasks,
-            }
-        )
-        lists = entries.group_by("row").agg(pl.struct("node", "tasks").alias("nodes"))
-        rows = pl.DataFrame({"row": np.arange(len(self))})
-        return rows.join(lists, on="row", how="left", maintain_order="left")["nodes"]
+        return schedule_frame(self)
 
 
 def count_bases(basis: NDArray[np.uint8]) -> dict[str, int]:

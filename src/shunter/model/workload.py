@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -12,6 +11,7 @@ from polars.exceptions import PolarsError
 
 from shunter.errors import InputError
 from shunter.model.ledger import Ledger
+from shunter.model.places import Locate, Places
 
 SUBMIT_LIMIT_S: Final = 1e12
 """The latest submit time, either side of zero; a later one is a unit mistaken for another."""
@@ -22,9 +22,6 @@ CORES_LIMIT: Final = 1e9
 """The most cores that one job may ask for, over all its tasks."""
 AMOUNT_LIMIT: Final = 1e15
 """The largest memory request in MB, and the largest priority either side of zero."""
-
-Locate = Callable[[int], str]
-"""Names the place of a row (counted from 0) in its source: ``jobs.csv:12``."""
 
 
 class Column(NamedTuple):
@@ -73,6 +70,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
 """What else some logs tell; these columns follow the others."""
 
 _NUMERIC_SOURCES = (pl.String, pl.Null)
+_LINE: Final = "@line"
 
 
 @dataclass(frozen=True)
@@ -95,6 +93,8 @@ class Workload:
     """The format in which the file was read; None for what is no file."""
     earlier: pl.DataFrame | None = None
     """Of a window: the jobs before it, from which estimates may have learned."""
+    places: Places | None = None
+    """Where the jobs stand in the source; None for what was not read from one."""
 
     @classmethod
     def from_frame(
@@ -107,6 +107,7 @@ class Workload:
         cluster_spec: str | None = None,
         strict: bool = False,
         locate: Locate | None = None,
+        lines: pl.Series | None = None,
     ) -> Workload:
         """Checks a table of jobs, adds the columns that it does not have, and sorts it by submit time.
 
@@ -118,11 +119,14 @@ class Workload:
             cluster_spec: The machine, if the source tells of one.
             strict: Whether rows out of order are an error instead of being sorted.
             locate: Names a row's place in the source, for errors and the ledger.
+            lines: What `locate` is told of each row (the number of its line, for instance), and is kept for later;
+                None: the row, counted from 0.
 
         Raises:
             InputError: A required column is missing, or a value is not what its column holds.
         """
-        locate = locate or (lambda row: f"{name}: row {row + 1}")
+        place = locate or (lambda row: f"{name}: row {row + 1}")
+        locate = place if lines is None else (lambda row: place(lines[row]))
         check_columns(frame, name)
         jobs = frame.select(
             *(_typed(frame, column, locate) for column in COLUMNS),
@@ -130,9 +134,16 @@ class Workload:
         )
         _check_values(jobs, frame, locate)
         _check_ids(jobs.get_column("job_id"), locate)
+        if lines is not None:
+            jobs = jobs.with_columns(lines.alias(_LINE))
         jobs, ledger = _sorted(jobs, ledger or Ledger(), strict, locate)
+        places = None
+        if lines is not None:
+            # Taken from the sorted table, the ids are those of its column, and take no room of their own.
+            places = Places(jobs["job_id"], jobs[_LINE], place)
+            jobs = jobs.drop(_LINE)
         digest = content_sha256 or hashlib.sha256(jobs.write_csv().encode()).hexdigest()
-        return cls(jobs, name, ledger, digest, cluster_spec)
+        return cls(jobs, name, ledger, digest, cluster_spec, places=places)
 
     def __len__(self) -> int:
         return self.jobs.height

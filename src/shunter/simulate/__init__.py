@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from shunter.simulate.policy import Policy, QueueView
     from shunter.simulate.run import simulate
     from shunter.simulate.settings import check_settings
-    from shunter.simulate.simulation import Simulation, Snapshot, Status
+    from shunter.simulate.simulation import Simulation
+    from shunter.simulate.states import Snapshot, Status
     from shunter.simulate.windows import WindowRunner
 
 __all__ = [
@@ -26,8 +27,8 @@ _HOMES = {
     "Policy": "policy",
     "QueueView": "policy",
     "Simulation": "simulation",
-    "Snapshot": "simulation",
-    "Status": "simulation",
+    "Snapshot": "states",
+    "Status": "states",
     "WindowRunner": "windows",
     "check_settings": "settings",
     "simulate": "run",

@@ -151,6 +151,10 @@ def checkpoint_settings(spec: str, given: Mapping[str, Any]) -> Settings:
     for name, default in BROUGHT.items():
         if given[name] not in (None, default):
             _check_same(spec, name, given[name], own[name])
+    for name in ("failures", "mtbf_s"):
+        if given[name] is not None:
+            option = name.removesuffix("_s")
+            raise InputError(f"policy {spec!r} was trained on nodes that do not fail; leave --{option} ({name}) out")
     own |= {name: given[name] for name in ("kill_at_request", "seed")}
     if given["max_wait_s"] is not None:
         own["max_wait_s"] = given["max_wait_s"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from shunter.model.cluster import Cluster
 from shunter.native import check, lib, pointer
 from shunter.simulate.core_config import core_config
 from shunter.simulate.native_estimate import CODES, NativeEstimate
-from shunter.simulate.simulation import Estimates
+from shunter.simulate.states import Estimates
 from shunter.simulate.tables import open_jobs
 
 if TYPE_CHECKING:
@@ -32,10 +33,12 @@ def estimates_at_submit(workload: Workload, settings: Settings, prior: Prior | N
         prior: With it, the estimate is a posterior with this prior, whatever the settings say.
     """
     table = workload.whole()
-    # Nothing is placed, so any cluster without partitions will do.
-    jobs = open_jobs(table, Cluster.pool(1))
+    # Nothing is placed, and nothing fails, so any cluster without partitions will do.
+    pool = Cluster.pool(1)
+    settings = replace(settings, placement="first-fit", failures=None)
+    jobs = open_jobs(table, pool)
     own = None if prior is None else NativeEstimate(CODES["posterior"], prior.numbers(), is_learned=True)
-    config = core_config(settings, table, estimate=own)
+    config = core_config(settings, table, pool, estimate=own)
     count = len(table)
     estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
     check(

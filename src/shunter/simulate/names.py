@@ -35,6 +35,9 @@ POLICIES: dict[str, str] = {
     "random": "a random order, drawn once from the seed",
     "random-feasible": "any job that fits, drawn anew each time; never waits (implies greedy)",
     "first-available": "fcfs on the first nodes with room (implies first-fit)",
+    "qssf": "smallest GPU service first: GPUs·r, with r from history unless an estimate is named",
+    "srtf": "shortest remaining time first; stops jobs that have more left (implies greedy)",
+    "las": "least attained GPU service first, by levels; stops jobs that have had more (implies greedy)",
 }
 """Policies: who is next. r is the estimate, n the cores, s the submit time, w the wait; docs/policies.md has it all."""
 
@@ -55,8 +58,20 @@ PLACEMENTS: dict[str, str] = {
     "pack": "as few nodes as possible",
     "spread": "as many nodes as possible, evenly",
     "random": "nodes in random order, drawn from the seed",
+    "fastest": "the type with the fastest GPUs that has room, packed",
+    "slowest-that-fits": "the type with the slowest GPUs that has room, packed",
+    "tiered-defrag": "as few nodes as possible, or one more; the fewest partly used nodes after it",
+    "tiered-balance": "as few nodes as possible, or one more; the evenest use of nodes after it",
+    "tiered-lex": "as few nodes as possible, or one more; the nodes with the lowest numbers",
+    "fgd": "nodes whose free GPUs stay of most use to the jobs of the log (fragmentation gradient)",
+    "topology": "under one switch if possible, otherwise in one rack, as few nodes as possible",
+    "milp": "the best of the tiers' options for the nodes and the waiting jobs, by a mixed-integer solver",
+    "milp-full": "the same over all splits of the job's tasks",
 }
 """Placements: which nodes a job gets."""
+
+PYTHON_PLACEMENTS = ("milp", "milp-full")
+"""Those whose rule is written in Python, and which take parameters: ``milp?alpha=2``."""
 
 ESTIMATES: dict[str, str] = {
     "requested": "the run time that the user asked for",
@@ -64,6 +79,7 @@ ESTIMATES: dict[str, str] = {
     "noisy": "the true run time with noise: noisy?sigma=1",
     "last-two": "the mean of the user's last two jobs that have ended, otherwise the request",
     "posterior": "what the jobs that have ended say of those like them",
+    "history": "the mean run time of the user's ended jobs of the same size, or else of those nearest to them",
 }
 """Estimates: the run time that a policy may see."""
 
@@ -72,6 +88,12 @@ RESERVE_BY: dict[str, str] = {
     "estimate": "reservations last as long as the estimate",
 }
 """Which run time a reservation, and a running job's expected end, goes by."""
+
+PROGRESS: dict[str, str] = {
+    "kept": "the job goes on from where it was",
+    "lost": "what the job has done since its latest start is lost",
+}
+"""What becomes of the work of a job that is stopped, by a policy or by the failure of a node."""
 
 
 def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> str:

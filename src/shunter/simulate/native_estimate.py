@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CODES: Final = {name: code for code, name in enumerate(ESTIMATES)}
 """The core's numbers for estimates."""
 
-LEARNED: Final = ("last-two", "posterior")
+LEARNED: Final = ("last-two", "posterior", "history")
 """Estimates that change as jobs end."""
 
 PARAMETERS: Final[dict[str, dict[str, float]]] = {
@@ -52,6 +52,13 @@ def estimate_spec(text: str) -> Spec:
     elif spec.tables:
         raise InputError(f"{spec.where}: [estimate.{next(iter(spec.tables))}] is unknown for {spec.kind!r}")
     return spec
+
+
+def estimate_stand_ins(text: str) -> dict[str, str]:
+    """Returns the columns that an estimate reads and a log may leave empty, with what the ledger says of it then."""
+    if estimate_spec(text).kind != "history":
+        return {}
+    return {"user": "no user: history goes by the jobs of the same size, or by all"}
 
 
 def prior_of(spec: Spec) -> Prior:

@@ -48,11 +48,12 @@ PARAMETERS: Final[dict[str, dict[str, float]]] = {
         "hold_from_s": 3600.0,
         "hold_patience_s": INFINITE,
     },
+    "las": {"first_s": 3600.0, "second_s": 36_000.0},
 }
 """The parameters of the policies that have some, with their defaults; their meaning is in ``docs/policies.md``."""
 
-POSITIVE: Final = ("half_life_s", "max_age_s", "hold_from_s")
-MAY_BE_INFINITE: Final = ("reserve_below", "hold_patience_s")
+POSITIVE: Final = ("half_life_s", "max_age_s", "hold_from_s", "first_s")
+MAY_BE_INFINITE: Final = ("reserve_below", "hold_patience_s", "second_s")
 TABLES: Final[dict[str, tuple[str, ...]]] = {
     "fair-share": ("shares",),
     "multifactor": ("partitions", "queues", "shares"),
@@ -62,13 +63,15 @@ CODES: Final = {
     "fcfs": 0, "fifo": 0, "first-available": 0, "sjf": 1, "smallest": 2, "f1": 3, "f2": 4, "f3": 5, "f4": 6,
     "random": 7, "lcfs": 9, "ljf": 10, "largest": 11, "saf": 12, "laf": 13, "srf": 14, "lrf": 15, "hybrid": 16,
     "sexp": 17, "lexp": 18, "wfp3": 19, "unicef": 20, "fair-share": 21, "multifactor": 22, "random-feasible": 23,
-    "linear": 24,
+    "linear": 24, "qssf": 25, "srtf": 26, "las": 27,
 }  # fmt: skip
 """The core's numbers for policies."""
 GIVEN: Final = 8
 """The core's number for a policy that brings its own scores."""
 
 USES_SHARES: Final = ("fair-share", "multifactor")
+PREEMPTS: Final = ("srtf", "las")
+"""Policies that stop running jobs."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,9 @@ def policy_spec(text: str) -> Spec:
             known = ", ".join(TABLES.get(spec.kind, ())) or "none"
             raise InputError(f"{spec.where}: [policy.{table}] is unknown for {spec.kind!r}; it knows {known}")
         spec.numbers(table)
+    if spec.kind == "las" and not spec.parameters["second_s"] > spec.parameters["first_s"]:
+        first_s, second_s = spec.parameters.values()
+        raise InputError(f"{spec.where}: second_s is {second_s:g}; expected more than first_s, which is {first_s:g}")
     for user, share in spec.numbers("shares").items():
         if share <= 0:
             raise InputError(f"{spec.where}: shares.{user} is {share:g}; expected a positive number")
@@ -144,6 +150,9 @@ def native_policy(text: str, workload: Workload) -> NativePolicy:
         names = ("age", "max_age_s", "size", "favor_small", "fair_share", "half_life_s")
         fixed = [parameters[name] for name in names]
         return NativePolicy(CODES[spec.kind], np.array(fixed + _shares(spec, workload)), _constant(spec, workload))
+    if spec.kind == "las":
+        # A level that nobody reaches is none.
+        return NativePolicy(CODES[spec.kind], np.array([one for one in parameters.values() if one < INFINITE]), none)
     shares = _shares(spec, workload) if spec.kind in USES_SHARES else []
     return NativePolicy(CODES[spec.kind], np.array([*parameters.values(), *shares], dtype=np.float64), none)
 

@@ -1,4 +1,4 @@
-"""A policy of one's own from a file: ``my_policy.py``, or ``my_policy.py:ClassName``."""
+"""A policy or placement of one's own from a file: ``my_policy.py``, or ``my_policy.py:ClassName``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from shunter.errors import InputError
 from shunter.simulate.checkpoint_path import checkpoint_file
 
 if TYPE_CHECKING:
     from shunter.simulate.policy import Policy
+
+Own = TypeVar("Own")
 
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
 
@@ -29,11 +31,11 @@ def python_path(spec: str) -> Path | None:
     return Path(match["path"]) if match else None
 
 
-def check_policy_file(spec: str) -> Path:
-    """Returns the file in Python that a policy's name points to, or raises an error if there is none."""
+def check_policy_file(spec: str, what: str = "policy") -> Path:
+    """Returns the file in Python that a policy's name points to (or another's), or raises an error if there is none."""
     path = python_path(spec)
     if path is None or not path.is_file():
-        raise InputError(f"policy {spec!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
+        raise InputError(f"{what} {spec!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
     return path
 
 
@@ -51,27 +53,43 @@ def load_policy(spec: str) -> Policy:
     """
     from shunter.simulate.policy import Policy
 
-    path = check_policy_file(spec)
-    module = _run(path)
+    return load_own(spec, Policy, "policy", "policies")  # type: ignore[type-abstract]
+
+
+def load_own(spec: str, base: type[Own], what: str, plural: str) -> Own:
+    """Returns an object of the class that a file derives from one of ours; the file is run.
+
+    Args:
+        spec: The file, with the class behind a colon if it has several.
+        base: The class that it has to be derived from.
+        what: What errors call such an object.
+        plural: What errors call several of them.
+
+    Raises:
+        InputError: There is no such file, it fails, or it does not define just the class asked for.
+    """
+    path = check_policy_file(spec, what)
+    module = _run(path, what)
     classes = {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Policy) and value.__module__ == module.__name__
+        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
     }
     name = class_name(spec)
     if name and name not in classes:
-        raise InputError(f"{path}: has no policy {name!r}; it has: {', '.join(classes) or 'none'}")
+        raise InputError(f"{path}: has no {what} {name!r}; it has: {', '.join(classes) or 'none'}")
     if not name and len(classes) != 1:
-        remedy = "derive one from shunter.Policy" if not classes else f"name one: {path}:{next(iter(classes))}"
-        raise InputError(f"{path}: defines {len(classes)} policies ({', '.join(classes) or 'none'}); {remedy}")
+        first = next(iter(classes), None)
+        remedy = f"name one: {path}:{first}" if first else f"derive one from shunter.{base.__name__}"
+        raise InputError(f"{path}: defines {len(classes)} {plural} ({', '.join(classes) or 'none'}); {remedy}")
     try:
         return classes[name or next(iter(classes))]()
     except TypeError as error:
-        raise InputError(f"{path}: the policy cannot be made without arguments: {error}") from error
+        raise InputError(f"{path}: the {what} cannot be made without arguments: {error}") from error
 
 
-def _run(path: Path) -> ModuleType:
-    name = f"shunter_policy_{path.stem}"
+def _run(path: Path, what: str) -> ModuleType:
+    name = f"shunter_{what}_{path.stem}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path}: cannot be imported as Python")

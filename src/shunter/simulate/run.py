@@ -9,28 +9,34 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule, Settings
+from shunter.model.stops import Stops
+from shunter.place.placer import Placer
 from shunter.simulate.checkpoint_path import checkpoint_order, is_checkpoint
-from shunter.simulate.native_estimate import estimate_spec, native_estimate
+from shunter.simulate.native_estimate import estimate_spec, estimate_stand_ins, native_estimate
 from shunter.simulate.native_policy import names_without_jobs, stand_ins
 from shunter.simulate.policy import Policy, QueueView, Views
 from shunter.simulate.policy_file import load_policy, python_path
 from shunter.simulate.settings import check_settings
 from shunter.simulate.simulation import Simulation
+from shunter.simulate.states import CoreStops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
+    from shunter.model.failures import FailureEvent
     from shunter.model.ledger import Ledger
     from shunter.model.workload import Workload
 
 CALL_S = 0.1
 """About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
 
-_OUTCOMES = np.array([Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED], dtype=np.uint8)
+_OUTCOMES = np.array(
+    [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED, Outcome.FAILED], dtype=np.uint8
+)
 """By the core's number for a job's phase."""
 
 
@@ -40,14 +46,21 @@ def simulate(
     *,
     policy: str | Policy = "fcfs",
     dispatch: str | int | None = None,
-    placement: str | None = None,
-    estimate: str = "requested",
+    placement: str | Placer | None = None,
+    estimate: str | None = None,
     missing_request: str | float = "run-time",
     reserve_by: str = "requested",
     kill_at_request: bool = False,
     max_wait_s: float | None = None,
     scan_depth: int = 1000,
     seed: int = 0,
+    preemption_overhead_s: float = 0.0,
+    preempted_progress: str = "kept",
+    min_run_s: float = 0.0,
+    failures: str | Sequence[FailureEvent] | None = None,
+    mtbf_s: float | None = None,
+    mttr_s: float | None = None,
+    failed_progress: str = "lost",
     progress: Callable[[int, int], None] | None = None,
 ) -> Schedule:
     """Runs a workload on a cluster to its end. `docs/simulation.md` says exactly what happens.
@@ -60,14 +73,23 @@ def simulate(
             brings its dispatch rule, placement and estimate.
         dispatch: What happens when the next job does not fit: a name, or a number of reservations; ``easy`` unless said
             otherwise, or ``greedy`` if the policy never waits.
-        placement: Which nodes it gets; first-fit unless said otherwise.
-        estimate: The run time that the policy may see: a name, also with parameters, or a TOML file with a prior.
+        placement: Which nodes it gets: a name, also with parameters (``milp?alpha=2``), a `Placer` of your own, or a
+            file that defines one; first-fit unless said otherwise.
+        estimate: The run time that the policy may see: a name, also with parameters, or a TOML file with a prior;
+            ``requested`` unless said otherwise, or ``history`` with ``qssf``.
         missing_request: What stands in for a request that the log does not have: ``run-time``, or seconds.
         reserve_by: Which run time reservations go by.
         kill_at_request: Whether a job that outlives its request is killed at it.
         max_wait_s: A job that has waited so long goes first.
         scan_depth: How many waiting jobs a pass with several reservations, or with a moving order, looks at.
         seed: Where every random choice comes from.
+        preemption_overhead_s: What each start after a stop costs before progress is made.
+        preempted_progress: Whether a job that is stopped for another goes on from where it was: ``kept`` or ``lost``.
+        min_run_s: A job that has not run for so long since its latest start is not stopped for another.
+        failures: Which nodes go down and come up when: a CSV file, or ``(time_s, node, "down" or "up")`` tuples.
+        mtbf_s: How long a node is up on average, if failures are drawn from the seed.
+        mttr_s: How long it is down then.
+        failed_progress: Whether a job whose node fails goes on from where it was: ``kept`` or ``lost``.
         progress: Called now and then with the number of jobs that have ended, and of all jobs.
 
     Raises:
@@ -80,7 +102,8 @@ def simulate(
     settings = check_settings(
         policy=policy.name if isinstance(policy, Policy) else policy,
         dispatch=dispatch,
-        placement=placement,
+        placement=placement.name if isinstance(placement, Placer) else placement,
+        own_placement=isinstance(placement, Placer),
         estimate=estimate,
         missing_request=missing_request,
         reserve_by=reserve_by,
@@ -88,16 +111,24 @@ def simulate(
         max_wait_s=max_wait_s,
         scan_depth=scan_depth,
         seed=seed,
+        preemption_overhead_s=preemption_overhead_s,
+        preempted_progress=preempted_progress,
+        min_run_s=min_run_s,
+        failures=failures,
+        mtbf_s=mtbf_s,
+        mttr_s=mttr_s,
+        failed_progress=failed_progress,
         own_policy=isinstance(policy, Policy),
     )
+    placer = placement if isinstance(placement, Placer) else None
     if isinstance(policy, Policy):
-        simulation = _run_own(policy, workload, cluster, settings, progress)
+        simulation = _run_own(policy, workload, cluster, settings, placer, progress)
     elif is_checkpoint(policy):
         from shunter.agents.learned_run import run_learned
 
         simulation = run_learned(workload, cluster, settings, progress)
     else:
-        simulation = Simulation(workload, cluster, settings)
+        simulation = Simulation(workload, cluster, settings, placer=placer)
         _run(simulation, progress)
     return _schedule(simulation, workload, cluster, settings)
 
@@ -120,15 +151,16 @@ def _run_own(
     workload: Workload,
     cluster: Cluster,
     settings: Settings,
+    placer: Placer | None,
     progress: Callable[[int, int], None] | None,
 ) -> Simulation:
-    simulation = Simulation(workload, cluster, settings, own_order=True)
+    simulation = Simulation(workload, cluster, settings, own_order=True, placer=placer)
     views = Views(workload, simulation.estimates().estimate_ms, cluster.total_cores)
     if not policy.moves:
         everyone = np.arange(len(workload), dtype=np.uint32)
         first_submit_s = float(workload.jobs["submit_s"][0])
         scores = _scores(policy, views.of(everyone, first_submit_s, cluster.total_cores))
-        simulation = Simulation(workload, cluster, settings, scores=scores)
+        simulation = Simulation(workload, cluster, settings, scores=scores, placer=placer)
         _run(simulation, progress)
         return simulation
     learned = native_estimate(settings.estimate).is_learned
@@ -165,19 +197,27 @@ def _scores(policy: Policy, queue: QueueView) -> NDArray[np.float64]:
 
 def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, settings: Settings) -> Schedule:
     states = simulation.job_states()
+    ended = np.isin(_OUTCOMES[states.phase], (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED))
     placed = simulation.snapshot()
     basis = simulation.estimates().basis
+    stops = simulation.stops()
+    ledger = result_ledger(workload, cluster, settings)
+    for rule, count, example in simulation.placement_ledger():
+        ledger = ledger.plus(rule, count, example)
     simulation.close()
     return Schedule(
         workload=workload,
         cluster=cluster,
         settings=settings,
-        ledger=result_ledger(workload, cluster, settings),
-        start_s=_seconds(states.start_ms, states.phase),
-        end_s=_seconds(states.end_ms, states.phase),
+        ledger=ledger,
+        start_s=np.where(ended | (states.preemptions + states.failures > 0), states.start_ms / 1000, np.nan),
+        latest_start_s=np.where(ended, states.latest_start_ms / 1000, np.nan),
+        end_s=np.where(ended, states.end_ms / 1000, np.nan),
         outcome=_OUTCOMES[states.phase],
         reject_reason=states.reject_reason,
         preemptions=states.preemptions.astype(np.int32),
+        failures=states.failures.astype(np.int32),
+        stops=_stops(stops),
         placement_offsets=placed.node_offsets,
         placement_nodes=placed.nodes,
         placement_tasks=placed.tasks,
@@ -185,9 +225,19 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sett
     )
 
 
-def _seconds(milliseconds: NDArray[np.int64], phase: NDArray[np.uint8]) -> NDArray[np.float64]:
-    ran = _OUTCOMES[phase] <= Outcome.KILLED
-    return np.where(ran, milliseconds / 1000, np.nan)
+def _stops(stops: CoreStops) -> Stops | None:
+    """Returns the runs that did not end their jobs; None if there are none."""
+    if len(stops.job) == 0:
+        return None
+    return Stops(
+        job=stops.job.astype(np.int32),
+        start_s=stops.start_ms / 1000,
+        end_s=stops.end_ms / 1000,
+        node_offsets=stops.node_offsets,
+        nodes=stops.nodes,
+        tasks=stops.tasks,
+        by_failure=stops.by_failure.astype(np.bool_),
+    )
 
 
 def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> Ledger:
@@ -199,7 +249,7 @@ def result_ledger(workload: Workload, cluster: Cluster, settings: Settings) -> L
     if any(node.memory_mb is not None for node in cluster.nodes):
         no_memory = workload.jobs["memory_mb_per_task"].is_null()
         ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
-    for column, rule in stand_ins(order).items():
+    for column, rule in [*stand_ins(order).items(), *estimate_stand_ins(settings.estimate).items()]:
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
     for table, names in names_without_jobs(order, workload).items():
         ledger = ledger.plus(f"policy.{table}: a name that no job has changes nothing", len(names), names[0])
@@ -215,7 +265,7 @@ def _without_request(workload: Workload, settings: Settings) -> pl.Series:
     if kind == "posterior":
         # Its prior has a bin for jobs without a request, unless these have no user either.
         return unknown & workload.jobs["user"].is_null()
-    return unknown & (kind not in ("perfect", "noisy"))
+    return unknown & (kind not in ("perfect", "noisy", "history"))
 
 
 def _plus(ledger: Ledger, workload: Workload, touched: pl.Series, rule: str) -> Ledger:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shunter.errors import InputError
 from shunter.native import Handle, check, ffi, lib, opened, pointer
 from shunter.simulate.core_config import core_config, own_policy
+from shunter.simulate.states import CoreStops, Estimates, JobStates, Snapshot, Status
 from shunter.simulate.tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
@@ -19,63 +21,10 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
+    from shunter.place.placer import Placer
+    from shunter.simulate.placers import AskedPlacer
 
 ALL_DECISIONS = 2**64 - 1
-
-
-@dataclass(frozen=True)
-class Status:
-    """The clock and the counts."""
-
-    now_s: float
-    jobs: int
-    waiting: int
-    running: int
-    ended: int
-    """Jobs that have ended, or were rejected."""
-    starts: int
-    free_cores: float
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What a live cluster can tell: the time, who runs where since when, who waits; in the core's units."""
-
-    now_ms: int
-    phase: NDArray[np.uint8]
-    """0 not submitted yet, 1 waiting, 2 running, 3 completed, 4 killed, 5 rejected."""
-    start_ms: NDArray[np.int64]
-    end_ms: NDArray[np.int64]
-    node_offsets: NDArray[np.int64]
-    """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`."""
-    nodes: NDArray[np.int32]
-    tasks: NDArray[np.int32]
-    device_offsets: NDArray[np.int64]
-    """(jobs + 1): the same for `devices` and `millis`."""
-    devices: NDArray[np.int32]
-    millis: NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class JobStates:
-    """What each job is doing; times are −1 where there is none yet."""
-
-    phase: NDArray[np.uint8]
-    start_ms: NDArray[np.int64]
-    latest_start_ms: NDArray[np.int64]
-    end_ms: NDArray[np.int64]
-    reserved_ms: NDArray[np.int64]
-    reject_reason: NDArray[np.uint8]
-    preemptions: NDArray[np.uint32]
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """The run time that the policy sees of each job."""
-
-    estimate_ms: NDArray[np.int64]
-    basis: NDArray[np.uint8]
-    """What it rests on: a place in `shunter.model.schedule.BASES`."""
 
 
 class Simulation:
@@ -93,8 +42,7 @@ class Simulation:
         *,
         scores: NDArray[np.float64] | None = None,
         own_order: bool = False,
-        keep_progress: bool = True,
-        preemption_overhead_s: float = 0.0,
+        placer: Placer | None = None,
     ) -> None:
         """Opens a simulation.
 
@@ -104,8 +52,7 @@ class Simulation:
             settings: Checked settings, from `shunter.simulate.check_settings`.
             scores: An order of the user's own, the lowest first; it takes the place of the policy's.
             own_order: Whether the caller gives `dispatch` an order of the user's own at every pass.
-            keep_progress: Whether a preempted job goes on from where it was.
-            preemption_overhead_s: What each start after a preemption costs.
+            placer: A placement of the user's own; it takes the place of the settings'.
         """
         # Jobs before a window are part of the table: what is drawn and what is learned is the same in every window.
         table = workload.whole()
@@ -113,10 +60,11 @@ class Simulation:
         config = core_config(
             settings,
             table,
+            cluster,
             policy=own_policy(scores) if own_order or scores is not None else None,
-            keep_progress=keep_progress,
-            preemption_overhead_s=preemption_overhead_s,
+            placer=placer,
         )
+        self._asked = config.asked
         given = config.scores[first if scores is None else 0 :]
         self._tables = (open_cluster(cluster), open_jobs(table, cluster))
         self._handle = opened(
@@ -130,8 +78,11 @@ class Simulation:
         )
 
     @classmethod
-    def _from_handle(cls, tables: tuple[Handle, Handle], handle: Handle) -> Simulation:
+    def _from_handle(
+        cls, tables: tuple[Handle, Handle], handle: Handle, asked: AskedPlacer | None = None
+    ) -> Simulation:
         simulation = cls.__new__(cls)
+        simulation._asked = asked
         simulation._tables = tables
         simulation._handle = handle
         return simulation
@@ -168,10 +119,10 @@ class Simulation:
     def dispatch(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> None:
         """Decides: starts what the dispatch rule lets start now, by the policy's order or by this one."""
         if order is None:
-            check(lib.shunter_simulation_dispatch(self._handle.number))
+            self._check(lib.shunter_simulation_dispatch(self._handle.number))
             return
         jobs = np.ascontiguousarray(order, dtype=np.uint32)
-        check(lib.shunter_simulation_dispatch_order(self._handle.number, pointer(jobs), len(jobs)))
+        self._check(lib.shunter_simulation_dispatch_order(self._handle.number, pointer(jobs), len(jobs)))
 
     def fits(self, job: int) -> bool:
         """Returns whether a job could start now."""
@@ -182,7 +133,7 @@ class Simulation:
         if len(nodes) != len(tasks):
             raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
         on, many = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)
-        check(lib.shunter_simulation_start(self._handle.number, job, pointer(on), pointer(many), len(nodes)))
+        self._check(lib.shunter_simulation_start(self._handle.number, job, pointer(on), pointer(many), len(nodes)))
 
     def preempt(self, job: int) -> None:
         """Stops a running job; it waits again."""
@@ -196,10 +147,18 @@ class Simulation:
 
     def fork(self) -> Simulation:
         """Returns an independent copy."""
-        return self._from_handle(self._tables, opened(lib.shunter_simulation_fork, self._handle.number))
+        return self._from_handle(self._tables, opened(lib.shunter_simulation_fork, self._handle.number), self._asked)
 
     def serialize(self) -> bytes:
-        """Returns the whole state as bytes, for `restore` on the same workload and cluster."""
+        """Returns the whole state as bytes, for `restore` on the same workload and cluster.
+
+        Raises:
+            InputError: The placement lives in Python, and has a state of which the core knows nothing.
+        """
+        if self._asked is not None:
+            raise InputError(
+                f"placement {self._asked.placer.name!r} lives in Python: a simulation with it has no bytes"
+            )
         needed = ffi.new("uintptr_t *")
         check(lib.shunter_simulation_serialize(self._handle.number, ffi.NULL, 0, needed))
         buffer = bytearray(needed[0])
@@ -229,6 +188,7 @@ class Simulation:
             reserved_ms=np.empty(count, dtype=np.int64),
             reject_reason=np.empty(count, dtype=np.uint8),
             preemptions=np.empty(count, dtype=np.uint32),
+            failures=np.empty(count, dtype=np.uint32),
         )
         check(
             lib.shunter_simulation_jobs(
@@ -240,6 +200,7 @@ class Simulation:
                 pointer(states.reserved_ms),
                 pointer(states.reject_reason),
                 pointer(states.preemptions),
+                pointer(states.failures),
                 count,
             )
         )
@@ -318,7 +279,55 @@ class Simulation:
             )
         )
 
+    def stops(self) -> CoreStops:
+        """Returns the runs that did not end their jobs, in the order in which they were stopped."""
+        told = ffi.new("ShunterStatus *")
+        check(lib.shunter_simulation_status(self._handle.number, told))
+        count = told.stops
+        stops = CoreStops(
+            job=np.empty(count, dtype=np.uint32),
+            start_ms=np.empty(count, dtype=np.int64),
+            end_ms=np.empty(count, dtype=np.int64),
+            by_failure=np.empty(count, dtype=np.uint8),
+            node_offsets=np.zeros(count + 1, dtype=np.int64),
+            nodes=np.empty(0, dtype=np.int32),
+            tasks=np.empty(0, dtype=np.int32),
+        )
+        self._read_stops(stops)
+        if stops.node_offsets[-1] == 0:
+            return stops
+        nodes, tasks = (np.empty(stops.node_offsets[-1], dtype=np.int32) for _ in range(2))
+        stops = replace(stops, nodes=nodes, tasks=tasks)
+        self._read_stops(stops)
+        return stops
+
+    def _read_stops(self, stops: CoreStops) -> None:
+        check(
+            lib.shunter_simulation_stops(
+                self._handle.number,
+                pointer(stops.job),
+                pointer(stops.start_ms),
+                pointer(stops.end_ms),
+                pointer(stops.by_failure),
+                pointer(stops.node_offsets),
+                len(stops.job),
+                pointer(stops.nodes),
+                pointer(stops.tasks),
+                len(stops.nodes),
+            )
+        )
+
+    def placement_ledger(self) -> list[tuple[str, int, str]]:
+        """Returns what a placement in Python has to say of its work: rule, how often, and the first example."""
+        return [] if self._asked is None else self._asked.placer.ledger()
+
+    def _check(self, status: int) -> None:
+        """Raises what the core, or a placement in Python that it asked, has to complain about."""
+        check(status)
+        if self._asked is not None:
+            self._asked.raise_failure()
+
     def _flag(self, function: Any, *arguments: Any) -> bool:  # noqa: ANN401
         answer = ffi.new("int32_t *")
-        check(function(self._handle.number, *arguments, answer))
+        self._check(function(self._handle.number, *arguments, answer))
         return bool(answer[0])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from shunter.model.gpu_masks import gpu_type_masks, type_numbers
 from shunter.native import Handle, lib, opened, pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
@@ -36,17 +39,50 @@ def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
     return np.where(known, np.rint(np.where(known, values, 0.0) * units), UNKNOWN).astype(np.int64)
 
 
+class ClusterColumns(NamedTuple):
+    """The nodes in the core's units, one value a node; `UNKNOWN` where a node has no such thing."""
+
+    cores_milli: NDArray[np.int64]
+    memory_mb: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+    partition: NDArray[np.int64]
+    gpu_type: NDArray[np.int64]
+    speed_milli: NDArray[np.int64]
+    rack: NDArray[np.int64]
+    switch: NDArray[np.int64]
+
+
 def open_cluster(cluster: Cluster) -> Handle:
     """Hands a cluster to the core."""
+    columns = cluster_columns(cluster)
+    return opened(lib.shunter_cluster_open, *map(pointer, columns), len(cluster.nodes), int(cluster.mix))
+
+
+def cluster_columns(cluster: Cluster) -> ClusterColumns:
+    """Returns a cluster as the core has it."""
     partitions = {name: number for number, name in enumerate(cluster.partitions)}
     nodes = cluster.nodes
-    columns = [
+    racks, switches = ([getattr(node, key) for node in nodes] for key in ("rack", "switch"))
+    return ClusterColumns(
         np.array([round(node.cores * MILLI) for node in nodes], dtype=np.int64),
         np.array([UNKNOWN if node.memory_mb is None else node.memory_mb for node in nodes], dtype=np.int64),
         np.array([node.gpus for node in nodes], dtype=np.int64),
-        np.array([UNKNOWN if node.partition is None else partitions[node.partition] for node in nodes], dtype=np.int64),
-    ]
-    return opened(lib.shunter_cluster_open, *map(pointer, columns), len(nodes))
+        _numbers((node.partition for node in nodes), partitions),
+        _numbers((node.gpu_type for node in nodes), type_numbers(cluster)),
+        np.array([round(node.speed * MILLI) for node in nodes], dtype=np.int64),
+        _numbers(racks, _by_appearance(racks)),
+        _numbers(switches, _by_appearance(switches)),
+    )
+
+
+def _by_appearance(names: Iterable[str | None]) -> dict[str, int]:
+    """Returns a number for each name, in the order in which they appear."""
+    distinct = dict.fromkeys(name for name in names if name is not None)
+    return {name: number for number, name in enumerate(distinct)}
+
+
+def _numbers(names: Iterable[str | None], numbers_of: Mapping[str, int]) -> NDArray[np.int64]:
+    return np.array([UNKNOWN if name is None else numbers_of[name] for name in names], dtype=np.int64)
 
 
 def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
@@ -63,6 +99,7 @@ def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
         _partitions(jobs["partition"], cluster),
         user_numbers(jobs["user"]),
         _whole(jobs["logged_wait_s"], MILLI),
+        gpu_type_masks(jobs, cluster),
     ]
     return opened(lib.shunter_jobs_open, *map(pointer, columns), len(jobs))
 

@@ -30,8 +30,12 @@ class WindowResults:
     """(windows, length): absolute start times; −1 where a job was rejected."""
     end_ms: NDArray[np.int64]
     """(windows, length)"""
+    held_ms: NDArray[np.int64]
+    """(windows, length): how long each job held nodes; that is from its start to its end, unless it was stopped."""
+    lost_ms: NDArray[np.int64]
+    """(windows, length): how much of that brought it nothing, since it was stopped."""
     phase: NDArray[np.uint8]
-    """(windows, length): 3 completed, 4 killed, 5 rejected."""
+    """(windows, length): 2 still waiting or running, 3 completed, 4 killed, 5 rejected, 6 failed."""
     basis: NDArray[np.uint8]
     """(windows, length): what the estimate rested on when the job started: a place in `model.schedule.BASES`."""
 
@@ -42,6 +46,8 @@ class WindowResults:
         return WindowResults(
             start_ms=np.full(shape, -1, dtype=np.int64),
             end_ms=np.full(shape, -1, dtype=np.int64),
+            held_ms=np.zeros(shape, dtype=np.int64),
+            lost_ms=np.zeros(shape, dtype=np.int64),
             phase=np.zeros(shape, dtype=np.uint8),
             basis=np.zeros(shape, dtype=np.uint8),
         )
@@ -54,6 +60,7 @@ class WindowRunner:
         # As for a simulation of its own: jobs before a window are part of the table.
         self._table = workload.whole()
         self._before = len(self._table) - len(workload)
+        self._nodes = cluster
         self._cluster = open_cluster(cluster)
         self._jobs = open_jobs(self._table, cluster)
 
@@ -66,12 +73,14 @@ class WindowRunner:
             length: How many jobs a window has.
             threads: How many threads share the windows.
         """
-        config = core_config(settings, self._table)
+        config = core_config(settings, self._table, self._nodes)
         begins = np.ascontiguousarray(first, dtype=np.uintp) + np.uintp(self._before)
         shape = (len(begins), length)
         results = WindowResults(
             start_ms=np.empty(shape, dtype=np.int64),
             end_ms=np.empty(shape, dtype=np.int64),
+            held_ms=np.empty(shape, dtype=np.int64),
+            lost_ms=np.empty(shape, dtype=np.int64),
             phase=np.empty(shape, dtype=np.uint8),
             basis=np.empty(shape, dtype=np.uint8),
         )
@@ -88,8 +97,12 @@ class WindowRunner:
                 threads,
                 pointer(results.start_ms),
                 pointer(results.end_ms),
+                pointer(results.held_ms),
+                pointer(results.lost_ms),
                 pointer(results.phase),
                 pointer(results.basis),
             )
         )
+        if config.asked is not None:
+            config.asked.raise_failure()
         return results

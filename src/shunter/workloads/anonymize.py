@@ -49,6 +49,7 @@ def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift:
         jobs=jobs.with_columns(*made, numbers.alias("job_id")),
         name="anonymous",
         content_sha256=hashlib.sha256(f"{workload.content_sha256} {seed} {places} {shift}".encode()).hexdigest(),
+        places=None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.fitting import SHAPE, can_ever_fit
+from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.workload import SUBMIT_LIMIT_S
 from shunter.workloads.parameters import LOAD_RANGE
 
@@ -28,7 +28,7 @@ def offered_load(workload: Workload, cluster: Cluster) -> float | None:
     Jobs that can never fit do not count. None: no two jobs that fit arrive at different times.
     """
     # Whole milliseconds add up exactly, in whatever order.
-    shapes = workload.jobs.group_by(*SHAPE).agg(
+    shapes = workload.jobs.group_by(*shape_columns(workload.jobs)).agg(
         run_ms=(pl.col("run_s") * MILLI).round().cast(pl.Int64).sum(),
         first_s=pl.col("submit_s").min(),
         last_s=pl.col("submit_s").max(),

@@ -79,7 +79,6 @@ def to_workload(
         InputError: A column is missing, or a value is not what its column holds.
     """
     check_columns(jobs, sources[0].where)
-    place = jobs[PLACE]
     workload = Workload.from_frame(
         jobs.select(name for name in (*COLUMNS, *EXTRA_COLUMNS) if name in jobs.columns),
         name=log_name(sources),
@@ -87,7 +86,8 @@ def to_workload(
         content_sha256=digest(sources),
         cluster_spec=cluster_spec,
         strict=repairs.strict,
-        locate=lambda row: repairs.locate(place[row]),
+        locate=repairs.locate,
+        lines=jobs[PLACE],
     )
     return replace(workload, cluster_note=cluster_note)
 

@@ -49,12 +49,14 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         file = max(number for number, begins in enumerate(first) if begins <= row)
         return f"{sources[file].where}: row {row - first[file] + 1}"
 
+    table = pl.concat(frames, how="diagonal_relaxed")
     workload = Workload.from_frame(
-        pl.concat(frames, how="diagonal_relaxed"),
+        table,
         name=log_name(sources),
         content_sha256=digest(sources),
         strict=reading.strict,
         locate=locate,
+        lines=pl.int_range(table.height, dtype=pl.Int64, eager=True),
     )
     return replace(workload, cluster_spec=cluster)
 

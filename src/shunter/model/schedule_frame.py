@@ -1,0 +1,96 @@
+"""A schedule as tables: one row a job, and one row a stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shunter.model.rejections import explain_rejections
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.schedule import Schedule
+    from shunter.model.stops import Stops
+
+KILLED_REASON = "killed at its requested time"
+FAILED_REASON = "its nodes failed under it 1,000 times"
+
+
+def schedule_frame(schedule: Schedule) -> pl.DataFrame:
+    """Returns one row a job, in the order of the workload, with times in seconds; what does not apply is null."""
+    from shunter.model.schedule import Outcome
+
+    jobs = schedule.workload.jobs
+    frame = pl.DataFrame(
+        {
+            "job_id": jobs["job_id"],
+            "user": jobs["user"],
+            "submit_s": jobs["submit_s"],
+            "start_s": schedule.start_s,
+            "latest_start_s": schedule.start_s if schedule.latest_start_s is None else schedule.latest_start_s,
+            "end_s": schedule.end_s,
+            "queue_wait_s": schedule.queue_wait_s,
+            "duration_s": schedule.duration_s,
+            "turnaround_s": schedule.turnaround_s,
+            "bounded_slowdown": schedule.bounded_slowdown,
+            "tasks": jobs["tasks"],
+            "cores": schedule.cores,
+            "memory_mb": jobs["tasks"] * jobs["memory_mb_per_task"],
+            "gpus": schedule.gpus,
+            "gpu_type": jobs["gpu_type"] if "gpu_type" in jobs.columns else [None] * len(jobs),
+            "partition": jobs["partition"],
+        },
+        schema_overrides={"gpu_type": pl.String},
+    ).with_columns(pl.col("^.*_s$", "bounded_slowdown").fill_nan(None))
+    placed = schedule.placement_offsets, schedule.placement_nodes, schedule.placement_tasks
+    return frame.with_columns(
+        _node_lists(schedule, *placed),
+        pl.Series("success", schedule.outcome == Outcome.COMPLETED),
+        pl.Series("outcome", [Outcome(number).name.lower() for number in schedule.outcome.tolist()], dtype=pl.String),
+        _reasons(schedule),
+        pl.Series("preemptions", schedule.preemptions),
+        pl.Series("failures", np.zeros(len(schedule), np.int32) if schedule.failures is None else schedule.failures),
+    )
+
+
+def stops_frame(schedule: Schedule, stops: Stops) -> pl.DataFrame:
+    """Returns one row a stop: its job, from when until when it held which nodes, and whether one of them failed."""
+    return pl.DataFrame(
+        {
+            "job_id": schedule.workload.jobs["job_id"].gather(stops.job),
+            "start_s": stops.start_s,
+            "end_s": stops.end_s,
+            "nodes": _node_lists(schedule, stops.node_offsets, stops.nodes, stops.tasks),
+            "by_failure": stops.by_failure,
+        }
+    )
+
+
+def _reasons(schedule: Schedule) -> pl.Series:
+    """Returns why each job was rejected, killed or given up, null for the others."""
+    from shunter.model.schedule import Outcome
+
+    reasons: list[str | None] = [None] * len(schedule)
+    for row, rejection in explain_rejections(schedule):
+        reasons[row] = f"{rejection.asks}; {rejection.has}"
+    for outcome, reason in ((Outcome.KILLED, KILLED_REASON), (Outcome.FAILED, FAILED_REASON)):
+        for row in np.flatnonzero(schedule.outcome == outcome).tolist():
+            reasons[row] = reason
+    return pl.Series("reason", reasons, dtype=pl.String)
+
+
+def _node_lists(
+    schedule: Schedule, offsets: NDArray[np.int64], nodes: NDArray[np.int32], tasks: NDArray[np.int32]
+) -> pl.Series:
+    """Returns for each list its nodes by name with their tasks; null for an empty one."""
+    names = pl.Series([node.name for node in schedule.cluster.nodes], dtype=pl.String)
+    lists = len(offsets) - 1
+    entries = pl.DataFrame(
+        {"row": np.repeat(np.arange(lists), np.diff(offsets)), "node": names.gather(nodes), "tasks": tasks}
+    )
+    grouped = entries.group_by("row", maintain_order=True).agg(pl.struct("node", "tasks").alias("nodes"))
+    rows = pl.DataFrame({"row": np.arange(lists)})
+    return rows.join(grouped, on="row", how="left", maintain_order="left")["nodes"]

@@ -1,0 +1,1 @@
+"""Placements that live in Python: by optimization, or a user's own."""

@@ -1,0 +1,141 @@
+"""Small clusters, tables and configurations, handed to the core without the checks of the Python layers above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shunter._core import ffi, lib
+from shunter.native import Handle, opened, pointer
+
+UNKNOWN = -1
+STRICT, RESERVE, COMMITTED, COMMITTED_BACKFILL = range(4)
+FULL_SPEED = 1000
+EXTERNAL = 13
+
+
+def integers(values: Sequence[int]) -> NDArray[np.int64]:
+    """Returns a column of the core's."""
+    return np.array(values, dtype=np.int64)
+
+
+def open_cluster(
+    cores_milli: Sequence[int],
+    memory_mb: Sequence[int] | None = None,
+    gpus: Sequence[int] | None = None,
+    partition: Sequence[int] | None = None,
+    *,
+    gpu_type: Sequence[int] | None = None,
+    speed_milli: Sequence[int] | None = None,
+    rack: Sequence[int] | None = None,
+    switch: Sequence[int] | None = None,
+    mix: int = 0,
+) -> Handle:
+    """Opens a cluster; what is not given is untracked, not there, or of full speed."""
+    nodes = len(cores_milli)
+    columns = [
+        integers(cores_milli),
+        integers(memory_mb or [UNKNOWN] * nodes),
+        integers(gpus or [0] * nodes),
+        integers(partition or [UNKNOWN] * nodes),
+        integers(gpu_type or [UNKNOWN] * nodes),
+        integers(speed_milli or [FULL_SPEED] * nodes),
+        integers(rack or [UNKNOWN] * nodes),
+        integers(switch or [UNKNOWN] * nodes),
+    ]
+    return opened(lib.shunter_cluster_open, *map(pointer, columns), nodes, mix)
+
+
+def open_jobs(
+    submit_ms: Sequence[int],
+    run_ms: Sequence[int],
+    cores_milli: Sequence[int],
+    *,
+    tasks: Sequence[int] | None = None,
+    gpu_milli: Sequence[int] | None = None,
+    partition: Sequence[int] | None = None,
+    user: Sequence[int] | None = None,
+    logged_wait_ms: Sequence[int] | None = None,
+    gpu_types: Sequence[int] | None = None,
+) -> Handle:
+    """Opens a table of jobs that request what they run; what is not given is 1 task, unknown, nothing, or any."""
+    jobs = len(submit_ms)
+    columns = [
+        integers(submit_ms),
+        integers(run_ms),
+        integers(run_ms),
+        integers(tasks or [1] * jobs),
+        integers(cores_milli),
+        integers([UNKNOWN] * jobs),
+        integers(gpu_milli or [0] * jobs),
+        integers(partition or [UNKNOWN] * jobs),
+        integers(user or [UNKNOWN] * jobs),
+        integers(logged_wait_ms or [UNKNOWN] * jobs),
+        integers(gpu_types or [0] * jobs),
+    ]
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), jobs)
+
+
+PLAIN = {
+    "dispatch": RESERVE,
+    "reservation_depth": 1,
+    "keep_progress": 1,
+    "missing_request_ms": UNKNOWN,
+    "max_wait_ms": UNKNOWN,
+    "scan_depth": 1000,
+    "mtbf_ms": UNKNOWN,
+    "mttr_ms": UNKNOWN,
+}
+"""First come, first served, EASY; nothing fails."""
+
+Answer = Sequence[tuple[int, int]]
+"""Nodes, and how many tasks each gets."""
+PLACER = "uintptr_t(uint64_t, struct ShunterScene const *, uint32_t *, uint32_t *, uintptr_t)"
+
+
+class Config:
+    """A configuration for the core, and the arrays and the function that it points to."""
+
+    def __init__(
+        self,
+        policy_parameters: Sequence[float] = (),
+        estimate_parameters: Sequence[float] = (),
+        node_events: Sequence[tuple[int, int, int]] = (),
+        placer: Callable[[Any], Answer] | None = None,
+        /,
+        **changes: int,
+    ) -> None:
+        """Makes the plain configuration with these changes; node events are (time, node, whether it is up)."""
+        self._parameters = [np.array(values, dtype=np.float64) for values in (policy_parameters, estimate_parameters)]
+        policy, estimate = self._parameters
+        columns = list(zip(*node_events, strict=True)) or [(), (), ()]
+        types = (np.int64, np.uint32, np.uint8)
+        self._events = [np.array(column, dtype) for column, dtype in zip(columns, types, strict=True)]
+        self._ask = placer
+        self._callback = ffi.callback(PLACER, self._answer) if placer else ffi.NULL
+        event_ms, event_node, event_up = map(pointer, self._events)
+        self.pointer = ffi.new(
+            "ShunterConfig *",
+            {
+                **PLAIN,
+                **changes,
+                "policy_parameters": pointer(policy),
+                "policy_parameters_length": len(policy),
+                "estimate_parameters": pointer(estimate),
+                "estimate_parameters_length": len(estimate),
+                "node_event_ms": event_ms,
+                "node_event_node": event_node,
+                "node_event_up": event_up,
+                "node_events_length": len(node_events),
+                "placer": self._callback,
+            },
+        )
+
+    def _answer(self, _context: int, told: Any, nodes: Any, tasks: Any, capacity: int) -> int:  # noqa: ANN401
+        pairs = self._ask(told) if self._ask else ()
+        for place, (node, count) in enumerate(pairs[:capacity]):
+            nodes[place], tasks[place] = node, count
+        return len(pairs)

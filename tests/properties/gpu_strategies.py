@@ -1,0 +1,170 @@
+"""Random small GPU clusters of several types, speeds, racks and switches, their jobs, and what may go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from shunter.model.schedule import RejectReason
+from tests.properties.strategies import DISPATCHES, PARTITIONS, USERS, Scene, modest, random_durations_ms
+from tests.reference.model import Config, RefJob, RefNode
+from tests.reference.resources import reject_reason
+
+PLACEMENTS = [
+    *["first-fit", "best-fit", "worst-fit", "pack", "spread", "random", "fastest", "slowest-that-fits"],
+    *["tiered-defrag", "tiered-balance", "tiered-lex", "fgd", "topology"],
+]
+POLICIES = ["fcfs", "fcfs", "sjf", "saf", "random", "qssf", "wfp3", "fair-share"]
+PREEMPTIVE = ["srtf", "las?first_s=6&second_s=30", "las?first_s=2&second_s=2.5"]
+ESTIMATES = ["requested", "perfect", "last-two", "history"]
+NOWHERE = 1 << 62
+"""The types that a job accepts if no node has any of them."""
+
+WHOLE = (1000, 1000, 1000, 2000, 2000, 3000, 4000)
+FRACTIONS = (200, 300, 500, 500, 700, 1000)
+ANY = (0, *WHOLE, *FRACTIONS)
+
+
+def renumbered(drawn: Sequence[int | None]) -> list[int | None]:
+    """Returns numbers in the order in which they first appear."""
+    known = {number: place for place, number in enumerate(dict.fromkeys(one for one in drawn if one is not None))}
+    return [None if one is None else known[one] for one in drawn]
+
+
+@st.composite
+def gpu_nodes(draw: st.DrawFn) -> tuple[RefNode, ...]:
+    """Draws two to five nodes; speeds go by the type, seldom by the node."""
+    count = draw(st.sampled_from([3, 2, 4, 5]))
+
+    def each(*choices: int | None) -> list[int | None]:
+        return draw(st.lists(st.sampled_from(choices), min_size=count, max_size=count))
+
+    speeds = draw(st.lists(st.sampled_from([1000, 2000, 500, 1500, 2700]), min_size=count, max_size=count))
+    types = renumbered(each(*draw(st.sampled_from([(0, 1), (0, 0, 0, 1, 2, None), (0,), (None,)]))))
+    by_type = draw(st.integers(0, 3)) > 0
+    speed_of = [speeds[(types[node] or 0) if by_type else node] for node in range(count)]
+    racks, switches = renumbered(each(None, 0, 1)), renumbered(each(None, 0, 1, 2))
+    gpus = draw(st.sampled_from([(4,), (2, 4), (1, 2, 2, 4, 0), (8, 4)]))
+    partitioned = draw(st.integers(0, 3)) == 3
+    return tuple(
+        RefNode(
+            cores_milli=draw(st.sampled_from([64_000, 64_000, 8000, 4000])),
+            memory_mb=draw(st.sampled_from([None, None, 8, 6])),
+            gpus=draw(st.sampled_from(gpus)),
+            partition=draw(st.sampled_from([None, *PARTITIONS])) if partitioned else None,
+            gpu_type=types[node],
+            speed_milli=speed_of[node],
+            rack=racks[node],
+            switch=switches[node],
+        )
+        for node in range(count)
+    )
+
+
+@st.composite
+def gpu_job(draw: st.DrawFn, nodes: tuple[RefNode, ...], submit_ms: int, gpu_milli: tuple[int, ...]) -> RefJob:
+    """Draws one job, which may be too large for the cluster, or accept no type that is there."""
+    run_ms = draw(random_durations_ms(15))
+    milli = draw(st.sampled_from(gpu_milli))
+    types = {node.gpu_type for node in nodes} - {None}
+    masks = [0, 0, *(1 << one for one in types if one is not None), 0b11 if len(types) > 1 else 0, NOWHERE]
+    return RefJob(
+        submit_ms=submit_ms,
+        run_ms=run_ms,
+        requested_ms=draw(st.sampled_from([run_ms, run_ms + 2000, run_ms + 5000, 4000, None])),
+        tasks=draw(st.sampled_from([1, 1, 2, 3, 4, 6])),
+        cores_milli=draw(st.sampled_from([1000, 1000, 500, 2000, 0])),
+        memory_mb=draw(st.sampled_from([None, None, 1, 2])),
+        gpu_milli=milli,
+        gpu_types=draw(st.sampled_from(masks)) if milli and types else 0,
+        partition=draw(st.sampled_from([None, None, *PARTITIONS])),
+        user=draw(st.sampled_from(USERS)),
+    )
+
+
+def likely(job: RefJob, nodes: tuple[RefNode, ...]) -> RefJob:
+    """Returns a job that asks for less until it would not be rejected."""
+    if reject_reason(job, nodes) is RejectReason.NO_SUCH_PARTITION:
+        job = replace(job, partition=None)
+    if reject_reason(job, nodes) is RejectReason.NO_SUCH_GPU_TYPE:
+        job = replace(job, gpu_types=0)
+    job = modest(job, nodes)
+    return job if job.gpu_milli else replace(job, gpu_types=0)
+
+
+@st.composite
+def gpu_scenes(draw: st.DrawFn, gpu_milli: tuple[int, ...] = ANY, most_jobs: int = 12) -> Scene:
+    """Draws a cluster and its jobs, sorted by submit time, several often submitted at once."""
+    nodes = draw(gpu_nodes())
+    gaps_ms = st.sampled_from([0, 0, 0, 1000, 1000, 2000, 1, 700])
+    jobs: list[RefJob] = []
+    for _ in range(draw(st.sampled_from([8, 1, 4, 10, most_jobs]))):
+        submit_ms = jobs[-1].submit_ms + draw(gaps_ms) if jobs else draw(st.sampled_from([0, 7_500_000]))
+        job = draw(gpu_job(nodes, submit_ms, gpu_milli))
+        jobs.append(job if draw(st.integers(0, 9)) == 9 else likely(job, nodes))
+    return Scene(nodes, tuple(jobs))
+
+
+def gpu_configs(
+    policies: list[str] = POLICIES, dispatches: list[str] = DISPATCHES, placements: list[str] = PLACEMENTS
+) -> st.SearchStrategy[Config]:
+    """Draws the settings, without failures."""
+    return st.builds(
+        Config,
+        policy=st.sampled_from(policies),
+        dispatch=st.sampled_from(dispatches),
+        placement=st.sampled_from(placements),
+        estimate=st.sampled_from(ESTIMATES),
+        missing_request_ms=st.sampled_from([None, 3000]),
+        reserve_by=st.sampled_from(["requested", "estimate"]),
+        kill_at_request=st.booleans(),
+        max_wait_ms=st.sampled_from([None, None, None, 4000]),
+        seed=st.integers(0, 2**64 - 2),
+        mix=st.sampled_from([False, False, True]),
+    )
+
+
+def preemptive_configs() -> st.SearchStrategy[Config]:
+    """Draws the settings of policies that stop jobs."""
+    return st.builds(
+        lambda config, **rest: replace(config, **rest),
+        gpu_configs(PREEMPTIVE, ["greedy"]),
+        minimum_run_ms=st.sampled_from([0, 0, 1500, 5000]),
+        keep_progress=st.sampled_from([True, True, False]),
+        preemption_overhead_ms=st.sampled_from([0, 0, 300, 2000]),
+    )
+
+
+@st.composite
+def given_failures(draw: st.DrawFn, scene: Scene, for_good: bool = True) -> tuple[tuple[int, int, bool], ...]:
+    """Draws node events around the jobs; at the end all are up, unless told otherwise."""
+    times_ms = st.sampled_from([-500, 0, 1000, 2000, 3000, 3500, 5000, 8000, 12_000, 20_000, 33_333])
+    event = st.tuples(times_ms, st.integers(0, len(scene.nodes) - 1), st.sampled_from([False, False, True]))
+    begin_ms = scene.jobs[0].submit_ms
+    drawn = draw(st.lists(event, min_size=1, max_size=8))
+    ups = [] if for_good and draw(st.booleans()) else [(40_000, node, True) for node in range(len(scene.nodes))]
+    down: set[int] = set()
+    events = []
+    for time_ms, node, up in sorted([*drawn, *ups], key=lambda one: one[0]):
+        # A node that is up cannot come up, nor one that is down go down: that is refused as a mistake.
+        if up == (node in down):
+            (down.discard if up else down.add)(node)
+            events.append((begin_ms + time_ms, node, up))
+    return tuple(events)
+
+
+@st.composite
+def failing(draw: st.DrawFn, scene: Scene, config: Config) -> Config:
+    """Draws what fails, and what becomes of the jobs on it: given events, drawn ones or both."""
+    kind = draw(st.sampled_from(["given", "drawn", "both"]))
+    given = () if kind == "drawn" else draw(given_failures(scene, for_good=kind == "given"))
+    return replace(
+        config,
+        failures=given,
+        failure_keeps_progress=draw(st.booleans()),
+        preemption_overhead_ms=draw(st.sampled_from([0, 700])),
+        mtbf_ms=None if kind == "given" else draw(st.sampled_from([80_000, 200_000])),
+        mttr_ms=None if kind == "given" else draw(st.sampled_from([1500, 20_000])),
+    )
