@@ -28,6 +28,23 @@ def test_importing_a_name_brings_what_it_needs_and_no_more() -> None:
     assert loaded.isdisjoint({"torch", "matplotlib"})
 
 
+@pytest.mark.parametrize("name", ["Placer", "Scene"])
+def test_a_placement_of_ones_own_needs_little(name: str) -> None:
+    script = f"import sys; from shunter import {name}; print({name}.__module__, *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    home, *loaded = done.stdout.split()
+    assert home == "shunter.place.placer"
+    assert set(loaded).isdisjoint({"torch", "matplotlib", "highspy", "polars"})
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = "import sys; from shunter.cli import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    *text, loaded = done.stdout.splitlines()
+    assert "simulate" in "".join(text)
+    assert set(loaded.split()).isdisjoint(HEAVY)
+
+
 def test_help_of_the_module() -> None:
     done = subprocess.run([sys.executable, "-m", "shunter", "--help"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

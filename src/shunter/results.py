@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shunter import __version__
 from shunter.errors import InputError
 from shunter.files import Writer, write_file
-from shunter.simulate.policy_file import policy_path
+from shunter.simulate.policy_file import policy_path, python_path
 from shunter.simulate.specs import spec_file
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ METRICS = "metrics.json"
 SCHEDULE = "schedule.parquet"
 SCHEDULE_CSV = "schedule.csv"
 SCHEDULE_JSONL = "schedule.jsonl"
-RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, METRICS, MANIFEST)
-"""What the folder of a run holds; the manifest is written last."""
+STOPS = "stops.parquet"
+RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, STOPS, METRICS, MANIFEST)
+"""What the folder of a run holds, the stops only if a job was stopped; the manifest is written last."""
+RECORDED = {"policy": "policy", "estimate": "estimate", "placement": "placement", "failures": "failures file"}
+"""The settings that may come from files, of which the manifest has a record each, and what errors call them."""
 
 
 def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds: float) -> dict[str, Any]:
@@ -42,16 +45,21 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
         metrics: by name, None for those without meaning.
         seconds: how long the simulation took.
     """
-    settings = schedule.settings
+    from shunter.evaluate.breakdowns import turnaround_by_gpus, turnaround_by_priority
+
+    settings, outcomes = schedule.settings, schedule.outcomes()
     return {
         "policy": settings.policy,
         "dispatch": settings.dispatch,
         "placement": settings.placement,
         "estimate": settings.estimate,
         "jobs": len(schedule),
-        "rejected": int(schedule.rejected.sum()),
+        "rejected": outcomes["rejected"],
         "ledger": schedule.ledger.to_json(),
         "metrics": metrics,
+        "turnaround_by_gpus": turnaround_by_gpus(schedule),
+        "turnaround_by_priority": turnaround_by_priority(schedule),
+        **{name: outcomes[name] for name in ("killed", "failed", "unfinished")},
         "estimated_from": schedule.bases(),
         "workload": schedule.workload.name,
         "cluster": schedule.cluster.name,
@@ -77,6 +85,8 @@ def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str
     return provenance(schedule.workload, schedule.cluster, given, resolved) | {
         "policy": _spec_record(policy_path(resolved["policy"]) or spec_file(resolved["policy"])),
         "estimate": _spec_record(spec_file(resolved["estimate"])),
+        "placement": _spec_record(python_path(resolved["placement"])),
+        "failures": _spec_record(None if resolved["failures"] is None else Path(resolved["failures"])),
         "jobs": len(schedule),
         "schedule_sha256": schedule.content_sha256,
     }
@@ -99,6 +109,7 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
             "spec": resolved["cluster"],
             "path": absolute_path(resolved["cluster"]),
             "sha256": cluster.content_sha256,
+            "mix": cluster.mix,
             "nodes": [asdict(node) for node in cluster.nodes],
         },
         "python": platform.python_version(),
@@ -162,7 +173,9 @@ def _check_overwriting(folder: Path, force: bool, files: Sequence[str]) -> None:
 
 
 def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest: dict[str, Any]) -> None:
-    """Writes the five files of a run."""
+    """Writes the files of a run: those of `RUN_FILES`."""
+    from shunter.model.schedule_frame import stops_frame
+
     frame = schedule.to_frame()
     writers: dict[str, Writer] = {
         SCHEDULE: frame.write_parquet,
@@ -170,6 +183,11 @@ def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest
         SCHEDULE_JSONL: frame.write_ndjson,
         METRICS: _json_writer(result),
     }
+    # What an overwritten run has left here would be taken for this one's.
+    for name in (MANIFEST, STOPS):
+        (folder / name).unlink(missing_ok=True)
+    if schedule.stops is not None and len(schedule.stops):
+        writers[STOPS] = stops_frame(schedule, schedule.stops).write_parquet
     write_folder(folder, writers, manifest)
 
 
@@ -218,7 +236,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _paths_are_text(manifest: dict[str, Any]) -> bool:
     """Returns whether the files that a manifest names are named by text, or not at all."""
-    records = [record for record in (manifest.get("policy"), manifest.get("estimate")) if record is not None]
+    records = [manifest[name] for name in RECORDED if manifest.get(name) is not None]
     if not all(isinstance(record, dict) and isinstance(record.get("path"), str) for record in records):
         return False
     return all(isinstance(manifest[what].get("path"), str | None) for what in ("workload", "cluster"))
@@ -226,9 +244,18 @@ def _paths_are_text(manifest: dict[str, Any]) -> bool:
 
 def read_schedule(folder: Path) -> pl.DataFrame:
     """Returns the rows of a run folder."""
+    return _read_table(folder / SCHEDULE)
+
+
+def read_stops(folder: Path) -> pl.DataFrame | None:
+    """Returns the stops of a run folder, one a row; None if no job was stopped."""
+    path = folder / STOPS
+    return _read_table(path) if path.exists() else None
+
+
+def _read_table(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    path = folder / SCHEDULE
     try:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from shunter.cli import app
+from tests.cli.gpu_site import Site
 
 SWF_HEADER = "; MaxProcs: 8\n"
 
@@ -78,3 +79,9 @@ def write_log(path: Path, lines: list[str]) -> Path:
     """Writes a SWF log."""
     path.write_text(SWF_HEADER + "".join(lines))
     return path
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Returns a folder with a cluster of two types of GPUs, and a log."""
+    return Site(tmp_path)

@@ -11,7 +11,7 @@ import typer
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.options import JsonOption
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, WINDOW, takes
+from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
 from shunter.errors import InputError
 
 CountOption = Annotated[int, typer.Option(metavar="N")]
@@ -32,7 +32,7 @@ def run(*arguments: str) -> tuple[RunArguments, int, bool]:
 
 
 def test_every_field_has_one_option_in_the_order_of_the_fields() -> None:
-    groups = [SITE, LOAD, POLICY, WINDOW, SETTINGS]
+    groups = [SITE, LOAD, POLICY, WINDOW, STOPS, SETTINGS]
     assert [name for group in groups for name in group] == [field.name for field in fields(RunArguments)]
 
 

@@ -14,6 +14,7 @@ from shunter.evaluate.metrics import METRIC_NAMES, compute_metrics
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, RejectReason, Schedule
 from tests.evaluate.handmade import Row, cluster, make_schedule, pool
+from tests.evaluate.plain_segments import plain_gpu_metrics
 
 
 def test_a_tiny_schedule_by_hand() -> None:
@@ -32,7 +33,7 @@ def test_a_tiny_schedule_by_hand() -> None:
         Row(5, 20, 40, {0: 1, 1: 1}, user="ada", memory=50.0),
         Row(10, 30, 50, {1: 1}, user="ben", memory=10.0),
     ]
-    metrics = compute_metrics(make_schedule(rows, cluster(Node("n0", 2, 1000, 4), Node("n1", 2, 1000))))
+    metrics = compute_metrics(make_schedule(rows, cluster(Node("n0", 2, 1000, 4, tflops=7.0), Node("n1", 2, 1000))))
     # Utilization of (n0, n1): (1, 0) for 20 s, (1, 1/2) for 10 s, (1, 1) for 10 s, (0, 1/2) for 10 s.
     variance = (0.25 * 20 + 0.0625 * 10 + 0 * 10 + 0.0625 * 10) / 50
     slowdowns = [1.0, 1.0, 35 / 20, 2.0]
@@ -50,11 +51,20 @@ def test_a_tiny_schedule_by_hand() -> None:
         "core_utilization": (40 + 20 + 2 * 20 + 20) / (4 * 50),
         "memory_utilization": (100 * 40 + 2 * 50 * 20 + 10 * 20) / (2000 * 50),
         "gpu_utilization": (0.25 * 40 + 2 * 20) / (4 * 50),
+        "flops_weighted_utilization": (0.25 * 40 + 2 * 20) / (4 * 50),
+        # Of the four GPUs on n0, one and a quarter and then a quarter are left; it is partly used until 40.
+        "mean_fragmentation": 40 / 50,
+        "mean_partly_used_nodes": 40 / 50,
+        "nodes_per_job": 1.0,
         "load_imbalance": variance,
         "completion_rate": 1.0,
         "mean_queue_length": 35 / 50,
         "throughput_jobs_per_hour": 4 * 3600 / 50,
         "jain_fairness_users": (ada + ben) ** 2 / (2 * (ada**2 + ben**2)),
+        "preemptions": 0.0,
+        "failures": 0.0,
+        "migrations": 0.0,
+        "lost_gpu_hours": 0.0,
     }
     assert metrics == pytest.approx(expected, rel=1e-13)
     assert tuple(metrics) == METRIC_NAMES
@@ -144,7 +154,10 @@ def test_random_schedules_agree_with_plain_python(seed: int) -> None:
 
 def random_schedule(rng: random.Random) -> Schedule:
     """Returns jobs thrown onto nodes without regard for their room, which the formulas do not need."""
-    nodes = [Node(f"n{number}", rng.choice([4, 6, 16]), 1000, 8) for number in range(rng.choice([1, 2, 9]))]
+    nodes = [
+        Node(f"n{number}", rng.choice([4, 6, 16]), 1000, 8, tflops=rng.choice([5.0, 9.0]))
+        for number in range(rng.choice([1, 2, 9]))
+    ]
     rows = []
     for submit in sorted(rng.randrange(0, 400_000) / 1000 for _ in range(60)):
         start = submit + rng.choice([0, rng.randrange(0, 300_000) / 1000])
@@ -176,7 +189,6 @@ def plain_metrics(schedule: Schedule) -> dict[str, float | None]:
     makespan = max(job["end"] for job in jobs) - min(job["submit_s"] for job in jobs)
     core_s = sum(job["tasks"] * job["cores_per_task"] * run for job, run in zip(jobs, runs, strict=True))
     memory = sum(job["tasks"] * (job["memory_mb_per_task"] or 0) * run for job, run in zip(jobs, runs, strict=True))
-    gpu_s = sum(job["tasks"] * job["gpus_per_task"] * run for job, run in zip(jobs, runs, strict=True))
     by_user: dict[str, list[float]] = {}
     for job, value in zip(jobs, bounded, strict=True):
         if job["user"] is not None:
@@ -195,12 +207,12 @@ def plain_metrics(schedule: Schedule) -> dict[str, float | None]:
         "makespan_s": makespan,
         "core_utilization": core_s / sum(node.cores for node in schedule.cluster.nodes) / makespan,
         "memory_utilization": memory / sum(node.memory_mb or 0 for node in schedule.cluster.nodes) / makespan,
-        "gpu_utilization": gpu_s / sum(node.gpus for node in schedule.cluster.nodes) / makespan,
         "load_imbalance": plain_imbalance(schedule, makespan),
         "completion_rate": completed / len(schedule),
         "mean_queue_length": sum(waits) / makespan,
         "throughput_jobs_per_hour": completed / (makespan / 3600),
         "jain_fairness_users": sum(means) ** 2 / (len(means) * sum(mean**2 for mean in means)),
+        **plain_gpu_metrics(schedule),
     }
 
 

@@ -13,6 +13,7 @@ from shunter.cli.compare import compare
 from shunter.cli.envs import envs
 from shunter.cli.errors import OneLineErrorGroup
 from shunter.cli.evaluate import evaluate
+from shunter.cli.explain import explain
 from shunter.cli.inspect import inspect
 from shunter.cli.plot import plot
 from shunter.cli.policies import policies
@@ -38,6 +39,7 @@ app.command("tune")(tune)
 app.command("train")(train)
 app.command("plot")(plot)
 app.command("evaluate")(evaluate)
+app.command("explain")(explain)
 app.command("inspect")(inspect)
 app.command("policies")(policies)
 app.add_typer(trace, name="trace")

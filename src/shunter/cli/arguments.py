@@ -32,10 +32,19 @@ class RunArguments:
     """None: ``easy``, or ``greedy`` if the policy never waits."""
     placement: str | None = None
     """None: ``first-fit``."""
-    estimate: str = "requested"
+    estimate: str | None = None
+    """None: ``requested``, or ``history`` with the policy ``qssf``."""
     start: int = 0
     length: int | None = None
     """None: to the end of the log."""
+    preemption_overhead_s: float = 0.0
+    preempted_progress: str = "kept"
+    min_run_s: float = 0.0
+    failures: str | None = None
+    """A failures file."""
+    mtbf_s: float | None = None
+    mttr_s: float | None = None
+    failed_progress: str = "lost"
     max_wait_s: float | None = None
     missing_request: str = "run-time"
     reserve_by: str = "requested"
@@ -54,25 +63,28 @@ class RunArguments:
         """Returns what `shunter.simulate.simulate` takes besides the workload and the cluster."""
         names = (
             "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request",
-            "max_wait_s", "scan_depth", "seed",
+            "max_wait_s", "scan_depth", "seed", "preemption_overhead_s", "preempted_progress", "min_run_s", "failures",
+            "mtbf_s", "mttr_s", "failed_progress",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
     @property
     def files(self) -> dict[str, str | Path | None]:
         """What is read, by what errors call it; a name that is not that of a file does no harm."""
-        from shunter.simulate.policy_file import policy_path
+        from shunter.simulate.policy_file import policy_path, python_path
         from shunter.simulate.specs import spec_file
 
         return {
             "workload": self.workload,
             "cluster": self.cluster,
             "policy": policy_path(self.policy) or spec_file(self.policy),
-            "estimate": spec_file(self.estimate),
+            "estimate": spec_file(self.estimate or ""),
+            "placement": python_path(self.placement or ""),
+            "failures": self.failures,
         }
 
     def checked(self) -> RunArguments:
-        """Returns the arguments with dispatch and placement filled in; the first that is wrong is an error."""
+        """Returns the arguments with what stands in for those not given; the first that is wrong is an error."""
         from shunter.simulate import check_settings
         from shunter.workloads.load import check_load
 
@@ -83,7 +95,7 @@ class RunArguments:
         if self.length is not None and self.length < 1:
             raise InputError(f"--length is {self.length}; expected 1 or more")
         settings = check_settings(**self.settings())
-        return replace(self, dispatch=settings.dispatch, placement=settings.placement)
+        return replace(self, dispatch=settings.dispatch, placement=settings.placement, estimate=settings.estimate)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the arguments as a plain object."""

@@ -11,7 +11,7 @@ from shunter.cli.arguments import RunArguments
 from shunter.cli.options import ForceOption, JsonOption, path, whole_number
 from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
 from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, SETTINGS, SITE, takes
+from shunter.cli.run_options import LOAD, SETTINGS, SITE, STOPS, takes
 from shunter.cli.window_options import (
     BlocksOption,
     PartOption,
@@ -47,9 +47,12 @@ PlacementsOption = Annotated[
     str, typer.Option("--placement", metavar="A,B,...", help="Placements, with commas between them.")
 ]
 EstimatesOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--estimate", metavar="A,B,...", help="Estimates, with commas between them; the folder of a run brings its own."
+        "--estimate",
+        metavar="A,B,...",
+        show_default="requested; history with qssf",
+        help="Estimates, with commas between them; the folder of a run brings its own.",
     ),
 ]
 MetricOption = Annotated[str, typer.Option(metavar="NAME", help="The metric to compare and to sort by.")]
@@ -75,14 +78,14 @@ PlotOption = Annotated[
 ]
 
 
-@takes(SITE | LOAD | SETTINGS)
+@takes(SITE | LOAD | STOPS | SETTINGS)
 def compare(
     context: typer.Context,
     *,
     policy: PoliciesOption = "all",
     dispatch: DispatchesOption = None,
     placement: PlacementsOption = "first-fit",
-    estimate: EstimatesOption = "requested",
+    estimate: EstimatesOption = None,
     metric: MetricOption = "mean_bounded_slowdown",
     baseline: BaselineOption = None,
     windows: WindowCountOption = 20,

@@ -102,7 +102,8 @@ class CompareArguments(WindowArguments):
     dispatch: str | None
     """None: each policy's default."""
     placement: str
-    estimate: str
+    estimate: str | None
+    """None: each policy's default."""
 
     def combinations(self) -> Combinations:
         """Returns every combination of the four lists."""
@@ -112,7 +113,7 @@ class CompareArguments(WindowArguments):
             listed_names("policy", self.policy),
             [None] if self.dispatch is None else listed_names("dispatch", self.dispatch),
             listed_names("placement", self.placement),
-            listed_names("estimate", self.estimate),
+            [None] if self.estimate is None else listed_names("estimate", self.estimate),
             **self.common(),
         )
 

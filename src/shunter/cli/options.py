@@ -8,11 +8,15 @@ from typing import Annotated
 import typer
 
 from shunter.errors import InputError
-from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, RESERVE_BY
+from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, PROGRESS, RESERVE_BY
 
 
 def _choices(intro: str, names: dict[str, str]) -> str:
     return f"{intro}: {', '.join(names)}."
+
+
+def _meanings(intro: str, names: dict[str, str]) -> str:
+    return f"{intro}: {', '.join(f'{name} ({meaning})' for name, meaning in names.items())}."
 
 
 def whole_number(text: str) -> int:
@@ -98,15 +102,20 @@ DispatchOption = Annotated[
 ]
 PlacementOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", show_default="first-fit", help=_choices("Which nodes a job gets", PLACEMENTS)),
-]
-EstimateOption = Annotated[
-    str,
     typer.Option(
         metavar="NAME",
-        help=_choices("The run time that the policy sees", ESTIMATES)[:-1]
-        + ", also with parameters (noisy?sigma=2), or FILE.toml with a prior.",
+        show_default="first-fit",
+        help=_choices("Which nodes a job gets", PLACEMENTS)[:-1] + ", milp also with parameters (milp?alpha=2), or "
+        "FILE.py[:CLASS]: a placement of your own (it is run).",
     ),
+]
+ESTIMATE_HELP = (
+    _choices("The run time that the policy sees", ESTIMATES)[:-1]
+    + ", also with parameters (noisy?sigma=2), or FILE.toml with a prior."
+)
+EstimateOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", show_default="requested; history with qssf", help=ESTIMATE_HELP),
 ]
 StartOption = Annotated[
     int, typer.Option(parser=whole_number, metavar="I", help="The first job of the window, counted from 0.")
@@ -139,6 +148,57 @@ ScanDepthOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="For everything random.")]
+PreemptionOverheadOption = Annotated[
+    float,
+    typer.Option(
+        parser=number,
+        metavar="S",
+        help="What each start of a job costs, in seconds, that was stopped before: --preemption-overhead 30.",
+    ),
+]
+PreemptedProgressOption = Annotated[
+    str,
+    typer.Option(metavar="kept|lost", help=_meanings("The work of a job that a policy stops (srtf, las)", PROGRESS)),
+]
+MinRunOption = Annotated[
+    float,
+    typer.Option(
+        parser=number,
+        metavar="S",
+        help="How many seconds a job runs at least before a policy may stop it: --min-run 300.",
+    ),
+]
+FailuresOption = Annotated[
+    str | None,
+    typer.Option(
+        parser=given_text,
+        metavar="FILE",
+        show_default="none",
+        help="A CSV file of failures with the columns time_s, node and event (down or up): --failures failures.csv.",
+    ),
+]
+MtbfOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=number,
+        metavar="S",
+        show_default="no failures are drawn",
+        help="Draw failures: the mean time in seconds until a node fails, as in --mtbf 2592000 --mttr 7200.",
+    ),
+]
+MttrOption = Annotated[
+    float | None,
+    typer.Option(
+        parser=number,
+        metavar="S",
+        show_default="no failures are drawn",
+        help="The mean time in seconds until a node that has failed is up again; goes with --mtbf.",
+    ),
+]
+FailedProgressOption = Annotated[
+    str,
+    typer.Option(metavar="kept|lost", help=_meanings("The work of a job whose node fails", PROGRESS)),
+]
 FormatOption = Annotated[
     str | None,
     typer.Option(

@@ -72,26 +72,27 @@ def replay(
 def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
+    from shunter.results import RECORDED
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
     by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
-    policy = _recorded_file(folder, "policy", manifest.get("policy"), recorded.policy)
-    estimate = _recorded_file(folder, "estimate", manifest.get("estimate"), recorded.estimate)
+    files = {
+        name: _recorded_file(folder, what, manifest.get(name), getattr(recorded, name))
+        for name, what in RECORDED.items()
+    }
 
     def check_unchanged(read: Workload, parsed: Cluster) -> None:
         # With a load, the arrivals depend on the cluster: so the cluster comes first.
         _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
         _check_unchanged("workload", workload, read.content_sha256, manifest)
 
-    inputs = replace(
-        recorded, workload=workload or recorded.workload, cluster=cluster, policy=policy, estimate=estimate
-    )
+    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, **files)
     # What is wrong with a file is said under the file's own name.
-    files = [file for file in inputs.files.values() if file]
-    with _naming(folder, *(f"{name}:" for file in files for name in (file, Path(file))), *by_user):
+    named = [file for file in inputs.files.values() if file]
+    with _naming(folder, *(f"{name}:" for file in named for name in (file, Path(file))), *by_user):
         return run(inputs, check_unchanged)
 
 
@@ -108,12 +109,12 @@ def _naming(folder: Path, *others: str) -> Iterator[None]:
         raise InputError(f"{folder / MANIFEST}: {error}") from error
 
 
-def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given: str) -> str:
-    """Returns a policy or an estimate; if it comes from a file, that must be where it was, and unchanged."""
+def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given: str | None) -> Any:  # noqa: ANN401
+    """Returns a setting; if it comes from a file, that must be where it was, and unchanged."""
     from shunter.results import file_record
     from shunter.simulate.policy_file import class_name
 
-    if record is None:
+    if record is None or given is None:
         return given
     path = Path(record["path"])
     if not path.is_file():

@@ -19,16 +19,23 @@ from shunter.cli.options import (
     ClusterOption,
     DispatchOption,
     EstimateOption,
+    FailedProgressOption,
+    FailuresOption,
     FormatOption,
     KillOption,
     LengthOption,
     LoadOption,
     MapOption,
     MaxWaitOption,
+    MinRunOption,
     MissingRequestOption,
+    MtbfOption,
+    MttrOption,
     OnlyOption,
     PlacementOption,
     PolicyOption,
+    PreemptedProgressOption,
+    PreemptionOverheadOption,
     ReserveByOption,
     ScanDepthOption,
     SeedOption,
@@ -48,6 +55,16 @@ POLICY: Options = {
     "estimate": EstimateOption,
 }
 WINDOW: Options = {"start": StartOption, "length": LengthOption}
+STOPS: Options = {
+    "preemption_overhead_s": PreemptionOverheadOption,
+    "preempted_progress": PreemptedProgressOption,
+    "min_run_s": MinRunOption,
+    "failures": FailuresOption,
+    "mtbf_s": MtbfOption,
+    "mttr_s": MttrOption,
+    "failed_progress": FailedProgressOption,
+}
+"""What stops jobs, and what that costs them."""
 SETTINGS: Options = {
     "max_wait_s": MaxWaitOption,
     "missing_request": MissingRequestOption,

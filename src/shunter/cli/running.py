@@ -140,15 +140,11 @@ def _simulate(workload: Workload, cluster: Cluster, arguments: RunArguments) -> 
 
 def _check_rejections(schedule: Schedule, strict: bool) -> None:
     """Raises an error if all jobs were rejected, or with ``--strict`` any."""
-    from shunter.model.rejections import explain_rejections
+    from shunter.model.rejections import first_rejection, refuse_rejected
 
-    rejected = int(schedule.rejected.sum())
-    if not rejected or (rejected < len(schedule) and not strict):
-        return
-    _, first = next(explain_rejections(schedule))
-    what = f"job {first.job_id} {first.asks}; {first.has}"
     if strict:
-        remedy = "give a larger cluster, or leave --strict out to have such jobs rejected and counted"
-        raise InputError(f"{schedule.workload.name}: {what}; {remedy} ({rejected} of {len(schedule)} jobs)")
-    none = f"none of the {len(schedule)} jobs can ever fit" if len(schedule) > 1 else "the only job can never fit"
-    raise InputError(f"{schedule.workload.name}: {none}: {what}; check --cluster")
+        refuse_rejected(schedule)
+    if schedule.rejected.all():
+        first = first_rejection(schedule)
+        none = f"none of the {len(schedule)} jobs can ever fit" if len(schedule) > 1 else "the only job can never fit"
+        raise InputError(f"{schedule.workload.name}: {none}: {first.text}; check --cluster")

@@ -11,13 +11,13 @@ from shunter.cli.arguments import RunArguments
 from shunter.cli.options import ForceOption, JsonOption, OutOption, PlotOption
 from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
 from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, WINDOW, takes
+from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
 
 if TYPE_CHECKING:
     from shunter.cli.running import Run
 
 
-@takes(SITE | LOAD | POLICY | WINDOW | SETTINGS)
+@takes(SITE | LOAD | POLICY | WINDOW | STOPS | SETTINGS)
 def simulate(
     context: typer.Context,
     arguments: RunArguments,
@@ -37,6 +37,10 @@ def simulate(
         shunter simulate --workload log.csv --cluster 256 --length 1024 --json
 
         shunter simulate --workload 'generate:eda?seed=42' --load 0.9
+
+        shunter simulate --workload log.csv --cluster gpus.toml --policy las --preemption-overhead 30 --min-run 300
+
+        shunter simulate --workload log.csv --cluster gpus.toml --failures failures.csv
     """
     from shunter.cli.running import run
     from shunter.results import RUN_FILES

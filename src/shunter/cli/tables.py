@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,17 @@ UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60)
 """Units of time, from the largest."""
 
 
+COUNTS = ("preemptions", "failures", "migrations")
+"""Metrics that are whole numbers."""
+
+
 def print_run(run: Run, written: Sequence[Path]) -> None:
     """Prints the metrics, the ledger, the rejected jobs, and what was written."""
     console = Console()
     console.print(run_title(run), soft_wrap=True, highlight=False)
     console.print(metrics_table(run.metrics))
+    for table in breakdown_tables(run.schedule):
+        console.print(table)
     if run.schedule.ledger:
         console.print(ledger_table(run.schedule.ledger))
     if run.schedule.rejected.any():
@@ -39,12 +45,13 @@ def run_title(run: Run) -> str:
     """Returns what was simulated, in three lines."""
     schedule, settings = run.schedule, run.schedule.settings
     cluster = cluster_label(schedule.cluster) + (", as the workload says" if run.cluster_from == WORKLOAD else "")
-    rejected = int(schedule.rejected.sum())
+    counts = schedule.outcomes()
+    others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (
         f"[bold]{escape(schedule.workload.name)}[/bold] on {escape(cluster)}\n"
         f"{escape(settings.policy)} · {settings.dispatch} · {settings.placement} · "
         f"estimate {escape(settings.estimate)}{_bases(schedule)}\n"
-        f"{len(schedule):,} jobs, {rejected:,} rejected, simulated in {run.seconds:.3g} s"
+        f"{len(schedule):,} jobs, {counts['rejected']:,} rejected{others}, simulated in {run.seconds:.3g} s"
     )
 
 
@@ -66,14 +73,30 @@ def metrics_table(metrics: dict[str, float | None]) -> Table:
     return table
 
 
+def breakdown_tables(schedule: Schedule) -> Iterator[Table]:
+    """Yields the turnarounds by GPUs and by priority, where the jobs have them."""
+    from shunter.evaluate.breakdowns import turnaround_by_gpus, turnaround_by_priority
+
+    for name, rows in (("GPUs", turnaround_by_gpus(schedule)), ("priority", turnaround_by_priority(schedule))):
+        if rows is not None:
+            table = Table(name, title=f"turnaround by {name}", title_justify="left")
+            for column in ("jobs", "mean", "median", "95 %"):
+                table.add_column(column, justify="right")
+            for label, jobs, *times in (row.values() for row in rows):
+                table.add_row(label, f"{jobs:,}", *(format_seconds(seconds) for seconds in times))
+            yield table
+
+
 def format_metric(name: str, value: float | None) -> str:
     """Returns a metric with its unit: ``12,345 s (3 h 25 min)``, ``71.2 %``; a dash where it has no meaning."""
     if value is None:
         return "–"
     if name.endswith("_s"):
         return format_seconds(value)
-    if name.endswith(("_utilization", "_rate")):
+    if name.endswith(("_utilization", "_rate", "_fragmentation")):
         return f"{100 * value:.2f} %"
+    if name in COUNTS:
+        return f"{value:,.0f}"
     return f"{value:,.4f}" if value < 1000 else f"{value:,.1f}"
 
 
@@ -103,18 +126,15 @@ def ledger_table(ledger: Ledger) -> Table:
 
 def rejection_table(schedule: Schedule) -> Table:
     """Returns the rejected jobs by reason, with the first of each."""
-    import numpy as np
-
-    from shunter.model.rejections import REASON_TITLES, explain_rejection
-    from shunter.model.schedule import RejectReason
+    from shunter.model.rejections import REASON_TITLES, first_rejection
 
     table = Table("rejected: can never fit", title="rejected jobs", title_justify="left")
     table.add_column("jobs", justify="right")
     table.add_column("first example")
     for reason, title in REASON_TITLES.items():
-        rows = np.flatnonzero(schedule.rejected & (schedule.reject_reason == reason))
-        if len(rows):
-            job = schedule.workload.jobs.row(int(rows[0]), named=True)
-            first = explain_rejection(job, RejectReason(reason), schedule.cluster)
-            table.add_row(title, f"{len(rows):,}", escape(f"job {first.job_id} {first.asks}; {first.has}"))
+        jobs = int((schedule.rejected & (schedule.reject_reason == reason)).sum())
+        if jobs:
+            first = first_rejection(schedule, reason)
+            where = "" if first.where is None else f"{first.where}: "
+            table.add_row(title, f"{jobs:,}", escape(f"{where}{first.text}"))
     return table

@@ -173,17 +173,18 @@ def _clipped(workload: Workload) -> Iterator[Finding]:
 def _never_fit(workload: Workload, description: Description) -> Iterator[Finding]:
     from shunter.evaluate.labels import cluster_label
     from shunter.model.fitting import can_ever_fit
-    from shunter.model.rejections import explain_rejection
-    from shunter.model.schedule import RejectReason
+    from shunter.model.rejections import first_rejection
+    from shunter.simulate import simulate
 
     if description.cluster is None:
         return
     fits = can_ever_fit(workload.jobs, description.cluster)
     if jobs := int((~fits).sum()):
-        row = workload.jobs.row(int(fits.argmin()), named=True)
-        first = explain_rejection(row, RejectReason.COMBINATION, description.cluster)
+        # The core tells why.
+        first = first_rejection(simulate(workload.window(int(fits.argmin()), 1), description.cluster))
+        where = f"{first.where}: " if first.where else ""
         what = f"can never fit on {cluster_label(description.cluster)}: {_of_jobs(jobs, len(workload))}"
-        yield Finding("never-fit", jobs, f"{what}; job {first.job_id} {first.asks}")
+        yield Finding("never-fit", jobs, f"{what}; {where}{first.text}")
 
 
 def _of_jobs(jobs: int, total: int) -> str:

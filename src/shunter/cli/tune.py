@@ -10,8 +10,8 @@ import typer
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.options import (
+    ESTIMATE_HELP,
     DispatchOption,
-    EstimateOption,
     JsonOption,
     PlacementOption,
     given_text,
@@ -98,6 +98,7 @@ PlotOption = Annotated[
         parser=path, metavar="FILE", help="Draw the search and the result on later days: a .png, .svg or .pdf file."
     ),
 ]
+TuneEstimateOption = Annotated[str, typer.Option("--estimate", metavar="NAME", help=ESTIMATE_HELP)]
 
 
 @takes(LOAD | SETTINGS)
@@ -112,7 +113,7 @@ def tune(
     site: SiteOption = "fcfs/easy",
     dispatch: DispatchOption = "easy",
     placement: PlacementOption = None,
-    estimate: EstimateOption = "posterior",
+    estimate: TuneEstimateOption = "posterior",
     train: TrainOption = 0.6,
     report: ReportOption = "0.7:1",
     windows: WindowCountOption = 40,

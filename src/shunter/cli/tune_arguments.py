@@ -36,7 +36,7 @@ class TuneArguments:
     @property
     def estimate(self) -> str:
         """The run time that the tuned policy sees, as the user gave it."""
-        return self.logs[0].estimate
+        return self.settings().estimate
 
     def settings(self, file: Path | None = None) -> Settings:
         """Returns what the tuned policy shares with the classics, checked.

@@ -9,7 +9,7 @@ import typer
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.options import JsonOption
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, WINDOW, takes
+from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
 
 if TYPE_CHECKING:
     from shunter.cli.running import Inputs, Run
@@ -37,7 +37,7 @@ class Case:
     run: Run
 
 
-@takes(SITE | LOAD | POLICY | WINDOW | SETTINGS)
+@takes(SITE | LOAD | POLICY | WINDOW | STOPS | SETTINGS)
 def what_if(
     arguments: RunArguments,
     change: ChangeOption,

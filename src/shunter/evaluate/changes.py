@@ -114,7 +114,7 @@ def _with_nodes(cluster: Cluster, factor: float) -> Cluster:
         number = place * len(old) // count
         copy = place - -(-number * count // len(old))
         nodes.append(replace(old[number], name=f"{old[number].name}+{copy}") if copy else old[number])
-    return Cluster.from_nodes(tuple(nodes), f"{cluster.name} with {count} nodes")
+    return Cluster.from_nodes(tuple(nodes), f"{cluster.name} with {count} nodes", cluster.mix)
 
 
 def _to_load(text: str) -> Step:
@@ -201,5 +201,12 @@ SETTINGS: dict[str, Callable[[str], tuple[str, Any]]] = {
     "max-wait": lambda text: ("max_wait_s", None if text == "off" else _seconds("max-wait", text)),
     "scan-depth": lambda text: ("scan_depth", _whole("scan-depth", text)),
     "seed": lambda text: ("seed", _whole("seed", text)),
+    "preemption-overhead": lambda text: ("preemption_overhead_s", _seconds("preemption-overhead", text)),
+    "preempted-progress": lambda text: ("preempted_progress", text),
+    "min-run": lambda text: ("min_run_s", _seconds("min-run", text)),
+    "failures": lambda text: ("failures", None if text == "off" else text),
+    "mtbf": lambda text: ("mtbf_s", None if text == "off" else _seconds("mtbf", text)),
+    "mttr": lambda text: ("mttr_s", None if text == "off" else _seconds("mttr", text)),
+    "failed-progress": lambda text: ("failed_progress", text),
 }
 """Changes of settings: the name that `shunter.simulate.simulate` has for it, and the value."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.errors import InputError
 from shunter.simulate.checkpoint_path import checkpoint_label, is_checkpoint
 from shunter.simulate.names import POLICIES
-from shunter.simulate.policy_file import policy_path
+from shunter.simulate.policy_file import policy_path, python_path
 from shunter.simulate.settings import check_settings
 from shunter.simulate.specs import spec_file
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from shunter.model.schedule import Settings
 
 ALL = "all"
-CLASSICS = tuple(name for name in POLICIES if name not in ("fifo", "first-available", "linear"))
-"""What ``--policy all`` means: every policy of Shunter's but second names, and the score whose weights are searched."""
+_NOT_ALL = ("fifo", "first-available", "linear", "qssf", "srtf", "las")
+CLASSICS = tuple(name for name in POLICIES if name not in _NOT_ALL)
+"""What ``--policy all`` means: every policy of Shunter's but second names, the score whose weights are searched, and
+those for clusters of GPUs."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,15 @@ class Combination:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that its policy and its estimate come from, by what the user gave."""
-        policy, estimate = self.settings.policy, self.settings.estimate
-        found = {policy: policy_path(policy) or spec_file(policy), estimate: spec_file(estimate)}
+        """The files that its settings come from, by what the user gave."""
+        policy, estimate, placement = self.settings.policy, self.settings.estimate, self.settings.placement
+        found = {
+            placement: python_path(placement),
+            policy: policy_path(policy) or spec_file(policy),
+            estimate: spec_file(estimate),
+        }
+        if isinstance(self.settings.failures, str):
+            found[self.settings.failures] = Path(self.settings.failures)
         return {given: path for given, path in found.items() if path is not None}
 
 
@@ -52,7 +60,7 @@ def combine(
     policies: Sequence[str],
     dispatches: Sequence[str | None] = (None,),
     placements: Sequence[str | None] = (None,),
-    estimates: Sequence[str] = ("requested",),
+    estimates: Sequence[str | None] = (None,),
     **common: Any,  # noqa: ANN401
 ) -> Combinations:
     """Returns every combination that is possible; one that contradicts itself is skipped, and its reason told.
@@ -62,7 +70,7 @@ def combine(
             placement and estimate, and is there once.
         dispatches: What happens when the next job does not fit; None for the policy's default.
         placements: Which nodes a job gets; None for the default.
-        estimates: The run times that the policies see.
+        estimates: The run times that the policies see; None for the policy's default.
         common: The settings that all share, as in `shunter.simulate.simulate`.
 
     Raises:
@@ -73,7 +81,8 @@ def combine(
     _check_each(*lists, common)
     possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
-    shown, shown_estimates = _shown(policies, _policy_name), _shown(lists[3], _estimate_name)
+    shown = _shown(policies, _policy_name)
+    shown_estimates = _shown([name for name in lists[3] if name is not None], _estimate_name)
     for policy, dispatch, placement, estimate in product(*lists):
         given = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
         try:
@@ -115,7 +124,7 @@ def _check_each(
     policies: Sequence[str],
     dispatches: Sequence[str | None],
     placements: Sequence[str | None],
-    estimates: Sequence[str],
+    estimates: Sequence[str | None],
     common: dict[str, Any],
 ) -> None:
     """Raises an error for a word that is wrong by itself: such a one is a mistake, not a combination to skip."""

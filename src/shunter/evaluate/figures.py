@@ -15,7 +15,7 @@ from shunter.errors import InputError
 from shunter.evaluate.binning import binned_means
 from shunter.evaluate.gantt import pack_rectangles
 from shunter.evaluate.labels import cluster_label
-from shunter.evaluate.load import MILLI, core_changes, makespan_seconds
+from shunter.evaluate.load import MILLI, core_changes, makespan_seconds, within_makespan
 from shunter.evaluate.sizes import size_class, size_label
 
 if TYPE_CHECKING:
@@ -121,12 +121,10 @@ def _level(axis: TimeAxis, time_ms: NDArray[np.float64], change: NDArray[np.floa
 
 
 def _draw_utilization(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
-    ended = schedule.ended
-    time_ms = np.concatenate([schedule.start_ms[ended], schedule.end_ms[ended]])
-    gpus = (schedule.workload.jobs["tasks"] * schedule.workload.jobs["gpus_per_task"]).to_numpy()
+    job, time_ms = _segment_times(schedule)
     for name, color, used, total in (
-        ("cores", CORE_COLOR, schedule.cores[ended], schedule.cluster.total_cores),
-        ("GPUs", GPU_COLOR, gpus[ended], schedule.cluster.total_gpus),
+        ("cores", CORE_COLOR, schedule.cores[job], schedule.cluster.total_cores),
+        ("GPUs", GPU_COLOR, schedule.gpus[job], schedule.cluster.total_gpus),
     ):
         if total:
             time, level = _level(axis, time_ms, np.concatenate([used, -used]) * (100.0 / total))
@@ -138,11 +136,18 @@ def _draw_utilization(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
         panel.legend(**BESIDE)
 
 
+def _segment_times(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Returns the job of each segment, and the times at which the segments start, then those at which they end."""
+    segments = schedule.segments
+    return segments.job, within_makespan(schedule, np.concatenate([segments.start_ms, segments.end_ms]))
+
+
 def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
-    started = np.isfinite(schedule.start_s)
-    waited = ~schedule.rejected
-    time_ms = np.concatenate([schedule.submit_ms[waited], schedule.start_ms[started]])
-    change = np.concatenate([np.ones(int(waited.sum())), -np.ones(int(started.sum()))])
+    segments = schedule.segments
+    # A job waits from its submit, and again from each stop, until the next start.
+    waits_from = np.concatenate([schedule.submit_ms[~schedule.rejected], segments.end_ms[~segments.last]])
+    time_ms = within_makespan(schedule, np.concatenate([waits_from, segments.start_ms]))
+    change = np.concatenate([np.ones(len(waits_from)), -np.ones(len(segments))])
     time, level = _level(axis, time_ms, change)
     panel.step(time, level, where="post", color=QUEUE_COLOR, linewidth=1)
     panel.fill_between(time, level, step="post", color=QUEUE_COLOR, alpha=0.25, linewidth=0)
@@ -266,9 +271,8 @@ def _node_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
 
 def _size_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
     """Returns the changes by size class: up to 1 core, 2 to 3, 4 to 7, and so on."""
-    ended = schedule.ended
-    cores = schedule.cores[ended]
+    job, time_ms = _segment_times(schedule)
+    cores = schedule.cores[job]
     row = size_class(cores)
-    time_ms = np.concatenate([schedule.start_ms[ended], schedule.end_ms[ended]])
     capacity = np.full(int(row.max()) + 1, schedule.cluster.total_cores)
     return time_ms, np.concatenate([cores, -cores]), np.concatenate([row, row]), capacity

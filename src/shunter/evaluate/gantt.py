@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.evaluate.load import MILLI
+from shunter.evaluate.load import MILLI, within_makespan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,14 +62,17 @@ def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np
         The rectangles as (start in ms, end in ms, lowest core, highest core)  # (rectangles, 4)
         and the row of each rectangle's job in the workload  # (rectangles,)
     """
-    job, node, used = _placements(schedule)
+    segments = schedule.segments
+    segment, node, used = _placements(schedule)
+    job = segments.job[segment]
     sizes = [round(each.cores * MILLI) for each in schedule.cluster.nodes]
     base = np.concatenate([[0], np.cumsum(sizes)])
     lanes = [Lanes(size) for size in sizes]
     held: dict[int, list[Span]] = {}
     rectangles: list[tuple[float, float, float, float]] = []
     owners: list[int] = []
-    start_ms, end_ms = schedule.start_ms[job], schedule.end_ms[job]
+    start_ms = within_makespan(schedule, segments.start_ms)[segment]
+    end_ms = within_makespan(schedule, segments.end_ms)[segment]
     for entry, starts in _in_order(start_ms, end_ms):
         if not starts:
             lanes[node[entry]].give_back(held.pop(entry))
@@ -77,7 +80,8 @@ def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np
         held[entry] = lanes[node[entry]].take(int(used[entry]))
         bottom = int(base[node[entry]])
         for low, high in ((bottom + low, bottom + high) for low, high in held[entry]):
-            if owners and owners[-1] == job[entry] and rectangles[-1][3] == low / MILLI:
+            follows = bool(owners) and owners[-1] == job[entry] and rectangles[-1][0] == start_ms[entry]
+            if follows and rectangles[-1][3] == low / MILLI:
                 # The job goes on from the node below: one rectangle instead of two.
                 rectangles[-1] = (*rectangles[-1][:3], high / MILLI)
                 continue
@@ -87,12 +91,12 @@ def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _placements(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Returns job, node and milli-cores of each placement that takes cores for some time."""
-    job = np.repeat(np.arange(len(schedule)), np.diff(schedule.placement_offsets))
+    """Returns segment, node and milli-cores of each placement that takes cores for some time."""
+    segments = schedule.segments
     per_task = np.rint(schedule.workload.jobs["cores_per_task"].to_numpy() * MILLI).astype(np.int64)
-    used = per_task[job] * schedule.placement_tasks
-    kept = (used > 0) & (schedule.ended & (schedule.duration_s > 0))[job]
-    return job[kept], schedule.placement_nodes[kept], used[kept]
+    used = per_task[segments.job[segments.entry]] * segments.tasks
+    kept = (used > 0) & (segments.length_ms > 0)[segments.entry]
+    return segments.entry[kept], segments.nodes[kept], used[kept]
 
 
 def _in_order(start_ms: NDArray[np.float64], end_ms: NDArray[np.float64]) -> list[tuple[int, bool]]:

@@ -42,14 +42,27 @@ def makespan_seconds(schedule: Schedule) -> float | None:
 
 
 def core_changes(schedule: Schedule) -> Changes:
-    """Returns two changes for each node of each job that ended: one at its start, one at its end."""
-    job = np.repeat(np.arange(len(schedule)), np.diff(schedule.placement_offsets))
-    kept = schedule.ended[job]
-    job, node = job[kept], schedule.placement_nodes[kept]
+    """Returns two changes for each node of each segment: one at its start, one at its end."""
+    segments = schedule.segments
     milli_cores_per_task = np.rint(schedule.workload.jobs["cores_per_task"].to_numpy() * MILLI).astype(np.int64)
-    used = milli_cores_per_task[job] * schedule.placement_tasks[kept]
-    time_ms = np.concatenate([schedule.start_ms[job], schedule.end_ms[job]])
-    return Changes(time_ms, np.concatenate([node, node]), np.concatenate([used, -used]))
+    used = milli_cores_per_task[segments.job[segments.entry]] * segments.tasks
+    until_ms = within_makespan(schedule, segments.end_ms)
+    time_ms = np.concatenate([within_makespan(schedule, segments.start_ms), until_ms])
+    entries = np.concatenate([segments.entry, segments.entry + len(segments)])
+    return Changes(time_ms[entries], np.concatenate([segments.nodes] * 2), np.concatenate([used, -used]))
+
+
+def within_makespan(schedule: Schedule, time_ms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns times, none of them later than the last end: a job that never ended may have been stopped after it."""
+    ended = schedule.ended
+    return np.minimum(time_ms, schedule.end_ms[ended].max()) if ended.any() else time_ms
+
+
+def held_seconds(schedule: Schedule) -> NDArray[np.float64]:
+    """Returns for how long each job held nodes until the last end, over all its segments."""
+    segments = schedule.segments
+    length_ms = within_makespan(schedule, segments.end_ms) - within_makespan(schedule, segments.start_ms)
+    return np.bincount(segments.job, weights=length_ms, minlength=len(schedule)) / MILLI
 
 
 def load_imbalance(schedule: Schedule) -> float | None:

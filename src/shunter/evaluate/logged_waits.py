@@ -92,7 +92,7 @@ def compare_waits(schedule: Schedule) -> Waits:
         logged_s=logged_s[both],
         simulated_s=schedule.queue_wait_s[both],
         logged_run_s=jobs["run_s"].to_numpy()[both],
-        simulated_run_s=schedule.duration_s[both],
+        simulated_run_s=schedule.run_time_s[both],
         without_logged_wait=int(np.count_nonzero(~logged)),
         never_started=int(np.count_nonzero(logged & ~started)),
     )

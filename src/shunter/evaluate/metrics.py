@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shunter.evaluate.load import load_imbalance, makespan_seconds
+from shunter.evaluate.gpu_metrics import gpu_metrics
+from shunter.evaluate.load import held_seconds, load_imbalance, makespan_seconds
+from shunter.evaluate.stop_metrics import stop_metrics
 from shunter.model.schedule import Outcome
 
 if TYPE_CHECKING:
@@ -28,11 +30,19 @@ METRIC_NAMES: tuple[str, ...] = (
     "core_utilization",
     "memory_utilization",
     "gpu_utilization",
+    "flops_weighted_utilization",
+    "mean_fragmentation",
+    "mean_partly_used_nodes",
+    "nodes_per_job",
     "load_imbalance",
     "completion_rate",
     "mean_queue_length",
     "throughput_jobs_per_hour",
     "jain_fairness_users",
+    "preemptions",
+    "failures",
+    "migrations",
+    "lost_gpu_hours",
 )
 """All metrics, in the order in which they are printed."""
 
@@ -49,12 +59,13 @@ def compute_metrics(schedule: Schedule) -> dict[str, float | None]:
         "makespan_s": makespan_s,
         "core_utilization": _core_utilization(schedule, makespan_s),
         "memory_utilization": _memory_utilization(schedule, makespan_s),
-        "gpu_utilization": _gpu_utilization(schedule, makespan_s),
+        **gpu_metrics(schedule, makespan_s),
         "load_imbalance": load_imbalance(schedule),
         "completion_rate": _ratio(completed, len(schedule)),
         "mean_queue_length": _mean_queue_length(schedule, makespan_s),
         "throughput_jobs_per_hour": _ratio(completed * 3600.0, makespan_s),
         "jain_fairness_users": _jain_fairness_users(schedule),
+        **stop_metrics(schedule),
     }
     return {name: metrics[name] for name in METRIC_NAMES}
 
@@ -62,7 +73,7 @@ def compute_metrics(schedule: Schedule) -> dict[str, float | None]:
 def _wait_metrics(schedule: Schedule) -> dict[str, float | None]:
     ended = schedule.ended
     wait_s = schedule.queue_wait_s[ended]
-    run_s = schedule.duration_s[ended]
+    run_s = schedule.run_time_s[ended]
     turnaround_s = schedule.turnaround_s[ended]
     # A job that ran for 0 s has no slowdown: the ratio has no value.
     ran = run_s > 0
@@ -79,8 +90,7 @@ def _wait_metrics(schedule: Schedule) -> dict[str, float | None]:
 
 
 def _core_utilization(schedule: Schedule, makespan_s: float | None) -> float | None:
-    ended = schedule.ended
-    used_core_s = float(np.sum(schedule.cores[ended] * schedule.duration_s[ended]))
+    used_core_s = float(np.sum(schedule.cores * held_seconds(schedule)))
     return _ratio(used_core_s, makespan_s, schedule.cluster.total_cores)
 
 
@@ -89,16 +99,8 @@ def _memory_utilization(schedule: Schedule, makespan_s: float | None) -> float |
     jobs = schedule.workload.jobs
     if total_mb is None or jobs["memory_mb_per_task"].null_count() == len(jobs):
         return None
-    ended = schedule.ended
     memory_mb = (jobs["tasks"] * jobs["memory_mb_per_task"].fill_null(0.0)).to_numpy()
-    return _ratio(float(np.sum(memory_mb[ended] * schedule.duration_s[ended])), makespan_s, total_mb)
-
-
-def _gpu_utilization(schedule: Schedule, makespan_s: float | None) -> float | None:
-    jobs = schedule.workload.jobs
-    ended = schedule.ended
-    gpus = (jobs["tasks"] * jobs["gpus_per_task"]).to_numpy()
-    return _ratio(float(np.sum(gpus[ended] * schedule.duration_s[ended])), makespan_s, schedule.cluster.total_gpus)
+    return _ratio(float(np.sum(memory_mb * held_seconds(schedule))), makespan_s, total_mb)
 
 
 def _mean_queue_length(schedule: Schedule, makespan_s: float | None) -> float | None:
@@ -107,8 +109,15 @@ def _mean_queue_length(schedule: Schedule, makespan_s: float | None) -> float | 
     last_end_ms = np.nanmax(schedule.end_ms)
     # A job that never started waits until the end of the schedule.
     until_ms = np.where(np.isfinite(schedule.start_s), schedule.start_ms, last_end_ms)
+    segments = schedule.segments
+    again = segments.job[1:] == segments.job[:-1]
+    first = np.flatnonzero(np.concatenate([[True], ~again]))
+    until_ms[segments.job[first]] = segments.start_ms[first]
     waited_ms = np.maximum(until_ms - schedule.submit_ms, 0.0)[~schedule.rejected]
-    return _ratio(float(np.sum(waited_ms)) / MILLISECONDS, makespan_s)
+    # A job that was stopped waits again.
+    next_start_ms = np.append(np.where(again, segments.start_ms[1:], last_end_ms), last_end_ms)
+    waited_again_ms = np.maximum(next_start_ms - segments.end_ms, 0.0)[~segments.last]
+    return _ratio(float(np.sum(waited_ms) + np.sum(waited_again_ms)) / MILLISECONDS, makespan_s)
 
 
 def _jain_fairness_users(schedule: Schedule) -> float | None:

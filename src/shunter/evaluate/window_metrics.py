@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.simulate.windows import WindowResults
 
-COMPLETED, KILLED, REJECTED = 3, 4, 5
+COMPLETED, KILLED, REJECTED, FAILED = 3, 4, 5, 6
 """The core's numbers for how a job ended."""
 
 MILLISECONDS = 1000.0
@@ -70,7 +70,7 @@ class WindowColumns:
 
 def ended(phase: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Returns which jobs ran to an end."""
-    return np.asarray((phase == COMPLETED) | (phase == KILLED))
+    return np.asarray((phase == COMPLETED) | (phase == KILLED) | (phase == FAILED))
 
 
 class _Outcome:
@@ -98,7 +98,8 @@ class _Outcome:
 
     @cached_property
     def run_s(self) -> NDArray[np.float64]:
-        return self.run_at_all_s[:, self._measured]
+        run_ms = self.results.held_ms - self.results.lost_ms
+        return np.asarray(run_ms[:, self._measured] / MILLISECONDS)
 
     @cached_property
     def turnaround_s(self) -> NDArray[np.float64]:
@@ -109,10 +110,6 @@ class _Outcome:
     def bounded_slowdown(self) -> NDArray[np.float64]:
         ratio = self.turnaround_s / np.maximum(self.run_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
         return np.maximum(ratio, 1.0)
-
-    @cached_property
-    def run_at_all_s(self) -> NDArray[np.float64]:
-        return np.asarray((self.results.end_ms - self.results.start_ms) / MILLISECONDS)
 
     @cached_property
     def makespan_s(self) -> NDArray[np.float64]:
@@ -129,7 +126,8 @@ class _Outcome:
 
     def used(self, amount: NDArray[np.float64], total: float | None) -> NDArray[np.float64]:
         """Returns which part of a resource was in use over the makespan."""
-        used_s = np.where(self.ended_at_all, amount * self.run_at_all_s, 0.0).sum(axis=1)
+        held_s = self.results.held_ms / MILLISECONDS
+        used_s = np.where(self.ended_at_all, amount * held_s, 0.0).sum(axis=1)
         return _ratio(used_s, self.makespan_s * (total or 0.0))
 
 
@@ -164,8 +162,8 @@ def _completion_rate(outcome: _Outcome) -> NDArray[np.float64]:
 
 
 def _mean_queue_length(outcome: _Outcome) -> NDArray[np.float64]:
-    # By Little's law: every job of a window that was not rejected has started.
-    waited_ms = outcome.results.start_ms - outcome.columns.submit_ms
+    # By Little's law. A job that was stopped has waited whenever it held no nodes.
+    waited_ms = outcome.results.end_ms - outcome.columns.submit_ms - outcome.results.held_ms
     return _ratio(np.where(outcome.ended_at_all, waited_ms, 0).sum(axis=1) / MILLISECONDS, outcome.makespan_s)
 
 
@@ -202,7 +200,7 @@ FORMULAS: dict[str, Callable[[_Outcome], NDArray[np.float64]]] = {
     "throughput_jobs_per_hour": _throughput,
     "jain_fairness_users": _jain_fairness_users,
 }
-"""By name, in the order in which metrics are printed; all of them but the load imbalance, which needs placements."""
+"""By name, in the order in which metrics are printed; all of them but those that need placements or stops."""
 
 HIGHER_IS_BETTER = frozenset(
     {

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.evaluate.window_metrics import COMPLETED, KILLED, REJECTED
+from shunter.evaluate.window_metrics import COMPLETED, FAILED, KILLED, REJECTED
+from shunter.model import segments
 from shunter.model.schedule import Outcome, Schedule
 from shunter.simulate.checkpoint_path import is_checkpoint
 from shunter.simulate.policy_file import python_path
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
 
-_PHASES = {Outcome.COMPLETED: COMPLETED, Outcome.KILLED: KILLED, Outcome.REJECTED: REJECTED}
+_PHASES = {
+    Outcome.COMPLETED: COMPLETED,
+    Outcome.KILLED: KILLED,
+    Outcome.REJECTED: REJECTED,
+    Outcome.FAILED: FAILED,
+}
 
 
 class WindowRuns:
@@ -67,5 +73,8 @@ def _together(schedules: list[Schedule]) -> WindowResults:
         np.array([np.nan_to_num(times, nan=-1.0) for times in columns]).astype(np.int64)
         for columns in ([one.start_ms for one in schedules], [one.end_ms for one in schedules])
     )
+    held_ms, lost_ms = (
+        np.array([of(one) for one in schedules]).astype(np.int64) for of in (segments.held_ms, segments.lost_ms)
+    )
     basis = np.array([one.estimate_basis for one in schedules], dtype=np.uint8)
-    return WindowResults(start_ms=start_ms, end_ms=end_ms, phase=phase, basis=basis)
+    return WindowResults(start_ms, end_ms, held_ms, lost_ms, phase, basis)
