@@ -51,6 +51,7 @@ python-test: install
 bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/read_traces.py
 	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/compare.py
 	PYTHONPATH=. $(BIN)/python benchmarks/envs.py
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
