@@ -75,11 +75,6 @@ type Cost = (i64, u32);
 
 const NEVER: Cost = (i64::MAX / 2, 0);
 
-/// The milli-GPUs of a node that jobs of each class could not use, times the jobs of the class.
-pub fn fragmentation(classes: &[Class], state: &NodeState) -> i64 {
-    Gauge::new(classes, state.devices.len()).measure(state.cores_milli, state.memory_mb, state.devices)
-}
-
 /// The way to spread the tasks over the nodes, given by number, that adds the least fragmentation, then takes the fewest nodes, then has
 /// the most tasks on the first node, and so on; with the sum of what it adds. None if they do not fit, or if the table
 /// would take gigabytes.

@@ -17,7 +17,8 @@ struct Need {
     weight: i64,
 }
 
-/// Measures the fragmentation of nodes with one number of GPUs.
+/// Measures the fragmentation of nodes with one number of GPUs: the milli-GPUs that jobs of each class could not use, times
+/// the jobs of the class.
 pub(super) struct Gauge {
     pub(super) gpus: usize,
     /// By milli-GPUs, so that what is too small for a fraction is summed once for all that want it.

@@ -145,7 +145,9 @@ fn finds_what_a_search_through_everything_finds() {
         let mut sites = Vec::new();
         for (place, (cores_milli, memory_mb, devices)) in free.iter().enumerate() {
             let state = NodeState { cores_milli: *cores_milli, memory_mb: *memory_mb, devices };
-            assert_eq!(fragmentation(&classes, &state), by_the_book(&classes, &state));
+            let gauge = Gauge::new(&classes, state.devices.len());
+            let measured = gauge.measure(state.cores_milli, state.memory_mb, state.devices);
+            assert_eq!(measured, by_the_book(&classes, &state));
             sites.push((2 * place as u32, capacity(&ask, &state), state));
         }
         let expected = by_brute_force(&classes, &ask, &sites);
