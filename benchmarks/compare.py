@@ -13,10 +13,11 @@ import argparse
 import time
 
 from shunter import Cluster, Workload, read_workload
-from shunter.evaluate.combinations import CLASSICS, combine
-from shunter.evaluate.compare import compare
-from shunter.evaluate.windows import Windows, choose_windows
-from shunter.simulate import WindowRunner, check_settings
+from shunter.comparison.combinations import CLASSICS, combine
+from shunter.comparison.compare import compare
+from shunter.model.windows import Windows, choose_windows
+from shunter.policies.settings import check_settings
+from shunter.simulation import WindowRunner
 
 LUBLIN = "generate:lublin?seed=1&jobs=10000&cores=256&load=1.06"
 """As crowded as the published lublin_256."""

@@ -34,14 +34,15 @@ from rich.table import Table
 
 from shunter import Cluster, read_workload
 from shunter.native import ffi, lib, pointer
-from shunter.place.milp import MilpPlacer
-from shunter.place.tiers import ORDER_CODES
-from shunter.simulate import WindowRunner, check_settings, simulate
+from shunter.policies.placements.milp import MilpPlacer
+from shunter.policies.placements.tiers import ORDER_CODES
+from shunter.policies.settings import check_settings
+from shunter.simulation import WindowRunner, simulate
 from shunter.workloads.load import scale_arrivals
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.place.placer import Assignment, Scene
+    from shunter.policies.placements.placer import Assignment, Scene
 
 VENUS_JOBS = 125_303
 CALL_GOALS_S = {("fcfs", "pack"): 2.0, ("srtf", "pack"): 10.0}

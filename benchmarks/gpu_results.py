@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, Workload, read_workload
 from shunter.errors import InputError
-from shunter.evaluate.metrics import compute_metrics
+from shunter.metrics.schedule_metrics import compute_metrics
 from shunter.model.schedule import Schedule
 from shunter.model.segments import held_ms
-from shunter.simulate import simulate
+from shunter.simulation import simulate
 from shunter.workloads.load import offered_load, scale_arrivals
 
 HOUR_S = 3600.0

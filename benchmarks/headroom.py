@@ -23,15 +23,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter import Cluster, Workload, read_workload
-from shunter.evaluate.combinations import Combination, combine
-from shunter.evaluate.statistics import RESAMPLES, drawn_means, interval_of
-from shunter.evaluate.windows import choose_windows
-from shunter.simulate import check_settings
-from shunter.simulate.fit_prior import fit_prior, save_prior
-from shunter.tune.cases import Case, Log
-from shunter.tune.objective import parse_objective
-from shunter.tune.space import SPACES
-from shunter.tune.tune import DISPATCHES, Choice, Plan, choose_classic, training_cases, tune
+from shunter.comparison.cases import Case, Log
+from shunter.comparison.combinations import Combination, combine
+from shunter.comparison.objective import parse_objective
+from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
+from shunter.model.windows import choose_windows
+from shunter.policies.settings import check_settings
+from shunter.simulation.fit_prior import fit_prior, save_prior
+from shunter.tuning.space import SPACES
+from shunter.tuning.tune import DISPATCHES, Choice, Plan, choose_classic, training_cases, tune
 
 LOGS = {
     "SDSC-SP2": ["SDSC-SP2-1998.easy_sim_waits.swf.gz"],

@@ -42,14 +42,14 @@ from benchmarks.headroom import (
 )
 from shunter.agents.trials import host_trials
 from shunter.agents.validation import host_settings, placement_combination
+from shunter.comparison.bench import WindowRuns
+from shunter.comparison.cases import Case, Log
+from shunter.comparison.combinations import Combination, combine
 from shunter.envs.options import PickHostOptions
-from shunter.evaluate.combinations import Combination, combine
-from shunter.evaluate.window_metrics import WindowColumns
-from shunter.evaluate.window_runs import WindowRuns
-from shunter.simulate.names import PLACEMENTS
-from shunter.simulate.settings import check_settings
-from shunter.simulate.specs import read_toml
-from shunter.tune.cases import Case, Log
+from shunter.metrics.window_metrics import WindowColumns
+from shunter.policies.names import PLACEMENTS
+from shunter.policies.settings import check_settings
+from shunter.policies.specs import read_toml
 
 STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"

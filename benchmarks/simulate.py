@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from shunter import Cluster, read_workload
-from shunter.simulate import WindowRunner, check_settings
+from shunter.policies.settings import check_settings
+from shunter.simulation import WindowRunner
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

@@ -30,10 +30,10 @@ from shunter import Cluster
 from shunter.agents.networks import build
 from shunter.agents.options import NetworkOptions, PpoOptions
 from shunter.agents.ppo import Ppo
+from shunter.comparison.cases import Log
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
 from shunter.envs.vector import NativeVectorEnv, StepArrays
-from shunter.evaluate.windows import choose_windows
-from shunter.tune.cases import Log
+from shunter.model.windows import choose_windows
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

@@ -16,25 +16,26 @@ from rich.table import Table
 
 import shunter
 from shunter import Cluster, read_workload
-from shunter.evaluate.combinations import combine
-from shunter.evaluate.compare import Comparison, compare
-from shunter.evaluate.comparison_figures import draw_comparison
-from shunter.evaluate.comparison_rows import combination_rows
-from shunter.evaluate.figures import draw_schedule
-from shunter.evaluate.learning_figure import draw_learning, read_curves
-from shunter.evaluate.statistics import contrast
-from shunter.evaluate.window_runs import available_threads
-from shunter.evaluate.windows import choose_windows
-from shunter.simulate import check_settings, simulate
-from shunter.tune.cases import Log
-from shunter.tune.objective import mean_ratio, parse_objective
-from shunter.tune.space import SPACES
-from shunter.tune.tune import Plan, choose_classic, training_cases, tune
-from shunter.tune.tuned_file import estimate_section, tuned_text, write_tuned
+from shunter.comparison.bench import available_threads
+from shunter.comparison.cases import Log
+from shunter.comparison.combinations import combine
+from shunter.comparison.compare import Comparison, compare
+from shunter.comparison.objective import mean_ratio, parse_objective
+from shunter.comparison.rows import combination_rows
+from shunter.comparison.statistics import contrast
+from shunter.model.windows import choose_windows
+from shunter.policies.settings import check_settings
+from shunter.report.comparison_figure import draw_comparison
+from shunter.report.learning_figure import draw_learning, read_curves
+from shunter.report.schedule_figure import draw_schedule
+from shunter.simulation import simulate
+from shunter.tuning.space import SPACES
+from shunter.tuning.tune import Plan, choose_classic, training_cases, tune
+from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
 if TYPE_CHECKING:
     from shunter.cli.training import Training
-    from shunter.evaluate.windows import Windows
+    from shunter.model.windows import Windows
 
 WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9"
 POLICIES = ["fcfs", "sjf", "smallest", "saf", "f1", "f2", "f3", "f4", "wfp3", "unicef"]

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from shunter import Cluster, Policy, QueueView, Schedule, ShunterError, compute_metrics, read_workload
-from shunter.simulate import simulate
+from shunter.simulation import simulate
 
 WORKLOAD = "generate:lublin?seed=42&jobs=2000&cores=256&load=0.9&requests=factor"
 

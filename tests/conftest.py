@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shunter.evaluate import combinations
+from shunter.comparison import combinations
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.train import train
     from shunter.errors import InputError, ShunterError
-    from shunter.evaluate.metrics import compute_metrics
+    from shunter.metrics.schedule_metrics import compute_metrics
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
-    from shunter.place.placer import Placer, Scene
-    from shunter.simulate.policy import Policy, QueueView
+    from shunter.policies.own import Policy, QueueView
+    from shunter.policies.placements.placer import Placer, Scene
     from shunter.workloads import read_workload
 
 __all__ = [
@@ -38,14 +38,14 @@ __all__ = [
 _HOMES = {
     "Cluster": "model.cluster",
     "InputError": "errors",
-    "Placer": "place.placer",
-    "Policy": "simulate.policy",
-    "QueueView": "simulate.policy",
-    "Scene": "place.placer",
+    "Placer": "policies.placements.placer",
+    "Policy": "policies.own",
+    "QueueView": "policies.own",
+    "Scene": "policies.placements.placer",
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
-    "compute_metrics": "evaluate.metrics",
+    "compute_metrics": "metrics.schedule_metrics",
     "load_policy": "agents.learned_policy",
     "read_workload": "workloads",
     "train": "agents.train",

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from shunter.simulate.native_estimate import CODES as ESTIMATES
-from shunter.simulate.native_policy import CODES as POLICIES
+from shunter.policies.native_estimate import CODES as ESTIMATES
+from shunter.policies.native_policy import CODES as POLICIES
 from tests.abi import opening
 from tests.abi.opening import Config
 from tests.abi.scene import Scene

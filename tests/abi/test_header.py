@@ -9,7 +9,8 @@ import pytest
 from shunter import native
 from shunter._core import ffi, lib
 from shunter.model.schedule import BASES, RejectReason
-from shunter.simulate import core_config, native_estimate, native_policy
+from shunter.policies import native_estimate, native_policy
+from shunter.simulation import core_config
 from tests.abi import declarations
 
 STRUCTURES = ["ShunterConfig", "ShunterEnvConfig", "ShunterEpisode", "ShunterScene", "ShunterStatus"]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from shunter._core import ffi, lib
 from shunter.errors import InputError
 from shunter.native import check, opened, pointer
-from shunter.simulate.core_config import PLACEMENT_CODES
-from shunter.simulate.native_estimate import CODES as ESTIMATES
-from shunter.simulate.native_policy import CODES as POLICIES
-from shunter.simulate.native_policy import GIVEN
+from shunter.policies.native_estimate import CODES as ESTIMATES
+from shunter.policies.native_policy import CODES as POLICIES
+from shunter.policies.native_policy import GIVEN
+from shunter.simulation.core_config import PLACEMENT_CODES
 from tests.abi import opening, scene
 from tests.abi.hostile import (
     ANY_INT32,

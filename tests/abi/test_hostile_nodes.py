@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
-from shunter.simulate.native_policy import CODES as POLICIES
+from shunter.policies.native_policy import CODES as POLICIES
 from tests.abi import opening, scene
 from tests.abi.hostile import HOSTILE, JOBS, NODE_EVENTS, TIMES, failing, open_scene
 from tests.abi.opening import EXTERNAL, Answer, Config

@@ -15,10 +15,11 @@ import torch
 from shunter import Cluster, InputError, Policy, QueueView, Schedule, Workload, read_workload
 from shunter.agents import learned_run
 from shunter.agents.learned_run import run_learned_windows
-from shunter.evaluate.windows import Windows, choose_windows
 from shunter.model.schedule import Settings
-from shunter.simulate import WindowRunner, check_settings, simulate
-from shunter.simulate.windows import WindowResults
+from shunter.model.windows import Windows, choose_windows
+from shunter.policies.settings import check_settings
+from shunter.simulation import WindowRunner, simulate
+from shunter.simulation.windows import WindowResults
 from tests.agents.untrained import LUBLIN, opinionated, write_policy
 
 CLUSTER = Cluster.pool(64)

@@ -13,9 +13,9 @@ from shunter.agents.learned_policy import load_policy
 from shunter.agents.setup import INITIAL, REPORT, VALIDATION, Site, open_trainer, read_logs
 from shunter.agents.trainer import Progress
 from shunter.agents.validation import Validation, placement_combination
+from shunter.comparison.combinations import Combination, combine
 from shunter.errors import InputError
-from shunter.evaluate.combinations import Combination, combine
-from shunter.simulate.checkpoint_path import BEST, LAST
+from shunter.policies.checkpoint_path import BEST, LAST
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
 from tests.agents.untrained import waiting, write_policy
 

@@ -10,7 +10,7 @@ import pytest
 from shunter.agents.setup import Site
 from shunter.agents.trials import host_trials, job_trials
 from shunter.agents.validation import host_settings, placement_combination
-from shunter.evaluate.combinations import combine
+from shunter.comparison.combinations import combine
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 
 OTHER = LUBLIN.replace("seed=3", "seed=4")

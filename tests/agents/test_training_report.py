@@ -13,9 +13,9 @@ import pytest
 from shunter.agents.report_rows import part_object
 from shunter.agents.setup import INITIAL, Site
 from shunter.agents.training_report import BEGINNING, CHOSEN, LEARNED, ROLES, SITE, report_parts, usual_combination
+from shunter.comparison.combinations import Combination, combine
 from shunter.envs.options import PickJobOptions
-from shunter.evaluate.combinations import Combination, combine
-from shunter.simulate.checkpoint_path import BEST
+from shunter.policies.checkpoint_path import BEST
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 from tests.agents.untrained import waiting, write_host_policy, write_policy
 

@@ -18,14 +18,14 @@ from shunter.agents.validation import (
     objective_of,
     standard_error,
 )
+from shunter.comparison import combinations
+from shunter.comparison.combinations import combine
+from shunter.comparison.objective import PENALTY, SAFETY, Bound, Objective
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.envs.pick_job import episode_windows
-from shunter.evaluate import combinations
-from shunter.evaluate.combinations import combine
-from shunter.simulate.names import PLACEMENTS
-from shunter.tune.objective import PENALTY, SAFETY, Bound, Objective
+from shunter.policies.names import PLACEMENTS
 from tests.agents.untrained import opinionated, waiting, write_policy
-from tests.tune.small import small_log
+from tests.tuning.small import small_log
 
 TRAIN = EpisodeOptions(length=40, windows=6)
 LATER = EpisodeOptions(part="report", length=120, windows=4)

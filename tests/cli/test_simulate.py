@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shunter.evaluate.metrics import METRIC_NAMES
+from shunter.metrics.schedule_metrics import METRIC_NAMES
 from tests.cli.conftest import Command, swf_line, write_log
 
 FIRST_KEYS = ["policy", "dispatch", "placement", "estimate", "jobs", "rejected", "ledger", "metrics"]
@@ -170,7 +170,7 @@ def test_an_interrupt_is_one_line(shunter: Command, log: Path, monkeypatch: pyte
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shunter.simulate.run.simulate", interrupted)
+    monkeypatch.setattr("shunter.simulation.run.simulate", interrupted)
     answer = shunter("simulate", "--workload", log, "--out", log.parent / "run")
     assert (answer.code, answer.out, answer.err) == (130, "", "error: interrupted\n")
     assert not (log.parent / "run").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shunter import __version__
-from shunter.simulate.native_estimate import estimate_spec, prior_of
+from shunter.policies.native_estimate import estimate_spec, prior_of
 from tests.cli.conftest import Command, write_log
 from tests.support import trace
 

@@ -16,10 +16,10 @@ from shunter.agents.learned_policy import load_policy
 from shunter.agents.ppo import Ppo
 from shunter.agents.trainer import Outcome, Progress
 from shunter.cli.train_arguments import TrainArguments
-from shunter.cli.train_tables import kept_words
 from shunter.cli.training import BarWords
 from shunter.envs.options import PickJobOptions
-from shunter.simulate.specs import read_toml
+from shunter.policies.specs import read_toml
+from shunter.report.training_tables import kept_words
 from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
 

@@ -12,7 +12,7 @@ from shunter.agents.config import load_config
 from shunter.cli.train_options import FLAGS
 from shunter.cli.train_resume import MAY_CHANGE, check_changes
 from shunter.errors import InputError
-from shunter.simulate.specs import read_toml
+from shunter.policies.specs import read_toml
 from tests.cli.conftest import Command
 from tests.cli.test_train import LUBLIN, SHORT, TRAIN, TUNED, steps, weights
 

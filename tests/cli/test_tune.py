@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from shunter.cli.tune import tune
-from shunter.evaluate import combinations, window_runs
-from shunter.simulate.specs import read_toml
-from shunter.simulate.windows import WindowResults, WindowRunner
-from shunter.tune import cases
-from shunter.tune.tune import Plan
+from shunter.comparison import bench as window_runs
+from shunter.comparison import cases, combinations
+from shunter.policies.specs import read_toml
+from shunter.simulation.windows import WindowResults, WindowRunner
+from shunter.tuning.tune import Plan
 from tests.cli.conftest import Command
 
 LUBLIN = "generate:lublin?seed=3&jobs=500&cores=64&load=1.1&requests=factor"

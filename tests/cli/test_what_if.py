@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shunter.evaluate.metrics import METRIC_NAMES
+from shunter.metrics.schedule_metrics import METRIC_NAMES
 from tests.cli.conftest import Command
 
 TWO_CHANGES = ("--change", "cores=2x", "--change", "cores=7")

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shunter.comparison.cases import Log
 from shunter.envs import NativeVectorEnv, PickJobOptions, make_vec
 from shunter.errors import InputError
-from shunter.tune.cases import Log
 from tests.envs.small import MODES, allowed_action, play, vector_of
-from tests.simulate.driving import state_of
-from tests.simulate.placers import CLUSTER, gpu_log, write_placers
+from tests.simulation.driving import state_of
+from tests.simulation.placers import CLUSTER, gpu_log, write_placers
 
 LOG = Log(gpu_log(), CLUSTER)
 OTHERS = """
-from tests.simulate.placers import Declines, FirstFit
+from tests.simulation.placers import Declines, FirstFit
 
 
 class Mine(FirstFit):

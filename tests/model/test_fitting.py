@@ -10,7 +10,7 @@ import pytest
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.model.workload import Workload
-from shunter.simulate import simulate
+from shunter.simulation import simulate
 
 MIXED = Cluster.from_nodes(
     (

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shunter.evaluate.gantt import pack_rectangles
-from shunter.evaluate.metrics import compute_metrics
-from shunter.evaluate.record import Record
+from shunter.metrics.record import Record
+from shunter.metrics.run_folder import RUN_FILES, STOPS, build_manifest, read_stops, result_object, write_run
+from shunter.metrics.schedule_metrics import compute_metrics
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome, Schedule
-from shunter.results import RUN_FILES, STOPS, build_manifest, read_stops, result_object, write_run
-from tests.evaluate.handmade import Row, Stop, cluster, make_schedule
+from shunter.report.gantt import pack_rectangles
+from tests.metrics.handmade import Row, Stop, cluster, make_schedule
 
 ON = cluster(Node("n0", 4, None, 2), Node("n1", 4, None, 2))
 

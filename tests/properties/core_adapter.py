@@ -59,7 +59,7 @@ def run_core(
     jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, before: Sequence[RefJob] = ()
 ) -> Observed:
     """Runs the core on the same jobs, nodes and configuration; ``before`` are the jobs of the log before the first."""
-    from shunter.simulate import simulate
+    from shunter.simulation import simulate
 
     assert isinstance(config.policy, str), "a score written in Python has no name in the core"
     missing_request = "run-time" if config.missing_request_ms is None else str(config.missing_request_ms / 1000)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, RejectReason, Settings
 from shunter.model.workload import Workload
-from shunter.simulate import Simulation, check_settings
+from shunter.policies.settings import check_settings
+from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene
 from tests.reference.model import Allocation, Config, Preempt, Result, Share, Stop

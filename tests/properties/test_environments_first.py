@@ -14,7 +14,7 @@ from tests.properties.environment_strategies import random_plays
 from tests.properties.strategies import POOL
 from tests.reference.environment_features import JOB_FEATURES
 from tests.reference.environment_jobs import MODES
-from tests.simulate.driving import observe
+from tests.simulation.driving import observe
 
 pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 

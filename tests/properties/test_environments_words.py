@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
+from shunter.comparison.cases import Log
 from shunter.envs import NativeVectorEnv, PickJobOptions, RewardOptions, pick_job_vector
-from shunter.evaluate.windows import Windows
-from shunter.tune.cases import Log
+from shunter.model.windows import Windows
 from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
 from tests.properties.environment_adapter import Play, reference_environment
 from tests.properties.environment_checks import check_reward, check_seen, check_totals, random_action
@@ -23,7 +23,7 @@ from tests.reference.environment_rewards import OBJECTIVES, Reward, objectives
 from tests.reference.model import Config, Result
 from tests.reference.simulator import run_instants
 from tests.reference.state import State
-from tests.simulate.driving import settings_of
+from tests.simulation.driving import settings_of
 
 pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shunter.simulate import Simulation, WindowRunner
+from shunter.simulation import Simulation, WindowRunner
 from tests.properties import observed
 from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
 from tests.properties.crowds import crowd, crowd_config
@@ -24,7 +24,7 @@ from tests.properties.strategies import (
 )
 from tests.reference.model import Config, RefJob
 from tests.reference.simulator import simulate
-from tests.simulate.driving import observe, settings_of
+from tests.simulation.driving import observe, settings_of
 
 pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shunter.workloads.arrivals import STEADY, STILL, Batches, Rhythm, draw_arrivals
-from shunter.workloads.drawing import streams
+from shunter.workloads.generators.arrivals import STEADY, STILL, Batches, Rhythm, draw_arrivals
+from shunter.workloads.generators.drawing import streams
 from tests.workloads.distributions import exponential, gaps, is_sample_of
 
 WEEK_S = 604_800.0

@@ -11,7 +11,7 @@ import pytest
 
 from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
-from shunter.workloads.bursty_gpu import GPU_SHARES
+from shunter.workloads.generators.bursty_gpu import GPU_SHARES
 from tests.workloads.distributions import exponential, gaps, is_sample_of
 
 JOBS = 100_000

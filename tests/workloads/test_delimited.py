@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import source as module
-from shunter.workloads.delimited import read_frames
-from shunter.workloads.repairs import PLACE, UNREADABLE, Repairs
-from shunter.workloads.source import open_source
+from shunter.workloads.text import source as module
+from shunter.workloads.text.delimited import read_frames
+from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
+from shunter.workloads.text.source import open_source
 
 
 def _read(tmp_path: Path, text: str, **options: object) -> tuple[list[dict[str, object]], Repairs]:

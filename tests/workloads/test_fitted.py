@@ -10,9 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster
-from shunter.workloads import helios_like, philly_like, read_workload
-from shunter.workloads.arrivals import ARRIVALS, Rhythm
-from shunter.workloads.fitted import PROBABILITIES, Fit, draw_fitted
+from shunter.workloads import read_workload
+from shunter.workloads.generators import helios_like, philly_like
+from shunter.workloads.generators.arrivals import ARRIVALS, Rhythm
+from shunter.workloads.generators.fitted import PROBABILITIES, Fit, draw_fitted
 from shunter.workloads.load import offered_load
 from tests.support import trace
 from tests.workloads.distributions import exponential, gaps, is_sample_of

@@ -11,9 +11,9 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
-from shunter.workloads.generate import CLUSTER_GENERATORS, GENERATORS
+from shunter.workloads.generators.generate import CLUSTER_GENERATORS, GENERATORS
+from shunter.workloads.generators.parameters import JobParameters, QueryParameters
 from shunter.workloads.load import offered_load
-from shunter.workloads.parameters import JobParameters, QueryParameters
 from tests.support import PROJECT
 
 EACH = pytest.mark.parametrize("name", GENERATORS)

@@ -12,10 +12,10 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload, reader_of
-from shunter.workloads.gpu_list import CLIPPED
 from shunter.workloads.load import offered_load
-from shunter.workloads.repairs import UNREADABLE
-from shunter.workloads.source import open_source
+from shunter.workloads.text.gpu_list import CLIPPED
+from shunter.workloads.text.repairs import UNREADABLE
+from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 from tests.workloads.published_logs import days, job, percentages, quantiles, read_text, rules, write
 

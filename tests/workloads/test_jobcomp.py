@@ -8,8 +8,9 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads import jobcomp, read_workload
-from shunter.workloads.source import open_source
+from shunter.workloads import read_workload
+from shunter.workloads.formats import jobcomp
+from shunter.workloads.text.source import open_source
 
 NOON = 1_709_294_400.0
 """2024-03-01T12:00:00 UTC."""

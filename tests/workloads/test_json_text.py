@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import json_text, source
-from shunter.workloads.json_text import read_elements
-from shunter.workloads.source import open_source
+from shunter.workloads.text import json_text, source
+from shunter.workloads.text.json_text import read_elements
+from shunter.workloads.text.source import open_source
 
 JOBS = [{"id": number, "name": "é" * number, "parts": [{"x": [1, 2.5, None]}]} for number in range(30)]
 

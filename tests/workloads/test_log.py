@@ -10,9 +10,9 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads.log import build_workload
-from shunter.workloads.repairs import PLACE, UNREADABLE, Repairs
-from shunter.workloads.source import open_source
+from shunter.workloads.text.log import build_workload
+from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
+from shunter.workloads.text.source import open_source
 
 SCHEMA: Any = {
     "job_id": pl.String, "submit_s": pl.Float64, "run_s": pl.Float64, "requested_s": pl.Float64, "tasks": pl.Int64,

@@ -11,8 +11,8 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import detect_format, read_workload
-from shunter.workloads.lsb_events import recognizes
-from shunter.workloads.source import open_source
+from shunter.workloads.formats.lsb_events import recognizes
+from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 
 USED = "1.5 0.25 3756 0 -1 0 0 407 4 0 936 8 -1 0 0 0 19 2 -1"

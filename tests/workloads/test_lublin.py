@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
+from shunter.workloads.generators.lublin import BUCKETS, VARIANTS, _Clock, _gamma_share
 from shunter.workloads.load import offered_load
-from shunter.workloads.lublin import BUCKETS, VARIANTS, _Clock, _gamma_share
 from tests.support import trace
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95)

@@ -9,7 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import read_workload
-from shunter.workloads.mapping import parse_mapping
+from shunter.workloads.text.mapping import parse_mapping
 from tests.workloads.test_swf import line
 
 TABLE = """job,arrival,begin,finish,took_ms,gpu count,who

@@ -14,8 +14,8 @@ from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.workloads import FORMATS, read_workload, reader_of
 from shunter.workloads.load import offered_load
-from shunter.workloads.repairs import UNREADABLE
-from shunter.workloads.source import open_source
+from shunter.workloads.text.repairs import UNREADABLE
+from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 from tests.workloads.published_logs import days, job, percentages, quantiles, read_text, rules, write
 

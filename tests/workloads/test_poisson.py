@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from shunter.model.cluster import Cluster
-from shunter.simulate import simulate
+from shunter.simulation import simulate
 from shunter.workloads import read_workload
 from tests.workloads.distributions import exponential, gaps, is_sample_of
 

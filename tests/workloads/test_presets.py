@@ -13,7 +13,7 @@ from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.workloads import read_workload
 from shunter.workloads.machines import read_machines
-from shunter.workloads.swf_tokens import header
+from shunter.workloads.text.swf_tokens import header
 from tests.support import trace
 
 SWF = {

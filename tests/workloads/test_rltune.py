@@ -9,8 +9,9 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads import Reading, detect_format, read_workload, rltune
-from shunter.workloads.source import open_source
+from shunter.workloads import Reading, detect_format, read_workload
+from shunter.workloads.formats import rltune
+from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 
 # With a virtual cluster, a partition alone, without GPUs, with all fields, and with the fewest.

@@ -9,8 +9,8 @@ import pytest
 
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.sacct import STEP_RULE
-from shunter.workloads.source import BLOCK_BYTES
+from shunter.workloads.formats.sacct import STEP_RULE
+from shunter.workloads.text.source import BLOCK_BYTES
 
 NOON = 1_709_294_400.0
 """2024-03-01T12:00:00 UTC."""

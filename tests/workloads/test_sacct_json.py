@@ -10,8 +10,9 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads import read_workload, sacct_json
-from shunter.workloads.source import open_source
+from shunter.workloads import read_workload
+from shunter.workloads.formats import sacct_json
+from shunter.workloads.text.source import open_source
 
 Job = dict[str, Any]
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import read_workload, sacct
-from shunter.workloads.sacct import COMMAND
-from shunter.workloads.source import open_source
+from shunter.workloads import read_workload
+from shunter.workloads.formats import sacct
+from shunter.workloads.formats.sacct import COMMAND
+from shunter.workloads.text.source import open_source
 from tests.workloads.test_sacct import read, rules, table
 
 JOB = "2024-03-01T12:00:00|2024-03-01T12:00:10|2024-03-01T12:01:10|00:01:00"

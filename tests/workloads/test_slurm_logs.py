@@ -9,9 +9,10 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads import jobcomp, read_workload, sacct, sacct_json
+from shunter.workloads import read_workload
+from shunter.workloads.formats import jobcomp, sacct, sacct_json
 from shunter.workloads.machines import scontrol, sinfo
-from shunter.workloads.source import Source, open_source
+from shunter.workloads.text.source import Source, open_source
 from tests.support import trace, traces_folder
 
 COST_SIMULATOR = "slurm/hpc-cost-simulator/sacct-output-"

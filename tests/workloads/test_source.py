@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import source as module
-from shunter.workloads.source import Source, open_source
+from shunter.workloads.text import source as module
+from shunter.workloads.text.source import Source, open_source
 
 
 def _source(tmp_path: Path, content: bytes) -> Source:

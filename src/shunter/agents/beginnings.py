@@ -15,8 +15,8 @@ from shunter.agents.tables import to_table
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.errors import InputError
 from shunter.files import write_file
-from shunter.simulate.checkpoint_path import checkpoint_folder
-from shunter.simulate.specs import read_toml, spec_file
+from shunter.policies.checkpoint_path import checkpoint_folder
+from shunter.policies.specs import read_toml, spec_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,8 +20,8 @@ from shunter.agents.options import NetworkOptions
 from shunter.agents.tables import from_table, to_table
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
-from shunter.simulate.checkpoint_path import ASIDE, POLICY_FILE
-from shunter.simulate.specs import spec_file
+from shunter.policies.checkpoint_path import ASIDE, POLICY_FILE
+from shunter.policies.specs import spec_file
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

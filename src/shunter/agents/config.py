@@ -13,8 +13,8 @@ from shunter.agents.tables import from_table, to_table, toml_text
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.envs.options import PARTS, EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
-from shunter.simulate.specs import read_toml, spec_file
+from shunter.policies.names import check_name
+from shunter.policies.specs import read_toml, spec_file
 
 EnvironmentOptions = PickJobOptions | PickHostOptions
 

@@ -11,19 +11,19 @@ import numpy as np
 from shunter.agents.learned_run import open_windows, play
 from shunter.envs.options import PickHostOptions, RewardOptions
 from shunter.envs.pick_host import pick_host_vector
-from shunter.simulate.tables import numbers
+from shunter.simulation.tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.learned_policy import LearnedPolicy
+    from shunter.comparison.cases import Log
     from shunter.envs.layout import Layout
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.evaluate.windows import Windows
     from shunter.model.schedule import Settings
+    from shunter.model.windows import Windows
     from shunter.model.workload import Workload
-    from shunter.simulate.simulation import Simulation
-    from shunter.tune.cases import Log
+    from shunter.simulation.simulation import Simulation
 
 MOST: Final = 4096
 """About so many decisions are kept, evenly over all."""
@@ -106,7 +106,7 @@ def job_decisions(policy: LearnedPolicy, log: Log, windows: Windows, settings: S
         policy: Who decides.
         log: The log and its cluster.
         windows: Windows with jobs that can run.
-        settings: From `shunter.simulate.check_settings`; the policy is the checkpoint.
+        settings: From `shunter.policies.settings.check_settings`; the policy is the checkpoint.
     """
     with open_windows(log, windows, settings) as vector:
         recorder = Recorder(vector)

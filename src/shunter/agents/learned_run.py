@@ -11,17 +11,17 @@ import numpy as np
 import torch
 
 from shunter.agents.learned_policy import load_policy
+from shunter.comparison.cases import Log
 from shunter.envs.episodes import has_fitting_job
 from shunter.envs.options import RewardOptions
 from shunter.envs.pick_job import pick_job_vector
 from shunter.envs.resets import LEAVE
-from shunter.evaluate.windows import Windows
 from shunter.model.schedule import whole_milliseconds
-from shunter.simulate.checkpoint_path import checkpoint_options
-from shunter.simulate.simulation import Simulation
-from shunter.simulate.tables import numbers
-from shunter.simulate.windows import WindowResults, WindowRunner
-from shunter.tune.cases import Log
+from shunter.model.windows import Windows
+from shunter.policies.checkpoint_path import checkpoint_options
+from shunter.simulation.simulation import Simulation
+from shunter.simulation.tables import numbers
+from shunter.simulation.windows import WindowResults, WindowRunner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +51,7 @@ def run_learned(
     Args:
         workload: The jobs.
         cluster: The nodes.
-        settings: From `shunter.simulate.check_settings`; the policy is a checkpoint.
+        settings: From `shunter.policies.settings.check_settings`; the policy is a checkpoint.
         progress: Called now and then with the number of jobs that have ended, and of all jobs.
 
     Raises:
@@ -80,8 +80,8 @@ def run_learned_windows(
     Args:
         workload: The whole log.
         cluster: The nodes, empty when a window begins.
-        windows: From `shunter.evaluate.windows.choose_windows`.
-        settings: From `shunter.simulate.check_settings`; the policy is a checkpoint.
+        windows: From `shunter.model.windows.choose_windows`.
+        settings: From `shunter.policies.settings.check_settings`; the policy is a checkpoint.
         threads: How many threads step the simulations.
 
     Raises:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from shunter import __version__
 from shunter.agents.checkpoint import POLICY, read_part
 from shunter.agents.config import FILE_KEYS
+from shunter.comparison.seen_days import CHOSEN, DAYS, TRAINED, TUNED, UNKNOWN, Judged, are_days, places
 from shunter.errors import InputError
-from shunter.evaluate.provenance import CHOSEN, DAYS, TRAINED, TUNED, UNKNOWN, Judged, are_days, places
-from shunter.simulate.checkpoint_path import LAST, checkpoint_folder, read_record
-from shunter.simulate.specs import read_toml, spec_file
+from shunter.policies.checkpoint_path import LAST, checkpoint_folder, read_record
+from shunter.policies.specs import read_toml, spec_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from shunter.agents.config import TrainConfig
     from shunter.agents.setup import Site
-    from shunter.evaluate.combinations import Combination
-    from shunter.tune.cases import Log
+    from shunter.comparison.cases import Log
+    from shunter.comparison.combinations import Combination
 
 
 def own_days(log: Log, part: tuple[float, float], use: str) -> dict[str, Any]:

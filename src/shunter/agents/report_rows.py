@@ -8,7 +8,7 @@ import numpy as np
 
 from shunter.agents.training_report import LONGEST
 from shunter.agents.validation import UTILIZATION, WAIT
-from shunter.evaluate.statistics import interval_note, summarize
+from shunter.comparison.statistics import interval_note, summarize
 
 if TYPE_CHECKING:
     from shunter.agents.training_report import GroupReport, PartReport, Row

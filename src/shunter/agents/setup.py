@@ -18,13 +18,13 @@ from shunter.agents.provenance import ancestor_days, facts, recorded_days, train
 from shunter.agents.trainer import Trainer
 from shunter.agents.trials import host_trials, job_trials
 from shunter.agents.validation import Validation, chosen_classics, chosen_placement, host_settings, objective_of
+from shunter.comparison.seen_days import DAYS
 from shunter.envs.options import PickHostOptions
 from shunter.envs.pick_host import pick_host_vector
 from shunter.envs.pick_job import episode_windows, pick_job_vector, read_log
 from shunter.envs.rewards import own_rewards
 from shunter.errors import InputError
-from shunter.evaluate.provenance import DAYS
-from shunter.evaluate.windows import Windows
+from shunter.model.windows import Windows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from shunter.agents.config import TrainConfig
     from shunter.agents.trainer import Progress as TrainerProgress
     from shunter.agents.trials import Trials
+    from shunter.comparison.cases import Log
+    from shunter.comparison.combinations import Combination
+    from shunter.comparison.objective import Objective
     from shunter.envs.options import EpisodeOptions
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.evaluate.combinations import Combination
-    from shunter.tune.cases import Log
-    from shunter.tune.objective import Objective
-    from shunter.tune.tune import Progress
+    from shunter.tuning.tune import Progress
 
 INITIAL: Final = "initial"
 """The folder of a run with the policy that it began with."""

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
+from shunter.policies.names import check_name
 from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import numpy as np
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.setup import INITIAL, REPORT, VALIDATION
 from shunter.agents.validation import UTILIZATION, WAIT, placement_combination
+from shunter.comparison.combinations import combine
+from shunter.comparison.objective import mean_ratio
+from shunter.comparison.pooled import Paired, pooled_ratio
+from shunter.comparison.statistics import contrast, summarize
 from shunter.envs.options import PickHostOptions
-from shunter.evaluate.combinations import combine
-from shunter.evaluate.statistics import contrast, summarize
-from shunter.evaluate.window_metrics import HIGHER_IS_BETTER
-from shunter.simulate.checkpoint_path import BEST
-from shunter.simulate.names import PLACEMENTS
-from shunter.tune.objective import mean_ratio
-from shunter.tune.pooled import Paired, pooled_ratio
+from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.policies.checkpoint_path import BEST
+from shunter.policies.names import PLACEMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from shunter.agents.setup import Site
     from shunter.agents.trials import Group, Measured, Trials
-    from shunter.evaluate.combinations import Combination
-    from shunter.evaluate.statistics import Contrast, Summary
-    from shunter.tune.objective import Bound, Objective
-    from shunter.tune.pooled import Ratio
+    from shunter.comparison.combinations import Combination
+    from shunter.comparison.objective import Bound, Objective
+    from shunter.comparison.pooled import Ratio
+    from shunter.comparison.statistics import Contrast, Summary
 
 LEARNED, CHOSEN, SITE, BEGINNING = "learned", "chosen", "site", "initial"
 ROLES: Final = {

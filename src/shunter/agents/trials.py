@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.agents.learned_run import play
+from shunter.comparison.cases import Case
 from shunter.envs.options import RewardOptions
 from shunter.envs.pick_host import drawn_log, pick_host_vector
 from shunter.envs.pick_job import pick_job_vector
-from shunter.evaluate.window_metrics import WindowColumns
-from shunter.evaluate.windows import Windows
-from shunter.simulate.windows import WindowResults
-from shunter.tune.cases import Case
+from shunter.metrics.window_metrics import WindowColumns
+from shunter.model.windows import Windows
+from shunter.simulation.windows import WindowResults
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.learned_policy import LearnedPolicy
+    from shunter.comparison.cases import Log
     from shunter.envs.options import PickHostOptions, PickJobOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.schedule import Settings
-    from shunter.simulate.simulation import Simulation
-    from shunter.tune.cases import Log
+    from shunter.simulation.simulation import Simulation
 
 MOST_TOGETHER: Final = 256
 """So many episodes are played at once at most."""

@@ -10,23 +10,23 @@ import numpy as np
 
 from shunter.agents.best import GAIN, GAIN_ERROR, OBJECTIVE
 from shunter.agents.trials import host_trials
-from shunter.evaluate.combinations import Combination
-from shunter.simulate.names import PLACEMENTS
-from shunter.simulate.settings import check_settings
-from shunter.tune.cases import Case
-from shunter.tune.objective import LEAST, Bound, Objective, mean_ratio
-from shunter.tune.report import part_of
-from shunter.tune.tune import choose_classic
+from shunter.comparison.cases import Case
+from shunter.comparison.combinations import Combination
+from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
+from shunter.policies.names import PLACEMENTS
+from shunter.policies.settings import check_settings
+from shunter.tuning.report import part_of
+from shunter.tuning.tune import choose_classic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.learned_policy import LearnedPolicy
     from shunter.agents.trials import Measured, Trials
+    from shunter.comparison.cases import Log
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
     from shunter.model.schedule import Settings
-    from shunter.tune.cases import Log
-    from shunter.tune.tune import Progress
+    from shunter.tuning.tune import Progress
 
 METRICS: Final = {
     "bounded_slowdown": "mean_bounded_slowdown",

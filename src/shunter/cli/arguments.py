@@ -60,7 +60,7 @@ class RunArguments:
     strict: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """Returns what `shunter.simulate.simulate` takes besides the workload and the cluster."""
+        """Returns what `shunter.simulation.simulate` takes besides the workload and the cluster."""
         names = (
             "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request",
             "max_wait_s", "scan_depth", "seed", "preemption_overhead_s", "preempted_progress", "min_run_s", "failures",
@@ -71,8 +71,8 @@ class RunArguments:
     @property
     def files(self) -> dict[str, str | Path | None]:
         """What is read, by what errors call it; a name that is not that of a file does no harm."""
-        from shunter.simulate.policy_file import policy_path, python_path
-        from shunter.simulate.specs import spec_file
+        from shunter.policies.policy_file import policy_path, python_path
+        from shunter.policies.specs import spec_file
 
         return {
             "workload": self.workload,
@@ -85,7 +85,7 @@ class RunArguments:
 
     def checked(self) -> RunArguments:
         """Returns the arguments with what stands in for those not given; the first that is wrong is an error."""
-        from shunter.simulate import check_settings
+        from shunter.policies.settings import check_settings
         from shunter.workloads.load import check_load
 
         if self.load is not None:

@@ -17,9 +17,9 @@ from shunter.cli.run_options import POLICY, SETTINGS, SITE, WINDOW, takes
 
 if TYPE_CHECKING:
     from shunter.cli.running import Run
-    from shunter.evaluate.calibrate import Calibration
-    from shunter.evaluate.logged_waits import Waits
-    from shunter.evaluate.verdict import Judgment
+    from shunter.metrics.calibrate import Calibration
+    from shunter.metrics.calibration_verdict import Judgment
+    from shunter.metrics.logged_waits import Waits
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
 
@@ -77,7 +77,7 @@ def calibrate(
 
         shunter calibrate --workload log.swf.gz --out calibration --json
     """
-    from shunter.results import MANIFEST
+    from shunter.metrics.run_folder import MANIFEST
 
     check_folder(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), arguments.files)
     check_plot(plot, out, arguments.files)
@@ -91,9 +91,9 @@ def calibrate(
 
 def _report(arguments: RunArguments) -> Report:
     from shunter.cli.running import run
-    from shunter.evaluate.calibrate import calibrate as compare
-    from shunter.evaluate.logged_waits import check_logged_waits, compare_waits
-    from shunter.evaluate.verdict import judge
+    from shunter.metrics.calibrate import calibrate as compare
+    from shunter.metrics.calibration_verdict import judge
+    from shunter.metrics.logged_waits import check_logged_waits, compare_waits
     from shunter.workloads.clock import read_clock
 
     def check(workload: Workload, _: Cluster) -> None:
@@ -108,7 +108,7 @@ def _report(arguments: RunArguments) -> Report:
 
 
 def _write(folder: Path, report: Report, given: dict[str, Any]) -> None:
-    from shunter.results import build_manifest, to_json_text, write_folder
+    from shunter.metrics.run_folder import build_manifest, to_json_text, write_folder
 
     text = to_json_text(report.result()) + "\n"
     frame = report.waits.to_frame()
@@ -122,7 +122,7 @@ def _write(folder: Path, report: Report, given: dict[str, Any]) -> None:
 
 
 def _draw(plot: Path, report: Report) -> None:
-    from shunter.evaluate.calibration_figure import draw_calibration
+    from shunter.report.calibration_figure import draw_calibration
 
     with step(f"drawing {plot}"):
         save_figure(plot, draw_calibration(report.run.schedule, report.waits, report.calibration, report.judgment))
@@ -130,10 +130,10 @@ def _draw(plot: Path, report: Report) -> None:
 
 def _print(report: Report, json: bool, written: list[Path]) -> None:
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(report.result()))
         return
-    from shunter.cli.calibration_tables import print_report
+    from shunter.report.calibration_tables import print_report
 
     print_report(report, written)

@@ -134,16 +134,16 @@ def compare(
         with step(f"writing {out}"):
             write_comparison(out, compared, given_options(context))
     if plot is not None:
-        from shunter.evaluate.comparison_figures import draw_comparison
+        from shunter.report.comparison_figure import draw_comparison
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_comparison(compared.comparison))
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(compared.result()))
         return
-    from shunter.cli.comparison_tables import print_comparison
+    from shunter.report.comparison_tables import print_comparison
 
     print_comparison(compared, top, [path for path in (out, plot) if path is not None])
 

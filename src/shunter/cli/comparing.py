@@ -15,9 +15,9 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.cli.running import Inputs
-    from shunter.evaluate.combinations import Combination, Combinations
-    from shunter.evaluate.compare import Comparison
-    from shunter.evaluate.windows import Windows
+    from shunter.comparison.combinations import Combination, Combinations
+    from shunter.comparison.compare import Comparison
+    from shunter.model.windows import Windows
 
 MANIFEST = "manifest.json"
 LISTS = ("policy", "dispatch", "placement", "estimate")
@@ -52,10 +52,10 @@ class WindowArguments:
 
     def checked(self) -> Combinations:
         """Returns what is compared, having checked all that can be checked without the log."""
-        from shunter.evaluate.combinations import find_baseline
-        from shunter.evaluate.window_metrics import FORMULAS
-        from shunter.evaluate.windows import check_numbers
-        from shunter.simulate.names import check_name
+        from shunter.comparison.combinations import find_baseline
+        from shunter.metrics.window_metrics import FORMULAS
+        from shunter.model.windows import check_numbers
+        from shunter.policies.names import check_name
 
         combinations = self.combinations()
         find_baseline(combinations.possible, self.baseline)
@@ -67,7 +67,7 @@ class WindowArguments:
 
     def choose_windows(self, jobs: int) -> Windows:
         """Returns the windows of a log of so many jobs."""
-        from shunter.evaluate.windows import choose_windows
+        from shunter.model.windows import choose_windows
 
         return choose_windows(jobs, seed=self.shared.seed, **self._window_numbers())
 
@@ -76,7 +76,7 @@ class WindowArguments:
         return {name: value for name, value in self.shared.settings().items() if name not in LISTS}
 
     def _window_numbers(self) -> dict[str, Any]:
-        from shunter.evaluate.windows import parse_part
+        from shunter.model.windows import parse_part
 
         return {
             "count": self.windows,
@@ -107,7 +107,7 @@ class CompareArguments(WindowArguments):
 
     def combinations(self) -> Combinations:
         """Returns every combination of the four lists."""
-        from shunter.evaluate.combinations import combine
+        from shunter.comparison.combinations import combine
 
         return combine(
             listed_names("policy", self.policy),
@@ -132,14 +132,14 @@ class Compared:
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one row a combination, the best first."""
-        from shunter.evaluate.comparison_rows import combination_rows
+        from shunter.comparison.rows import combination_rows
 
         return combination_rows(self.comparison)
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         from shunter import __version__
-        from shunter.evaluate.comparison_rows import comparison_object
+        from shunter.comparison.rows import comparison_object
 
         return comparison_object(self.comparison) | {
             "skipped": list(self.skipped),
@@ -168,8 +168,8 @@ def run_comparison(arguments: WindowArguments) -> Compared:
 def _compare(
     arguments: WindowArguments, inputs: Inputs, combinations: tuple[Combination, ...], windows: Windows
 ) -> Comparison:
-    from shunter.evaluate.compare import compare
-    from shunter.evaluate.window_runs import available_threads
+    from shunter.comparison.bench import available_threads
+    from shunter.comparison.compare import compare
 
     with step(f"comparing {len(combinations)} combinations") as progress:
         return compare(
@@ -198,9 +198,9 @@ def write_comparison(folder: Path, compared: Compared, given: dict[str, Any]) ->
     """Writes the five files of a comparison."""
     import polars as pl
 
-    from shunter.evaluate.comparison_rows import window_frame
+    from shunter.comparison.rows import window_frame
     from shunter.files import Writer
-    from shunter.results import file_record, provenance, write_folder
+    from shunter.metrics.run_folder import file_record, provenance, write_folder
 
     comparison = compared.comparison
     frames = {

@@ -104,7 +104,7 @@ def export(
             log = read_log(workload, cluster)
         index = write_episodes(out, "shunter/PickJob-v0", options, pick_job_episodes(log, options))
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(index))
         return

@@ -111,11 +111,11 @@ def evaluate(
     evaluated = run_evaluation(arguments)
     _write(evaluated, context, out, plot)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(evaluated.result()))
         return
-    from shunter.cli.evaluate_tables import print_evaluation
+    from shunter.report.evaluation_tables import print_evaluation
 
     print_evaluation(evaluated, top, [path for path in (out, plot) if path is not None], named=bool(checkpoints))
 
@@ -138,7 +138,7 @@ def _write(evaluated: Evaluated, context: typer.Context, out: Path | None, plot:
         with step(f"writing {out}"):
             write_comparison(out, evaluated, given_options(context))
     if plot is not None:
-        from shunter.evaluate.comparison_figures import draw_comparison
+        from shunter.report.comparison_figure import draw_comparison
 
         with step(f"drawing {plot}"):
             # A figure has colors for a few: those who are judged, and the best classics.

@@ -12,8 +12,8 @@ from shunter.cli.options import listed_names
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
-    from shunter.evaluate.combinations import Combination, Combinations
-    from shunter.evaluate.learned import Entrants, Evaluation
+    from shunter.comparison.combinations import Combination, Combinations
+    from shunter.comparison.evaluation import Entrants, Evaluation
     from shunter.model.schedule import Settings
 
 RUNS: Final = Path("runs")
@@ -32,8 +32,8 @@ class EvaluateArguments(WindowArguments):
 
     def entrants(self) -> Entrants:
         """Returns who takes part, or raises an error for the first name or number that is wrong."""
-        from shunter.evaluate.combinations import combine
-        from shunter.evaluate.learned import Entrants
+        from shunter.comparison.combinations import combine
+        from shunter.comparison.evaluation import Entrants
 
         learned = tuple(
             # A run may be called like a classic, a path is not.
@@ -47,13 +47,13 @@ class EvaluateArguments(WindowArguments):
 
     def combinations(self) -> Combinations:
         """Returns everybody."""
-        from shunter.evaluate.combinations import Combinations
+        from shunter.comparison.combinations import Combinations
 
         return Combinations(self.entrants().all, ())
 
     def common(self) -> dict[str, Any]:
         """Returns the settings that all share; whether jobs are killed is as it was in training, if nothing is said."""
-        from shunter.simulate.checkpoint_path import checkpoint_options
+        from shunter.policies.checkpoint_path import checkpoint_options
 
         common = super().common()
         killed = any(checkpoint_options(one).kill_at_request for one in self.checkpoints)
@@ -90,7 +90,7 @@ def newest_checkpoint(runs: Path = RUNS) -> str:
     Raises:
         InputError: There is none.
     """
-    from shunter.simulate.checkpoint_path import checkpoint_file
+    from shunter.policies.checkpoint_path import checkpoint_file
 
     folders = [folder for folder in runs.iterdir() if folder.is_dir()] if runs.is_dir() else []
     found = {folder: file for folder in folders if (file := checkpoint_file(str(folder))) is not None}
@@ -103,7 +103,7 @@ def newest_checkpoint(runs: Path = RUNS) -> str:
 
 def run_evaluation(arguments: EvaluateArguments) -> Evaluated:
     """Reads, chooses windows, simulates and compares."""
-    from shunter.evaluate.learned import Evaluation
+    from shunter.comparison.evaluation import Evaluation
 
     compared = run_comparison(arguments)
     evaluation = Evaluation.of(compared.comparison, arguments.entrants(), arguments.shared.seed)
@@ -120,10 +120,10 @@ def run_evaluation(arguments: EvaluateArguments) -> Evaluated:
 
 def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
     """Returns what a reader must know of the checkpoints."""
-    from shunter.evaluate.learned import settings_warnings
-    from shunter.evaluate.provenance import Judged, part_warning
-    from shunter.evaluate.windows import parse_part
-    from shunter.simulate.checkpoint_path import read_record
+    from shunter.comparison.evaluation import settings_warnings
+    from shunter.comparison.seen_days import Judged, part_warning
+    from shunter.model.windows import parse_part
+    from shunter.policies.checkpoint_path import read_record
 
     judged = Judged.of(compared.inputs.workload, parse_part(arguments.part))
     found: list[str | None] = []
@@ -137,7 +137,7 @@ def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
 
 def _classics(against: str, shared: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns the classics: with requested times, and with what each of the checkpoints sees."""
-    from shunter.tune.tune import REQUESTED, classics
+    from shunter.tuning.tune import REQUESTED, classics
 
     seen = list(dict.fromkeys([REQUESTED, *estimates]))
     if against == NONE:
@@ -150,9 +150,9 @@ def _classics(against: str, shared: Settings, estimates: Sequence[str]) -> tuple
 
 def _also(text: str, shared: Settings) -> Combination:
     """Returns a policy beside the checkpoints; a file brings its estimate, if it has one."""
-    from shunter.simulate.checkpoint_path import is_checkpoint
-    from shunter.simulate.specs import read_toml, spec_file
-    from shunter.tune.tune import REQUESTED
+    from shunter.policies.checkpoint_path import is_checkpoint
+    from shunter.policies.specs import read_toml, spec_file
+    from shunter.tuning.tune import REQUESTED
 
     if is_checkpoint(text):
         raise InputError(f"--also {text}: this is a folder; name checkpoints without --also")
@@ -164,8 +164,8 @@ def _also(text: str, shared: Settings) -> Combination:
 
 def _combined(text: str, shared: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns what ``f2/easy`` means with each of the estimates; the rest is as in the settings."""
+    from shunter.comparison.combinations import combine
     from shunter.envs.options import policy_words
-    from shunter.evaluate.combinations import combine
 
     policy, dispatch = policy_words(text)
     words = asdict(shared)

@@ -54,10 +54,10 @@ def inspect(
     arguments = InspectArguments(checkpoint, workload, cluster, part, windows, length, seed)
     inspected = run_inspection(arguments)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(inspected.result()))
         return
-    from shunter.cli.inspect_tables import print_inspection
+    from shunter.report.inspection_tables import print_inspection
 
     print_inspection(inspected)

@@ -92,9 +92,9 @@ def run_inspection(arguments: InspectArguments) -> Inspected:
     from shunter.agents.inspect_policy import dead_units, importances, manner, signs_of_collapse
     from shunter.agents.learned_policy import load_policy
     from shunter.envs.layout import PICK_JOB
-    from shunter.evaluate.windows import check_numbers, parse_part
-    from shunter.simulate import check_settings
-    from shunter.simulate.checkpoint_path import checkpoint_folder
+    from shunter.model.windows import check_numbers, parse_part
+    from shunter.policies.checkpoint_path import checkpoint_folder
+    from shunter.policies.settings import check_settings
 
     check_settings(seed=arguments.seed)
     part = parse_part(arguments.part)
@@ -115,10 +115,10 @@ def _watch_jobs(policy: LearnedPolicy, arguments: InspectArguments) -> tuple[str
     """Returns where a policy that chooses jobs was watched, what it did, and which classics do the same."""
     from shunter.agents.inspect_classics import agreement
     from shunter.agents.inspect_decisions import job_decisions
+    from shunter.comparison.cases import Log
     from shunter.envs.episodes import with_fitting_jobs
-    from shunter.evaluate.windows import choose_windows, parse_part
-    from shunter.simulate import check_settings
-    from shunter.tune.cases import Log
+    from shunter.model.windows import choose_windows, parse_part
+    from shunter.policies.settings import check_settings
 
     settings = check_settings(policy=arguments.checkpoint, seed=arguments.seed)
     inputs = _inputs(arguments)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shunter.errors import InputError
-from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, PROGRESS, RESERVE_BY
+from shunter.policies.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, PROGRESS, RESERVE_BY
 
 
 def _choices(intro: str, names: dict[str, str]) -> str:

@@ -48,7 +48,7 @@ def replay(
         shunter replay runs/pack --workload moved/log.swf.gz
     """
     from shunter import __version__
-    from shunter.results import read_manifest, read_schedule, to_json_text
+    from shunter.metrics.run_folder import read_manifest, read_schedule, to_json_text
 
     manifest = read_manifest(folder)
     rows = read_schedule(folder)
@@ -72,7 +72,7 @@ def replay(
 def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
-    from shunter.results import RECORDED
+    from shunter.metrics.run_folder import RECORDED
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
@@ -99,7 +99,7 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
 @contextmanager
 def _naming(folder: Path, *others: str) -> Iterator[None]:
     """Lets errors name the manifest, whose content is at fault, unless they begin with one of the others."""
-    from shunter.results import MANIFEST
+    from shunter.metrics.run_folder import MANIFEST
 
     try:
         yield
@@ -111,8 +111,8 @@ def _naming(folder: Path, *others: str) -> Iterator[None]:
 
 def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given: str | None) -> Any:  # noqa: ANN401
     """Returns a setting; if it comes from a file, that must be where it was, and unchanged."""
-    from shunter.results import file_record
-    from shunter.simulate.policy_file import class_name
+    from shunter.metrics.run_folder import file_record
+    from shunter.policies.policy_file import class_name
 
     if record is None or given is None:
         return given

@@ -99,7 +99,7 @@ def _make(values: dict[str, Any], given: dict[str, Any]) -> RunArguments:
 
 def _check_checkpoint(arguments: RunArguments, asked: set[str]) -> None:
     """Raises an error if the user asked a checkpoint by name for a default that it does not have."""
-    from shunter.simulate.checkpoint_path import BROUGHT, check_given, is_checkpoint
+    from shunter.policies.checkpoint_path import BROUGHT, check_given, is_checkpoint
 
     if is_checkpoint(arguments.policy):
         check_given(arguments.policy, {name: getattr(arguments, name) for name in BROUGHT if name in asked})

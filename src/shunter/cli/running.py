@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.cli.progress import step
 from shunter.errors import InputError
-from shunter.results import result_object
+from shunter.metrics.run_folder import result_object
 
 if TYPE_CHECKING:
     from shunter.cli.arguments import RunArguments
@@ -99,7 +99,7 @@ def simulate_inputs(inputs: Inputs) -> Run:
     schedule, seconds = _simulate(window, inputs.cluster, arguments)
     _check_rejections(schedule, arguments.strict)
     with step("measuring"):
-        from shunter.evaluate.metrics import compute_metrics
+        from shunter.metrics.schedule_metrics import compute_metrics
 
         metrics = compute_metrics(schedule)
     return Run(arguments, schedule, metrics, seconds, inputs.cluster_from)
@@ -130,7 +130,7 @@ def cluster_of_workload(workload: Workload) -> Cluster:
 
 
 def _simulate(workload: Workload, cluster: Cluster, arguments: RunArguments) -> tuple[Schedule, float]:
-    from shunter.simulate import simulate
+    from shunter.simulation import simulate
 
     with step("simulating") as progress:
         began = time.perf_counter()

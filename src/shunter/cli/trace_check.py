@@ -101,11 +101,11 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
     checked = Checked(description, tuple(find(workload, description)))
     if json:
         from shunter import __version__
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(checked.to_json() | {"version": __version__}))
     else:
-        from shunter.cli.trace_tables import print_check
+        from shunter.report.trace_tables import print_check
 
         print_check(checked)
     if not checked.clean:
@@ -129,7 +129,7 @@ def _partly_told(description: Description) -> Iterator[Finding]:
 
 
 def _requests(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.cli.what_if_tables import brief
+    from shunter.report.what_if_tables import brief
 
     known = workload.jobs.drop_nulls("requested_s")
     excess_s = known["run_s"] - known["requested_s"]
@@ -145,7 +145,7 @@ def _requests(workload: Workload, description: Description) -> Iterator[Finding]
 
 
 def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.cli.what_if_tables import brief
+    from shunter.report.what_if_tables import brief
 
     if description.jobs > 1 and not description.span_s:
         what = "all jobs are submitted at one time: there are no arrivals to replay"
@@ -159,7 +159,7 @@ def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]
 
 
 def _clipped(workload: Workload) -> Iterator[Finding]:
-    from shunter.cli.tables import format_seconds
+    from shunter.report.tables import format_seconds
 
     run_s = workload.jobs["run_s"]
     longest_s = float(run_s.to_numpy().max())
@@ -171,10 +171,10 @@ def _clipped(workload: Workload) -> Iterator[Finding]:
 
 
 def _never_fit(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.evaluate.labels import cluster_label
+    from shunter.metrics.labels import cluster_label
     from shunter.model.fitting import can_ever_fit
     from shunter.model.rejections import first_rejection
-    from shunter.simulate import simulate
+    from shunter.simulation import simulate
 
     if description.cluster is None:
         return
@@ -189,6 +189,6 @@ def _never_fit(workload: Workload, description: Description) -> Iterator[Finding
 
 def _of_jobs(jobs: int, total: int) -> str:
     """Returns a number of jobs with their share: ``12 jobs (0.4 %)``."""
-    from shunter.evaluate.labels import counted
+    from shunter.metrics.labels import counted
 
     return f"{counted(jobs, 'job')} ({100 * jobs / total:.3g} %)"

@@ -104,7 +104,7 @@ def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool)
     from shunter.workloads import read_workload
     from shunter.workloads.infer import infer_cluster
     from shunter.workloads.machines import MACHINES, detect_machines, read_machines
-    from shunter.workloads.source import open_source
+    from shunter.workloads.text.source import open_source
 
     if not infer and (format_ in MACHINES or (format_ is None and detect_machines(open_source(paths[0])))):
         found, ledger = read_machines(paths, format=format_, strict=strict)
@@ -123,8 +123,8 @@ def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
     """Prints what was repaired and written; beside the file itself, if that is printed."""
     from rich.console import Console
 
-    from shunter.cli.tables import ledger_table
-    from shunter.evaluate.labels import cluster_label
+    from shunter.metrics.labels import cluster_label
+    from shunter.report.tables import ledger_table
 
     console = Console(stderr=output is None)
     if ledger:

@@ -17,7 +17,7 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shunter.evaluate.forecasts import Trial
+    from shunter.metrics.forecasts import Trial
 
 TrainOption = Annotated[
     float,
@@ -104,18 +104,18 @@ def estimate(
     _check(log, names, train, seed, save, force, plot)
     report = Report(_try(log, names, train, seed, save), train, seed)
     if plot is not None:
-        from shunter.evaluate.estimate_figure import draw_trial
+        from shunter.report.estimate_figure import draw_trial
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_trial(report.trial))
     if save is not None:
         _save(save, report)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(report.result()))
         return
-    from shunter.cli.estimate_tables import print_trial
+    from shunter.report.estimate_tables import print_trial
 
     print_trial(report.trial, [written for written in (save, plot) if written is not None])
 
@@ -124,9 +124,9 @@ def _check(
     log: LogArguments, names: list[str], train: float, seed: int, save: Path | None, force: bool, plot: Path | None
 ) -> None:
     """Raises an error for what can be known to fail before the log is read."""
-    from shunter.evaluate.forecasts import check_train
-    from shunter.simulate import check_settings
-    from shunter.simulate.specs import spec_file
+    from shunter.metrics.forecasts import check_train
+    from shunter.policies.settings import check_settings
+    from shunter.policies.specs import spec_file
 
     check_train(train)
     for name in names:
@@ -145,7 +145,7 @@ def _check_save(save: Path | None, force: bool, inputs: Mapping[str, str | Path 
 
 
 def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Path | None) -> Trial:
-    from shunter.evaluate.forecasts import check_estimable, try_estimates
+    from shunter.metrics.forecasts import check_estimable, try_estimates
 
     workload = log.read()
     if save is not None:
@@ -156,7 +156,7 @@ def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Pat
 
 def _save(save: Path, report: Report) -> None:
     from shunter import __version__
-    from shunter.simulate.fit_prior import save_prior
+    from shunter.simulation.fit_prior import save_prior
 
     trial = report.trial
     comments = [

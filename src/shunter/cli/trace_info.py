@@ -44,11 +44,11 @@ def info(log: LogArguments, cluster: ClusterOption = None, plot: PlotOption = No
         _draw(plot, workload, description)
     if json:
         from shunter import __version__
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(description.to_json() | {"version": __version__}))
         return
-    from shunter.cli.trace_tables import print_info
+    from shunter.report.trace_tables import print_info
 
     print_info(workload, description, [] if plot is None else [plot])
 
@@ -67,7 +67,7 @@ def study(log: LogArguments, cluster: str | None) -> tuple[Workload, Description
 
 
 def _draw(plot: Path, workload: Workload, description: Description) -> None:
-    from shunter.evaluate.workload_figure import draw_workload
+    from shunter.report.workload_figure import draw_workload
 
     with step(f"drawing {plot}"):
         save_figure(plot, draw_workload(workload, description.cluster, description))

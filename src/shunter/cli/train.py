@@ -85,11 +85,11 @@ def train(
     )
     training = run_training(arguments)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(training.result()))
     else:
-        from shunter.cli.train_tables import print_training
+        from shunter.report.training_tables import print_training
 
         print_training(training)
     if training.is_interrupted:

@@ -62,7 +62,7 @@ class TrainArguments:
     def is_resumed(self, folder: Path) -> bool:
         """Returns whether it has come far enough to go on."""
         from shunter.agents.checkpoint import find_checkpoint
-        from shunter.simulate.checkpoint_path import LAST
+        from shunter.policies.checkpoint_path import LAST
 
         return self.has_run(folder) and find_checkpoint(folder / LAST) is not None
 
@@ -111,7 +111,7 @@ class TrainArguments:
         """Returns what is decided, by the options, or else by the file, or else by the beginning."""
         from shunter.agents.config import ENVIRONMENTS
         from shunter.envs.layout import PICK_JOB
-        from shunter.simulate.names import check_name
+        from shunter.policies.names import check_name
 
         brought = (beginning or {}).get("environment", {}).get("kind", PICK_JOB)
         kind = self._said(told, "environment", "kind")

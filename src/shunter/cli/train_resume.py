@@ -47,7 +47,7 @@ def without_copied(changes: Sections, before: TrainConfig) -> Sections:
         InputError: A file cannot be read.
     """
     from shunter.agents.config import FILE_KEYS
-    from shunter.simulate.specs import read_toml, spec_file
+    from shunter.policies.specs import read_toml, spec_file
 
     sections = before.sections()
     left = {name: dict(table) for name, table in changes.items()}

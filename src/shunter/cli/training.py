@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shunter.agents.trainer import Outcome, Progress
     from shunter.agents.training_report import PartReport
     from shunter.cli.train_arguments import TrainArguments
-    from shunter.evaluate.combinations import Combination
+    from shunter.comparison.combinations import Combination
     from shunter.model.ledger import Ledger
 
 
@@ -44,7 +44,7 @@ class Training:
     def ledgers(self) -> list[tuple[str, Ledger]]:
         """Returns for each log which repairs and stand-ins are behind what was learned."""
         from shunter.envs.options import PickHostOptions
-        from shunter.simulate.run import result_ledger
+        from shunter.simulation.run import result_ledger
 
         options = self.site.config.environment
         if isinstance(options, PickHostOptions):
@@ -142,7 +142,7 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
     """
     from shunter.agents.provenance import ancestor_days, recorded_days
     from shunter.agents.validation import objective_note
-    from shunter.evaluate.provenance import DAYS, Judged, part_warning
+    from shunter.comparison.seen_days import DAYS, Judged, part_warning
 
     found = [objective_note(site.config.reward)]
     if site.logs:

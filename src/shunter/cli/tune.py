@@ -139,8 +139,8 @@ def tune(
         shunter simulate --workload log.swf.gz --policy tuned.toml --estimate tuned.toml
     """
     from shunter.cli.tuning import run_tuning
-    from shunter.evaluate.window_runs import available_threads
-    from shunter.tune.tune import Plan
+    from shunter.comparison.bench import available_threads
+    from shunter.tuning.tune import Plan
 
     clusters = _one_for_each(workload, cluster or [])
     arguments = TuneArguments(
@@ -171,16 +171,16 @@ def tune(
     check_plot(plot, None, inputs)
     tuning = run_tuning(arguments, out)
     if plot is not None:
-        from shunter.tune.tune_figure import draw_tuning
+        from shunter.report.tuning_figure import draw_tuning
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_tuning(tuning.tuned, tuning.report))
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(tuning.result()))
         return
-    from shunter.cli.tune_tables import print_tuning
+    from shunter.report.tuning_tables import print_tuning
 
     print_tuning(tuning, [written for written in (out, plot) if written is not None])
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
-from shunter.simulate.specs import spec_file
+from shunter.policies.specs import spec_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.cli.arguments import RunArguments
-    from shunter.evaluate.combinations import Combination
+    from shunter.comparison.cases import Days
+    from shunter.comparison.combinations import Combination
+    from shunter.comparison.objective import Objective
     from shunter.model.schedule import Settings
-    from shunter.tune.cases import Days
-    from shunter.tune.objective import Objective
-    from shunter.tune.tune import Plan
+    from shunter.tuning.tune import Plan
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class TuneArguments:
         Args:
             file: Where a posterior's prior stands that was fitted on training days; None before that.
         """
-        from shunter.simulate import check_settings
-        from shunter.simulate.native_estimate import estimate_spec
+        from shunter.policies.native_estimate import estimate_spec
+        from shunter.policies.settings import check_settings
 
         words = self.logs[0].settings()
         if file is not None and estimate_spec(self.estimate).kind == "posterior":
@@ -54,14 +54,14 @@ class TuneArguments:
 
     def parsed_objective(self) -> Objective:
         """Returns what to tune for."""
-        from shunter.tune.objective import parse_objective
+        from shunter.comparison.objective import parse_objective
 
         return parse_objective(self.objective, self.bounds)
 
     def site_combination(self) -> Combination:
         """Returns what the site has now; it sees requested times."""
-        from shunter.evaluate.combinations import combine
-        from shunter.simulate.names import DISPATCHES
+        from shunter.comparison.combinations import combine
+        from shunter.policies.names import DISPATCHES
 
         policy, slash, dispatch = self.site.rpartition("/")
         if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
@@ -74,8 +74,8 @@ class TuneArguments:
 
     def report_days(self) -> Days:
         """Returns the days on which the result is judged; they lie behind the training days."""
-        from shunter.evaluate.windows import parse_part
-        from shunter.tune.cases import Days
+        from shunter.comparison.cases import Days
+        from shunter.model.windows import parse_part
 
         low, high = parse_part(self.report, "--report")
         if not self.plan.train[1] <= low < high <= 1:
@@ -98,8 +98,8 @@ class TuneArguments:
 
     def check(self) -> None:
         """Raises an error for what can be known to be wrong without the logs."""
-        from shunter.simulate.names import check_name
-        from shunter.tune.space import SPACES
+        from shunter.policies.names import check_name
+        from shunter.tuning.space import SPACES
 
         for log in self.logs:
             log.checked()

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from shunter.cli.running import Inputs
     from shunter.cli.tune_arguments import TuneArguments
-    from shunter.tune.cases import Log
-    from shunter.tune.report import Later, Report
-    from shunter.tune.tune import Tuned
-    from shunter.tune.verdict import Finding
+    from shunter.comparison.cases import Log
+    from shunter.tuning.report import Later, Report
+    from shunter.tuning.tune import Tuned
+    from shunter.tuning.verdict import Finding
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Tuning:
 
     def findings(self) -> list[Finding]:
         """Returns what the report comes to: over all logs, and then on each."""
-        from shunter.tune.verdict import findings_on, findings_over_all
+        from shunter.tuning.verdict import findings_on, findings_over_all
 
         found = findings_over_all(self.report)
         for one in self.report.logs:
@@ -48,7 +48,7 @@ class Tuning:
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         from shunter import __version__
-        from shunter.tune.report_rows import log_object, pooled_object
+        from shunter.tuning.report_rows import log_object, pooled_object
 
         tuned, plan = self.tuned, self.arguments.plan
         return {
@@ -78,8 +78,8 @@ class Tuning:
 
 def run_tuning(arguments: TuneArguments, out: Path) -> Tuning:
     """Reads, tunes, writes the policy and reports; all that can be checked is checked before the search."""
-    from shunter.tune.cases import Log
-    from shunter.tune.tuned_file import estimate_section, tuned_text, write_tuned
+    from shunter.comparison.cases import Log
+    from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
     arguments.check()
     inputs = tuple(read_inputs(log) for log in arguments.logs)
@@ -114,9 +114,9 @@ def _check_logs(arguments: TuneArguments, logs: Sequence[Log]) -> None:
 
 def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[Tuned, list[Later]]:
     """Returns what was found, and the later days of each log with the classics that its training days would choose."""
-    from shunter.tune.report import Later, part_of
-    from shunter.tune.space import SPACES
-    from shunter.tune.tune import choose_classic, learns, training_cases, tune
+    from shunter.tuning.report import Later, part_of
+    from shunter.tuning.space import SPACES
+    from shunter.tuning.tune import choose_classic, learns, training_cases, tune
 
     settings, objective = arguments.settings(file), arguments.parsed_objective()
     cases = training_cases(logs, settings, arguments.plan)
@@ -141,8 +141,8 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
 
 def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Report:
     """Returns what the file that was written does on later days."""
-    from shunter.evaluate.combinations import Combination
-    from shunter.tune.report import report
+    from shunter.comparison.combinations import Combination
+    from shunter.tuning.report import report
 
     settings = replace(arguments.settings(out), policy=str(out))
     with step("simulating later days") as progress:

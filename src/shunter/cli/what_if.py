@@ -13,7 +13,7 @@ from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW,
 
 if TYPE_CHECKING:
     from shunter.cli.running import Inputs, Run
-    from shunter.evaluate.changes import Change
+    from shunter.comparison.changes import Change
 
 ChangeOption = Annotated[
     list[str],
@@ -53,11 +53,11 @@ def what_if(
     """
     cases = _run_cases(arguments, change)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(result_object(cases)))
         return
-    from shunter.cli.what_if_tables import print_cases
+    from shunter.report.what_if_tables import print_cases
 
     print_cases(cases)
 
@@ -65,7 +65,7 @@ def what_if(
 def _run_cases(arguments: RunArguments, texts: list[str]) -> list[Case]:
     """Runs the base and every change of it; what can be checked without the log is checked first."""
     from shunter.cli.running import read_inputs, simulate_inputs
-    from shunter.evaluate.changes import parse_change
+    from shunter.comparison.changes import parse_change
 
     changes = [parse_change(text) for text in texts]
     for change in changes:
@@ -79,7 +79,7 @@ def _run_cases(arguments: RunArguments, texts: list[str]) -> list[Case]:
 
 
 def _changed(inputs: Inputs, change: Change) -> tuple[Inputs, list[str]]:
-    from shunter.evaluate.changes import Site
+    from shunter.comparison.changes import Site
 
     site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.settings()))
     changed = replace(

@@ -10,19 +10,19 @@ import numpy as np
 
 from shunter.envs.options import ORDER, policy_words
 from shunter.envs.rewards import OBJECTIVES
-from shunter.evaluate.window_metrics import MILLISECONDS, ended
+from shunter.metrics.window_metrics import MILLISECONDS, ended
 from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S
-from shunter.simulate.settings import check_settings
-from shunter.simulate.simulation import Simulation
-from shunter.simulate.windows import WindowRunner
+from shunter.policies.settings import check_settings
+from shunter.simulation.simulation import Simulation
+from shunter.simulation.windows import WindowRunner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.evaluate.windows import Windows
+    from shunter.comparison.cases import Log
     from shunter.model.schedule import Settings
-    from shunter.simulate.windows import WindowResults
-    from shunter.tune.cases import Log
+    from shunter.model.windows import Windows
+    from shunter.simulation.windows import WindowResults
 
 NEVER_MS = np.iinfo(np.int64).min
 """Stands for the start of a job that never starts."""

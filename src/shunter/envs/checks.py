@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any, Final
 
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
+from shunter.policies.names import check_name
 
 MOST_SEED: Final = 2**64 - 1
 

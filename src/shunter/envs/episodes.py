@@ -14,16 +14,16 @@ from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import whole_milliseconds
-from shunter.simulate.tables import numbers
+from shunter.simulation.tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.comparison.cases import Log
     from shunter.envs.options import RewardOptions
-    from shunter.evaluate.windows import Windows
     from shunter.model.schedule import Settings
+    from shunter.model.windows import Windows
     from shunter.model.workload import Workload
-    from shunter.tune.cases import Log
 
 EPISODE: Final = np.dtype(
     [

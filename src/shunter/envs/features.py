@@ -13,8 +13,8 @@ from shunter.envs.layout import JOB_FEATURES
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS
-from shunter.simulate.names import check_name
-from shunter.simulate.tables import numbers, user_numbers
+from shunter.policies.names import check_name
+from shunter.simulation.tables import numbers, user_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

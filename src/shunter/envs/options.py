@@ -11,16 +11,16 @@ from shunter.envs.checks import distinct_names, number, numbers_by_name, pair, w
 from shunter.envs.layout import PICK_HOST, PICK_JOB, Layout
 from shunter.envs.rewards import OF_JOBS
 from shunter.errors import InputError
-from shunter.evaluate.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
-from shunter.simulate.names import DISPATCHES, check_name
-from shunter.simulate.native_policy import PREEMPTS
-from shunter.simulate.policy_file import policy_path
-from shunter.simulate.settings import check_settings, policy_kind
-from shunter.workloads import eda
+from shunter.model.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
+from shunter.policies.names import DISPATCHES, check_name
+from shunter.policies.native_policy import PREEMPTS
+from shunter.policies.policy_file import policy_path
+from shunter.policies.settings import check_settings, policy_kind
+from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
+    from shunter.comparison.cases import Log
     from shunter.model.schedule import Settings
-    from shunter.tune.cases import Log
 
 MODES: Final = {
     "reserve": "easy",

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out, whole
 from shunter.envs.episodes import Episodes, log_episodes
 from shunter.envs.options import MODES, PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
-from shunter.evaluate.windows import Windows
 from shunter.model.cluster import Cluster, Node
+from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.simulate.settings import check_settings
-from shunter.tune.cases import Log
-from shunter.workloads.eda import GB
+from shunter.policies.settings import check_settings
+from shunter.workloads.generators.eda import GB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
@@ -13,13 +14,12 @@ from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
-from shunter.tune.cases import Log
 from shunter.workloads import read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.evaluate.windows import Windows
     from shunter.model.schedule import Settings
+    from shunter.model.windows import Windows
     from shunter.model.workload import Workload
 
 

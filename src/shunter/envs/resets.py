@@ -11,7 +11,7 @@ from gymnasium.utils.seeding import np_random
 
 from shunter.envs.checks import MOST_SEED, whole
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
+from shunter.policies.names import check_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

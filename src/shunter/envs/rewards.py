@@ -10,7 +10,7 @@ import numpy as np
 
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
+from shunter.policies.names import check_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ from shunter.envs.layout import PICK_JOB
 from shunter.envs.resets import DRAW, checked_reset
 from shunter.envs.rewards import TOTALS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulate.simulation import Simulation
+from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,8 +11,8 @@ from shunter.envs.episodes import Episodes, scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
 from shunter.native import Handle, ffi, lib, opened, pointer
-from shunter.simulate.core_config import core_config
-from shunter.simulate.tables import open_cluster, open_jobs
+from shunter.simulation.core_config import core_config
+from shunter.simulation.tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
-    from shunter.simulate.core_config import CoreConfig
+    from shunter.simulation.core_config import CoreConfig
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Cluster:
         from shunter.model.cluster_toml import cluster_from_toml
 
         if spec.startswith(GENERATE):
-            from shunter.workloads.generate import generate_cluster
+            from shunter.workloads.generators.generate import generate_cluster
 
             return generate_cluster(spec.removeprefix(GENERATE))
         if _is_number(spec):

@@ -13,7 +13,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.source import Source
 
 FORMATS: Final[dict[str, str]] = {
     "parquet": "a table of jobs, as Parquet",
@@ -86,14 +86,14 @@ def read_workload(
         InputError: The file or the spec has a mistake, named with its place and a remedy.
     """
     if isinstance(spec, str) and spec.startswith(GENERATE):
-        from shunter.workloads.generate import generate
+        from shunter.workloads.generators.generate import generate
 
         for name, value in (("--format (format)", format), ("--map (columns)", columns)):
             if value is not None:
                 raise InputError(f"{name} is {value!r}, but {spec} is a generator; leave it out")
         workload = generate(spec.removeprefix(GENERATE))
     else:
-        from shunter.workloads.mapping import parse_mapping
+        from shunter.workloads.text.mapping import parse_mapping
 
         workload = _read(spec, format, Reading(strict, parse_mapping(columns)))
     if only is None:
@@ -107,7 +107,7 @@ def reader_of(format_name: str) -> Reader:
     """Returns the reader of a format."""
     # Modules called csv and parquet would hide those of others.
     module = f"{format_name}_table" if format_name in _TABLES else format_name.replace("-", "_")
-    return cast("Reader", import_module(f"shunter.workloads.{module}"))
+    return cast("Reader", import_module(f"shunter.workloads.formats.{module}"))
 
 
 def detect_format(source: Source) -> str | None:
@@ -136,7 +136,7 @@ def files_of(spec: Spec) -> list[Path]:
 
 
 def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
-    from shunter.workloads.source import open_source
+    from shunter.workloads.text.source import open_source
 
     if format is not None and format not in FORMATS:
         raise InputError(f'format "{format}" is unknown; expected one of {", ".join(FORMATS)}')

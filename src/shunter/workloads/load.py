@@ -12,7 +12,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.workload import SUBMIT_LIMIT_S
-from shunter.workloads.parameters import LOAD_RANGE
+from shunter.workloads.generators.parameters import LOAD_RANGE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster

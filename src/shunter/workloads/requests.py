@@ -42,7 +42,7 @@ def limit_requests(workload: Workload, limit_s: float, missing_request: str = "r
     Args:
         workload: The jobs.
         limit_s: The longest request.
-        missing_request: What stands in for unknown requests, as in `shunter.simulate.simulate`.
+        missing_request: What stands in for unknown requests, as in `shunter.simulation.simulate`.
 
     Raises:
         InputError: The limit is not a positive number of seconds.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from shunter.errors import InputError
 from shunter.files import Writer, write_file
-from shunter.workloads.parquet_table import CLUSTER_KEY
+from shunter.workloads.formats.parquet_table import CLUSTER_KEY
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

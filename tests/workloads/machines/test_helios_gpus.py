@@ -10,8 +10,8 @@ from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.model.ledger import Ledger
 from shunter.workloads.machines import helios_gpus, read_machines
-from shunter.workloads.repairs import UNREADABLE
-from shunter.workloads.source import open_source
+from shunter.workloads.text.repairs import UNREADABLE
+from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 from tests.workloads.published_logs import write
 

@@ -9,7 +9,7 @@ import pytest
 
 from shunter.model.cluster import Node
 from shunter.workloads.machines import detect_machines, read_machines
-from shunter.workloads.source import open_source
+from shunter.workloads.text.source import open_source
 from tests.support import trace
 from tests.workloads.published_logs import write
 

@@ -12,8 +12,8 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster, Node
     from shunter.model.ledger import Ledger
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 MACHINES: Final[dict[str, str]] = {
     "scontrol": "Slurm: 'scontrol show node'",
@@ -61,8 +61,8 @@ def read_machines(
         InputError: A file is no such list, or no machine is left.
     """
     from shunter.model.cluster import Cluster
-    from shunter.workloads.repairs import UNREADABLE, Repairs
-    from shunter.workloads.source import open_source
+    from shunter.workloads.text.repairs import UNREADABLE, Repairs
+    from shunter.workloads.text.source import open_source
 
     sources = [open_source(path) for path in paths]
     repairs = Repairs(sources, strict)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.cells import is_number, with_numbers
-from shunter.workloads.delimited import read_frames
-from shunter.workloads.google_text import RESOURCES, read_records, tells
 from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
-from shunter.workloads.repairs import PLACE
+from shunter.workloads.text.cells import is_number, with_numbers
+from shunter.workloads.text.delimited import read_frames
+from shunter.workloads.text.google_text import RESOURCES, read_records, tells
+from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 EVENTS_2011: Final = ["time", "machine_id", "type", "platform_id", *RESOURCES]
 """The columns of a file of 2011, which has no header."""

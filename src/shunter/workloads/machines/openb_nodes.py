@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.cells import with_numbers
 from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import read_table
-from shunter.workloads.repairs import PLACE
+from shunter.workloads.text.cells import with_numbers
+from shunter.workloads.text.published import read_table
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 COLUMNS: Final = ["sn", "cpu_milli", "memory_mib", "gpu", "model"]
 

@@ -11,7 +11,7 @@ from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Node
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.text.repairs import Repairs
 
 NODE_COLUMNS: Final = ["name", "cores", "memory_mb", "gpus", "gpu_type"]
 

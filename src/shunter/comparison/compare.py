@@ -1,0 +1,181 @@
+"""Many ways to schedule on the same windows of a log, and which is how much better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shunter.comparison.bench import WindowRuns
+from shunter.comparison.combinations import Combination, find_baseline
+from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
+from shunter.errors import InputError
+from shunter.metrics.sizes import size_class
+from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER, MILLISECONDS, REJECTED, WindowColumns, ended
+from shunter.model.schedule import count_bases
+from shunter.policies.names import check_name
+from shunter.simulation.run import result_ledger
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.ledger import Ledger
+    from shunter.model.windows import Windows
+    from shunter.model.workload import Workload
+    from shunter.simulation.windows import WindowResults
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one combination did in all windows."""
+
+    combination: Combination
+    metrics: dict[str, NDArray[np.float64]]
+    """By name, each of shape (windows,); NaN where a metric has no meaning."""
+    rejected: int
+    """How many of the measured jobs can never fit, counted in each window."""
+    estimated_from: dict[str, int]
+    """How many of the measured jobs were estimated on what, counted in each window."""
+    wait_by_size_s: NDArray[np.float64]
+    """(size classes,): the mean wait of the measured jobs of each class; NaN where there is none."""
+    ledger: Ledger
+    """Repairs and stand-ins, over the jobs that lie in a window."""
+    summary: Summary
+    """Of the metric by which is compared."""
+    contrast: Contrast
+    """The same metric against the baseline."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Combinations on the same windows, the best first."""
+
+    workload: Workload
+    cluster: Cluster
+    windows: Windows
+    metric: str
+    baseline: Combination
+    scored: tuple[Scored, ...]
+
+    @property
+    def sorted_by(self) -> str:
+        """By which statistic: the geometric mean if every combination has one, otherwise the mean."""
+        return "mean" if any(one.summary.geometric_mean is None for one in self.scored) else "geometric mean"
+
+    @property
+    def against(self) -> Scored:
+        """What the baseline did."""
+        return next(one for one in self.scored if one.combination == self.baseline)
+
+
+def compare(
+    workload: Workload,
+    cluster: Cluster,
+    combinations: Sequence[Combination],
+    windows: Windows,
+    *,
+    metric: str = "mean_bounded_slowdown",
+    baseline: str | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Runs every combination on every window, and compares one metric with the baseline's.
+
+    Args:
+        workload: The whole log.
+        cluster: The nodes, empty when a window (or its warm-up) begins.
+        combinations: From `shunter.comparison.combinations.combine`.
+        windows: From `shunter.model.windows.choose_windows`.
+        metric: One of `shunter.metrics.window_metrics.FORMULAS`.
+        baseline: The label of the combination that all others are held against; by default the first.
+        seed: For the drawing of blocks in the intervals.
+        threads: How many threads share the windows.
+        progress: Called after each combination with how many are done, and of how many.
+
+    Raises:
+        InputError: The metric or the baseline is unknown, or not one job can ever fit.
+    """
+    check_name("metric", metric, FORMULAS)
+    chosen = find_baseline(combinations, baseline)
+    judge = _Judge(workload, cluster, windows, metric, seed)
+    runs = WindowRuns(workload, cluster, windows, threads)
+    # The baseline comes first: the others are held against it.
+    base = judge.score(chosen, runs.of(chosen), None)
+    if base.rejected == windows.length * len(windows):
+        what = f"none of the {windows.length} jobs of any window can ever fit on {cluster.name}"
+        raise InputError(f"{workload.name}: {what}; check --cluster")
+    if np.isnan(base.metrics[metric]).all():
+        what = "the log or the cluster does not tell what it needs"
+        raise InputError(f"{workload.name}: {metric} has no meaning in these windows: {what}; choose another metric")
+    scored = []
+    for done, combination in enumerate(combinations, start=1):
+        scored.append(base if combination == chosen else judge.score(combination, runs.of(combination), base))
+        if progress:
+            progress(done, len(combinations))
+    comparison = Comparison(workload, cluster, windows, metric, chosen, tuple(scored))
+    return replace(comparison, scored=tuple(sorted(scored, key=_worth(comparison))))
+
+
+def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -> Comparison:
+    """Returns a comparison with another of its combinations as the baseline: nothing is simulated again."""
+    metric, block = comparison.metric, comparison.windows.block
+    base = next(one for one in comparison.scored if one.combination == baseline).metrics[metric]
+    higher = metric in HIGHER_IS_BETTER
+    scored = (
+        replace(one, contrast=contrast(one.metrics[metric], base, block, higher_is_better=higher, seed=seed))
+        for one in comparison.scored
+    )
+    return replace(comparison, baseline=baseline, scored=tuple(scored))
+
+
+def _worth(comparison: Comparison) -> Callable[[Scored], float]:
+    """Returns the key by which the best come first, and those without a value last."""
+    statistic = comparison.sorted_by.replace(" ", "_")
+    sign = -1.0 if comparison.metric in HIGHER_IS_BETTER else 1.0
+
+    def worth(scored: Scored) -> float:
+        value: float | None = getattr(scored.summary, statistic)
+        return float("inf") if value is None else sign * value
+
+    return worth
+
+
+class _Judge:
+    """Measures what combinations did, from columns that are cut once."""
+
+    def __init__(self, workload: Workload, cluster: Cluster, windows: Windows, metric: str, seed: int) -> None:
+        self._columns = WindowColumns(workload, windows, cluster)
+        self._windows = windows
+        self._metric = metric
+        self._seed = seed
+        self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
+        self._size_class = size_class(self._columns.cores[:, windows.warmup :])
+
+    def score(self, combination: Combination, results: WindowResults, base: Scored | None) -> Scored:
+        """Returns what a combination did, held against a baseline; without one it is the baseline itself."""
+        metrics = self._columns.metrics(results, list(FORMULAS))
+        values = metrics[self._metric]
+        against = values if base is None else base.metrics[self._metric]
+        higher, block = self._metric in HIGHER_IS_BETTER, self._windows.block
+        ran = ended(results.phase)[:, self._windows.warmup :]
+        return Scored(
+            combination=combination,
+            metrics=metrics,
+            rejected=int((results.phase[:, self._windows.warmup :] == REJECTED).sum()),
+            estimated_from=count_bases(results.basis[:, self._windows.warmup :][ran]),
+            wait_by_size_s=self._wait_by_size(results, ran),
+            ledger=result_ledger(self._jobs, self._columns.cluster, combination.settings),
+            summary=summarize(values, block, higher),
+            contrast=contrast(values, against, block, higher_is_better=higher, seed=self._seed),
+        )
+
+    def _wait_by_size(self, results: WindowResults, ran: NDArray[np.bool_]) -> NDArray[np.float64]:
+        wait_s = (results.start_ms - self._columns.submit_ms)[:, self._windows.warmup :] / MILLISECONDS
+        classes = int(self._size_class.max()) + 1
+        jobs = np.bincount(self._size_class[ran], minlength=classes)
+        total_s = np.bincount(self._size_class[ran], weights=wait_s[ran], minlength=classes)
+        return np.where(jobs > 0, total_s / np.maximum(jobs, 1), np.nan)

@@ -1,0 +1,1 @@
+"""Every policy, estimate, dispatch rule and placement, by name."""

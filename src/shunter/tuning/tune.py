@@ -1,0 +1,216 @@
+"""Tuning on training days: which weights would have served best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from shunter.comparison.cases import Case, Days, Log
+from shunter.comparison.combinations import ALL, combine
+from shunter.errors import InputError
+from shunter.model.windows import MOST_COUNT
+from shunter.policies.native_estimate import estimate_spec
+from shunter.tuning.search import search
+from shunter.tuning.space import Space, spec_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.comparison.combinations import Combination
+    from shunter.comparison.objective import Objective
+    from shunter.model.schedule import Settings
+
+TETHER: Final = 0.03
+"""How much the cost grows with the mean square distance from where the search began: training days are few, and a
+search that may go anywhere learns them by heart."""
+
+REQUESTED: Final = "requested"
+"""The estimate of what needs no tuning, and no learning."""
+DISPATCHES: Final = ("strict", "greedy", "easy", "conservative")
+"""Under which rules classics are tried. ``committed`` is not among them: it is near the best on none of the logs of
+``docs/results-classics.md``, and costs as much."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to search, and on what."""
+
+    train: tuple[float, float] = (0.0, 0.6)
+    """The part of each log that is looked at."""
+    windows: int = 40
+    """How many windows of each log there are."""
+    drawn: int = 16
+    """On how many of them, drawn anew, each generation is tried."""
+    length: int = 1024
+    warmup: int = 0
+    generations: int = 30
+    population: int = 32
+    seed: int = 0
+    threads: int = 1
+
+    @property
+    def training_days(self) -> Days:
+        """Where candidates are tried."""
+        return Days("--train", self.train, self.windows, self.length, self.warmup, self.seed)
+
+    def check(self) -> None:
+        """Raises an error for a number that is wrong for any log."""
+        least = {"windows": 1, "length": 1, "warmup": 0, "generations": 1, "population": 4, "threads": 1}
+        for name, low in least.items():
+            if not low <= getattr(self, name) <= MOST_COUNT:
+                raise InputError(f"--{name} is {getattr(self, name)}; expected {low} to {MOST_COUNT}")
+        if not 0 <= self.train[0] < self.train[1] < 1:
+            raise InputError(f"--train is {self.train[1]:g}; expected a part of the log above 0 and below 1, as in 0.6")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The classic that would have been chosen on training days."""
+
+    combination: Combination
+    measured: dict[str, NDArray[np.float64]]
+    """What it did in each training window."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found."""
+
+    kind: str
+    parameters: dict[str, float]
+    settings: Settings
+    """With which dispatch rule, estimate and so on."""
+    chosen: tuple[Choice, ...]
+    """For each log, the classic that the bounds refer to."""
+    costs: NDArray[np.float64]
+    """(generations + 1,): the cost of the middle of each generation's candidates, and last that of the policy found, on
+    all training windows: the mean logarithm of the ratio to the classics chosen there, and penalties for bounds."""
+    simulations: int
+
+    @property
+    def spec(self) -> str:
+        """The policy, as ``--policy`` takes it."""
+        return spec_text(self.kind, self.parameters)
+
+
+def training_cases(logs: Sequence[Log], settings: Settings, plan: Plan) -> list[Case]:
+    """Returns the training windows of each log."""
+    return [Case(log, plan.training_days.windows_of(log), settings, plan.threads) for log in logs]
+
+
+def classics(settings: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
+    """Returns every classic under every rule of `DISPATCHES` with each estimate; the rest is as in the settings."""
+    shared = asdict(settings)
+    for name in ("policy", "dispatch", "estimate"):
+        del shared[name]
+    return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared).possible
+
+
+def learns(settings: Settings) -> bool:
+    """Returns whether a policy sees more than requested times, so that classics are tried with its estimate too."""
+    return estimate_spec(settings.estimate).kind != REQUESTED
+
+
+def choose_classic(
+    case: Case, objective: Objective, estimates: Sequence[str] = (REQUESTED,), progress: Progress | None = None
+) -> Choice:
+    """Returns the classic that does best in the windows of a case, bounds aside.
+
+    Raises:
+        InputError: A metric has no meaning in these windows.
+    """
+    combinations = classics(case.settings, estimates)
+    base: dict[str, NDArray[np.float64]] | None = None
+    best: tuple[float, Choice] | None = None
+    for done, combination in enumerate(combinations, start=1):
+        measured = case.measure(combination.settings, objective.metrics)
+        if base is None:
+            _check_meaning(case, measured)
+            base = measured
+        cost = type(objective)(objective.metric).cost(measured, base)
+        if best is None or cost < best[0]:
+            best = (cost, Choice(combination, measured))
+        if progress:
+            progress(done, len(combinations))
+    assert best is not None, "combine() gives at least one combination, or raises"
+    return best[1]
+
+
+def _check_meaning(case: Case, measured: dict[str, NDArray[np.float64]]) -> None:
+    for metric, values in measured.items():
+        if np.isnan(values).all():
+            raise InputError(
+                f"{case.log.workload.name}: {metric} has no meaning in the training windows: no job can run there, or "
+                "the log does not tell what it needs; check --cluster, or choose another metric"
+            )
+
+
+def tune(
+    cases: Sequence[Case],
+    chosen: Sequence[Choice],
+    space: Space,
+    objective: Objective,
+    plan: Plan,
+    progress: Progress | None = None,
+) -> Tuned:
+    """Searches the weights that do best in the cases' windows, compared with the classics chosen there.
+
+    Args:
+        cases: The training windows of each log.
+        chosen: For each log, the classic chosen on the same windows.
+        space: Which family of policies is searched.
+        objective: What is to become better, and what must not become worse.
+        plan: How long to search.
+        progress: Called after each candidate with how many have been tried, and of how many.
+    """
+    random = np.random.default_rng([plan.seed, 1])
+    total = plan.generations * plan.population
+    everything = [np.arange(len(case.windows)) for case in cases]
+    middle_costs: list[float] = []
+    done = 0
+
+    def cost(vector: NDArray[np.float64], windows: Sequence[NDArray[np.int64]]) -> float:
+        policy = spec_text(space.kind, space.parameters(vector))
+        costs = []
+        for case, choice, rows in zip(cases, chosen, windows, strict=True):
+            base = {name: values[rows] for name, values in choice.measured.items()}
+            found = case.measure(case.with_policy(policy), objective.metrics, rows)
+            costs.append(objective.cost(found, base))
+        return float(np.mean(costs))
+
+    def evaluate(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        nonlocal done
+        middle_costs.append(cost(vectors[0], everything))
+        drawn = [np.sort(random.permutation(len(case.windows))[: plan.drawn]) for case in cases]
+        costs = TETHER * space.distance(vectors)
+        for place, vector in enumerate(vectors):
+            costs[place] += cost(vector, drawn)
+            done += 1
+            if progress:
+                progress(done, total)
+        return costs
+
+    found = search(
+        evaluate,
+        space.center,
+        space.spread,
+        generations=plan.generations,
+        population=plan.population,
+        seed=plan.seed,
+    )
+    middle_costs.append(cost(found, everything))
+    return Tuned(
+        kind=space.kind,
+        parameters=space.parameters(found),
+        settings=cases[0].settings,
+        chosen=tuple(chosen),
+        costs=np.array(middle_costs),
+        simulations=sum(
+            total * min(plan.drawn, len(case.windows)) + len(middle_costs) * len(case.windows) for case in cases
+        ),
+    )

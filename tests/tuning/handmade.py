@@ -1,0 +1,87 @@
+"""Reports made by hand, without a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shunter.comparison.combinations import Combination
+from shunter.comparison.compare import Scored
+from shunter.comparison.objective import Bound
+from shunter.comparison.pooled import Paired, pooled_ratio
+from shunter.comparison.statistics import Contrast, contrast, summarize
+from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER
+from shunter.model.ledger import Ledger
+from shunter.model.windows import Windows
+from shunter.policies.settings import check_settings
+from shunter.tuning.report import CHOSEN, Held, Later, LogReport, PooledRow, Row
+from tests.tuning.small import small_log
+
+BLOCK = np.arange(5)
+
+
+def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
+    """Returns what a combination did in five windows; metrics that do not matter are 1."""
+    metrics = {name: np.ones(len(values)) for name in FORMULAS} | {metric: np.array(values)}
+    policy, dispatch = label.split("/")
+    settings = (
+        check_settings(dispatch=dispatch) if policy == "tuned" else check_settings(policy=policy, dispatch=dispatch)
+    )
+    return Scored(
+        combination=Combination(label, settings),
+        metrics=metrics,
+        rejected=0,
+        estimated_from={},
+        wait_by_size_s=np.zeros(1),
+        ledger=Ledger(),
+        summary=summarize(metrics[metric], BLOCK, metric in HIGHER_IS_BETTER),
+        contrast=contrast(metrics[metric], metrics[metric], BLOCK),
+    )
+
+
+def log_report(
+    values: Mapping[str, tuple[str, Sequence[float]]],
+    metric: str = "mean_bounded_slowdown",
+    held: tuple[tuple[Bound, float, bool], ...] = (),
+    block: np.ndarray = BLOCK,
+) -> LogReport:
+    """Returns a report on one log from the label and the metric of each role."""
+    rows = {role: scored(label, metric, each) for role, (label, each) in values.items()}
+    windows = Windows(np.arange(5, dtype=np.uintp), block, length=1, warmup=0)
+    higher = metric in HIGHER_IS_BETTER
+
+    def against(own: Scored, base: Scored) -> Contrast:
+        return contrast(own.metrics[metric], base.metrics[metric], block, higher_is_better=higher)
+
+    return LogReport(
+        Later(small_log(), windows, rows[CHOSEN].combination.label, ""),
+        {
+            role: Row(
+                scored=own,
+                against={base: against(own, other) for base, other in rows.items()},
+                wait_ratio=1.0,
+                held=tuple(Held(*each) for each in held),
+            )
+            for role, own in rows.items()
+        },
+    )
+
+
+def pairs(reports: Sequence[LogReport], role: str, base: str, metric: str) -> list[Paired]:
+    """Returns one metric under two of the rows, log by log."""
+
+    def values(one: LogReport, of: str) -> NDArray[np.float64]:
+        return one.rows[of].scored.metrics[metric]
+
+    return [Paired(values(one, role), values(one, base), one.later.windows.block) for one in reports]
+
+
+def pooled_rows(reports: Sequence[LogReport], metric: str = "mean_bounded_slowdown") -> dict[str, PooledRow]:
+    """Returns the rows over all logs."""
+    roles = list(reports[0].rows)
+    return {
+        role: PooledRow({base: pooled_ratio(pairs(reports, role, base, metric)) for base in roles}, 1.0)
+        for role in roles
+    }
