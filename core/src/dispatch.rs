@@ -13,9 +13,6 @@ use crate::room::Room;
 use crate::rules::Rule;
 use crate::simulation::Simulation;
 
-/// Later than any end: a head that does not fit though all have ended, since nodes are down, holds nobody back.
-const NEVER: i64 = i64::MAX / 4;
-
 /// The head's reservation, and what may be used beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct Shadow {
@@ -62,12 +59,22 @@ impl Simulation {
         if let Some(blocked) = self.still_blocked() {
             return self.backfill_newcomer(blocked);
         }
-        loop {
-            let Some(head) = self.queue.head() else { return };
-            if !self.try_start(head) {
+        let mut passed_over = None;
+        while let Some(head) = self.queue.next_after(passed_over) {
+            if self.try_start(head) {
+                continue;
+            }
+            if self.can_reserve(head) {
                 return if self.is_pool { self.backfill_pool(head) } else { self.backfill_nodes(head) };
             }
+            // The reservation goes to the next who can have one: otherwise nobody behind would be safe from backfills.
+            passed_over = Some(head);
         }
+    }
+
+    /// Whether there is a time at which a job fits if nodes that are down stay so.
+    pub(crate) fn can_reserve(&self, job: u32) -> bool {
+        self.free.would_fit_idle(&self.cluster, self.shape_of(job))
     }
 
     /// On a pool, cores say it all: those free now, and those that the head leaves at its reserved time.
@@ -183,6 +190,7 @@ impl Simulation {
         }
     }
 
+    /// The reservation that a job gets which does not fit now, and can have one.
     pub(crate) fn shadow(&self, head: u32) -> Shadow {
         let shape = self.shape_of(head);
         let mut free = self.free.clone();
@@ -197,9 +205,6 @@ impl Simulation {
             let placement = &self.states[expected.job as usize].placement;
             free.give(self.shape_of(expected.job), placement);
             room.update(&self.cluster, &free, shape, placement);
-        }
-        if !room.fits(shape) {
-            reserved_ms = NEVER;
         }
         Shadow { head, reserved_ms, free }
     }

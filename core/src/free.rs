@@ -132,6 +132,16 @@ impl Free {
         false
     }
 
+    /// Whether a job of this shape, one that the whole cluster has room for, could start if all jobs had ended.
+    pub fn would_fit_idle(&self, cluster: &Cluster, shape: &Shape) -> bool {
+        if !self.down.contains(&true) {
+            return true;
+        }
+        let idle = |&node: &u32| if self.is_down(node) { 0 } else { cluster.empty.capacity(cluster, node, shape) };
+        let tasks = |group: &Vec<u32>| group.iter().map(idle).map(u64::from).sum::<u64>();
+        cluster.groups_for(shape).iter().any(|group| tasks(group) >= u64::from(shape.tasks))
+    }
+
     /// Takes cores from the only node.
     pub fn take_pool(&mut self, cores_milli: i64) {
         self.cores_milli[0] -= cores_milli;

@@ -91,7 +91,7 @@ impl Queue {
 
     /// A job waits no longer.
     pub fn remove(&mut self, job: u32) {
-        let key = if self.is_first(job) { job } else { self.key_of[job as usize] };
+        let key = self.key(job);
         self.waiting.remove(key);
         let entry = self.entry(job, key);
         match self.fresh.binary_search_by_key(&entry, |fresh| fresh.entry) {
@@ -103,6 +103,15 @@ impl Queue {
                     index.remove(entry);
                 }
             }
+        }
+    }
+
+    /// Where a waiting job stands.
+    fn key(&self, job: u32) -> u32 {
+        if self.is_first(job) {
+            job
+        } else {
+            self.key_of[job as usize]
         }
     }
 
@@ -147,6 +156,15 @@ impl Queue {
     /// The job that stands first.
     pub fn head(&self) -> Option<u32> {
         self.waiting.first().map(|key| self.job_of[key as usize])
+    }
+
+    /// The job that stands behind a waiting one; behind none, the first.
+    pub fn next_after(&self, job: Option<u32>) -> Option<u32> {
+        let key = match job {
+            None => self.waiting.first(),
+            Some(job) => self.waiting.at_least(self.key(job) + 1),
+        };
+        key.map(|key| self.job_of[key as usize])
     }
 
     /// All waiting jobs in order.

@@ -210,7 +210,7 @@ impl Pass {
         }
         self.would_reserve = None;
         if self.reserved.is_none() {
-            let blocked = self.slots.iter().find(|slot| !slot.fits);
+            let blocked = self.slots.iter().find(|slot| !slot.fits && simulation.can_reserve(slot.job()));
             self.would_reserve = blocked.map(|slot| Reserved::of(simulation, slot.job()));
         }
         let Some(reserved) = self.reserved.as_mut().or(self.would_reserve.as_mut()) else {
@@ -231,7 +231,8 @@ impl Pass {
         let may = |slot: &Slot| match mode {
             Mode::Reserve if reserving => slot.fits && !slot.delays,
             Mode::Feasible => slot.fits,
-            _ => true,
+            Mode::Reserve => slot.fits || simulation.can_reserve(slot.job()),
+            Mode::Committed { .. } | Mode::Host => true,
         };
         let waits = !matches!(mode, Mode::Committed { .. });
         let holder = self.reserved.as_ref().map(|reserved| reserved.job);
