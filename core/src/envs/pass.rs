@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::{worked_ms, FULL_SPEED};
-use crate::config::{Policy, Rule};
-use crate::dispatch::Shadow;
+use crate::dispatch::standing::Shadow;
 use crate::envs::episode::Mode;
-use crate::policy::score_of_bits;
-use crate::ranking::Turn;
-use crate::simulation::Simulation;
+use crate::model::cluster::{worked_ms, FULL_SPEED};
+use crate::model::config::{Policy, Rule};
+use crate::order::ranking::Turn;
+use crate::order::scores::score_of_bits;
+use crate::sim::simulation::Simulation;
 
 /// Gaps between scores are told up to this one.
 const WIDEST_GAP: f64 = 16.0;
