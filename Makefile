@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools install demo test lint rust-test python-test bench format clean
+.PHONY: help tools install demo test lint rust-test python-test soak bench format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,10 @@ rust-test: tools
 
 python-test: install
 	$(BIN)/python -m pytest --numprocesses 2
+
+MINUTES ?= 10
+soak: install ## Run the property tests with fresh seeds for a given time: make soak MINUTES=60
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/read_traces.py

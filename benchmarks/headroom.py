@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter import Cluster, Workload, read_workload
+from shunter import Workload, read_cluster, read_workload
 from shunter.comparison.cases import Case, Log
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.objective import parse_objective
@@ -103,7 +103,7 @@ def read_log(folder: Path, name: str) -> Log:
     if len(parts) > 1:
         jobs = pl.concat([part.jobs for part in parts])
         workload = Workload.from_frame(jobs, name=name, cluster_spec=parts[0].cluster_spec)
-    return Log(workload, Cluster.parse(str(workload.cluster_spec)))
+    return Log(workload, read_cluster(str(workload.cluster_spec)))
 
 
 def study(name: str, log: Log, reports: dict[str, Case], seeds: list[int], threads: int) -> list[Row]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.policies.own import Policy, QueueView
     from shunter.policies.placements.placer import Placer, Scene
-    from shunter.workloads import read_workload
+    from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
     "Cluster",
@@ -31,6 +31,7 @@ __all__ = [
     "__version__",
     "compute_metrics",
     "load_policy",
+    "read_cluster",
     "read_workload",
     "train",
 ]
@@ -47,6 +48,7 @@ _HOMES = {
     "Workload": "model.workload",
     "compute_metrics": "metrics.table",
     "load_policy": "agents.learned_policy",
+    "read_cluster": "workloads",
     "read_workload": "workloads",
     "train": "agents.train",
 }

@@ -92,7 +92,7 @@ def rust_enum(name: str) -> dict[str, int]:
 
 def rust_codes(name: str) -> dict[str, int]:
     """Returns the numbers that `config.rs` gives to the names of a setting, by its names in capitals."""
-    text = (RUST_SOURCES / "config.rs").read_text(encoding="utf-8")
+    text = (RUST_SOURCES / "model" / "config.rs").read_text(encoding="utf-8")
     return _numbered((label, code) for code, label in re.findall(rf"(\d+) = {name}::(\w+)", text))
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from shunter.policies.native_estimate import CODES as ESTIMATES
@@ -14,9 +13,7 @@ from tests.abi import opening
 from tests.abi.opening import Config
 from tests.abi.scene import Scene
 
-HOSTILE = settings(
-    deadline=None, max_examples=200, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
-)
+HOSTILE = settings(max_examples=200)
 
 JOBS = 5
 USERS = 3

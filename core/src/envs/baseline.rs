@@ -3,11 +3,11 @@
 //! Most of what an episode costs is decided by who happens to come. Rewards that are relative to this schedule, moment by
 //! moment, are 0 for as long as nothing was decided differently: what remains is the doing of the decisions.
 
-use crate::accrual::{Accrual, Served, OF_JOBS};
 use crate::envs::episode::Episode;
 use crate::envs::world::NEVER_MS;
-use crate::simulation::Simulation;
-use crate::tally::OBJECTIVES;
+use crate::sim::accrual::{Accrual, Served, OF_JOBS};
+use crate::sim::simulation::Simulation;
+use crate::sim::tally::OBJECTIVES;
 
 /// One measured job of the other schedule.
 #[derive(Clone, Copy, Debug)]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::accrual::OF_JOBS;
 use crate::envs::baseline::Baseline;
 use crate::envs::episode::{Episode, Mode};
 use crate::envs::observe::{self, Observer};
 use crate::envs::pick_host::{self, PickHost};
 use crate::envs::pick_job::PickJob;
 use crate::envs::world::World;
-use crate::random::mix;
-use crate::simulation::Simulation;
-use crate::tally::{objective, Tally, OBJECTIVES};
+use crate::model::random::mix;
+use crate::sim::accrual::OF_JOBS;
+use crate::sim::simulation::Simulation;
+use crate::sim::tally::{objective, Tally, OBJECTIVES};
 
 /// How many numbers tell of an episode that is over.
 pub(crate) const TOTALS: usize = OBJECTIVES + 8;

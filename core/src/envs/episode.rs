@@ -1,8 +1,8 @@
 //! What an environment is asked to do, and the episodes that it may play.
 
-use crate::accrual::OF_JOBS;
-use crate::config::Dispatch;
-use crate::tally::OBJECTIVES;
+use crate::model::config::Dispatch;
+use crate::sim::accrual::OF_JOBS;
+use crate::sim::tally::OBJECTIVES;
 
 /// The most rows of a window, and numbers of a look-ahead.
 const MOST_ROWS: usize = 1 << 16;

@@ -1,9 +1,9 @@
 //! Look-ahead: future capacity, if running jobs end when expected.
 
-use crate::cluster::DEVICE_MILLI;
 use crate::envs::episode::Lookahead;
 use crate::envs::observe::log_time;
-use crate::simulation::{Expected, Simulation};
+use crate::model::cluster::DEVICE_MILLI;
+use crate::sim::simulation::{Expected, Simulation};
 
 /// The first horizon behind 0, and the last.
 const HORIZONS_S: (f64, f64) = (60.0, 604_800.0);

@@ -11,5 +11,6 @@ pub mod pass;
 pub mod pick_host;
 pub mod pick_job;
 pub mod state;
+pub mod thread_pool;
 pub mod vector;
 pub mod world;

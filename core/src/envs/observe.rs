@@ -2,14 +2,14 @@
 
 use std::f64::consts::TAU;
 
-use crate::cluster::UNTRACKED;
-use crate::config::Estimate;
 use crate::envs::episode::EnvConfig;
 use crate::envs::lookahead::look_ahead;
 use crate::envs::pick_job::PickJob;
-use crate::job::UNKNOWN;
-use crate::policy::seconds;
-use crate::simulation::Simulation;
+use crate::model::cluster::UNTRACKED;
+use crate::model::config::Estimate;
+use crate::model::job::UNKNOWN;
+use crate::order::scores::seconds;
+use crate::sim::simulation::Simulation;
 
 /// Features of the cluster and the queue as a whole.
 pub(crate) const CLUSTER_FEATURES: usize = 16;
@@ -87,7 +87,7 @@ impl Observer {
         self.cores = (simulation.cluster.empty.total_cores_milli() as f64 / 1000.0).max(1e-3);
         self.log_cores = (1.0 + self.cores).ln();
         self.memory_mb = tracked_memory(simulation, &simulation.cluster.empty.memory_mb);
-        self.gpus_milli = i64::from(crate::cluster::DEVICE_MILLI) * simulation.free.device_milli.len() as i64;
+        self.gpus_milli = i64::from(crate::model::cluster::DEVICE_MILLI) * simulation.free.device_milli.len() as i64;
         self.circles_at_ms = None;
     }
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::{worked_ms, FULL_SPEED};
-use crate::config::{Policy, Rule};
-use crate::dispatch::Shadow;
+use crate::dispatch::standing::Shadow;
 use crate::envs::episode::Mode;
-use crate::policy::score_of_bits;
-use crate::ranking::Turn;
-use crate::simulation::Simulation;
+use crate::model::cluster::{worked_ms, FULL_SPEED};
+use crate::model::config::{Policy, Rule};
+use crate::order::ranking::Turn;
+use crate::order::scores::score_of_bits;
+use crate::sim::simulation::Simulation;
 
 /// Gaps between scores are told up to this one.
 const WIDEST_GAP: f64 = 16.0;
@@ -210,7 +210,7 @@ impl Pass {
         }
         self.would_reserve = None;
         if self.reserved.is_none() {
-            let blocked = self.slots.iter().find(|slot| !slot.fits);
+            let blocked = self.slots.iter().find(|slot| !slot.fits && simulation.can_reserve(slot.job()));
             self.would_reserve = blocked.map(|slot| Reserved::of(simulation, slot.job()));
         }
         let Some(reserved) = self.reserved.as_mut().or(self.would_reserve.as_mut()) else {
@@ -231,7 +231,8 @@ impl Pass {
         let may = |slot: &Slot| match mode {
             Mode::Reserve if reserving => slot.fits && !slot.delays,
             Mode::Feasible => slot.fits,
-            _ => true,
+            Mode::Reserve => slot.fits || simulation.can_reserve(slot.job()),
+            Mode::Committed { .. } | Mode::Host => true,
         };
         let waits = !matches!(mode, Mode::Committed { .. });
         let holder = self.reserved.as_ref().map(|reserved| reserved.job);

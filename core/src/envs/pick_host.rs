@@ -1,8 +1,8 @@
 //! PickHost: which host for the job at the head of the queue.
 
-use crate::cluster::UNTRACKED;
-use crate::placement::{place_as_told, Part};
-use crate::simulation::Simulation;
+use crate::model::cluster::UNTRACKED;
+use crate::place::placement::{place_as_told, Part};
+use crate::sim::simulation::Simulation;
 
 /// Numbers for each host.
 const HOST_FEATURES: usize = 4;

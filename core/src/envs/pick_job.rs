@@ -2,7 +2,7 @@
 
 use crate::envs::episode::Mode;
 use crate::envs::pass::{Pass, Slot};
-use crate::simulation::Simulation;
+use crate::sim::simulation::Simulation;
 
 /// A decision problem in the making: the pass, and what each row of the window shows.
 #[derive(Default)]

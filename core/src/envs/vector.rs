@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::envs::environment::{sizes, Environment, TOTALS};
+use crate::envs::thread_pool::Pool;
 use crate::envs::world::World;
-use crate::pool::Pool;
 
 /// What `Vector::reset` is told for an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::cluster::{reject_reason, Cluster, RejectReason};
-use crate::config::Config;
 use crate::envs::episode::{EnvConfig, Episode, Mode};
-use crate::job::{Fingerprint, Jobs, MAX_TIME_MS};
+use crate::model::cluster::{reject_reason, Cluster, RejectReason};
+use crate::model::config::Config;
+use crate::model::job::{Fingerprint, Jobs, MAX_TIME_MS};
 
 /// The start of a job that never starts.
 pub(crate) const NEVER_MS: i64 = i64::MIN;

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::handles::{find, open};
 use super::simulation::{read_config, ShunterConfig};
 use super::{check_pointer, guard, read, target, write, Failure};
-use crate::cluster::Cluster;
 use crate::envs::environment::TOTALS;
 use crate::envs::episode::{EnvConfig, Episode, Lookahead, Mode};
 use crate::envs::vector::{Begin, Steps, Vector, Views};
 use crate::envs::world::{Table, World};
-use crate::job::Jobs;
-use crate::simulation::Simulation;
+use crate::model::cluster::Cluster;
+use crate::model::job::Jobs;
+use crate::sim::simulation::Simulation;
 
 /// More environments are a slip of the finger.
 const MOST_ENVIRONMENTS: usize = 1 << 20;

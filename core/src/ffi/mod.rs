@@ -17,7 +17,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use crate::external::{Placer, ShunterScene};
+use crate::place::external::{Placer, ShunterScene};
 
 /// What a call across the border can answer; mirrored in `core/include/shunter.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

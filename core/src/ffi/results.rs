@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::handles::find;
 use super::simulation::{read_config, with, ShunterConfig};
 use super::{guard, read, target, write, Failure};
-use crate::estimate::estimates_at_submit;
-use crate::job::Jobs;
-use crate::job_state::Phase;
-use crate::placement::{DeviceShare, Part, Placement};
-use crate::simulation::Simulation;
-use crate::snapshot::JobSnapshot;
+use crate::model::job::Jobs;
+use crate::order::estimate::estimates_at_submit;
+use crate::place::placement::{DeviceShare, Part, Placement};
+use crate::sim::job_state::Phase;
+use crate::sim::simulation::Simulation;
+use crate::sim::snapshot::JobSnapshot;
 
 /// The clock and the counts.
 #[repr(C)]

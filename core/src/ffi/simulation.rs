@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::handles::{find, open};
 use super::{check_pointer, guard, read, target, write, Failure};
-use crate::batch::{run_windows, WindowResult};
-use crate::cluster::Cluster;
-use crate::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
-use crate::external::{Placer, ShunterScene};
-use crate::failures::NodeEvent;
-use crate::job::{Jobs, MAX_TIME_MS};
-use crate::job_state::Phase;
-use crate::placement::Part;
-use crate::simulation::Simulation;
+use crate::model::cluster::Cluster;
+use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
+use crate::model::job::{Jobs, MAX_TIME_MS};
+use crate::place::external::{Placer, ShunterScene};
+use crate::place::placement::Part;
+use crate::sim::batch::{run_windows, WindowResult};
+use crate::sim::failures::NodeEvent;
+use crate::sim::job_state::Phase;
+use crate::sim::simulation::Simulation;
 
 /// `Config`, as C sees it; the numbers for names are in `core/include/shunter.h`.
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! SWF across the border: the caller owns the text and the table.
 
 use super::{guard, read, target, write, Failure};
-use crate::swf::{tokenize, Table, FIELDS};
+use crate::model::swf::{tokenize, Table, FIELDS};
 
 /// Reads a SWF log into `columns` (18 columns of `capacity` numbers, one after the other) and `lines` (the number
 /// of each row's line), and writes the number of rows to `rows`. A capacity of `length` / 36 + 1 is always

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::handles::open;
 use super::{guard, read, target, Failure};
-use crate::cluster::{check_node_count, Cluster, Node, UNTRACKED};
-use crate::job::{Columns, Jobs};
+use crate::model::cluster::{check_node_count, Cluster, Node, UNTRACKED};
+use crate::model::job::{Columns, Jobs};
 
 /// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, type of GPU,
 /// rack and switch, −1 for none; speed in thousandths. `mix` is 1 if a job may have GPUs of several types.

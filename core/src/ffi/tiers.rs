@@ -1,7 +1,7 @@
 //! The tiered search across the border, for one question at a time.
 
 use super::{guard, read, target, write, Failure};
-use crate::tiers::{best, Question, Spot, TierOrder};
+use crate::place::tiers::{best, Question, Spot, TierOrder};
 
 /// Finds the nodes of a tiered placement among `nodes` nodes of `gpus_per_node` GPUs each: writes the nodes and the
 /// tasks on each, by number of the node, how many nodes that are (0: no option), and the changes of the number of
@@ -78,7 +78,7 @@ fn tier_of(tier: i32) -> Result<u8, Failure> {
 }
 
 fn spots(gpus_per_node: u32, gpus_per_task: u32, free: &[u32], capacity: &[u32]) -> Result<Vec<Spot>, Failure> {
-    crate::cluster::check_node_count(free.len()).map_err(Failure::argument)?;
+    crate::model::cluster::check_node_count(free.len()).map_err(Failure::argument)?;
     let mut spots = Vec::with_capacity(free.len());
     for (node, (&free, &capacity)) in free.iter().zip(capacity).enumerate() {
         if free > gpus_per_node {

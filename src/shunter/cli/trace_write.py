@@ -117,10 +117,10 @@ def scale(
         raise InputError(f"--factor is {factor:g}; expected a number above 0")
     check_output(output, force, log.inputs)
     from shunter.cli.running import cluster_of_workload
-    from shunter.model.cluster import Cluster
+    from shunter.workloads import read_cluster
     from shunter.workloads.load import scale_arrivals, scale_to_load
 
-    machine = None if cluster is None else Cluster.parse(cluster)
+    machine = None if cluster is None else read_cluster(cluster)
     workload = log.read()
     with step("scaling"):
         if load is None:
@@ -174,7 +174,8 @@ def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = Fals
         shunter trace generate 'helios-like?jobs=50000&arrival=diurnal' -o helios.parquet
     """
     check_output(output, force, {})
-    from shunter.workloads import GENERATE, read_workload
+    from shunter.query import GENERATE
+    from shunter.workloads import read_workload
 
     with step(f"generating {spec}"):
         workload = read_workload(f"{GENERATE}{spec.removeprefix(GENERATE)}")

@@ -86,7 +86,7 @@ class Workload:
     content_sha256: str
     """Of the source's bytes (a file), or of the canonical spec (a generator); a window keeps its source's."""
     cluster_spec: str | None = None
-    """The machine that the source tells of, as `Cluster.parse` takes it: the cores of a log's header, for instance."""
+    """The machine that the source tells of, as `shunter.read_cluster` takes it: the cores in a log's header, say."""
     cluster_note: str | None = None
     """Why what the source says of its machine is of no use, where it says something."""
     format: str | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.cluster import Cluster
+from shunter.workloads import read_cluster
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -175,7 +175,7 @@ class _Writer:
         if spec is None:
             return None
         try:
-            cluster = Cluster.parse(spec)
+            cluster = read_cluster(spec)
         except InputError as error:
             self.lost.append(f"the cluster: {error}")
             return None

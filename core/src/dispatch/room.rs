@@ -1,0 +1,53 @@
+//! How much room there is for one shape, kept up to date as nodes become free: asking again costs nothing.
+
+use crate::model::cluster::Cluster;
+use crate::model::free::Free;
+use crate::model::job::Shape;
+use crate::place::placement::Placement;
+
+/// Stands for a node that the job may not use.
+const NO_GROUP: u32 = u32::MAX;
+
+/// See the module.
+pub(crate) struct Room {
+    /// By node: the group that it belongs to, and how many tasks it can take.
+    nodes: Vec<(u32, u32)>,
+    /// By group: how many tasks its nodes can take.
+    groups: Vec<u64>,
+}
+
+impl Room {
+    /// The room for a shape in what is free.
+    pub(crate) fn new(cluster: &Cluster, free: &Free, shape: &Shape) -> Self {
+        let mut nodes = vec![(NO_GROUP, 0); cluster.nodes.len()];
+        let mut groups = Vec::new();
+        for (group, members) in cluster.groups_for(shape).iter().enumerate() {
+            let mut tasks = 0;
+            for &node in members {
+                let capacity = free.capacity(cluster, node, shape);
+                nodes[node as usize] = (group as u32, capacity);
+                tasks += u64::from(capacity);
+            }
+            groups.push(tasks);
+        }
+        Room { nodes, groups }
+    }
+
+    /// More or less has become free on the nodes of a placement.
+    pub(crate) fn update(&mut self, cluster: &Cluster, free: &Free, shape: &Shape, placement: &Placement) {
+        for part in placement.parts() {
+            let (group, before) = self.nodes[part.node as usize];
+            if group != NO_GROUP {
+                let capacity = free.capacity(cluster, part.node, shape);
+                self.nodes[part.node as usize].1 = capacity;
+                let tasks = &mut self.groups[group as usize];
+                *tasks = *tasks + u64::from(capacity) - u64::from(before);
+            }
+        }
+    }
+
+    /// Whether one group has room for the whole job.
+    pub(crate) fn fits(&self, shape: &Shape) -> bool {
+        self.groups.iter().any(|&tasks| tasks >= u64::from(shape.tasks))
+    }
+}

@@ -1,0 +1,276 @@
+//! Nodes: what they have, and who may use which.
+
+use crate::model::free::Free;
+use crate::model::job::{Fingerprint, Shape};
+use crate::place::placement::Placement;
+
+/// Milli-GPUs of a whole device.
+pub(crate) const DEVICE_MILLI: i32 = 1000;
+
+/// Memory of a node that does not track it: so much that it never binds.
+pub(crate) const UNTRACKED: i64 = i64::MAX / 4;
+
+/// The speed that run times are given for.
+pub(crate) const FULL_SPEED: i64 = 1000;
+
+const MOST_SPEED: i64 = 1_000_000;
+
+/// The most types of GPUs; a mask of types has one bit more, for a type that no node has.
+pub(crate) const MOST_TYPES: u32 = 62;
+
+/// The most GPUs of a cluster.
+const MOST_DEVICES: u32 = 1 << 24;
+
+/// The most nodes of a cluster.
+const MOST_NODES: usize = 10_000_000;
+
+/// One node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Milli-cores.
+    pub cores_milli: i64,
+    /// Memory, or `UNTRACKED`.
+    pub memory_mb: i64,
+    /// Whole GPU devices.
+    pub gpus: u32,
+    /// The partition that it belongs to.
+    pub partition: Option<u32>,
+    /// The type of its GPUs, below `MOST_TYPES`.
+    pub gpu_type: Option<u32>,
+    /// How fast its GPUs run a job, in thousandths of what run times are given for.
+    pub speed_milli: i64,
+    /// The rack that it stands in.
+    pub rack: Option<u32>,
+    /// The switch that it hangs on.
+    pub switch: Option<u32>,
+}
+
+/// What a partition, or the whole cluster, has.
+#[derive(Debug, Default)]
+struct Scope {
+    /// By number.
+    nodes: Vec<u32>,
+    /// Those with GPUs, by their type; the pool with the first node comes first.
+    pools: Vec<Vec<u32>>,
+}
+
+impl Scope {
+    fn new(nodes: Vec<u32>, all: &[Node]) -> Self {
+        let mut types: Vec<Option<u32>> = Vec::new();
+        let mut pools: Vec<Vec<u32>> = Vec::new();
+        for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
+            let gpu_type = all[node as usize].gpu_type;
+            let pool = types.iter().position(|&other| other == gpu_type).unwrap_or_else(|| {
+                types.push(gpu_type);
+                pools.push(Vec::new());
+                types.len() - 1
+            });
+            pools[pool].push(node);
+        }
+        Scope { nodes, pools }
+    }
+}
+
+/// Nodes and their grouping; never changes.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The nodes by number.
+    pub nodes: Vec<Node>,
+    /// Node i's devices are numbered from `device_offsets[i]` to `device_offsets[i + 1]`.
+    pub device_offsets: Vec<u32>,
+    /// Tells this cluster from any other.
+    pub fingerprint: u64,
+    /// What is free when nothing runs.
+    pub empty: Free,
+    /// Whether a job may have GPUs of several types.
+    pub mix: bool,
+    /// Whether any node is faster or slower than run times are given for.
+    pub has_speeds: bool,
+    every_node: Scope,
+    partitions: Vec<Scope>,
+}
+
+impl Cluster {
+    /// Keeps the nodes; an error names the node, the field and the value.
+    pub fn new(nodes: Vec<Node>, mix: bool) -> Result<Self, String> {
+        check_node_count(nodes.len())?;
+        let total: i128 = nodes.iter().map(|node| i128::from(node.cores_milli)).sum();
+        if total > i128::from(i64::MAX / 4) {
+            return Err("cores_milli: the nodes together have more cores than can be counted".to_string());
+        }
+        let mut device_offsets = vec![0u32];
+        let mut partition_nodes: Vec<Vec<u32>> = Vec::new();
+        let mut hash = Fingerprint::default();
+        for (number, node) in nodes.iter().enumerate() {
+            if !(0..=crate::model::job::MAX_AMOUNT).contains(&node.cores_milli) {
+                return Err(format!("node {number}: cores_milli is {}; expected 0 to 10^15", node.cores_milli));
+            }
+            if !(0..=UNTRACKED).contains(&node.memory_mb) {
+                return Err(format!("node {number}: memory_mb is {}; expected 0 or more", node.memory_mb));
+            }
+            if !(1..=MOST_SPEED).contains(&node.speed_milli) {
+                return Err(format!("node {number}: speed_milli is {}; expected 1 to {MOST_SPEED}", node.speed_milli));
+            }
+            if let Some(gpu_type) = node.gpu_type.filter(|&gpu_type| gpu_type >= MOST_TYPES) {
+                return Err(format!("node {number}: gpu_type is {gpu_type}; expected less than {MOST_TYPES}"));
+            }
+            let devices = device_offsets[number].checked_add(node.gpus).filter(|&sum| sum <= MOST_DEVICES);
+            device_offsets.push(devices.ok_or_else(|| format!("node {number}: gpus is {}; too many", node.gpus))?);
+            if let Some(partition) = node.partition {
+                if partition as usize >= nodes.len() {
+                    return Err(format!("node {number}: partition is {partition}; number partitions from 0"));
+                }
+                partition_nodes.resize_with(partition_nodes.len().max(partition as usize + 1), Vec::new);
+                partition_nodes[partition as usize].push(number as u32);
+            }
+            for value in [node.cores_milli as u64, node.memory_mb as u64, u64::from(node.gpus), node.speed_milli as u64]
+            {
+                hash.add(value);
+            }
+            for value in [node.partition, node.gpu_type, node.rack, node.switch] {
+                hash.add(value.map_or(u64::MAX, u64::from));
+            }
+        }
+        hash.add(u64::from(mix));
+        Ok(Cluster {
+            fingerprint: hash.finish(),
+            empty: Free::all(&nodes, device_offsets[nodes.len()]),
+            has_speeds: nodes.iter().any(|node| node.speed_milli != FULL_SPEED),
+            every_node: Scope::new((0..nodes.len() as u32).collect(), &nodes),
+            partitions: partition_nodes.into_iter().map(|numbers| Scope::new(numbers, &nodes)).collect(),
+            nodes,
+            device_offsets,
+            mix,
+        })
+    }
+
+    fn scope(&self, shape: &Shape) -> Option<&Scope> {
+        match shape.partition {
+            None => Some(&self.every_node),
+            Some(partition) => self.partitions.get(partition as usize),
+        }
+    }
+
+    /// The nodes of a job's partition, by number.
+    pub fn nodes_for(&self, shape: &Shape) -> &[u32] {
+        self.scope(shape).map_or(&[], |scope| &scope.nodes)
+    }
+
+    /// Whether a job of this shape must have all its nodes from one pool.
+    pub fn binds_to_pool(&self, shape: &Shape) -> bool {
+        shape.gpu_milli > 0 && !self.mix
+    }
+
+    /// The groups of nodes of which one must hold all of a job.
+    pub fn groups_for(&self, shape: &Shape) -> &[Vec<u32>] {
+        match self.scope(shape) {
+            None => &[],
+            Some(scope) if self.binds_to_pool(shape) => &scope.pools,
+            Some(scope) => std::slice::from_ref(&scope.nodes),
+        }
+    }
+
+    /// Whether a node has GPUs of a type that the job asks for; one that asks for none takes any.
+    pub fn suits(&self, node: u32, shape: &Shape) -> bool {
+        let has = self.nodes[node as usize].gpu_type.map_or(0, |gpu_type| 1u64 << gpu_type);
+        shape.gpu_types == 0 || shape.gpu_types & has != 0
+    }
+
+    /// How fast a job of this shape runs there: as fast as the slowest of its nodes.
+    pub fn speed_milli(&self, shape: &Shape, placement: &Placement) -> i64 {
+        if !self.has_speeds || shape.gpu_milli == 0 {
+            return FULL_SPEED;
+        }
+        placement.parts().map(|part| self.nodes[part.node as usize].speed_milli).min().unwrap_or(FULL_SPEED)
+    }
+
+    /// How fast a job of this shape runs at the least.
+    pub fn slowest_milli(&self, shape: &Shape) -> i64 {
+        if !self.has_speeds || shape.gpu_milli == 0 {
+            return FULL_SPEED;
+        }
+        let usable = |&&node: &&u32| self.nodes[node as usize].gpus > 0 && self.suits(node, shape);
+        let speeds = self.nodes_for(shape).iter().filter(usable).map(|&node| self.nodes[node as usize].speed_milli);
+        speeds.min().unwrap_or(FULL_SPEED)
+    }
+
+    /// The numbers of a node's devices.
+    pub fn devices(&self, node: u32) -> std::ops::Range<usize> {
+        self.device_offsets[node as usize] as usize..self.device_offsets[node as usize + 1] as usize
+    }
+}
+
+/// A cluster has at least one node, and not more than any cluster has.
+pub(crate) fn check_node_count(count: usize) -> Result<(), String> {
+    match count {
+        1..=MOST_NODES => Ok(()),
+        _ => Err(format!("a cluster has 1 to {MOST_NODES} nodes, not {count}")),
+    }
+}
+
+/// How long work takes at a speed, rounded up.
+pub(crate) fn stretched_ms(work_ms: i64, speed_milli: i64) -> i64 {
+    if speed_milli == FULL_SPEED {
+        return work_ms;
+    }
+    (work_ms * FULL_SPEED + speed_milli - 1) / speed_milli
+}
+
+/// How much work is done in a time at a speed, rounded down.
+pub(crate) fn worked_ms(elapsed_ms: i64, speed_milli: i64) -> i64 {
+    if speed_milli == FULL_SPEED {
+        return elapsed_ms;
+    }
+    elapsed_ms.saturating_mul(speed_milli) / FULL_SPEED
+}
+
+/// Why a job can never run here; the numbers are part of the C ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RejectReason {
+    /// It can.
+    None = 0,
+    /// It names a partition without nodes.
+    NoSuchPartition = 1,
+    /// It asks for more cores than there are.
+    Cores = 2,
+    /// It asks for more memory than there is.
+    Memory = 3,
+    /// It asks for more GPUs than there are.
+    Gpus = 4,
+    /// Each resource would do, but not all of them together.
+    Combination = 5,
+    /// It asks for a type of GPU that no node has.
+    NoSuchGpuType = 6,
+}
+
+impl RejectReason {
+    /// The reason with this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        use RejectReason::{Combination, Cores, Gpus, Memory, NoSuchGpuType, NoSuchPartition, None as Fits};
+        [Fits, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType]
+            .into_iter()
+            .find(|&reason| reason as u8 == code)
+    }
+}
+
+/// Says why a shape does not fit on the empty cluster.
+pub fn reject_reason(cluster: &Cluster, shape: &Shape) -> RejectReason {
+    let empty = &cluster.empty;
+    if cluster.nodes_for(shape).is_empty() {
+        return RejectReason::NoSuchPartition;
+    }
+    if !cluster.nodes_for(shape).iter().any(|&node| cluster.suits(node, shape)) {
+        return RejectReason::NoSuchGpuType;
+    }
+    if empty.fits(cluster, shape) {
+        return RejectReason::None;
+    }
+    let cores_alone = Shape { memory_mb: 0, gpu_milli: 0, ..shape.clone() };
+    let memory_alone = Shape { cores_milli: 0, gpu_milli: 0, ..shape.clone() };
+    let gpus_alone = Shape { cores_milli: 0, memory_mb: 0, ..shape.clone() };
+    [(cores_alone, RejectReason::Cores), (memory_alone, RejectReason::Memory), (gpus_alone, RejectReason::Gpus)]
+        .into_iter()
+        .find(|(alone, _)| !empty.fits(cluster, alone))
+        .map_or(RejectReason::Combination, |(_, reason)| reason)
+}

@@ -1,0 +1,265 @@
+//! What a simulation is asked to do.
+
+use std::sync::Arc;
+
+use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
+pub use crate::order::scores::Policy;
+use crate::place::external::Placer;
+pub use crate::place::rules::Rule;
+use crate::sim::failures::NodeEvent;
+
+/// What happens when the next job does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    /// It blocks those behind it.
+    Strict,
+    /// The first `depth` jobs that cannot start hold reservations: 0 is greedy, 1 is EASY, `u32::MAX` is conservative.
+    Reserve {
+        /// How many.
+        depth: u32,
+    },
+    /// It is committed, and the clock moves until it fits.
+    Committed {
+        /// Whether jobs that end before its earliest start are filled in.
+        backfill: bool,
+    },
+}
+
+/// The run time that a policy may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimate {
+    /// What the user asked for.
+    Requested,
+    /// The true run time.
+    Perfect,
+    /// The true run time with noise. Parameters: the standard deviation of the logarithm.
+    Noisy,
+    /// The mean of the user's last two jobs that have ended.
+    LastTwo,
+    /// What the jobs that have ended say. Parameters: see `Prior`.
+    Posterior,
+    /// The mean of the user's jobs of that size that have ended, or of wider groups; never the request.
+    History,
+}
+
+/// All of it; the meaning of each field is written out in `docs/simulation.md`.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Who is next.
+    pub policy: Policy,
+    /// What the policy needs to know; see `Policy`.
+    pub policy_parameters: Arc<[f64]>,
+    /// What happens when the next job does not fit.
+    pub dispatch: Dispatch,
+    /// Which nodes it gets.
+    pub placement: Rule,
+    /// The run time that the policy sees.
+    pub estimate: Estimate,
+    /// What the estimate needs to know; see `Estimate`.
+    pub estimate_parameters: Arc<[f64]>,
+    /// What stands in for an unknown request; none: the run time.
+    pub missing_request_ms: Option<i64>,
+    /// Reservations go by the estimate, not by the request.
+    pub reserve_by_estimate: bool,
+    /// A job that outlives its request is killed at it.
+    pub kill_at_request: bool,
+    /// A job that has waited so long goes first.
+    pub max_wait_ms: Option<i64>,
+    /// How many waiting jobs a pass with several reservations, or with a moving order, looks at.
+    pub scan_depth: u32,
+    /// Where every random choice comes from.
+    pub seed: u64,
+    /// A preempted job keeps its progress.
+    pub keep_progress: bool,
+    /// What a start after a stop costs before progress is made.
+    pub preemption_overhead_ms: i64,
+    /// No policy stops a job that has not run for so long since its latest start.
+    pub minimum_run_ms: i64,
+    /// A job whose node fails keeps its progress.
+    pub failure_keeps_progress: bool,
+    /// How long a node is up, and down, on average, if failures are drawn.
+    pub mean_up_down_ms: Option<(i64, i64)>,
+    /// Nodes that go down and come up, in the order of time.
+    pub node_events: Arc<[NodeEvent]>,
+    /// Who is asked for nodes.
+    pub placer: Option<Placer>,
+}
+
+impl Config {
+    /// Whether the order has to be made anew at every pass.
+    pub fn order_moves(&self) -> bool {
+        self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned() && !self.policy.preempts()
+    }
+
+    /// Whether nodes may fail.
+    pub fn has_failures(&self) -> bool {
+        self.mean_up_down_ms.is_some() || !self.node_events.is_empty()
+    }
+
+    /// Whether every number can be so.
+    pub fn check(&self) -> Result<(), String> {
+        if self.scan_depth == 0 {
+            return Err("scan_depth is 0; expected 1 or more".to_string());
+        }
+        let durations = [
+            ("missing_request_ms", self.missing_request_ms),
+            ("max_wait_ms", self.max_wait_ms),
+            ("preemption_overhead_ms", Some(self.preemption_overhead_ms)),
+            ("minimum_run_ms", Some(self.minimum_run_ms)),
+        ];
+        for (name, value) in durations {
+            if let Some(value) = value.filter(|value| !(0..=MAX_DURATION_MS).contains(value)) {
+                return Err(format!("{name} is {value}; expected 0 to {MAX_DURATION_MS}"));
+            }
+        }
+        if self.policy.preempts() && matches!(self.dispatch, Dispatch::Committed { .. }) {
+            return Err(format!("policy {:?} stops running jobs, and commits none", self.policy));
+        }
+        if let Some((up_ms, down_ms)) = self.mean_up_down_ms {
+            if !(1..=MAX_DURATION_MS).contains(&up_ms) || !(1..=MAX_DURATION_MS).contains(&down_ms) {
+                return Err(format!("mtbf_ms is {up_ms} and mttr_ms {down_ms}; expected 1 to {MAX_DURATION_MS}"));
+            }
+        }
+        self.check_parameters()
+    }
+
+    /// Whether as many parameters were given as the policy and the estimate need, and each is a number.
+    fn check_parameters(&self) -> Result<(), String> {
+        let policy = self.policy_parameters.len();
+        let wanted = match self.policy {
+            Policy::Hybrid => policy == 1,
+            Policy::FairShare => policy >= 1,
+            Policy::Multifactor => policy >= 6,
+            Policy::Linear => policy == 12,
+            Policy::Las => self.policy_parameters.windows(2).all(|pair| pair[0] <= pair[1]),
+            _ => policy == 0,
+        };
+        if !wanted || self.policy_parameters.iter().any(|value| value.is_nan()) {
+            return Err(format!("the {policy} parameters of the policy are not what {:?} needs", self.policy));
+        }
+        let estimate = self.estimate_parameters.len();
+        let wanted = match self.estimate {
+            Estimate::Noisy => estimate == 1,
+            Estimate::Posterior => true,
+            _ => estimate == 0,
+        };
+        if !wanted || self.estimate_parameters.iter().any(|value| !value.is_finite()) {
+            return Err(format!("the {estimate} parameters of the estimate are not what {:?} needs", self.estimate));
+        }
+        Ok(())
+    }
+}
+
+impl Estimate {
+    /// Whether the estimate changes as jobs end.
+    pub fn is_learned(self) -> bool {
+        matches!(self, Estimate::LastTwo | Estimate::Posterior | Estimate::History)
+    }
+}
+
+/// A duration that may be left out: `UNKNOWN` outside.
+pub(crate) fn optional(value: i64) -> Option<i64> {
+    Some(value).filter(|&value| value != UNKNOWN)
+}
+
+/// Numbers for names: part of the C ABI and of saved simulations.
+macro_rules! codes {
+    ($type:ty, $($number:literal = $name:path),+ $(,)?) => {
+        impl $type {
+            /// The name with this number.
+            pub fn from_code(code: i64) -> Option<Self> {
+                match code {
+                    $($number => Some($name),)+
+                    _ => None,
+                }
+            }
+
+            /// The number of this name.
+            pub fn code(self) -> i64 {
+                match self {
+                    $($name => $number,)+
+                }
+            }
+        }
+    };
+}
+
+codes!(
+    Estimate,
+    0 = Estimate::Requested,
+    1 = Estimate::Perfect,
+    2 = Estimate::Noisy,
+    3 = Estimate::LastTwo,
+    4 = Estimate::Posterior,
+    5 = Estimate::History,
+);
+codes!(
+    Rule,
+    0 = Rule::FirstFit,
+    1 = Rule::BestFit,
+    2 = Rule::WorstFit,
+    3 = Rule::Pack,
+    4 = Rule::Spread,
+    5 = Rule::Random,
+    6 = Rule::Fastest,
+    7 = Rule::Slowest,
+    8 = Rule::TieredDefrag,
+    9 = Rule::TieredBalance,
+    10 = Rule::TieredLex,
+    11 = Rule::Fgd,
+    12 = Rule::Topology,
+    13 = Rule::External,
+);
+codes!(
+    Policy,
+    0 = Policy::Fcfs,
+    1 = Policy::Sjf,
+    2 = Policy::Smallest,
+    3 = Policy::F1,
+    4 = Policy::F2,
+    5 = Policy::F3,
+    6 = Policy::F4,
+    7 = Policy::Random,
+    8 = Policy::Given,
+    9 = Policy::Lcfs,
+    10 = Policy::Ljf,
+    11 = Policy::Largest,
+    12 = Policy::Saf,
+    13 = Policy::Laf,
+    14 = Policy::Srf,
+    15 = Policy::Lrf,
+    16 = Policy::Hybrid,
+    17 = Policy::Sexp,
+    18 = Policy::Lexp,
+    19 = Policy::Wfp3,
+    20 = Policy::Unicef,
+    21 = Policy::FairShare,
+    22 = Policy::Multifactor,
+    23 = Policy::RandomFeasible,
+    24 = Policy::Linear,
+    25 = Policy::Qssf,
+    26 = Policy::Srtf,
+    27 = Policy::Las,
+);
+
+impl Dispatch {
+    /// The rule with this number; the depth belongs to reservations.
+    pub fn from_code(code: i64, depth: u32) -> Option<Self> {
+        match code {
+            0 => Some(Dispatch::Strict),
+            1 => Some(Dispatch::Reserve { depth }),
+            2 => Some(Dispatch::Committed { backfill: false }),
+            3 => Some(Dispatch::Committed { backfill: true }),
+            _ => None,
+        }
+    }
+
+    /// The number of this rule, and its depth.
+    pub fn code(self) -> (i64, u32) {
+        match self {
+            Dispatch::Strict => (0, 0),
+            Dispatch::Reserve { depth } => (1, depth),
+            Dispatch::Committed { backfill } => (2 + i64::from(backfill), 0),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What is free on each node and device.
+
+use crate::model::cluster::{Cluster, Node, DEVICE_MILLI};
+use crate::model::job::Shape;
+use crate::place::placement::Placement;
+
+/// What is free on each node and device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Free {
+    /// Milli-cores by node.
+    pub cores_milli: Vec<i64>,
+    /// Memory by node.
+    pub memory_mb: Vec<i64>,
+    /// Milli-GPUs by device.
+    pub device_milli: Vec<i32>,
+    /// By node: how many devices are wholly free, and the milli-GPUs of all. Empty where no node has GPUs.
+    gpus: Vec<NodeGpus>,
+    /// The nodes that are down; empty as long as none has been.
+    down: Vec<bool>,
+    /// No less than the sum of `cores_milli`: a quick way to see that a job does not fit.
+    total_cores_milli: i64,
+    /// The same of GPUs.
+    total_gpu_milli: i64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct NodeGpus {
+    whole: u32,
+    milli: i64,
+}
+
+impl NodeGpus {
+    /// A device's share changes by so much, from `before`.
+    fn change(&mut self, before: i32, change: i32) {
+        self.milli += i64::from(change);
+        self.whole -= u32::from(before == DEVICE_MILLI);
+        self.whole += u32::from(before + change == DEVICE_MILLI);
+    }
+}
+
+impl Free {
+    pub(crate) fn all(nodes: &[Node], devices: u32) -> Self {
+        let cores_milli: Vec<i64> = nodes.iter().map(|node| node.cores_milli).collect();
+        let milli = |gpus: u32| i64::from(gpus) * i64::from(DEVICE_MILLI);
+        let gpus = nodes.iter().map(|node| NodeGpus { whole: node.gpus, milli: milli(node.gpus) });
+        Free {
+            total_cores_milli: cores_milli.iter().sum(),
+            total_gpu_milli: milli(devices),
+            cores_milli,
+            memory_mb: nodes.iter().map(|node| node.memory_mb).collect(),
+            device_milli: vec![DEVICE_MILLI; devices as usize],
+            gpus: if devices == 0 { Vec::new() } else { gpus.collect() },
+            down: Vec::new(),
+        }
+    }
+
+    /// Milli-cores free on all nodes together, or more.
+    pub fn total_cores_milli(&self) -> i64 {
+        self.total_cores_milli
+    }
+
+    /// Whether a job of this shape asks for more than all nodes together have free.
+    pub fn is_too_little(&self, shape: &Shape) -> bool {
+        shape.total_cores_milli() > self.total_cores_milli || shape.total_gpu_milli() > self.total_gpu_milli
+    }
+
+    /// Whether a node is down.
+    pub fn is_down(&self, node: u32) -> bool {
+        self.down.get(node as usize).copied().unwrap_or(false)
+    }
+
+    /// A node goes down, or is up again.
+    pub fn set_down(&mut self, node: u32, down: bool) {
+        self.down.resize(self.cores_milli.len(), false);
+        self.down[node as usize] = down;
+    }
+
+    /// How many tasks of this shape the node can take, whether the job has so many or not.
+    pub fn capacity(&self, cluster: &Cluster, node: u32, shape: &Shape) -> u32 {
+        let mut most = i64::from(u32::MAX);
+        if shape.cores_milli > 0 {
+            most = most.min(self.cores_milli[node as usize] / shape.cores_milli);
+        }
+        if shape.memory_mb > 0 && most > 0 {
+            most = most.min(self.memory_mb[node as usize] / shape.memory_mb);
+        }
+        if shape.gpu_milli > 0 && most > 0 {
+            most = most.min(self.gpu_capacity(cluster, node, shape));
+        }
+        if most <= 0 || self.is_down(node) || !cluster.suits(node, shape) {
+            return 0;
+        }
+        most as u32
+    }
+
+    fn gpu_capacity(&self, cluster: &Cluster, node: u32, shape: &Shape) -> i64 {
+        if shape.gpu_milli < i64::from(DEVICE_MILLI) {
+            self.devices(cluster, node).iter().map(|&milli| i64::from(milli) / shape.gpu_milli).sum()
+        } else {
+            i64::from(self.whole_devices(node)) / (shape.gpu_milli / i64::from(DEVICE_MILLI))
+        }
+    }
+
+    /// Devices of a node that nobody uses.
+    pub fn whole_devices(&self, node: u32) -> u32 {
+        self.gpus.get(node as usize).map_or(0, |gpus| gpus.whole)
+    }
+
+    /// Free milli-GPUs on a node.
+    pub fn gpu_milli(&self, node: u32) -> i64 {
+        self.gpus.get(node as usize).map_or(0, |gpus| gpus.milli)
+    }
+
+    /// Free milli-GPUs on each device of a node.
+    pub fn devices(&self, cluster: &Cluster, node: u32) -> &[i32] {
+        &self.device_milli[cluster.devices(node)]
+    }
+
+    /// Whether a job of this shape could start.
+    pub fn fits(&self, cluster: &Cluster, shape: &Shape) -> bool {
+        !self.is_too_little(shape) && cluster.groups_for(shape).iter().any(|group| self.fits_on(cluster, shape, group))
+    }
+
+    fn fits_on(&self, cluster: &Cluster, shape: &Shape, nodes: &[u32]) -> bool {
+        let mut missing = i64::from(shape.tasks);
+        for &node in nodes {
+            missing -= i64::from(self.capacity(cluster, node, shape));
+            if missing <= 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether a job of this shape, one that the whole cluster has room for, could start if all jobs had ended.
+    pub fn would_fit_idle(&self, cluster: &Cluster, shape: &Shape) -> bool {
+        if !self.down.contains(&true) {
+            return true;
+        }
+        let idle = |&node: &u32| if self.is_down(node) { 0 } else { cluster.empty.capacity(cluster, node, shape) };
+        let tasks = |group: &Vec<u32>| group.iter().map(idle).map(u64::from).sum::<u64>();
+        cluster.groups_for(shape).iter().any(|group| tasks(group) >= u64::from(shape.tasks))
+    }
+
+    /// Takes cores from the only node.
+    pub fn take_pool(&mut self, cores_milli: i64) {
+        self.cores_milli[0] -= cores_milli;
+        self.total_cores_milli -= cores_milli;
+    }
+
+    /// Gives them back.
+    pub fn give_pool(&mut self, cores_milli: i64) {
+        self.take_pool(-cores_milli);
+    }
+
+    /// Takes what a job of this shape uses on these nodes and devices.
+    pub fn take(&mut self, shape: &Shape, placement: &Placement) {
+        self.change(shape, placement, -1);
+    }
+
+    /// Gives it back.
+    pub fn give(&mut self, shape: &Shape, placement: &Placement) {
+        self.change(shape, placement, 1);
+    }
+
+    fn change(&mut self, shape: &Shape, placement: &Placement, sign: i64) {
+        for part in placement.parts() {
+            let tasks = sign * i64::from(part.tasks);
+            self.cores_milli[part.node as usize] += tasks * shape.cores_milli;
+            self.memory_mb[part.node as usize] += tasks * shape.memory_mb;
+        }
+        for (node, shares) in placement.shares_by_node(shape) {
+            for share in shares {
+                let before = &mut self.device_milli[share.device as usize];
+                self.gpus[node as usize].change(*before, sign as i32 * share.milli);
+                *before += sign as i32 * share.milli;
+            }
+        }
+        self.total_cores_milli += sign * shape.total_cores_milli();
+        self.total_gpu_milli += sign * shape.total_gpu_milli();
+    }
+
+    /// Whether nothing that this placement touches is overdrawn or down.
+    pub fn is_sound(&self, placement: &Placement) -> bool {
+        let is_sound = |node: u32| {
+            self.cores_milli[node as usize] >= 0 && self.memory_mb[node as usize] >= 0 && !self.is_down(node)
+        };
+        placement.parts().all(|part| is_sound(part.node))
+            && placement.devices().iter().all(|share| self.device_milli[share.device as usize] >= 0)
+    }
+
+    /// Lowers what this placement, of a job of this shape, touches to what is free in `other`.
+    pub fn lower_to(&mut self, other: &Free, shape: &Shape, placement: &Placement) {
+        for part in placement.parts() {
+            let node = part.node as usize;
+            self.cores_milli[node] = self.cores_milli[node].min(other.cores_milli[node]);
+            self.memory_mb[node] = self.memory_mb[node].min(other.memory_mb[node]);
+        }
+        for (node, shares) in placement.shares_by_node(shape) {
+            for share in shares {
+                let before = &mut self.device_milli[share.device as usize];
+                let change = (other.device_milli[share.device as usize] - *before).min(0);
+                self.gpus[node as usize].change(*before, change);
+                *before += change;
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Jobs: a table of requests, its columns checked once.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::model::shape_sizes::ShapeSizes;
+use crate::order::estimate::KnownWindows;
+use crate::place::fragments::Class;
+use crate::place::gang_rules::classes;
+
+/// Stands for a value that the log does not have.
+pub(crate) const UNKNOWN: i64 = -1;
+
+/// The latest submit time: 10^12 seconds.
+pub(crate) const MAX_TIME_MS: i64 = 1_000_000_000_000_000;
+
+/// The longest run time or request: 10^9 seconds.
+pub(crate) const MAX_DURATION_MS: i64 = 1_000_000_000_000;
+
+/// The largest request for one resource, summed over a job's tasks, in the resource's smallest unit.
+pub(crate) const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
+
+/// What a job asks for. Jobs with the same shape fit on the same nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// How many identical tasks start together.
+    pub tasks: u32,
+    /// Milli-cores per task.
+    pub cores_milli: i64,
+    /// Memory per task; 0 where the log does not say.
+    pub memory_mb: i64,
+    /// Milli-GPUs per task: below 1,000 a fraction of one device, otherwise whole devices.
+    pub gpu_milli: i64,
+    /// The partition that the job names.
+    pub partition: Option<u32>,
+    /// A bit for each type of GPU that would do; 0: any.
+    pub gpu_types: u64,
+}
+
+impl Shape {
+    /// Milli-GPUs over all tasks.
+    pub fn total_gpu_milli(&self) -> i64 {
+        i64::from(self.tasks) * self.gpu_milli
+    }
+
+    /// How many devices a task has a part in.
+    pub fn devices_per_task(&self) -> usize {
+        (self.gpu_milli as usize).div_ceil(1000)
+    }
+
+    /// What a policy for GPUs counts: milli-GPUs over all tasks; milli-cores of a job that has none.
+    pub fn size_milli(&self) -> i64 {
+        if self.gpu_milli > 0 {
+            self.total_gpu_milli()
+        } else {
+            self.total_cores_milli()
+        }
+    }
+
+    /// Milli-cores over all tasks.
+    pub fn total_cores_milli(&self) -> i64 {
+        i64::from(self.tasks) * self.cores_milli
+    }
+}
+
+/// The columns of a table of jobs, as they come from outside; all of one length.
+pub struct Columns<'a> {
+    /// Absolute submit times, ascending.
+    pub submit_ms: &'a [i64],
+    /// True run times.
+    pub run_ms: &'a [i64],
+    /// Requested times, or `UNKNOWN`.
+    pub requested_ms: &'a [i64],
+    /// Tasks, at least 1.
+    pub tasks: &'a [i64],
+    /// Milli-cores per task.
+    pub cores_milli: &'a [i64],
+    /// Memory per task, or `UNKNOWN`.
+    pub memory_mb: &'a [i64],
+    /// Milli-GPUs per task.
+    pub gpu_milli: &'a [i64],
+    /// A partition's number, or `UNKNOWN` for any.
+    pub partition: &'a [i64],
+    /// A user's number, below the number of jobs, or `UNKNOWN`.
+    pub user: &'a [i64],
+    /// How long the job waited in reality, or `UNKNOWN`.
+    pub logged_wait_ms: &'a [i64],
+    /// A bit for each type of GPU that would do; 0: any.
+    pub gpu_types: &'a [i64],
+}
+
+/// A checked table of jobs in the order of their submit times.
+#[derive(Debug)]
+pub struct Jobs {
+    /// Absolute submit times, ascending.
+    pub submit_ms: Vec<i64>,
+    /// True run times.
+    pub run_ms: Vec<i64>,
+    /// Requested times, or `UNKNOWN`.
+    pub requested_ms: Vec<i64>,
+    /// For each job, a place in `shapes`.
+    pub shape: Vec<u32>,
+    /// The distinct shapes, those with the fewest cores first.
+    pub shapes: Vec<Shape>,
+    /// How many cores each shape needs.
+    pub sizes: ShapeSizes,
+    /// Tells this table from any other.
+    pub fingerprint: u64,
+    /// For each job, its user; all that are unknown have the last number.
+    pub user: Vec<u32>,
+    /// How many numbers of users there are, that of the unknown included if there are such jobs.
+    pub users: usize,
+    unknown_user: u32,
+    /// How long each job waited in reality, or `UNKNOWN`.
+    logged_wait_ms: Vec<i64>,
+    /// The jobs by the ends that the log tells; worked out when first asked for.
+    by_logged_end: OnceLock<Vec<u32>>,
+    /// What learned estimates know at the beginning of a window.
+    pub(crate) known: KnownWindows,
+    /// What the jobs ask for; worked out when first asked for.
+    classes: OnceLock<Vec<Class>>,
+}
+
+impl Jobs {
+    /// Checks the columns and keeps them; an error names the job, the column and the value.
+    pub fn new(columns: &Columns) -> Result<Self, String> {
+        check(columns)?;
+        let unknown_user = columns.user.iter().max().map_or(0, |&most| (most + 1) as u32);
+        let count = columns.submit_ms.len();
+        let mut numbers: HashMap<Shape, u32> = HashMap::new();
+        let mut shapes: Vec<Shape> = Vec::new();
+        let mut shape = Vec::with_capacity(count);
+        for job in 0..count {
+            let wanted = Shape {
+                tasks: columns.tasks[job] as u32,
+                cores_milli: columns.cores_milli[job],
+                memory_mb: columns.memory_mb[job].max(0),
+                gpu_milli: columns.gpu_milli[job],
+                partition: u32::try_from(columns.partition[job]).ok(),
+                gpu_types: if columns.gpu_milli[job] > 0 { columns.gpu_types[job] as u64 } else { 0 },
+            };
+            let number = *numbers.entry(wanted).or_insert_with_key(|new| {
+                shapes.push(new.clone());
+                shapes.len() as u32 - 1
+            });
+            shape.push(number);
+        }
+        let mut by_cores: Vec<u32> = (0..shapes.len() as u32).collect();
+        by_cores.sort_by_key(|&number| shapes[number as usize].total_cores_milli());
+        let mut place = vec![0; shapes.len()];
+        for (new, &old) in by_cores.iter().enumerate() {
+            place[old as usize] = new as u32;
+        }
+        shape.iter_mut().for_each(|number| *number = place[*number as usize]);
+        let shapes: Vec<Shape> = by_cores.iter().map(|&old| shapes[old as usize].clone()).collect();
+        Ok(Jobs {
+            submit_ms: columns.submit_ms.to_vec(),
+            run_ms: columns.run_ms.to_vec(),
+            requested_ms: columns.requested_ms.to_vec(),
+            fingerprint: fingerprint(columns),
+            user: columns.user.iter().map(|&user| if user == UNKNOWN { unknown_user } else { user as u32 }).collect(),
+            users: unknown_user as usize + usize::from(columns.user.contains(&UNKNOWN)),
+            unknown_user,
+            logged_wait_ms: columns.logged_wait_ms.to_vec(),
+            by_logged_end: OnceLock::new(),
+            known: KnownWindows::default(),
+            classes: OnceLock::new(),
+            sizes: ShapeSizes::new(shapes.iter().map(Shape::total_cores_milli).collect()),
+            shape,
+            shapes,
+        })
+    }
+
+    /// How many jobs there are.
+    pub fn len(&self) -> usize {
+        self.submit_ms.len()
+    }
+
+    /// A job's cores over all tasks.
+    pub fn cores(&self, job: usize) -> f64 {
+        self.sizes.cores_milli(self.shape[job]) as f64 / 1000.0
+    }
+
+    /// A job's user, if the log names one.
+    pub fn known_user(&self, job: usize) -> Option<u32> {
+        Some(self.user[job]).filter(|&user| user != self.unknown_user)
+    }
+
+    /// When a job ended in reality; without a logged wait, when it could have ended at the earliest.
+    pub fn logged_end_ms(&self, job: usize) -> i64 {
+        self.submit_ms[job] + self.logged_wait_ms[job].max(0) + self.run_ms[job]
+    }
+
+    /// The requests for GPUs that jobs make most often.
+    pub fn classes(&self) -> &[Class] {
+        self.classes.get_or_init(|| classes(self))
+    }
+
+    /// The jobs in the order in which they ended in reality.
+    pub fn by_logged_end(&self) -> &[u32] {
+        self.by_logged_end.get_or_init(|| {
+            let mut jobs: Vec<u32> = (0..self.len() as u32).collect();
+            jobs.sort_by_key(|&job| self.logged_end_ms(job as usize));
+            jobs
+        })
+    }
+
+    /// Whether there is no job at all.
+    pub fn is_empty(&self) -> bool {
+        self.submit_ms.is_empty()
+    }
+}
+
+fn check(columns: &Columns) -> Result<(), String> {
+    let count = columns.submit_ms.len();
+    let others = [
+        ("run_ms", columns.run_ms),
+        ("requested_ms", columns.requested_ms),
+        ("tasks", columns.tasks),
+        ("cores_milli", columns.cores_milli),
+        ("memory_mb", columns.memory_mb),
+        ("gpu_milli", columns.gpu_milli),
+        ("partition", columns.partition),
+        ("user", columns.user),
+        ("logged_wait_ms", columns.logged_wait_ms),
+        ("gpu_types", columns.gpu_types),
+    ];
+    for (name, column) in others {
+        if column.len() != count {
+            return Err(format!(
+                "{name} has {} values, submit_ms has {count}; they must be equally long",
+                column.len()
+            ));
+        }
+    }
+    if count > i32::MAX as usize {
+        return Err(format!("{count} jobs are more than one table holds ({})", i32::MAX));
+    }
+    let bounds: [(&str, &[i64], i64, i64); 11] = [
+        ("submit_ms", columns.submit_ms, -MAX_TIME_MS, MAX_TIME_MS),
+        ("run_ms", columns.run_ms, 0, MAX_DURATION_MS),
+        ("requested_ms", columns.requested_ms, UNKNOWN, MAX_DURATION_MS),
+        ("tasks", columns.tasks, 1, i64::from(i32::MAX)),
+        ("cores_milli", columns.cores_milli, 0, MAX_AMOUNT),
+        ("memory_mb", columns.memory_mb, UNKNOWN, MAX_AMOUNT),
+        ("gpu_milli", columns.gpu_milli, 0, MAX_AMOUNT),
+        ("partition", columns.partition, UNKNOWN, i64::from(i32::MAX)),
+        ("user", columns.user, UNKNOWN, count as i64 - 1),
+        ("logged_wait_ms", columns.logged_wait_ms, UNKNOWN, MAX_DURATION_MS),
+        ("gpu_types", columns.gpu_types, 0, i64::MAX),
+    ];
+    for (name, column, least, most) in bounds {
+        if let Some(job) = column.iter().position(|value| !(least..=most).contains(value)) {
+            return Err(format!("job {job}: {name} is {}; expected {least} to {most}", column[job]));
+        }
+    }
+    check_jobs(columns)
+}
+
+fn check_jobs(columns: &Columns) -> Result<(), String> {
+    if let Some(job) = columns.submit_ms.windows(2).position(|pair| pair[1] < pair[0]) {
+        return Err(format!("job {}: submit_ms is earlier than that of the job before; sort by submit time", job + 1));
+    }
+    for job in 0..columns.submit_ms.len() {
+        let gpu = columns.gpu_milli[job];
+        if gpu > 1000 && gpu % 1000 != 0 {
+            return Err(format!("job {job}: gpu_milli is {gpu}; expected a fraction of one device or whole devices"));
+        }
+        let amounts = [columns.cores_milli[job], columns.memory_mb[job], gpu];
+        if amounts.iter().any(|&amount| amount.max(0) > MAX_AMOUNT / columns.tasks[job]) {
+            return Err(format!("job {job}: what its {} tasks ask for together is absurd", columns.tasks[job]));
+        }
+    }
+    let total: i128 = columns.run_ms.iter().map(|&run| i128::from(run)).sum();
+    if total > i128::from(i64::MAX / 4) {
+        return Err("run_ms: the jobs together run longer than the clock can count".to_string());
+    }
+    Ok(())
+}
+
+fn fingerprint(columns: &Columns) -> u64 {
+    let mut hash = Fingerprint::default();
+    for column in [
+        columns.submit_ms,
+        columns.run_ms,
+        columns.requested_ms,
+        columns.tasks,
+        columns.cores_milli,
+        columns.memory_mb,
+        columns.gpu_milli,
+        columns.partition,
+        columns.user,
+        columns.logged_wait_ms,
+        columns.gpu_types,
+    ] {
+        hash.add(column.len() as u64);
+        column.iter().for_each(|&value| hash.add(value as u64));
+    }
+    hash.finish()
+}
+
+/// A fast hash of numbers (the multiply-and-rotate family), to tell tables apart and to notice damage.
+#[derive(Default)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// Takes in one number.
+    pub fn add(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x517C_C1B7_2722_0A95);
+    }
+
+    /// The hash of all that was taken in.
+    pub fn finish(&self) -> u64 {
+        crate::model::random::mix(self.0)
+    }
+}

@@ -1,0 +1,9 @@
+//! What is simulated: jobs, nodes, what is free on them, and what a simulation is asked to do.
+
+pub mod cluster;
+pub mod config;
+pub mod free;
+pub mod job;
+pub mod random;
+pub mod shape_sizes;
+pub mod swf;

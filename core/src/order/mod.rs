@@ -1,0 +1,11 @@
+//! Who is next: scores, the queue, and the estimates and shares that scores rest on.
+
+pub mod estimate;
+pub mod history;
+pub mod posterior;
+pub mod queue;
+pub mod rank_set;
+pub mod ranking;
+pub mod scores;
+pub mod shape_index;
+pub mod usage;

@@ -1,0 +1,209 @@
+//! The waiting jobs, in the order of the policy, with those that the starvation guard puts first.
+
+use std::sync::Arc;
+
+use crate::model::job::Jobs;
+use crate::order::rank_set::RankSet;
+use crate::order::shape_index::ShapeIndex;
+
+/// Looking through so many entries of a list costs less than to take them into the index and out again.
+const MOST_FRESH: usize = 128;
+
+/// An entry that is not in the index yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Fresh {
+    /// Its place in the index's order.
+    pub entry: u32,
+    /// What the job needs, over all tasks.
+    pub cores_milli: i64,
+    /// What reservations go by.
+    pub limit_ms: i64,
+}
+
+/// What the queue keeps by shape, beside the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indexed {
+    /// Nothing: the rule looks at the head alone, or at a list.
+    No,
+    /// The jobs in the order of the policy.
+    ByOrder,
+    /// The jobs in the order of the table.
+    ByArrival,
+}
+
+/// A job's **key** is its place in the order. With a guard there are twice as many keys as jobs: the lower
+/// half belongs to jobs that have waited too long, in the order of the table, the upper half to the policy.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// For each job, its key in the policy's order.
+    key_of: Vec<u32>,
+    /// For each key, its job.
+    job_of: Vec<u32>,
+    waiting: RankSet,
+    indexed: Indexed,
+    /// Made when the list of fresh entries first overflows.
+    index: Option<ShapeIndex>,
+    /// In order. A job that starts soon never comes into the index, which is large, and slow to change.
+    fresh: Vec<Fresh>,
+    guarded: bool,
+    /// The jobs' shapes: those of the table from `first_job` on.
+    jobs: Arc<Jobs>,
+    first_job: usize,
+}
+
+impl Queue {
+    /// An empty queue for jobs of the table from `first_job` on, in this order.
+    pub fn new(jobs: Arc<Jobs>, first_job: usize, order: Vec<u32>, guarded: bool, indexed: Indexed) -> Self {
+        let count = order.len() as u32;
+        let first_key = if guarded { count } else { 0 };
+        let mut key_of = vec![0; order.len()];
+        for (place, &job) in order.iter().enumerate() {
+            key_of[job as usize] = first_key + place as u32;
+        }
+        let job_of: Vec<u32> = if guarded { (0..count).chain(order).collect() } else { order };
+        let waiting = RankSet::new(job_of.len());
+        Queue { key_of, job_of, waiting, indexed, index: None, fresh: Vec::new(), guarded, jobs, first_job }
+    }
+
+    /// How many jobs wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// A job begins to wait; `first` says that the guard puts it before the policy's order.
+    pub fn insert(&mut self, job: u32, cores_milli: i64, limit_ms: i64, first: bool) {
+        let key = if first { job } else { self.key_of[job as usize] };
+        self.waiting.insert(key);
+        if self.indexed != Indexed::No {
+            if self.fresh.len() == MOST_FRESH {
+                self.settle();
+            }
+            let entry = self.entry(job, key);
+            let place = self.fresh.partition_point(|fresh| fresh.entry < entry);
+            self.fresh.insert(place, Fresh { entry, cores_milli, limit_ms });
+        }
+    }
+
+    /// A job waits no longer.
+    pub fn remove(&mut self, job: u32) {
+        let key = self.key(job);
+        self.waiting.remove(key);
+        let entry = self.entry(job, key);
+        match self.fresh.binary_search_by_key(&entry, |fresh| fresh.entry) {
+            Ok(place) => {
+                self.fresh.remove(place);
+            }
+            Err(_) => {
+                if let Some(index) = &mut self.index {
+                    index.remove(entry);
+                }
+            }
+        }
+    }
+
+    /// Where a waiting job stands.
+    fn key(&self, job: u32) -> u32 {
+        if self.is_first(job) {
+            job
+        } else {
+            self.key_of[job as usize]
+        }
+    }
+
+    fn entry(&self, job: u32, key: u32) -> u32 {
+        match self.indexed {
+            Indexed::ByArrival => job,
+            Indexed::No | Indexed::ByOrder => key,
+        }
+    }
+
+    /// Those that are not in the index, in order.
+    pub fn fresh(&self) -> &[Fresh] {
+        &self.fresh
+    }
+
+    /// Whether all that wait are fresh.
+    pub fn all_fresh(&self) -> bool {
+        self.fresh.len() == self.waiting.len()
+    }
+
+    /// Moves the fresh entries into the index.
+    pub fn settle(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        let shapes = &self.jobs.shape[self.first_job..];
+        let index = self.index.get_or_insert_with(|| {
+            let shape_of = match self.indexed {
+                Indexed::ByArrival => shapes[..self.key_of.len()].to_vec(),
+                Indexed::No | Indexed::ByOrder => self.job_of.iter().map(|&job| shapes[job as usize]).collect(),
+            };
+            ShapeIndex::new(shape_of, self.jobs.shapes.len())
+        });
+        self.fresh.drain(..).for_each(|fresh| index.insert(fresh.entry, fresh.limit_ms));
+    }
+
+    /// Whether the guard has put this waiting job first.
+    pub fn is_first(&self, job: u32) -> bool {
+        self.guarded && self.waiting.contains(job)
+    }
+
+    /// The job that stands first.
+    pub fn head(&self) -> Option<u32> {
+        self.waiting.first().map(|key| self.job_of[key as usize])
+    }
+
+    /// The job that stands behind a waiting one; behind none, the first.
+    pub fn next_after(&self, job: Option<u32>) -> Option<u32> {
+        let key = match job {
+            None => self.waiting.first(),
+            Some(job) => self.waiting.at_least(self.key(job) + 1),
+        };
+        key.map(|key| self.job_of[key as usize])
+    }
+
+    /// All waiting jobs in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.waiting.iter().map(|key| self.job_of[key as usize])
+    }
+
+    /// The policy's order of all jobs, waiting or not.
+    pub fn order(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        let first_key = if self.guarded { self.key_of.len() } else { 0 };
+        self.job_of[first_key..].iter().copied()
+    }
+
+    /// The first entry of the index among the shapes below `shapes`.
+    pub fn first_below(&self, shapes: usize) -> Option<u32> {
+        self.index.as_ref()?.first_below(shapes)
+    }
+
+    /// The shortest limit of those that wait among the shapes below `shapes`.
+    pub fn shortest_below(&self, shapes: usize) -> i64 {
+        self.index.as_ref().map_or(i64::MAX, |index| index.shortest_below(shapes))
+    }
+
+    /// The first entry of the index, not before `from`, that `longest_ms` allows; see `ShapeIndex::first_allowed`.
+    pub fn first_allowed(
+        &self,
+        shapes: usize,
+        from: u32,
+        bound_ms: i64,
+        longest_ms: impl FnMut(u32) -> Option<i64>,
+    ) -> Option<u32> {
+        self.index.as_ref()?.first_allowed(shapes, from, bound_ms, longest_ms)
+    }
+
+    /// The job behind an entry of the index.
+    pub fn job_at(&self, entry: u32) -> u32 {
+        match self.indexed {
+            Indexed::ByArrival => entry,
+            Indexed::No | Indexed::ByOrder => self.job_of[entry as usize],
+        }
+    }
+}

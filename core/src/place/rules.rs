@@ -1,0 +1,253 @@
+//! The rules by which nodes are chosen for a job.
+
+use std::cmp::Reverse;
+
+use crate::model::cluster::{Cluster, UNTRACKED};
+use crate::model::free::Free;
+use crate::model::job::Shape;
+use crate::model::random::SplitMix64;
+use crate::place::fragments::Class;
+use crate::place::placement::{choose_devices, Part, Placement};
+use crate::place::tiers::TierOrder;
+
+/// The rules by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Nodes by number.
+    FirstFit,
+    /// Nodes with the least room first.
+    BestFit,
+    /// Nodes with the most room first.
+    WorstFit,
+    /// As few nodes as possible.
+    Pack,
+    /// As many nodes as possible, evenly.
+    Spread,
+    /// Nodes in an order drawn for this job.
+    Random,
+    /// The fastest GPUs.
+    Fastest,
+    /// The slowest GPUs on which it fits.
+    Slowest,
+    /// As few nodes as could do, or one more; of those choices, the least fragmentation.
+    TieredDefrag,
+    /// The same; of those choices, the most even use.
+    TieredBalance,
+    /// The same; of those choices, the smallest numbers of nodes.
+    TieredLex,
+    /// What adds least to the fragmentation that the table's jobs would meet.
+    Fgd,
+    /// One switch, or else one rack, if it fits.
+    Topology,
+    /// The caller is asked.
+    External,
+}
+
+/// A job for which nodes are wanted, and what there is.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// The nodes.
+    pub cluster: &'a Cluster,
+    /// What is free on them.
+    pub free: &'a Free,
+    /// What the job asks for.
+    pub shape: &'a Shape,
+    /// Where random choices come from.
+    pub seed: u64,
+    /// The job's place in the table.
+    pub job: u32,
+    /// What the jobs of the table ask for.
+    pub classes: &'a [Class],
+}
+
+/// A node that can take at least one task.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate {
+    pub(crate) node: u32,
+    pub(crate) capacity: u32,
+    /// Free milli-GPUs if the job wants some, milli-cores, memory.
+    room: (i64, i64, i64),
+}
+
+impl Search<'_> {
+    /// Chooses nodes and devices for a job, or none if it does not fit.
+    pub fn choose(&self, rule: Rule) -> Option<Placement> {
+        if self.free.is_too_little(self.shape) {
+            return None;
+        }
+        if rule == Rule::Fgd && self.shape.gpu_milli > 0 {
+            return self.least_fragmenting();
+        }
+        let mut placement = match rule {
+            Rule::Pack | Rule::External => self.pack(),
+            Rule::Fastest => self.by_speed(|speed_milli| -speed_milli),
+            Rule::Slowest => self.by_speed(|speed_milli| speed_milli),
+            Rule::TieredDefrag => self.tiered(TierOrder::Defrag),
+            Rule::TieredBalance => self.tiered(TierOrder::Balance),
+            Rule::TieredLex => self.tiered(TierOrder::Lex),
+            Rule::Topology => self.close_together(),
+            _ => self.groups().iter().find_map(|group| self.fill_by_rule(group, rule)),
+        }?;
+        choose_devices(self.cluster, self.free, self.shape, &mut placement);
+        Some(placement)
+    }
+
+    /// The groups of nodes of which one must hold the whole job.
+    pub(crate) fn groups(&self) -> &[Vec<u32>] {
+        self.cluster.groups_for(self.shape)
+    }
+
+    fn fill_by_rule(&self, nodes: &[u32], rule: Rule) -> Option<Placement> {
+        let tasks = self.shape.tasks;
+        if rule == Rule::FirstFit {
+            let capacity = |&node: &u32| self.free.capacity(self.cluster, node, self.shape);
+            return fill(tasks, nodes.iter().map(|node| Part { node: *node, tasks: capacity(node) }));
+        }
+        let mut candidates = self.enough(nodes)?;
+        match rule {
+            Rule::Spread => return Some(spread(candidates, tasks)),
+            Rule::BestFit | Rule::Fgd => candidates.sort_by_key(|candidate| candidate.room),
+            Rule::WorstFit => candidates.sort_by_key(|candidate| Reverse(candidate.room)),
+            Rule::Random => SplitMix64::for_job(self.seed, self.job).shuffle(&mut candidates),
+            _ => {}
+        }
+        fill_candidates(tasks, &candidates)
+    }
+
+    /// The nodes that can take a task, if together they can take all.
+    pub(crate) fn enough(&self, nodes: &[u32]) -> Option<Vec<Candidate>> {
+        let candidates: Vec<Candidate> = nodes.iter().filter_map(|&node| self.candidate(node)).collect();
+        let tasks: u64 = candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum();
+        (tasks >= u64::from(self.shape.tasks)).then_some(candidates)
+    }
+
+    fn candidate(&self, node: u32) -> Option<Candidate> {
+        let free = self.free;
+        let capacity = free.capacity(self.cluster, node, self.shape);
+        if capacity == 0 {
+            return None;
+        }
+        let gpu_milli = if self.shape.gpu_milli > 0 { free.gpu_milli(node) } else { 0 };
+        let tracked = self.cluster.nodes[node as usize].memory_mb != UNTRACKED;
+        let memory_mb = if tracked { free.memory_mb[node as usize] } else { 0 };
+        Some(Candidate { node, capacity, room: (gpu_milli, free.cores_milli[node as usize], memory_mb) })
+    }
+
+    /// As few nodes as possible, in the first of the groups where that is fewest.
+    pub(crate) fn pack(&self) -> Option<Placement> {
+        let packed = self.groups().iter().filter_map(|group| Some(pack(self.enough(group)?, self.shape.tasks)));
+        packed.min_by_key(|placement| placement.parts().count())
+    }
+
+    /// Packed in the first pool, in the order of their speeds, that has room. A job that no pool binds has node after node.
+    fn by_speed(&self, rank: impl Fn(i64) -> i64) -> Option<Placement> {
+        let speed = |node: u32| rank(self.cluster.nodes[node as usize].speed_milli);
+        if self.cluster.binds_to_pool(self.shape) {
+            let mut pools: Vec<&Vec<u32>> = self.groups().iter().collect();
+            pools.sort_by_key(|pool| speed(pool[0]));
+            return pools.into_iter().find_map(|pool| Some(pack(self.enough(pool)?, self.shape.tasks)));
+        }
+        let mut candidates = self.enough(self.cluster.nodes_for(self.shape))?;
+        candidates.sort_by_key(|candidate| speed(candidate.node));
+        fill_candidates(self.shape.tasks, &candidates)
+    }
+
+    /// Packed on one switch, else in one rack, else anywhere.
+    fn close_together(&self) -> Option<Placement> {
+        let nodes = &self.cluster.nodes;
+        self.on_one(|node| nodes[node as usize].switch)
+            .or_else(|| self.on_one(|node| nodes[node as usize].rack))
+            .or_else(|| self.pack())
+    }
+
+    /// Packed on nodes with one answer: on the fewest, then where least room is, then in the earlier pool.
+    fn on_one(&self, place_of: impl Fn(u32) -> Option<u32>) -> Option<Placement> {
+        let mut best: Option<((usize, u64, usize, u32), Placement)> = None;
+        for (pool, nodes) in self.groups().iter().enumerate() {
+            let mut placed: Vec<(u32, u32)> = nodes.iter().filter_map(|&node| Some((place_of(node)?, node))).collect();
+            placed.sort_unstable();
+            for here in placed.chunk_by(|one, other| one.0 == other.0) {
+                let numbers: Vec<u32> = here.iter().map(|&(_, node)| node).collect();
+                let Some(candidates) = self.enough(&numbers) else { continue };
+                let room = candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum();
+                let placement = pack(candidates, self.shape.tasks);
+                let key = (placement.parts().count(), room, pool, here[0].0);
+                if best.as_ref().is_none_or(|(least, _)| key < *least) {
+                    best = Some((key, placement));
+                }
+            }
+        }
+        best.map(|(_, placement)| placement)
+    }
+}
+
+fn fill_candidates(tasks: u32, candidates: &[Candidate]) -> Option<Placement> {
+    fill(tasks, candidates.iter().map(|candidate| Part { node: candidate.node, tasks: candidate.capacity }))
+}
+
+/// Fills the nodes in the order given, each with as many tasks as it can take.
+fn fill(tasks: u32, nodes: impl Iterator<Item = Part>) -> Option<Placement> {
+    let mut placement = Placement::default();
+    let mut missing = tasks;
+    for Part { node, tasks: capacity } in nodes {
+        let here = capacity.min(missing);
+        if here > 0 {
+            placement.push(Part { node, tasks: here });
+            missing -= here;
+        }
+        if missing == 0 {
+            return Some(placement);
+        }
+    }
+    None
+}
+
+/// Filling the greatest capacities first is the fewest nodes, since the tasks are alike; the rest goes where it is tightest.
+fn pack(mut candidates: Vec<Candidate>, tasks: u32) -> Placement {
+    let mut placement = Placement::default();
+    let mut missing = tasks;
+    let mut used = 0;
+    // Most jobs find one node for all of it.
+    if !candidates.iter().any(|candidate| candidate.capacity >= tasks) {
+        candidates.sort_by_key(|candidate| (Reverse(candidate.capacity), candidate.room, candidate.node));
+        while candidates[used].capacity < missing {
+            let Candidate { node, capacity, .. } = candidates[used];
+            placement.push(Part { node, tasks: capacity });
+            missing -= capacity;
+            used += 1;
+        }
+    }
+    let last = candidates[used..]
+        .iter()
+        .filter(|candidate| candidate.capacity >= missing)
+        .min_by_key(|candidate| (candidate.capacity, candidate.room, candidate.node));
+    if let Some(last) = last {
+        placement.push(Part { node: last.node, tasks: missing });
+    }
+    placement
+}
+
+/// Rounds of one task a node, counted instead of played: every node gets `level`, and the first few one more.
+fn spread(mut candidates: Vec<Candidate>, tasks: u32) -> Placement {
+    candidates.sort_by_key(|candidate| (Reverse(candidate.room), candidate.node));
+    let given = |level: u32| candidates.iter().map(|candidate| u64::from(candidate.capacity.min(level))).sum::<u64>();
+    let (mut level, mut beyond) = (0, tasks + 1);
+    while beyond - level > 1 {
+        let middle = level + (beyond - level) / 2;
+        if given(middle) <= u64::from(tasks) {
+            level = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    let mut missing = tasks - given(level) as u32;
+    let mut placement = Placement::default();
+    for candidate in &candidates {
+        let extra = u32::from(missing > 0 && candidate.capacity > level);
+        missing -= extra;
+        if candidate.capacity.min(level) + extra > 0 {
+            placement.push(Part { node: candidate.node, tasks: candidate.capacity.min(level) + extra });
+        }
+    }
+    placement
+}
