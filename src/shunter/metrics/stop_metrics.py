@@ -11,7 +11,7 @@ from shunter.model.segments import lost_ms
 
 if TYPE_CHECKING:
     from shunter.model.schedule import Schedule
-    from shunter.model.stops import Segments
+    from shunter.model.segments import Segments
 
 HOUR_MS = 3_600_000
 
