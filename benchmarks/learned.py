@@ -46,7 +46,8 @@ from shunter.comparison.bench import WindowRuns
 from shunter.comparison.cases import Case, Log
 from shunter.comparison.combinations import Combination, combine
 from shunter.envs.options import PickHostOptions
-from shunter.metrics.window_metrics import WindowColumns
+from shunter.metrics.measures import WindowColumns
+from shunter.metrics.table import compute_window_metrics
 from shunter.policies.names import PLACEMENTS
 from shunter.policies.settings import check_settings
 from shunter.policies.specs import read_toml
@@ -181,7 +182,7 @@ def measured_by(case: Case, run: Path) -> Measured:
     log, windows = case.log, case.windows
     combination = Combination(run.name, check_settings(policy=str(run)))
     results = WindowRuns(log.workload, log.cluster, windows, threads=2).of(combination)
-    return WindowColumns(log.workload, windows, log.cluster).metrics(results, METRICS)
+    return compute_window_metrics(WindowColumns(log.workload, windows, log.cluster), results, METRICS)
 
 
 def print_reserve(rows: list[Row], start: str, chosen: dict[str, str]) -> None:

@@ -14,11 +14,11 @@ from shunter.agents.trials import Trials, host_trials, job_trials
 from shunter.agents.validation import host_settings
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions
 from shunter.envs.pick_job import episode_windows
-from shunter.metrics.window_metrics import FORMULAS
+from shunter.metrics.table import window_metrics
 from tests.agents.untrained import opinionated, write_host_policy, write_policy
 from tests.tuning.small import small_log
 
-EVERY = tuple(FORMULAS)
+EVERY = tuple(window_metrics())
 OTHER = "generate:lublin?seed=5&jobs=400&cores=32&load=1&requests=factor"
 
 

@@ -17,7 +17,7 @@ from shunter.comparison.cases import Log
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv
 from shunter.envs.export import FILES, SEEDS, cluster_text, pick_host_episodes, pick_job_episodes, write_episodes
 from shunter.errors import InputError
-from shunter.metrics.schedule_metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Cluster, Node
 from shunter.simulation import simulate
 from shunter.workloads import read_cluster, read_workload

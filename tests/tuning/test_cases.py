@@ -9,7 +9,7 @@ import pytest
 
 from shunter.comparison.cases import Case, Days
 from shunter.errors import InputError
-from shunter.metrics.schedule_metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.policies.settings import check_settings
 from shunter.simulation import simulate
 from tests.tuning.small import small_log

@@ -16,7 +16,7 @@ from shunter.comparison.objective import mean_ratio
 from shunter.comparison.pooled import Paired, pooled_ratio
 from shunter.comparison.statistics import contrast, summarize
 from shunter.envs.options import PickHostOptions
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better
 from shunter.policies.checkpoint_path import BEST
 from shunter.policies.names import PLACEMENTS
 
@@ -142,7 +142,7 @@ def usual_combination(site: Site) -> Combination:
 
 
 def _group_report(group: Group, found: dict[str, tuple[str, Measured]], objective: Objective) -> GroupReport:
-    metric, higher = objective.metric, objective.metric in HIGHER_IS_BETTER
+    metric, higher = objective.metric, higher_is_better(objective.metric)
     _, base = found[CHOSEN]
     rows = {
         role: Row(

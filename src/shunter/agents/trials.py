@@ -13,7 +13,8 @@ from shunter.comparison.cases import Case
 from shunter.envs.options import RewardOptions
 from shunter.envs.pick_host import drawn_log, pick_host_vector
 from shunter.envs.pick_job import pick_job_vector
-from shunter.metrics.window_metrics import WindowColumns
+from shunter.metrics.measures import WindowColumns
+from shunter.metrics.table import compute_window_metrics
 from shunter.model.windows import Windows
 from shunter.simulation.windows import WindowResults
 
@@ -58,7 +59,7 @@ class Bench:
 
     def metrics(self, results: WindowResults, names: Sequence[str]) -> Measured:
         """Returns the metrics of what happened."""
-        return self._columns.metrics(results, names)
+        return compute_window_metrics(self._columns, results, names)
 
 
 @dataclass(frozen=True)

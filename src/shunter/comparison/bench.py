@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.metrics.window_metrics import COMPLETED, FAILED, KILLED, REJECTED
+from shunter.metrics.measures import COMPLETED, FAILED, KILLED, REJECTED
 from shunter.model import segments
 from shunter.model.schedule import Outcome, Schedule
 from shunter.policies.checkpoint_path import is_checkpoint

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.metrics.window_metrics import WindowColumns
+from shunter.metrics.measures import WindowColumns
+from shunter.metrics.table import compute_window_metrics
 from shunter.model.windows import choose_windows
 from shunter.simulation.windows import WindowRunner
 
@@ -91,7 +92,7 @@ class Case:
             windows = replace(windows, first=windows.first[chosen], block=windows.block[chosen])
             columns = columns.take(chosen)
         first, length = windows.simulated_first.tolist(), windows.simulated_length
-        return columns.metrics(self._runner.run(settings, first, length, self._threads), metrics)
+        return compute_window_metrics(columns, self._runner.run(settings, first, length, self._threads), metrics)
 
     def with_policy(self, policy: str, dispatch: str | None = None, estimate: str | None = None) -> Settings:
         """Returns the shared settings with another policy, and another dispatch rule or estimate if given."""

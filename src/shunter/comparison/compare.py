@@ -12,8 +12,9 @@ from shunter.comparison.bench import WindowRuns
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
+from shunter.metrics.measures import MILLISECONDS, REJECTED, WindowColumns, ended
 from shunter.metrics.sizes import size_class
-from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER, MILLISECONDS, REJECTED, WindowColumns, ended
+from shunter.metrics.table import compute_window_metrics, higher_is_better, window_metrics
 from shunter.model.schedule import count_bases
 from shunter.policies.names import check_name
 from shunter.simulation.run import result_ledger
@@ -90,7 +91,7 @@ def compare(
         cluster: The nodes, empty when a window (or its warm-up) begins.
         combinations: From `shunter.comparison.combinations.combine`.
         windows: From `shunter.model.windows.choose_windows`.
-        metric: One of `shunter.metrics.window_metrics.FORMULAS`.
+        metric: One of `shunter.metrics.table.window_metrics`.
         baseline: The label of the combination that all others are held against; by default the first.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
@@ -99,7 +100,7 @@ def compare(
     Raises:
         InputError: The metric or the baseline is unknown, or not one job can ever fit.
     """
-    check_name("metric", metric, FORMULAS)
+    check_name("metric", metric, window_metrics())
     chosen = find_baseline(combinations, baseline)
     judge = _Judge(workload, cluster, windows, metric, seed)
     runs = WindowRuns(workload, cluster, windows, threads)
@@ -124,7 +125,7 @@ def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -
     """Returns a comparison with another of its combinations as the baseline: nothing is simulated again."""
     metric, block = comparison.metric, comparison.windows.block
     base = next(one for one in comparison.scored if one.combination == baseline).metrics[metric]
-    higher = metric in HIGHER_IS_BETTER
+    higher = higher_is_better(metric)
     scored = (
         replace(one, contrast=contrast(one.metrics[metric], base, block, higher_is_better=higher, seed=seed))
         for one in comparison.scored
@@ -135,7 +136,7 @@ def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -
 def _worth(comparison: Comparison) -> Callable[[Scored], float]:
     """Returns the key by which the best come first, and those without a value last."""
     statistic = comparison.sorted_by.replace(" ", "_")
-    sign = -1.0 if comparison.metric in HIGHER_IS_BETTER else 1.0
+    sign = -1.0 if higher_is_better(comparison.metric) else 1.0
 
     def worth(scored: Scored) -> float:
         value: float | None = getattr(scored.summary, statistic)
@@ -157,10 +158,10 @@ class _Judge:
 
     def score(self, combination: Combination, results: WindowResults, base: Scored | None) -> Scored:
         """Returns what a combination did, held against a baseline; without one it is the baseline itself."""
-        metrics = self._columns.metrics(results, list(FORMULAS))
+        metrics = compute_window_metrics(self._columns, results, window_metrics())
         values = metrics[self._metric]
         against = values if base is None else base.metrics[self._metric]
-        higher, block = self._metric in HIGHER_IS_BETTER, self._windows.block
+        higher, block = higher_is_better(self._metric), self._windows.block
         ran = ended(results.phase)[:, self._windows.warmup :]
         return Scored(
             combination=combination,

@@ -11,8 +11,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentF
 
 from shunter.comparison.bench import WindowRuns
 from shunter.metrics.labels import cluster_label, counted, shortened
+from shunter.metrics.measures import WindowColumns, ended
 from shunter.metrics.sizes import size_label
-from shunter.metrics.window_metrics import WindowColumns, ended
 from shunter.report.binning import binned_means
 from shunter.report.schedule_figure import COLORS, OTHERS_COLOR, TIME_UNITS
 
