@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.failures import FailureEvent
     from shunter.model.ledger import Ledger
-    from shunter.model.stops import Segments, Stops
+    from shunter.model.segments import Segments, Stops
     from shunter.model.workload import Workload
 
 
