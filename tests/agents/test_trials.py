@@ -74,7 +74,7 @@ def test_hosts_are_measured_as_the_placement_that_does_the_same(tmp_path: Path) 
     """All episodes lie one behind the other in the environments' table: their clock must be turned back."""
     learned = load_policy(write_host_policy(tmp_path / "hosts"))
     options = PickHostOptions(num_hosts=3, episode_length=10, max_jobs_per_step=9, host_cores=(4, 6))
-    trials = host_trials(options, host_settings(), episodes=6, threads=1)
+    trials = host_trials(options, episodes=6, threads=1)
     (first,) = trials.of_policy(FirstHost(learned.network, learned.record), EVERY)
     (native,) = trials.of_settings([host_settings("first-fit")], EVERY)
     assert native["mean_wait_s"].max() > 0

@@ -126,7 +126,10 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("lublin?jobs=1&load=1", "ask for at least 2 jobs"),
         ("lublin?jobs", "generate:lublin: parameters cannot be read; write them as seed=42&jobs=1000"),
         ("lublin?jobs=5&jobs=6", "parameter 'jobs' is given twice"),
-        ("lublin?requests=some", "unknown requests 'some'; did you mean 'none'? The known ones are none, accurate, factor"),
+        (
+            "lublin?requests=some",
+            "unknown requests 'some'; did you mean 'none'? The known ones are none, accurate, factor",
+        ),
         ("lublin?kind=night", "unknown kind 'night'; The known ones are all, batch"),
         ("poisson?load=1&mean_gap_s=5", "load and mean_gap_s both say how fast jobs arrive; give one of them"),
         ("uniform?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
@@ -137,7 +140,10 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("uniform?p_min=5&p_max=4", "p_min is 5, but p_max is 4"),
         ("eda?p_min=5&p_max=4", "p_min is 5, but p_max is 4"),
         ("helios-like?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
-        ("philly-like?arrival=daily", "unknown arrival 'daily'; did you mean 'diurnal'? The known ones are steady, bursty, diurnal"),
+        (
+            "philly-like?arrival=daily",
+            "unknown arrival 'daily'; did you mean 'diurnal'? The known ones are steady, bursty, diurnal",
+        ),
         ("bursty-gpu?correlation=1.1", "correlation is 1.1; expected a number from -1 to 1"),
         ("bursty-gpu?sigma=inf", "sigma is inf; expected a number from 0 to 10"),
     ],

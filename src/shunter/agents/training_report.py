@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.setup import Site
-    from shunter.agents.trials import Group, Measured, Trials
+    from shunter.agents.trials import Group, Trials
+    from shunter.comparison.bench import Measured
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Bound, Objective
     from shunter.comparison.pooled import Ratio

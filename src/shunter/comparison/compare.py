@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.comparison.bench import WindowRuns
+from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
-from shunter.metrics.measures import MILLISECONDS, REJECTED, WindowColumns, ended
+from shunter.metrics.measures import MILLISECONDS, REJECTED, ended
 from shunter.metrics.sizes import size_class
-from shunter.metrics.table import compute_window_metrics, higher_is_better, window_metrics
+from shunter.metrics.table import higher_is_better, window_metrics
+from shunter.model.log import Log
 from shunter.model.schedule import count_bases
 from shunter.policies.names import check_name
 from shunter.simulation.run import result_ledger
@@ -102,10 +103,10 @@ def compare(
     """
     check_name("metric", metric, window_metrics())
     chosen = find_baseline(combinations, baseline)
-    judge = _Judge(workload, cluster, windows, metric, seed)
-    runs = WindowRuns(workload, cluster, windows, threads)
+    bench = Bench.on(Log(workload, cluster), windows, threads)
+    judge = _Judge(bench, metric, seed)
     # The baseline comes first: the others are held against it.
-    base = judge.score(chosen, runs.of(chosen), None)
+    base = judge.score(chosen, None)
     if base.rejected == windows.length * len(windows):
         what = f"none of the {windows.length} jobs of any window can ever fit on {cluster.name}"
         raise InputError(f"{workload.name}: {what}; check --cluster")
@@ -114,7 +115,7 @@ def compare(
         raise InputError(f"{workload.name}: {metric} has no meaning in these windows: {what}; choose another metric")
     scored = []
     for done, combination in enumerate(combinations, start=1):
-        scored.append(base if combination == chosen else judge.score(combination, runs.of(combination), base))
+        scored.append(base if combination == chosen else judge.score(combination, base))
         if progress:
             progress(done, len(combinations))
     comparison = Comparison(workload, cluster, windows, metric, chosen, tuple(scored))
@@ -146,19 +147,23 @@ def _worth(comparison: Comparison) -> Callable[[Scored], float]:
 
 
 class _Judge:
-    """Measures what combinations did, from columns that are cut once."""
+    """Runs combinations on the windows of one log, and measures what they did."""
 
-    def __init__(self, workload: Workload, cluster: Cluster, windows: Windows, metric: str, seed: int) -> None:
-        self._columns = WindowColumns(workload, windows, cluster)
-        self._windows = windows
+    def __init__(self, bench: Bench, metric: str, seed: int) -> None:
+        (part,) = bench.parts
+        self._bench = bench
+        self._columns = part.columns
+        self._windows = windows = part.windows
         self._metric = metric
         self._seed = seed
+        workload = part.log.workload
         self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
         self._size_class = size_class(self._columns.cores[:, windows.warmup :])
 
-    def score(self, combination: Combination, results: WindowResults, base: Scored | None) -> Scored:
+    def score(self, combination: Combination, base: Scored | None) -> Scored:
         """Returns what a combination did, held against a baseline; without one it is the baseline itself."""
-        metrics = compute_window_metrics(self._columns, results, window_metrics())
+        (results,) = self._bench.run(combination.settings)
+        metrics = self._bench.measure_results([results], window_metrics())
         values = metrics[self._metric]
         against = values if base is None else base.metrics[self._metric]
         higher, block = higher_is_better(self._metric), self._windows.block

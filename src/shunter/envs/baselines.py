@@ -19,7 +19,7 @@ from shunter.simulation.windows import WindowRunner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.simulation.windows import WindowResults

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
@@ -13,6 +12,7 @@ from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptio
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster
+from shunter.model.log import Log
 from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from shunter.tuning.tune import REQUESTED, Progress, classics, learns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.cases import Log
     from shunter.comparison.combinations import Combination
     from shunter.comparison.compare import Scored
     from shunter.comparison.objective import Bound, Objective
     from shunter.comparison.pooled import Ratio
     from shunter.comparison.statistics import Contrast
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
 
 SITE, CHOSEN, BEST, TUNED = "site", "chosen", "best", "tuned"
