@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.workloads import read_workload
 from shunter.workloads.formats.google import IDLE
 from tests.support import trace
-from tests.workloads.published_logs import job, quantiles, read_text, rules, write
+from tests.workloads.formats.published_logs import job, quantiles, read_text, rules, write
 
 SAMPLE = "google_2011/task_events-part-00000.from600s_60000rows.csv.gz"
 

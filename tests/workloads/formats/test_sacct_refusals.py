@@ -11,7 +11,7 @@ from shunter.workloads import read_workload
 from shunter.workloads.formats import sacct
 from shunter.workloads.formats.sacct import COMMAND
 from shunter.workloads.text.source import open_source
-from tests.workloads.test_sacct import read, rules, table
+from tests.workloads.formats.test_sacct import read, rules, table
 
 JOB = "2024-03-01T12:00:00|2024-03-01T12:00:10|2024-03-01T12:01:10|00:01:00"
 COLUMNS = "JobID|State|NodeList|Submit|Start|End|Elapsed|NCPUS|NNodes|ReqMem|Timelimit|Priority|AllocTRES|MaxRSS"

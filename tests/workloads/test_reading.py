@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import FORMATS, read_workload
 from shunter.workloads.write import write_table
-from tests.workloads.test_swf import FIVE_JOBS, line
+from tests.workloads.formats.test_swf import FIVE_JOBS, line
 
 
 def test_the_name_tells_the_format(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from tests.support import trace
-from tests.workloads.published_logs import job, quantiles, read_text, rules
+from tests.workloads.formats.published_logs import job, quantiles, read_text, rules
 
 HEADER = (
     "task_create_time, task_end_time, job_id, task_id,number_of_instances, status, "

@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from tests.support import trace
-from tests.workloads.published_logs import days, job, percentages, quantiles, read_text, rules
+from tests.workloads.formats.published_logs import days, job, percentages, quantiles, read_text, rules
 
 HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"

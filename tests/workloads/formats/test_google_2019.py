@@ -10,7 +10,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from tests.support import trace
-from tests.workloads.published_logs import job, quantiles, read_text, rules
+from tests.workloads.formats.published_logs import job, quantiles, read_text, rules
 
 EVENTS = [
     # time, type, collection, index, class, priority, cpus, memory

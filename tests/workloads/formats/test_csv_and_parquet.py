@@ -14,7 +14,7 @@ from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
 from shunter.workloads.write import write_table
-from tests.workloads.test_swf import FIVE_JOBS, read_or_message, read_text
+from tests.workloads.formats.test_swf import FIVE_JOBS, read_or_message, read_text
 
 
 def read_csv(folder: Path, text: str, *, strict: bool = False) -> Workload:

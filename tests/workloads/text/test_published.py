@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.workloads.formats import reader_of
 from shunter.workloads.text.source import Source, open_source
 from tests.support import traces_folder
-from tests.workloads.published_logs import read_text, write
+from tests.workloads.formats.published_logs import read_text, write
 
 LOGS = ["pai", "openb", "alibaba-2017", "alibaba-dlrm", "google-2011", "google-2019"]
 MACHINES = ["pai_machines", "openb_nodes", "spot_nodes", "google_machines"]

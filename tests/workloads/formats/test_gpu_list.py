@@ -12,7 +12,7 @@ from shunter.workloads.formats.gpu_list import CLIPPED, is_gpu_list
 from shunter.workloads.text.cells import from_clock
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
-from tests.workloads.published_logs import job, read_text, rules, write
+from tests.workloads.formats.published_logs import job, read_text, rules, write
 
 HEADER = "job_id,arrival_s,service_sec,gpu_count\n"
 FIVE = HEADER + "31#0,0.0,172800.0,32\n32#1,12.5,60.0,1\n40#2,12.5,7,8\n41#3,500,172799.0,2\n41#4,501,1e3,4\n"

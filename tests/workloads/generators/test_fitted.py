@@ -15,8 +15,8 @@ from shunter.workloads.generators.arrivals import ARRIVALS, Rhythm
 from shunter.workloads.generators.fitted import PROBABILITIES, Fit, draw_fitted
 from shunter.workloads.load import offered_load
 from tests.support import trace
-from tests.workloads.distributions import exponential, gaps, is_sample_of
-from tests.workloads.published_logs import quantiles
+from tests.workloads.formats.published_logs import quantiles
+from tests.workloads.generators.distributions import exponential, gaps, is_sample_of
 
 JOBS = 50_000
 FITS = {"helios-like": helios_like.FIT, "philly-like": philly_like.FIT}

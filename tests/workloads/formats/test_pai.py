@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from tests.support import trace
-from tests.workloads.published_logs import days, job, percentages, quantiles, read_text, rules, write
+from tests.workloads.formats.published_logs import days, job, percentages, quantiles, read_text, rules, write
 
 TASKS = """\
 aa01,tensorflow,1.0,Terminated,1000.0,1060.0,600.0,29.296875,50.0,MISC

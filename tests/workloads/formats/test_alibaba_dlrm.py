@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from tests.support import trace
-from tests.workloads.published_logs import days, job, percentages, quantiles, read_text, rules
+from tests.workloads.formats.published_logs import days, job, percentages, quantiles, read_text, rules
 
 HEADER = (
     "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,memory_request,"

@@ -11,7 +11,7 @@ import pytest
 from shunter.model.cluster import Cluster
 from shunter.simulation import simulate
 from shunter.workloads import read_workload
-from tests.workloads.distributions import exponential, gaps, is_sample_of
+from tests.workloads.generators.distributions import exponential, gaps, is_sample_of
 
 JOBS = 20_000
 

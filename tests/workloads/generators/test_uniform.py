@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shunter.workloads import read_workload
-from tests.workloads.distributions import gaps, is_sample_of
+from tests.workloads.generators.distributions import gaps, is_sample_of
 
 
 @pytest.mark.parametrize(("column", "low", "high"), [("tasks", 3, 12), ("run_s", 5, 14)])

@@ -17,7 +17,7 @@ from shunter.workloads.load import offered_load
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
-from tests.workloads.published_logs import days, job, percentages, quantiles, read_text, rules, write
+from tests.workloads.formats.published_logs import days, job, percentages, quantiles, read_text, rules, write
 
 NO_END = "without an end: run time unknown, job dropped"
 NO_SIZE = "size unknown: job dropped"

@@ -10,7 +10,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_workload
 from shunter.workloads.text.mapping import parse_mapping
-from tests.workloads.test_swf import line
+from tests.workloads.formats.test_swf import line
 
 TABLE = """job,arrival,begin,finish,took_ms,gpu count,who
 a,2024-03-01 00:00:10,2024-03-01T00:00:20,2024-03-01T00:01:20,60000,2,ann

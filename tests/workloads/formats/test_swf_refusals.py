@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.workloads import read_workload
-from tests.workloads.test_swf import line, read_or_message, read_text
+from tests.workloads.formats.test_swf import line, read_or_message, read_text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shunter.workloads.generators.arrivals import STEADY, STILL, Batches, Rhythm, draw_arrivals
 from shunter.workloads.generators.drawing import streams
-from tests.workloads.distributions import exponential, gaps, is_sample_of
+from tests.workloads.generators.distributions import exponential, gaps, is_sample_of
 
 WEEK_S = 604_800.0
 OFFICE = Rhythm((0.0,) * 8 + (1.0, 3.0) * 4 + (0.0,) * 8, (1.0,) * 5 + (0.0, 0.0))

@@ -11,7 +11,7 @@ import pytest
 
 from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators.bursty_gpu import GPU_SHARES
-from tests.workloads.distributions import exponential, gaps, is_sample_of
+from tests.workloads.generators.distributions import exponential, gaps, is_sample_of
 
 JOBS = 100_000
 BURSTS = JOBS / 10
