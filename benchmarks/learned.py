@@ -40,8 +40,8 @@ from benchmarks.headroom import (
     select,
     to_json,
 )
-from shunter.agents.trials import host_trials
-from shunter.agents.validation import host_settings, placement_combination
+from shunter.agents.training.trials import host_trials
+from shunter.agents.training.validation import host_settings, placement_combination
 from shunter.comparison.bench import WindowRuns
 from shunter.comparison.cases import Case, Log
 from shunter.comparison.combinations import Combination, combine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
-    from shunter.agents.train import train
+    from shunter.agents.training.train import train
     from shunter.errors import InputError, ShunterError
     from shunter.metrics.schedule_metrics import compute_metrics
     from shunter.model.cluster import Cluster
@@ -48,7 +48,7 @@ _HOMES = {
     "compute_metrics": "metrics.schedule_metrics",
     "load_policy": "agents.learned_policy",
     "read_workload": "workloads",
-    "train": "agents.train",
+    "train": "agents.training.train",
 }
 
 

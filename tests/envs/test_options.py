@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shunter.checks import deal_out
 from shunter.envs import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions, make_vec
-from shunter.envs.checks import dealt_out
 from shunter.envs.options import policy_words
 from shunter.errors import InputError
 from tests.envs.small import crowded_log, vector_of
@@ -40,7 +40,7 @@ def test_a_policy_and_its_dispatch_rule() -> None:
 
 
 def test_keywords_go_to_the_classes_that_know_them() -> None:
-    options, reward, episodes = dealt_out(
+    options, reward, episodes = deal_out(
         {"mode": "feasible", "seed": 7, "log": True, "length": 9}, PickJobOptions, RewardOptions, EpisodeOptions
     )
     assert (options.mode, options.seed, reward.log, episodes.length, episodes.seed) == ("feasible", 7, True, 9, 7)
