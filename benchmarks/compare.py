@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from shunter import Cluster, Workload, read_workload
+from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.comparison.combinations import CLASSICS, combine
 from shunter.comparison.compare import compare
 from shunter.model.windows import Windows, choose_windows
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     workload = read_workload(arguments.workload)
-    cluster = Cluster.parse(workload.cluster_spec or "256")
+    cluster = read_cluster(workload.cluster_spec or "256")
     windows = choose_windows(len(workload), count=20, length=1024)
     measure_comparison(workload, cluster, windows, arguments.threads)
     measure_moving(workload, cluster, windows)

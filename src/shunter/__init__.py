@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.training.train import train
     from shunter.errors import InputError, ShunterError
-    from shunter.metrics.schedule_metrics import compute_metrics
+    from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
     from shunter.policies.own import Policy, QueueView
     from shunter.policies.placements.placer import Placer, Scene
-    from shunter.workloads import read_workload
+    from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
     "Cluster",
@@ -31,6 +31,7 @@ __all__ = [
     "__version__",
     "compute_metrics",
     "load_policy",
+    "read_cluster",
     "read_workload",
     "train",
 ]
@@ -45,8 +46,9 @@ _HOMES = {
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
-    "compute_metrics": "metrics.schedule_metrics",
+    "compute_metrics": "metrics.table",
     "load_policy": "agents.learned_policy",
+    "read_cluster": "workloads",
     "read_workload": "workloads",
     "train": "agents.training.train",
 }

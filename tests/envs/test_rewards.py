@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shunter.comparison.cases import Log
 from shunter.envs import NativeVectorEnv, PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector
 from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
+from shunter.model.log import Log
 from shunter.policies.settings import check_settings
 from shunter.simulation.simulation import Simulation
 from tests.envs.formulas import Ran, objectives, ran_jobs

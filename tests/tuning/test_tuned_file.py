@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shunter.comparison.cases import Log
+from shunter.model.log import Log
 from shunter.model.workload import Workload
 from shunter.policies.native_estimate import estimate_spec, prior_of
 from shunter.policies.native_policy import policy_spec

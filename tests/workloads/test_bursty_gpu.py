@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators.bursty_gpu import GPU_SHARES
 from tests.workloads.distributions import exponential, gaps, is_sample_of
 
@@ -125,6 +124,6 @@ def test_with_full_correlation_the_size_is_told_by_the_run_time() -> None:
 def test_its_cluster_has_nodes_of_eight_gpus() -> None:
     workload = read_workload("generate:bursty-gpu?nodes=3&jobs=10")
     assert workload.cluster_spec == "generate:bursty-gpu?nodes=3"
-    assert Cluster.parse("generate:bursty-gpu?nodes=3").total_gpus == 24
-    preset = Cluster.parse("gpu-64")
-    assert Cluster.parse("generate:bursty-gpu").content_sha256 == preset.content_sha256
+    assert read_cluster("generate:bursty-gpu?nodes=3").total_gpus == 24
+    preset = read_cluster("gpu-64")
+    assert read_cluster("generate:bursty-gpu").content_sha256 == preset.content_sha256

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
 
 JOBS = 40_000
 MOST = 7
@@ -52,7 +51,7 @@ def test_a_job_is_one_task() -> None:
 
 
 def test_hosts_have_16_to_32_cores_and_64_to_128_gb() -> None:
-    nodes = Cluster.parse("generate:eda?hosts=3000&seed=1").nodes
+    nodes = read_cluster("generate:eda?hosts=3000&seed=1").nodes
     cores = np.array([node.cores for node in nodes])
     memory_gb = np.array([node.memory_mb or 0 for node in nodes]) / 1024
     assert np.unique(cores).tolist() == list(range(16, 33))
@@ -68,7 +67,7 @@ def test_jobs_and_hosts_are_of_one_seed() -> None:
 
 
 def test_more_hosts_begin_with_the_same_ones() -> None:
-    few, many, other = (Cluster.parse(f"generate:eda?{query}").nodes for query in ("hosts=5", "hosts=9", "seed=1"))
+    few, many, other = (read_cluster(f"generate:eda?{query}").nodes for query in ("hosts=5", "hosts=9", "seed=1"))
     assert many[:5] == few
     assert [node.name for node in many] == [f"host{number}" for number in range(9)]
     assert len(other) == 20

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators import helios_like, philly_like
 from shunter.workloads.generators.arrivals import ARRIVALS, Rhythm
 from shunter.workloads.generators.fitted import PROBABILITIES, Fit, draw_fitted
@@ -227,7 +226,7 @@ def test_a_job_asks_for_gpus_alone_and_never_for_more_than_there_are(name: str) 
 @pytest.mark.parametrize("arrival", ARRIVALS)
 def test_a_load_is_met_and_hours_stay_hours(name: str, arrival: str) -> None:
     workload = read_workload(f"generate:{name}?jobs=20000&nodes=9&arrival={arrival}&load=0.5")
-    assert offered_load(workload, Cluster.parse(str(workload.cluster_spec))) == pytest.approx(0.5, rel=1e-6)
+    assert offered_load(workload, read_cluster(str(workload.cluster_spec))) == pytest.approx(0.5, rel=1e-6)
     if arrival == "diurnal" and name == "helios-like":
         busy = by_hour(workload.jobs["submit_s"].to_numpy())
         assert busy[3:8].mean() < 0.4 < 1.2 < busy[14:18].mean()
@@ -235,11 +234,11 @@ def test_a_load_is_met_and_hours_stay_hours(name: str, arrival: str) -> None:
 
 def test_their_clusters() -> None:
     assert read_workload("generate:helios-like?jobs=5").cluster_spec == "generate:helios-like?nodes=133"
-    venus, preset = Cluster.parse("generate:helios-like?nodes=133"), Cluster.parse("helios-venus")
+    venus, preset = read_cluster("generate:helios-like?nodes=133"), read_cluster("helios-venus")
     assert venus.content_sha256 == preset.content_sha256
-    philly = Cluster.parse("generate:philly-like?nodes=60")
+    philly = read_cluster("generate:philly-like?nodes=60")
     assert (philly.total_gpus, philly.total_cores) == (480, 480)
-    assert philly.nodes[7] == Cluster.parse("philly").nodes[321 + 7]
+    assert philly.nodes[7] == read_cluster("philly").nodes[321 + 7]
 
 
 def test_weights_need_not_add_up_to_anything() -> None:

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators.generate import CLUSTER_GENERATORS, GENERATORS
 from shunter.workloads.generators.parameters import JobParameters, QueryParameters
 from shunter.workloads.load import offered_load
@@ -45,7 +44,7 @@ def test_as_many_jobs_as_asked_for_in_order(name: str) -> None:
 def test_the_load_on_its_own_cluster_is_as_asked(name: str, load: float) -> None:
     workload = read_workload(f"generate:{name}?seed=1&jobs=2000&load={load}")
     assert workload.cluster_spec is not None
-    assert offered_load(workload, Cluster.parse(workload.cluster_spec)) == pytest.approx(load, rel=1e-4)
+    assert offered_load(workload, read_cluster(workload.cluster_spec)) == pytest.approx(load, rel=1e-4)
     assert workload.name == f"generate:{name}?seed=1&jobs=2000&load={load}"
 
 
@@ -60,7 +59,7 @@ def test_the_load_changes_arrivals_and_nothing_else(name: str) -> None:
 @EACH
 def test_defaults_load_the_cluster_but_do_not_flood_it(name: str) -> None:
     workload = read_workload(f"generate:{name}?jobs=50000")
-    load = offered_load(workload, Cluster.parse(str(workload.cluster_spec)))
+    load = offered_load(workload, read_cluster(str(workload.cluster_spec)))
     assert load is not None
     assert 0.6 < load < 1.0
 
@@ -183,3 +182,28 @@ def test_every_parameter_is_documented_with_its_default(name: str) -> None:
 def test_a_generators_cluster_takes_its_parameters_from_the_jobs(name: str) -> None:
     of_cluster = {each.name for each in fields(CLUSTER_GENERATORS[name].parameters)}
     assert of_cluster <= {each.name for each in fields(GENERATORS[name].parameters)}
+
+
+def test_generated_clusters() -> None:
+    hosts = read_cluster("generate:eda?hosts=3&seed=42")
+    assert hosts.name == "generate:eda?hosts=3&seed=42"
+    assert [node.name for node in hosts.nodes] == ["host0", "host1", "host2"]
+    assert hosts == read_cluster("generate:eda?hosts=3&seed=42")
+    assert hosts.content_sha256 == read_cluster("generate:eda?seed=42&hosts=3").content_sha256
+    assert len(read_cluster("generate:eda").nodes) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("generate:edaa", 'generate:edaa: no generator of clusters is called "edaa"; did you mean "eda"?'),
+        ("generate:poisson", "known: bursty-gpu, eda"),
+        ("generate:eda?host=3", 'generate:eda: unknown parameter "host"; did you mean "hosts"?'),
+        ("generate:eda?jobs=3", 'generate:eda: unknown parameter "jobs"; did you mean "hosts"?'),
+        ("generate:bursty-gpu?nodes=0", 'nodes is "0"; expected a whole number from 1 to 1000000'),
+    ],
+)
+def test_mistakes_in_the_text_of_a_cluster(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_cluster(text)
+    assert message in str(caught.value)

@@ -10,10 +10,9 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload, reader_of
+from shunter.workloads import read_cluster, read_workload, reader_of
+from shunter.workloads.formats.gpu_list import CLIPPED
 from shunter.workloads.load import offered_load
-from shunter.workloads.text.gpu_list import CLIPPED
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
@@ -179,7 +178,7 @@ def test_the_published_example() -> None:
 def test_statistics_of_the_slice() -> None:
     workload = read_workload(trace("helios/helios_venus_2vc_sept.csv"), strict=True)
     assert len(workload) == 1867
-    cluster = Cluster.parse("helios-venus-2vc")
+    cluster = read_cluster("helios-venus-2vc")
     large, small = (workload.jobs.filter(pl.col("partition") == name) for name in ("vcvGl", "vcvlY"))
     assert (large.height, small.height) == (1452, 415)
     assert quantiles(large["tasks"], 0.5, 0.9, 0.99, 1) == [16, 128, 136, 144]
@@ -210,7 +209,7 @@ def test_statistics_of_the_list() -> None:
     assert {size: sizes[size] for size in top} == pytest.approx(top, abs=0.06)
     gaps_s = np.diff(jobs["submit_s"].to_numpy())
     assert (gaps_s.mean(), gaps_s.std() / gaps_s.mean()) == pytest.approx((134, 14.7), rel=0.01)
-    assert offered_load(workload, Cluster.parse("helios-venus")) == pytest.approx(0.49, abs=0.005)
+    assert offered_load(workload, read_cluster("helios-venus")) == pytest.approx(0.49, abs=0.005)
     # The notes on the list speak of 6 jobs before April and of 1.15e6 s, which is half a day before it: that many came
     # in its first nine days, 31 before that time, and 89 before April. All are kept as they are.
     submit_s = jobs["submit_s"]

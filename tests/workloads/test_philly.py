@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.model.cluster import Cluster
-from shunter.workloads import FORMATS, read_workload, reader_of
+from shunter.workloads import FORMATS, read_cluster, read_workload, reader_of
 from shunter.workloads.load import offered_load
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
@@ -262,7 +261,7 @@ def test_statistics_of_the_flat_table() -> None:
     top = {"6214e9": 50.1, "11cb48": 19.6, "6c71a0": 12.1, "b436b2": 9.0}
     assert {name: round(clusters[name], 1) for name in top} == top
     assert len(clusters) == 15
-    assert offered_load(workload, Cluster.parse("philly")) == pytest.approx(0.15, abs=0.005)
+    assert offered_load(workload, read_cluster("philly")) == pytest.approx(0.15, abs=0.005)
 
 
 def test_the_sample_agrees_with_the_flat_table() -> None:

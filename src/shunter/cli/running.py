@@ -61,10 +61,10 @@ class Inputs:
 
 def read_inputs(arguments: RunArguments) -> Inputs:
     """Reads workload and cluster; whatever can be checked without the workload is checked first."""
-    from shunter.model.cluster import Cluster
+    from shunter.workloads import read_cluster
 
     arguments.checked()
-    cluster = None if arguments.cluster is None else Cluster.parse(arguments.cluster)
+    cluster = None if arguments.cluster is None else read_cluster(arguments.cluster)
     workload = read_workload(arguments)
     arguments = replace(arguments, format=workload.format)
     cluster_from = "--cluster"
@@ -99,7 +99,7 @@ def simulate_inputs(inputs: Inputs) -> Run:
     schedule, seconds = _simulate(window, inputs.cluster, arguments)
     _check_rejections(schedule, arguments.strict)
     with step("measuring"):
-        from shunter.metrics.schedule_metrics import compute_metrics
+        from shunter.metrics.table import compute_metrics
 
         metrics = compute_metrics(schedule)
     return Run(arguments, schedule, metrics, seconds, inputs.cluster_from)
@@ -121,12 +121,12 @@ def read_workload(arguments: RunArguments) -> Workload:
 
 def cluster_of_workload(workload: Workload) -> Cluster:
     """Returns the machine that the workload tells of."""
-    from shunter.model.cluster import Cluster
+    from shunter.workloads import read_cluster
 
     if workload.cluster_spec is None:
         why = workload.cluster_note or "does not tell how many cores its machine had"
         raise InputError(f"{workload.name}: {why}; give --cluster with a number of cores, a preset or a TOML file")
-    return Cluster.parse(workload.cluster_spec)
+    return read_cluster(workload.cluster_spec)
 
 
 def _simulate(workload: Workload, cluster: Cluster, arguments: RunArguments) -> tuple[Schedule, float]:

@@ -55,14 +55,14 @@ def info(log: LogArguments, cluster: ClusterOption = None, plot: PlotOption = No
 
 def study(log: LogArguments, cluster: str | None) -> tuple[Workload, Description]:
     """Reads a log and describes it, on a cluster that is given or told by the log, or on none."""
-    from shunter.model.cluster import Cluster
+    from shunter.workloads import read_cluster
     from shunter.workloads.statistics import describe
 
     # A mistake in the cluster is told before the log is read.
-    given = None if cluster is None else Cluster.parse(cluster)
+    given = None if cluster is None else read_cluster(cluster)
     workload = log.read()
     if given is None and workload.cluster_spec is not None:
-        given = Cluster.parse(workload.cluster_spec)
+        given = read_cluster(workload.cluster_spec)
     return workload, describe(workload, given, log.clock(workload))
 
 

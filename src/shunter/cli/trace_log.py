@@ -69,7 +69,8 @@ class LogArguments:
     @property
     def inputs(self) -> dict[str, str | Path | None]:
         """The files that are read, by what errors call them, for checks that none of them is overwritten."""
-        from shunter.workloads import GENERATE, files_of
+        from shunter.query import GENERATE
+        from shunter.workloads import files_of
 
         self.check()
         files = [] if self.files[0].startswith(GENERATE) else files_of(self.spec)

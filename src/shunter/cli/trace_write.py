@@ -80,7 +80,7 @@ def slice_(
     if by_index:
         write_workload(workload.window(start or 0, length), output, log.clock(workload))
         return
-    from shunter.workloads.parts import slice_time
+    from shunter.workloads.variants import slice_time
 
     clock = log.clock(workload)
     write_workload(slice_time(workload, begin, end, clock), output, clock)
@@ -117,10 +117,10 @@ def scale(
         raise InputError(f"--factor is {factor:g}; expected a number above 0")
     check_output(output, force, log.inputs)
     from shunter.cli.running import cluster_of_workload
-    from shunter.model.cluster import Cluster
+    from shunter.workloads import read_cluster
     from shunter.workloads.load import scale_arrivals, scale_to_load
 
-    machine = None if cluster is None else Cluster.parse(cluster)
+    machine = None if cluster is None else read_cluster(cluster)
     workload = log.read()
     with step("scaling"):
         if load is None:
@@ -154,7 +154,7 @@ def anonymize(
         shunter trace anonymize sacct.txt --seed 8134 --shift -o public.parquet
     """
     check_output(output, force, log.inputs)
-    from shunter.workloads.anonymize import anonymize as without_names
+    from shunter.workloads.variants import anonymize as without_names
 
     write_workload(without_names(log.read(), seed=seed, places=places, shift=shift), output)
 
@@ -174,7 +174,8 @@ def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = Fals
         shunter trace generate 'helios-like?jobs=50000&arrival=diurnal' -o helios.parquet
     """
     check_output(output, force, {})
-    from shunter.workloads import GENERATE, read_workload
+    from shunter.query import GENERATE
+    from shunter.workloads import read_workload
 
     with step(f"generating {spec}"):
         workload = read_workload(f"{GENERATE}{spec.removeprefix(GENERATE)}")

@@ -11,8 +11,9 @@ from shunter.errors import InputError
 from shunter.metrics.labels import counted
 from shunter.model.cluster import CORES_LIMIT, Cluster, Node
 from shunter.policies.names import check_name
+from shunter.workloads import read_cluster
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
-from shunter.workloads.requests import limit_requests, scale_requests
+from shunter.workloads.variants import limit_requests, scale_requests
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -75,7 +76,7 @@ def parse_change(text: str) -> Change:
 
 
 def _to_cluster(text: str) -> Step:
-    cluster = Cluster.parse(text)
+    cluster = read_cluster(text)
     return lambda site: (replace(site, cluster=cluster), _cluster_note(site.cluster, cluster))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from shunter.envs.options import ORDER, policy_words
 from shunter.envs.rewards import OBJECTIVES
-from shunter.metrics.window_metrics import MILLISECONDS, ended
-from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S
+from shunter.metrics.measures import MILLISECONDS, ended
+from shunter.model.schedule import bounded_slowdown
 from shunter.policies.settings import check_settings
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.windows import WindowRunner
@@ -19,7 +19,7 @@ from shunter.simulation.windows import WindowRunner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.simulation.windows import WindowResults
@@ -99,7 +99,7 @@ class Outcome:
     def objectives(self, logarithms: Collection[str] = ()) -> NDArray[np.float64]:
         """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning."""
         turnaround_s = self._wait_s + self._run_s
-        bounded = np.maximum(turnaround_s / np.maximum(self._run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
+        bounded = bounded_slowdown(turnaround_s, self._run_s)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
         weighted_s = self._jobs.priority * self._wait_s
         used_s = (self._jobs.cores * self._run_s).sum(axis=1) / self._jobs.total_cores

@@ -29,7 +29,7 @@ from shunter.policies.settings import check_settings, policy_kind
 from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.model.schedule import Settings
 
 MODES: Final = {

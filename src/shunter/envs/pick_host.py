@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 
 from shunter.checks import deal_out, declared
-from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.episodes import Episodes, log_episodes
 from shunter.envs.options import MODES, Ending, PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
 from shunter.policies.settings import check_settings

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shunter.checks import deal_out
-from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
@@ -14,7 +13,8 @@ from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload
+from shunter.model.log import Log
+from shunter.workloads import read_cluster, read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
@@ -97,7 +97,7 @@ def make_vector(
     Args:
         num_envs: How many environments.
         workload: A log, or what `shunter.read_workload` reads.
-        cluster: A cluster, or what `Cluster.parse` reads; None: the one that the log tells of.
+        cluster: A cluster, or what `shunter.read_cluster` takes; None: the one that the log tells of.
         threads: How many threads step them.
         autoreset: Whether an environment that is done begins its next episode in the same step.
         keywords: The fields of `PickJobOptions`, `RewardOptions` and `EpisodeOptions`.
@@ -128,13 +128,13 @@ def read_log(workload: str | Workload, cluster: str | Cluster | None) -> Log:
         InputError: Either cannot be read, or the log tells of no cluster and none is given.
     """
     if isinstance(cluster, str):
-        cluster = Cluster.parse(cluster)
+        cluster = read_cluster(cluster)
     jobs = read_workload(workload) if isinstance(workload, str) else workload
     if cluster is None:
         if jobs.cluster_spec is None:
             why = jobs.cluster_note or "does not tell how many cores its machine had"
             raise InputError(f"{jobs.name}: {why}; give cluster, a number of cores, a preset or a TOML file")
-        cluster = Cluster.parse(jobs.cluster_spec)
+        cluster = read_cluster(jobs.cluster_spec)
     return Log(jobs, cluster)
 
 

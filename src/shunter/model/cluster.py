@@ -1,4 +1,4 @@
-"""The cluster: nodes and what they hold; a number of cores, a preset, a TOML file, or generated."""
+"""The cluster: nodes and what they hold; from a number of cores, a preset or a TOML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final
 
 from shunter.errors import InputError
 from shunter.model.gpu_types import catalog_tflops
-from shunter.workloads import GENERATE
+from shunter.query import GENERATE
 
 NODES_LIMIT: Final = 1_000_000
 CORES_LIMIT: Final = 10**9
@@ -92,20 +92,18 @@ class Cluster:
 
     @classmethod
     def parse(cls, spec: str) -> Cluster:
-        """Returns the cluster that a word on the command line means.
+        """Returns the cluster that a text describes; `shunter.read_cluster` also takes generated ones.
 
         Args:
-            spec: ``256``, a preset's name, a TOML file, or a generator's spec (``generate:eda?hosts=20&seed=42``).
+            spec: A number of cores (``256``), a preset's name, or the path of a TOML file.
 
         Raises:
-            InputError: It is none of these, or the file or the spec has a mistake.
+            InputError: It is none of these, or the file has a mistake.
         """
-        from shunter.model.cluster_toml import cluster_from_toml
+        from shunter.model.cluster_file import cluster_from_toml
 
         if spec.startswith(GENERATE):
-            from shunter.workloads.generators.generate import generate_cluster
-
-            return generate_cluster(spec.removeprefix(GENERATE))
+            raise InputError(f'cluster "{spec}" is to be generated; read it with shunter.read_cluster')
         if _is_number(spec):
             return cls.pool(_whole_cores(spec))
         if spec in preset_names():
@@ -125,7 +123,7 @@ class Cluster:
         Raises:
             InputError: The file cannot be read, or has a mistake.
         """
-        from shunter.model.cluster_toml import cluster_from_toml
+        from shunter.model.cluster_file import cluster_from_toml
 
         path = Path(path)
         try:

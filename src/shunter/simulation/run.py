@@ -9,7 +9,7 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule, Settings
-from shunter.model.stops import Stops
+from shunter.model.segments import Stops
 from shunter.policies.checkpoint_path import checkpoint_order, is_checkpoint
 from shunter.policies.native_estimate import estimate_spec, estimate_stand_ins, native_estimate
 from shunter.policies.native_policy import names_without_jobs, stand_ins

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from shunter.errors import InputError
+from shunter.query import GENERATE
 
 if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.workloads.text.source import Source
 
@@ -37,9 +39,6 @@ FORMATS: Final[dict[str, str]] = {
 """The formats of files, with a line on each, in the order in which they are tried on a file."""
 
 _TABLES: Final = ("csv", "parquet")
-
-GENERATE: Final = "generate:"
-"""How the spec of a generator starts: ``generate:lublin?seed=42&jobs=10000&cores=256&load=0.9``."""
 
 Spec = str | Path | Sequence[str | Path]
 """A file, a pattern such as ``part-*.csv.gz``, several files of one log, or a generator."""
@@ -98,9 +97,28 @@ def read_workload(
         workload = _read(spec, format, Reading(strict, parse_mapping(columns)))
     if only is None:
         return workload
-    from shunter.workloads.parts import keep_statuses
+    from shunter.workloads.variants import keep_statuses
 
     return keep_statuses(workload, only)
+
+
+def read_cluster(text: str) -> Cluster:
+    """Returns the cluster that a text describes.
+
+    Args:
+        text: A number of cores (``256``), a preset's name (``helios-venus``), the path of a TOML file, or a generator
+            with its parameters (``generate:eda?hosts=20&seed=42``).
+
+    Raises:
+        InputError: It is none of these, or the file or a parameter has a mistake.
+    """
+    if text.startswith(GENERATE):
+        from shunter.workloads.generators.generate import generate_cluster
+
+        return generate_cluster(text.removeprefix(GENERATE))
+    from shunter.model.cluster import Cluster
+
+    return Cluster.parse(text)
 
 
 def reader_of(format_name: str) -> Reader:

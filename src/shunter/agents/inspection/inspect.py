@@ -41,7 +41,7 @@ class Sample:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        whole("seed", self.seed, 0, MOST_SEED)
+        whole("--seed (seed)", self.seed, 0, MOST_SEED)
         part = parse_part(self.part)
         check_numbers(count=self.windows, length=self.length, blocks=None, part=part, warmup=0)
 

@@ -22,7 +22,6 @@ from shunter.agents.training.validation import (
     Validation,
     chosen_classics,
     chosen_placement,
-    host_settings,
     objective_of,
 )
 from shunter.comparison.seen_days import DAYS
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
     from shunter.agents.training.config import TrainConfig
     from shunter.agents.training.trainer import Progress as TrainerProgress
     from shunter.agents.training.trials import Trials
-    from shunter.comparison.cases import Log
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.envs.options import EpisodeOptions
     from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.log import Log
     from shunter.tuning.tune import Progress
 
 INITIAL: Final = "initial"
@@ -138,7 +137,7 @@ class Site:
         options, threads = self.config.environment, self.config.training.threads
         if isinstance(options, PickHostOptions):
             drawn = replace(options, seed=options.seed + seed_step)
-            return host_trials(drawn, host_settings(), self._host_episodes(episodes), threads)
+            return host_trials(drawn, self._host_episodes(episodes), threads)
         return job_trials(self.logs, self.windows(episodes), options, threads)
 
     def environments(self, chosen: Sequence[Combination]) -> NativeVectorEnv:

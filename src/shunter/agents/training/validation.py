@@ -10,7 +10,7 @@ import numpy as np
 
 from shunter.agents.training.best import GAIN, GAIN_ERROR, OBJECTIVE
 from shunter.agents.training.trials import host_trials
-from shunter.comparison.cases import Case
+from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination
 from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
 from shunter.policies.names import PLACEMENTS
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.learned_policy import LearnedPolicy
-    from shunter.agents.training.trials import Measured, Trials
-    from shunter.comparison.cases import Log
+    from shunter.agents.training.trials import Trials
+    from shunter.comparison.bench import Measured
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
+    from shunter.model.log import Log
     from shunter.model.schedule import Settings
     from shunter.tuning.tune import Progress
 
@@ -91,9 +92,9 @@ def chosen_classics(
     chosen = []
     some = replace(episodes, windows=min(CHOICE_WINDOWS, episodes.count))
     for place, log in enumerate(logs):
-        case = Case(log, some.windows_of(log), options.settings(), threads)
+        bench = Bench.on(log, some.windows_of(log), threads)
         told = part_of(progress, place, len(logs))
-        chosen.append(choose_classic(case, objective, progress=told).combination)
+        chosen.append(choose_classic(bench, options.settings(), objective, progress=told).combination)
     return chosen
 
 
@@ -101,7 +102,7 @@ def chosen_placement(options: PickHostOptions, episodes: int, objective: Objecti
     """Returns the placement that does best on some of the training episodes."""
     combinations = [placement_combination(name) for name in PLACEMENTS]
     first = combinations[0].settings
-    trials = host_trials(options, first, min(episodes, CHOICE_WINDOWS), threads)
+    trials = host_trials(options, min(episodes, CHOICE_WINDOWS), threads)
     (base,) = trials.of_settings([first], objective.metrics)
 
     def cost(combination: Combination) -> float:

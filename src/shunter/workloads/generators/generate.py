@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
-from shunter.workloads import GENERATE
+from shunter.query import GENERATE
+from shunter.workloads import read_cluster
 from shunter.workloads.generators import bursty_gpu, eda, helios_like, lublin, philly_like, poisson, uniform
 from shunter.workloads.generators.parameters import JobParameters, QueryParameters, suggest
 from shunter.workloads.load import scale_to_load
@@ -76,7 +77,7 @@ def generate(spec: str) -> Workload:
     )
     if parameters.load is None or generator.draws_at_load:
         return workload
-    return replace(workload, jobs=scale_to_load(workload, Cluster.parse(parameters.cluster_spec), parameters.load).jobs)
+    return replace(workload, jobs=scale_to_load(workload, read_cluster(parameters.cluster_spec), parameters.load).jobs)
 
 
 def generate_cluster(spec: str) -> Cluster:

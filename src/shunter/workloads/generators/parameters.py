@@ -132,7 +132,7 @@ class JobParameters(QueryParameters, ABC):
     @property
     @abstractmethod
     def cluster_spec(self) -> str:
-        """The cluster that the jobs are made for, as `Cluster.parse` takes it."""
+        """The cluster that the jobs are made for, as `shunter.read_cluster` takes it."""
 
     def completed(self: J, given: Mapping[str, object], where: str) -> J:
         """Returns the parameters, having checked that a load can be had."""

@@ -46,7 +46,7 @@ def build_workload(
             is unknown. In one frame, or in several that follow one another.
         sources: The files, for the name and the hash.
         repairs: What has been repaired so far.
-        cluster_spec: The machine, if the log tells of one, as `Cluster.parse` takes it.
+        cluster_spec: The machine, if the log tells of one, as `shunter.read_cluster` takes it.
         cluster_note: Why it does not, or what to give instead.
 
     Raises:
