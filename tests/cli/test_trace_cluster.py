@@ -62,7 +62,7 @@ def test_a_log_that_tells_its_machine_and_one_that_does_not(shunter: Command, tm
     [
         (["--force"], "--force is given without --output"),
         (["-o", "cluster.txt"], "give a name that ends in .toml"),
-        (["--format", "nonsense"], 'format "nonsense" is unknown'),
+        (["--format", "nonsense"], "unknown format 'nonsense'"),
     ],
 )
 def test_mistakes(shunter: Command, machines: Path, options: list[str], message: str) -> None:

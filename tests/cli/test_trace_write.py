@@ -150,7 +150,7 @@ def test_generate(shunter: Command, tmp_path: Path) -> None:
     assert made.jobs.equals(read_workload(f"generate:{spec}").jobs)
     assert made.cluster_spec == "64"
     assert (
-        'no generator of jobs is called "lubin"'
+        "unknown generator 'lubin'; did you mean 'lublin'?"
         in shunter("trace", "generate", "lubin", "-o", tmp_path / "x.csv").error()
     )
 

@@ -10,8 +10,8 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import read_cluster, read_workload
-from shunter.workloads.generators.generate import CLUSTER_GENERATORS, GENERATORS
-from shunter.workloads.generators.parameters import JobParameters, QueryParameters
+from shunter.workloads.generators import GENERATORS, generator_of
+from shunter.workloads.generators.parameters import JobParameters, PoolParameters, QueryParameters
 from shunter.workloads.load import offered_load
 from tests.support import PROJECT
 
@@ -106,25 +106,31 @@ def test_known_jobs_of_a_seed(name: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("lubli?jobs=5", 'generate:lubli: no generator of jobs is called "lubli"; did you mean "lublin"?'),
-        ("", 'no generator of jobs is called ""; known: lublin, poisson, uniform, bursty-gpu, eda'),
-        ("lublin?job=5", 'generate:lublin: unknown parameter "job"; did you mean "jobs"?'),
-        ("poisson?kind=all", 'generate:poisson: unknown parameter "kind"; known: jobs, seed, load, requests, factor,'),
-        ("lublin?jobs=0", 'jobs is "0"; expected a whole number from 1 to 100000000'),
-        ("lublin?jobs=1e4", 'jobs is "1e4"; expected a whole number'),
-        ("lublin?jobs=", 'jobs is ""; expected a whole number'),
-        ("lublin?jobs=1_000", 'jobs is "1_000"; expected a whole number'),
+        ("lubli?jobs=5", "unknown generator 'lubli'; did you mean 'lublin'?"),
+        ("", "unknown generator ''; The known ones are lublin, poisson, uniform, bursty-gpu, eda"),
+        ("lublin?job=5", "generate:lublin: unknown parameter 'job'; did you mean 'jobs'?"),
+        (
+            "poisson?kind=all",
+            "generate:poisson: unknown parameter 'kind'; The known ones are jobs, seed, load, requests, factor,",
+        ),
+        ("lublin?jobs=0", "jobs is 0; expected a whole number from 1 to 100000000"),
+        ("lublin?jobs=1e4", "jobs is '1e4'; expected a whole number"),
+        ("lublin?jobs=", "jobs is ''; expected a whole number"),
+        ("lublin?jobs=1_000", "jobs is '1_000'; expected a whole number"),
         ("lublin?jobs=" + "9" * 40, "expected a whole number from 1 to 100000000"),
-        ("lublin?cores=-4", 'cores is "-4"; expected a whole number'),
-        ("lublin?seed=-1", 'seed is "-1"; expected a whole number'),
-        ("lublin?load=0", 'load is "0"; expected a number from 0.001 to 1000'),
-        ("lublin?load=nan", 'load is "nan"; expected a number'),
-        ("lublin?load=high", 'load is "high"; expected a number'),
+        ("lublin?cores=-4", "cores is -4; expected a whole number"),
+        ("lublin?seed=-1", "seed is -1; expected a whole number"),
+        ("lublin?load=0", "load is 0.0; expected a number from 0.001 to 1000"),
+        ("lublin?load=nan", "load is nan; expected a number"),
+        ("lublin?load=high", "load is 'high'; expected a number"),
         ("lublin?jobs=1&load=1", "ask for at least 2 jobs"),
         ("lublin?jobs", "generate:lublin: parameters cannot be read; write them as seed=42&jobs=1000"),
         ("lublin?jobs=5&jobs=6", "parameter 'jobs' is given twice"),
-        ("lublin?requests=some", 'requests is "some"; expected one of none, accurate, factor'),
-        ("lublin?kind=night", 'kind is "night"; expected one of all, batch'),
+        (
+            "lublin?requests=some",
+            "unknown requests 'some'; did you mean 'none'? The known ones are none, accurate, factor",
+        ),
+        ("lublin?kind=night", "unknown kind 'night'; The known ones are all, batch"),
         ("poisson?load=1&mean_gap_s=5", "load and mean_gap_s both say how fast jobs arrive; give one of them"),
         ("uniform?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
         ("bursty-gpu?load=1&mean_gap_s=5", "load and mean_gap_s both say how fast jobs arrive"),
@@ -134,9 +140,12 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("uniform?p_min=5&p_max=4", "p_min is 5, but p_max is 4"),
         ("eda?p_min=5&p_max=4", "p_min is 5, but p_max is 4"),
         ("helios-like?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
-        ("philly-like?arrival=daily", 'arrival is "daily"; expected one of steady, bursty, diurnal'),
-        ("bursty-gpu?correlation=1.1", 'correlation is "1.1"; expected a number from -1 to 1'),
-        ("bursty-gpu?sigma=inf", 'sigma is "inf"; expected a number from 0 to 10'),
+        (
+            "philly-like?arrival=daily",
+            "unknown arrival 'daily'; did you mean 'diurnal'? The known ones are steady, bursty, diurnal",
+        ),
+        ("bursty-gpu?correlation=1.1", "correlation is 1.1; expected a number from -1 to 1"),
+        ("bursty-gpu?sigma=inf", "sigma is inf; expected a number from 0 to 10"),
     ],
 )
 def test_bad_specs(spec: str, message: str) -> None:
@@ -174,14 +183,18 @@ def defaults(kind: type[QueryParameters]) -> dict[str, str]:
 def test_every_parameter_is_documented_with_its_default(name: str) -> None:
     common, own = documented("## Generators"), documented(f"### `generate:{name}`")
     assert common == defaults(JobParameters)
-    assert common | own == defaults(GENERATORS[name].parameters)
+    assert common | own == defaults(generator_of(name).parameters)
     assert f"\n| `{name}` | " in DOCUMENTED
 
 
-@pytest.mark.parametrize("name", CLUSTER_GENERATORS)
-def test_a_generators_cluster_takes_its_parameters_from_the_jobs(name: str) -> None:
-    of_cluster = {each.name for each in fields(CLUSTER_GENERATORS[name].parameters)}
-    assert of_cluster <= {each.name for each in fields(GENERATORS[name].parameters)}
+@EACH
+def test_a_cluster_takes_no_parameter_that_its_jobs_do_not(name: str) -> None:
+    generator = generator_of(name)
+    if generator.node_parameters is None:
+        assert issubclass(generator.parameters, PoolParameters)
+        return
+    of_cluster = {each.name for each in fields(generator.node_parameters)}
+    assert of_cluster <= {each.name for each in fields(generator.parameters)}
 
 
 def test_generated_clusters() -> None:
@@ -196,11 +209,11 @@ def test_generated_clusters() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("generate:edaa", 'generate:edaa: no generator of clusters is called "edaa"; did you mean "eda"?'),
-        ("generate:poisson", "known: bursty-gpu, eda"),
-        ("generate:eda?host=3", 'generate:eda: unknown parameter "host"; did you mean "hosts"?'),
-        ("generate:eda?jobs=3", 'generate:eda: unknown parameter "jobs"; did you mean "hosts"?'),
-        ("generate:bursty-gpu?nodes=0", 'nodes is "0"; expected a whole number from 1 to 1000000'),
+        ("generate:edaa", "unknown generator 'edaa'; did you mean 'eda'?"),
+        ("generate:poisson", "the cluster of this generator is a number of cores; give that instead"),
+        ("generate:eda?host=3", "generate:eda: unknown parameter 'host'; did you mean 'hosts'?"),
+        ("generate:eda?jobs=3", "generate:eda: unknown parameter 'jobs'; did you mean 'hosts'?"),
+        ("generate:bursty-gpu?nodes=0", "nodes is 0; expected a whole number from 1 to 1000000"),
     ],
 )
 def test_mistakes_in_the_text_of_a_cluster(text: str, message: str) -> None:

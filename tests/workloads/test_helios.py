@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import read_cluster, read_workload, reader_of
+from shunter.workloads import read_cluster, read_workload
+from shunter.workloads.formats import reader_of
 from shunter.workloads.formats.gpu_list import CLIPPED
 from shunter.workloads.load import offered_load
 from shunter.workloads.text.repairs import UNREADABLE

@@ -10,7 +10,8 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads import detect_format, read_workload
+from shunter.workloads import read_workload
+from shunter.workloads.formats import detect_format
 from shunter.workloads.formats.lsb_events import recognizes
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder

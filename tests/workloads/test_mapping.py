@@ -71,11 +71,11 @@ def test_quotients_and_differences_are_exact(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        ("submit=arrival", '"submit" is no column of a workload; did you mean "submit_s"'),
+        ("submit=arrival", "unknown column of a workload 'submit'; did you mean 'submit_s'"),
         ("submit_s", '"submit_s" is no pair; expected OURS=THEIRS'),
         ("submit_s=a,submit_s=b", '"submit_s" is given twice'),
-        ("submit_s=arival,run_s=took_ms", 'has no column "arival" for submit_s; did you mean "arrival"'),
-        ("submit_s=arrival,run_s=finish-start", 'has no column "start" for run_s'),
+        ("submit_s=arival,run_s=took_ms", "submit_s=arival: unknown column 'arival'; did you mean 'arrival'"),
+        ("submit_s=arrival,run_s=finish-start", "run_s=finish-start: unknown column 'start'"),
         ("submit_s=arrival,run_s=took_ms/zero", 'ends in "zero"; expected a number above 0'),
         ("submit_s=who,run_s=took_ms", r'jobs\.csv:2: column "submit_s" is "ann"; expected a number'),
     ],

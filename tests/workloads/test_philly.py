@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import FORMATS, read_cluster, read_workload, reader_of
+from shunter.workloads import FORMATS, read_cluster, read_workload
+from shunter.workloads.formats import reader_of
 from shunter.workloads.load import offered_load
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shunter.errors import InputError
-from shunter.workloads import reader_of
+from shunter.workloads.formats import reader_of
 from shunter.workloads.text.source import Source, open_source
 from tests.support import traces_folder
 from tests.workloads.published_logs import read_text, write

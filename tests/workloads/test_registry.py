@@ -47,7 +47,9 @@ def test_unknown_content_shows_its_beginning_and_lists_the_formats(tmp_path: Pat
 
 
 def test_an_unknown_format_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match='format "sfw" is unknown; expected one of ' + ", ".join(FORMATS)):
+    with pytest.raises(
+        InputError, match="unknown format 'sfw'; did you mean 'swf'. The known ones are " + ", ".join(FORMATS)
+    ):
         read_workload(tmp_path / "a.swf", format="sfw")
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.workloads import Reading, detect_format, read_workload
-from shunter.workloads.formats import rltune
+from shunter.workloads import read_workload
+from shunter.workloads.formats import Reading, detect_format, rltune
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 

@@ -11,10 +11,9 @@ from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
-from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
-from shunter.workloads import read_cluster, read_workload
+from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
@@ -131,10 +130,7 @@ def read_log(workload: str | Workload, cluster: str | Cluster | None) -> Log:
         cluster = read_cluster(cluster)
     jobs = read_workload(workload) if isinstance(workload, str) else workload
     if cluster is None:
-        if jobs.cluster_spec is None:
-            why = jobs.cluster_note or "does not tell how many cores its machine had"
-            raise InputError(f"{jobs.name}: {why}; give cluster, a number of cores, a preset or a TOML file")
-        cluster = read_cluster(jobs.cluster_spec)
+        cluster = cluster_of(jobs, "cluster")
     return Log(jobs, cluster)
 
 

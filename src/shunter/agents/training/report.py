@@ -13,8 +13,7 @@ from shunter.agents.training.setup import INITIAL, REPORT, VALIDATION
 from shunter.agents.training.validation import UTILIZATION, WAIT, placement_combination
 from shunter.comparison.combinations import combine
 from shunter.comparison.objective import mean_ratio
-from shunter.comparison.pooled import Paired, pooled_ratio
-from shunter.comparison.statistics import contrast, interval_note, summarize
+from shunter.comparison.statistics import Paired, contrast, interval_note, pooled_ratio, summarize
 from shunter.envs.options import PickHostOptions
 from shunter.metrics.table import higher_is_better
 from shunter.policies.checkpoint_path import BEST
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from shunter.comparison.bench import Measured
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Bound, Objective
-    from shunter.comparison.pooled import Ratio
-    from shunter.comparison.statistics import Contrast, Summary
+    from shunter.comparison.statistics import Contrast, Ratio, Summary
 
 LEARNED, CHOSEN, SITE, BEGINNING = "learned", "chosen", "site", "initial"
 ROLES: Final = {

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from shunter.agents.training.config import TrainConfig
     from shunter.agents.training.trainer import Progress as TrainerProgress
     from shunter.agents.training.trials import Trials
+    from shunter.comparison.classics import Progress
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.envs.options import EpisodeOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
-    from shunter.tuning.tune import Progress
 
 INITIAL: Final = "initial"
 """The folder of a run with the policy that it began with."""

@@ -11,12 +11,11 @@ import numpy as np
 from shunter.agents.training.best import GAIN, GAIN_ERROR, OBJECTIVE
 from shunter.agents.training.trials import host_trials
 from shunter.comparison.bench import Bench
+from shunter.comparison.classics import choose_classic, part_of
 from shunter.comparison.combinations import Combination
 from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
 from shunter.policies.names import PLACEMENTS
 from shunter.policies.settings import check_settings
-from shunter.tuning.report import part_of
-from shunter.tuning.tune import choose_classic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
     from shunter.agents.learned_policy import LearnedPolicy
     from shunter.agents.training.trials import Trials
     from shunter.comparison.bench import Measured
+    from shunter.comparison.classics import Progress
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
     from shunter.model.log import Log
     from shunter.model.schedule import Settings
-    from shunter.tuning.tune import Progress
 
 METRICS: Final = {
     "bounded_slowdown": "mean_bounded_slowdown",

@@ -22,7 +22,7 @@ from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 CORES: Final = "number_of_cpus_requested_per_instance_in_the_task"

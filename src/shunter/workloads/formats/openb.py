@@ -15,7 +15,7 @@ from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 SIZES: Final = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shunter.comparison.pooled import Paired, Ratio, pooled_ratio
-from shunter.comparison.statistics import contrast
+from shunter.comparison.statistics import Paired, Ratio, contrast, pooled_ratio
 
 
 def paired(ratios: list[float], block: list[int]) -> Paired:

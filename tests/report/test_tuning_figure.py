@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from shunter.comparison.objective import Bound, Objective
+from shunter.comparison.report import Report
 from shunter.policies.settings import check_settings
 from shunter.report.tuning_figure import LONGEST_NAME, draw_tuning
-from shunter.tuning.report import BEST, CHOSEN, TUNED, LogReport, Report
+from shunter.tuning.report import BEST, CHOSEN, TUNED, LaterReport
 from shunter.tuning.tune import Tuned
 from tests.tuning.handmade import log_report, pooled_rows
 
@@ -18,7 +19,7 @@ COSTS = np.array([0.3, 0.1, -0.2, -0.25])
 FOUND = Tuned("linear", {}, check_settings(), (), COSTS, simulations=3)
 
 
-def one_log() -> LogReport:
+def one_log() -> LaterReport:
     values = {
         CHOSEN: ("sjf/easy", [4.0] * 5),
         BEST: ("f2/easy", [2.0] * 5),

@@ -5,15 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from shunter.comparison.objective import Bound, Objective
-from shunter.tuning.report import BEST, CHOSEN, SITE, TUNED, LogReport, Report
-from shunter.tuning.verdict import findings_on, findings_over_all
+from shunter.comparison.report import Finding, Report
+from shunter.comparison.report import findings_on as found_on
+from shunter.tuning.report import BEST, CHOSEN, OTHERS, SITE, TUNED, LaterReport
 from tests.tuning.handmade import log_report, pooled_rows
 
 METRIC = "mean_bounded_slowdown"
 ONES = [1.0] * 5
 
 
-def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str = METRIC) -> LogReport:
+def findings_on(one: LaterReport, metric: str) -> list[Finding]:
+    return found_on(one, metric, TUNED, TUNED, OTHERS)
+
+
+def findings_over_all(report: Report[LaterReport]) -> list[Finding]:
+    return list(report.findings_over_all(TUNED, TUNED, OTHERS))
+
+
+def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str = METRIC) -> LaterReport:
     values = {
         SITE: ("fcfs/easy", [value * 4 for value in best]),
         CHOSEN: ("sjf/easy", chosen),
@@ -28,20 +37,18 @@ def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     by_role = {finding.against: finding for finding in findings_on(one, METRIC)}
     assert list(by_role) == [BEST, CHOSEN, SITE]
     assert by_role[BEST].result == "better"
-    start = "tuned beats the best classic in hindsight (f2/easy), beyond the interval: ratio 0.457 ["
+    start = "tuned is better than the best classic in hindsight (f2/easy): ratio 0.457 (95 %: "
     assert by_role[BEST].sentence.startswith(start)
     assert by_role[CHOSEN].result == "unclear"
-    start = "tuned and the classic chosen on training days (sjf/easy) cannot be told apart: ratio 1 ["
+    start = "tuned and the classic chosen on training days (sjf/easy) cannot be told apart: ratio 1 (95 %: "
     assert by_role[CHOSEN].sentence.startswith(start)
     # Ratios of 1/8 in three blocks and 1/10 in two; of five drawn at least one is 1/8, and at most all.
     assert by_role[SITE].sentence == (
-        "tuned beats the site's policy (fcfs/easy), beyond the interval: ratio 0.114 [0.105, 0.125]"
+        "tuned is better than the site's policy (fcfs/easy): ratio 0.114 (95 %: 0.105 to 0.125)"
     )
     lost = findings_on(rows(tuned=[3.0] * 5, best=[2.0] * 5, chosen=ONES), METRIC)[0]
     assert lost.result == "worse"
-    assert lost.sentence.startswith(
-        "tuned LOSES to the best classic in hindsight (f2/easy), beyond the interval: ratio 1.5"
-    )
+    assert lost.sentence.startswith("tuned is WORSE than the best classic in hindsight (f2/easy): ratio 1.5")
     assert lost.workload == one.later.log.workload.name
 
 
@@ -56,7 +63,7 @@ def test_without_ratios_the_difference_decides() -> None:
     one = rows(tuned=[0.0] + [10.0] * 4, best=[10.0] + [20.0] * 4, chosen=ONES, metric="mean_wait_s")
     best = findings_on(one, "mean_wait_s")[0]
     assert best.result == "better"
-    assert best.sentence.endswith("beyond the interval: difference -10 [-10, -10]")
+    assert best.sentence.endswith("(f2/easy): difference -10 (95 %: -10 to -10)")
 
 
 def test_few_blocks_tell_nothing_of_other_days() -> None:
@@ -87,7 +94,9 @@ def test_over_all_logs() -> None:
     by_role = {finding.against: finding for finding in findings_over_all(together)}
     # Half of the best in one log, twice the best in the other; twice the chosen in both.
     assert (by_role[BEST].result, by_role[CHOSEN].result) == ("unclear", "worse")
-    assert by_role[BEST].sentence == "tuned and the best classic in hindsight cannot be told apart: ratio 1 [1, 1]"
+    assert (
+        by_role[BEST].sentence == "tuned and the best classic in hindsight cannot be told apart: ratio 1 (95 %: 1 to 1)"
+    )
     assert by_role[CHOSEN].workload is None
     assert by_role[CHOSEN].to_json()["against"] == "chosen"
     assert findings_over_all(Report(Objective(METRIC), logs[:1], {})) == []

@@ -16,15 +16,13 @@ from shunter.comparison.evaluation import (
     ALSO,
     BEST,
     BEST_SAME,
-    BETTER,
     CLASSIC,
     LEARNED,
-    UNCLEAR,
-    WORSE,
     Entrants,
     Evaluation,
     settings_warnings,
 )
+from shunter.comparison.report import BETTER, UNCLEAR, WORSE
 from shunter.model.windows import choose_windows
 from tests.agents.untrained import LUBLIN, write_policy
 
@@ -144,11 +142,11 @@ def test_verdicts(evaluation: Evaluation) -> None:
     better = verdict(with_values(evaluation, 0.92))
     assert better == (
         BETTER,
-        f"plain/easy is better than the best classic in hindsight ({name}) by 8 % (95 %: 8 to 8 %)",
+        f"plain/easy is better than the best classic in hindsight ({name}): ratio 0.92 (95 %: 0.92 to 0.92)",
     )
     result, sentence = verdict(with_values(evaluation, 1.5, 0.1))
     assert result == WORSE
-    assert sentence.startswith(f"plain/easy is WORSE than the best classic in hindsight ({name}) by 50 % (95 %: 4")
+    assert sentence.startswith(f"plain/easy is WORSE than the best classic in hindsight ({name}): ratio 1.5 (95 %: 1.4")
     result, sentence = verdict(with_values(evaluation, 1.0, 0.3))
     assert result == UNCLEAR
     assert "cannot be told apart: ratio 1 (95 %: 0." in sentence
@@ -159,14 +157,14 @@ def test_of_utilization_more_is_better(evaluation: Evaluation) -> None:
     assert verdict(with_values(evaluation, 0.9, metric="core_utilization"))[0] == WORSE
 
 
-def test_what_cannot_be_judged(evaluation: Evaluation) -> None:
+def test_few_blocks_tell_nothing_and_the_difference_decides_where_there_is_no_ratio(evaluation: Evaluation) -> None:
     comparison = evaluation.comparison
     few = replace(comparison, windows=replace(comparison.windows, block=np.zeros(10, np.int64)))
     result, sentence = verdict(with_values(replace(evaluation, comparison=few), 0.5))
-    assert (result, "cannot be judged: ratio 0.5 (no interval: fewer than 5 blocks)" in sentence) == (UNCLEAR, True)
+    assert (result, "cannot be told apart: ratio 0.5 (no interval: fewer than 5 blocks)" in sentence) == (UNCLEAR, True)
     result, sentence = verdict(with_values(evaluation, 0.0))
-    assert result == UNCLEAR
-    assert "cannot be judged by a ratio, for a value is 0: difference of the means -" in sentence
+    assert result == BETTER
+    assert ": difference -" in sentence
 
 
 def test_with_another_estimate_there_is_a_second_verdict(evaluation: Evaluation) -> None:

@@ -16,7 +16,7 @@ from shunter.workloads.text.log import digest, log_name
 from shunter.workloads.text.mapping import apply_mapping
 
 if TYPE_CHECKING:
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 CLUSTER_KEY: Final = "shunter.cluster"
