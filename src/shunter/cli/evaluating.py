@@ -137,7 +137,7 @@ def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
 
 def _classics(against: str, shared: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns the classics: with requested times, and with what each of the checkpoints sees."""
-    from shunter.tuning.tune import REQUESTED, classics
+    from shunter.comparison.classics import REQUESTED, classics
 
     seen = list(dict.fromkeys([REQUESTED, *estimates]))
     if against == NONE:
@@ -150,9 +150,9 @@ def _classics(against: str, shared: Settings, estimates: Sequence[str]) -> tuple
 
 def _also(text: str, shared: Settings) -> Combination:
     """Returns a policy beside the checkpoints; a file brings its estimate, if it has one."""
+    from shunter.comparison.classics import REQUESTED
     from shunter.policies.checkpoint_path import is_checkpoint
     from shunter.policies.specs import read_toml, spec_file
-    from shunter.tuning.tune import REQUESTED
 
     if is_checkpoint(text):
         raise InputError(f"--also {text}: this is a folder; name checkpoints without --also")
