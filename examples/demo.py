@@ -35,7 +35,7 @@ from shunter.tuning.tune import Plan, training_benches, tune
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
 if TYPE_CHECKING:
-    from shunter.cli.training import Training
+    from shunter.agents.training.train import Training
     from shunter.model.windows import Windows
 
 WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9"

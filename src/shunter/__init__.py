@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
-    from shunter.agents.train import train
+    from shunter.agents.training.train import train
     from shunter.errors import InputError, ShunterError
     from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
@@ -50,7 +50,7 @@ _HOMES = {
     "load_policy": "agents.learned_policy",
     "read_cluster": "workloads",
     "read_workload": "workloads",
-    "train": "agents.train",
+    "train": "agents.training.train",
 }
 
 

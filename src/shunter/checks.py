@@ -119,6 +119,8 @@ class Declaration:
     """Whether the value must be larger than `low`."""
     choices: Collection[str] = ()
     """The names allowed; none: any text. A mapping has the meaning of each name."""
+    option: str = ""
+    """The name of its option on the command line, without the hyphens before it; none: it has no option of its own."""
     metavar: str = ""
     """What the help of the option calls the value."""
     shown_default: str = ""

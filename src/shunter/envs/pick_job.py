@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from shunter.checks import deal_out
 from shunter.envs.build import build_vector
-from shunter.envs.checks import dealt_out
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
@@ -104,7 +104,7 @@ def make_vector(
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, episodes = dealt_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
+    options, reward, episodes = deal_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
     log = read_log(workload, cluster)
     return pick_job_vector(
         [log],

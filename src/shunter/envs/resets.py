@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
-from shunter.envs.checks import MOST_SEED, whole
+from shunter.checks import MOST_SEED, whole
 from shunter.errors import InputError
 from shunter.policies.names import check_name
 

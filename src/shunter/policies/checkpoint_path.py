@@ -116,8 +116,7 @@ def checkpoint_options(spec: str) -> PickJobOptions:
     Raises:
         InputError: There is no checkpoint, it cannot be read, or it does not choose jobs.
     """
-    from shunter.agents.config import environment_from
-    from shunter.envs.options import PickJobOptions
+    from shunter.envs.options import PickJobOptions, environment_from
 
     where = checkpoint_folder(spec) / POLICY_FILE
     options = environment_from(read_record(spec)["options"], f"{where}: options")
