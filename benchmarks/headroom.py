@@ -28,7 +28,7 @@ from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.objective import parse_objective
 from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
 from shunter.model.windows import choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.fit_prior import fit_prior, save_prior
 from shunter.tuning.space import SPACES
 from shunter.tuning.tune import DISPATCHES, Choice, Plan, choose_classic, training_cases, tune
@@ -121,14 +121,16 @@ def study(name: str, log: Log, reports: dict[str, Case], seeds: list[int], threa
 def report_case(log: Log, warmup: int, seed: int, threads: int) -> Case:
     """Returns the windows on which all methods are judged."""
     windows = choose_windows(len(log.workload), count=20, length=1024, part=REPORT, warmup=warmup, seed=seed)
-    return Case(log, windows, check_settings(), threads)
+    return Case(log, windows, resolve_scheduler(), threads)
 
 
 def classic_rows(name: str, reports: dict[str, Case], estimate: str, spec: str) -> list[Row]:
     """Returns every classic under every dispatch rule."""
     combinations = combine(["all"], DISPATCHES, estimates=[spec]).possible
     return [
-        Row(name, start, "classic", estimate, None, label(one), case.measure(one.settings, METRICS), case.windows.block)
+        Row(
+            name, start, "classic", estimate, None, label(one), case.measure(one.scheduler, METRICS), case.windows.block
+        )
         for one in combinations
         for start, case in reports.items()
     ]
@@ -144,18 +146,18 @@ def tuned_rows(name: str, log: Log, reports: dict[str, Case], specs: dict[str, s
     rows: list[Row] = []
     reference: Choice | None = None
     for estimate, spec in specs.items():
-        case = training_cases([log], check_settings(estimate=spec), plan)[0]
+        case = training_cases([log], resolve_scheduler(estimate=spec), plan)[0]
         choice = choose_classic(case, OBJECTIVE, [spec])
         # The bounds refer to the classic that sees requested times, whatever the tuned score sees.
         reference = reference or choice
         found = tune([case], [reference], SPACES["linear"], OBJECTIVE, plan)
         for start, report in reports.items():
             methods = {
-                "chosen": (label(choice.combination), choice.combination.settings),
+                "chosen": (label(choice.combination), choice.combination.scheduler),
                 "tuned": (found.spec, report.with_policy(found.spec, "easy", spec)),
             }
-            for method, (policy, settings) in methods.items():
-                measured = report.measure(settings, METRICS)
+            for method, (policy, scheduler) in methods.items():
+                measured = report.measure(scheduler, METRICS)
                 rows.append(Row(name, start, method, estimate, plan.seed, policy, measured, report.windows.block))
     return rows
 

@@ -41,14 +41,14 @@ from benchmarks.headroom import (
     to_json,
 )
 from shunter.agents.trials import host_trials
-from shunter.agents.validation import host_settings, placement_combination
+from shunter.agents.validation import host_scheduler, placement_combination
 from shunter.comparison.bench import WindowRuns
 from shunter.comparison.cases import Case, Log
 from shunter.comparison.combinations import Combination, combine
 from shunter.envs.options import PickHostOptions
 from shunter.metrics.window_metrics import WindowColumns
-from shunter.policies.names import PLACEMENTS
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import read_toml
 
 STARTS = {"cold": 0, "warm": 512}
@@ -179,7 +179,7 @@ def chosen_classic(toml: Path) -> str:
 def measured_by(case: Case, run: Path) -> Measured:
     """Returns what a checkpoint does on the windows of a case."""
     log, windows = case.log, case.windows
-    combination = Combination(run.name, check_settings(policy=str(run)))
+    combination = Combination(run.name, resolve_scheduler(policy=str(run)))
     results = WindowRuns(log.workload, log.cluster, windows, threads=2).of(combination)
     return WindowColumns(log.workload, windows, log.cluster).metrics(results, METRICS)
 
@@ -264,7 +264,7 @@ def committed(study: Study, _: list[str]) -> list[Row]:
     with ThreadPoolExecutor(study.workers) as executor:
         runs = list(executor.map(learn, study.seeds))
     rows = [
-        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.settings, METRICS),
+        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.scheduler, METRICS),
             case.windows.block)
         for one in combine(["all"], ["committed"]).possible
     ]  # fmt: skip
@@ -308,10 +308,10 @@ def hosts(study: Study, _: list[str]) -> list[Row]:
         policy = load_policy(run)
         options = policy.options
         assert isinstance(options, PickHostOptions)
-        trials = host_trials(replace(options, seed=seed), host_settings(), 100, threads=2)
+        trials = host_trials(replace(options, seed=seed), host_scheduler(), 100, threads=2)
         (learned,) = trials.of_policy(policy, metrics)
         for name in PLACEMENTS:
-            (measured,) = trials.of_settings([placement_combination(name).settings], metrics)
+            (measured,) = trials.of_schedulers([placement_combination(name).scheduler], metrics)
             gained[name].append(learned["mean_wait_s"] - measured["mean_wait_s"])
             print_hosts(seed, name, measured, paired(gained[name][-1]))
         print_hosts(seed, "learned", learned)

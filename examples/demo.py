@@ -24,7 +24,7 @@ from shunter.comparison.objective import mean_ratio, parse_objective
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import contrast
 from shunter.model.windows import choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.comparison_figure import draw_comparison
 from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
@@ -81,7 +81,7 @@ def main() -> None:
 def tune_score(log: Log) -> None:
     """Searches the weights of a score on training days, and writes them to a file."""
     objective = parse_objective("bounded-slowdown", [])
-    (case,) = training_cases([log], check_settings(dispatch="easy"), PLAN)
+    (case,) = training_cases([log], resolve_scheduler(dispatch="easy"), PLAN)
     found = tune([case], [choose_classic(case, objective)], SPACES["linear"], objective, PLAN)
     write_tuned(TUNED, tuned_text(found, estimate_section("requested", [log], PLAN.train), {}, [], ["The demo's."]))
 

@@ -13,7 +13,7 @@ from shunter.agents.networks import build
 from shunter.agents.networks.host_residual import HostResidual
 from shunter.agents.options import NetworkOptions
 from shunter.agents.trials import host_trials
-from shunter.agents.validation import host_settings
+from shunter.agents.validation import host_scheduler
 from shunter.envs.layout import Layout
 from shunter.envs.options import PickHostOptions
 from tests.agents.observing import HOST_LAYOUT, random_hosts
@@ -26,10 +26,10 @@ def test_at_first_it_plays_as_best_fit_does(kind: str, temperature: float) -> No
     options = PickHostOptions(num_hosts=12, host_cores=(8, 16), max_jobs_per_step=13, episode_length=30)
     network = NetworkOptions(kind=kind, order_temperature=temperature)
     policy = LearnedPolicy(build(network, options.layout), PolicyRecord(options.layout, options, network, {}))
-    trials = host_trials(options, host_settings(), episodes=3, threads=1)
+    trials = host_trials(options, host_scheduler(), episodes=3, threads=1)
     (learned,) = trials.of_policy(policy, METRICS)
-    (native,) = trials.of_settings([host_settings("best-fit")], METRICS)
-    (other,) = trials.of_settings([host_settings("first-fit")], METRICS)
+    (native,) = trials.of_schedulers([host_scheduler("best-fit")], METRICS)
+    (other,) = trials.of_schedulers([host_scheduler("first-fit")], METRICS)
     trials.close()
     for name in METRICS:
         np.testing.assert_allclose(learned[name], native[name], rtol=1e-12, err_msg=name)

@@ -26,7 +26,7 @@ from shunter.comparison.cases import Log
 from shunter.envs.options import PickJobOptions, RewardOptions
 from shunter.envs.pick_job import pick_job_vector
 from shunter.model.windows import choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from tests.agents.untrained import LUBLIN, opinionated, waiting, write_host_policy, write_policy
 
 
@@ -37,7 +37,7 @@ def log() -> Log:
 
 def watched(checkpoint: str, count: int = 3) -> Decisions:
     windows = choose_windows(600, count=count, length=60)
-    return job_decisions(load_policy(checkpoint), log(), windows, check_settings(policy=checkpoint))
+    return job_decisions(load_policy(checkpoint), log(), windows, resolve_scheduler(policy=checkpoint))
 
 
 @pytest.mark.parametrize("classic", CLASSICS)

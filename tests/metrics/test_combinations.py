@@ -9,7 +9,7 @@ import pytest
 
 from shunter import InputError
 from shunter.comparison.combinations import CLASSICS, combine, find_baseline
-from shunter.policies.names import POLICIES
+from shunter.policies.catalog import POLICIES
 
 
 def test_every_word_with_every_other() -> None:

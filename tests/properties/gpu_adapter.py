@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from shunter.policies.scheduler import resolve_scheduler
 
 from shunter.model.cluster import Cluster, Node
-from shunter.model.schedule import Outcome, RejectReason, Settings
+from shunter.model.schedule import Outcome, RejectReason
+from shunter.model.settings import Settings
 from shunter.model.workload import Workload
-from shunter.policies.settings import check_settings
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene
@@ -81,7 +82,7 @@ def node_name(number: int) -> str:
 def gpu_settings(config: Config) -> Settings:
     """Returns a configuration of the reference as checked settings."""
     assert isinstance(config.policy, str)
-    return check_settings(
+    return resolve_scheduler(
         policy=config.policy,
         dispatch=config.dispatch,
         placement=config.placement,

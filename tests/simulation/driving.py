@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from shunter.policies.scheduler import resolve_scheduler
 
 from shunter.model.cluster import Cluster
-from shunter.model.schedule import Outcome, RejectReason, Settings
+from shunter.model.schedule import Outcome, RejectReason
+from shunter.model.settings import Settings
 from shunter.model.workload import Workload
-from shunter.policies.settings import check_settings
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.observed import Observed, ObservedJob
@@ -28,7 +29,7 @@ _OUTCOMES = [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outco
 def settings_of(config: Config) -> Settings:
     """Returns a configuration of the reference as checked settings; a score in Python is an own policy."""
     own_policy = not isinstance(config.policy, str)
-    return check_settings(
+    return resolve_scheduler(
         policy=config.policy if isinstance(config.policy, str) else "own",
         dispatch=config.dispatch,
         # first-available brings its own placement and refuses any other.

@@ -8,17 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from shunter.policies.policy_file import policy_path, python_path
+from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import InputError
-from shunter.policies.checkpoint_path import (
+from shunter.policies.checkpoint import (
     checkpoint_file,
     checkpoint_folder,
     checkpoint_label,
     checkpoint_order,
     is_checkpoint,
 )
-from shunter.policies.policy_file import policy_path, python_path
-from shunter.policies.settings import check_settings
 from tests.agents.untrained import write_host_policy, write_policy
 
 
@@ -55,8 +55,8 @@ def test_a_folder_does_not_hide_a_policy(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     write_policy(tmp_path / "sjf", order="fcfs")
     assert not is_checkpoint("sjf")
-    assert check_settings(policy="sjf").policy == "sjf"
-    assert check_settings(policy="./sjf").policy == "./sjf"
+    assert resolve_scheduler(policy="sjf").policy == "sjf"
+    assert resolve_scheduler(policy="./sjf").policy == "./sjf"
     assert [checkpoint_order(spec) for spec in ("sjf", "./sjf")] == ["sjf", "fcfs"]
 
 
@@ -74,12 +74,12 @@ def test_what_it_brings(tmp_path: Path) -> None:
         scan_depth=50,
         seed=3,
     )
-    settings = check_settings(policy=checkpoint, seed=9)
+    settings = resolve_scheduler(policy=checkpoint, seed=9)
     assert (settings.policy, settings.dispatch, settings.estimate) == (checkpoint, "greedy", "posterior")
     assert (settings.placement, settings.missing_request, settings.reserve_by) == ("pack", "3600.0", "estimate")
     assert (settings.scan_depth, settings.max_wait_s) == (50, 7200.0)
     assert (settings.seed, settings.kill_at_request) == (9, False)
-    again = check_settings(
+    again = resolve_scheduler(
         policy=checkpoint,
         dispatch="greedy",
         estimate="posterior",
@@ -107,7 +107,7 @@ def test_what_it_brings(tmp_path: Path) -> None:
 def test_a_contradiction_is_an_error(tmp_path: Path, name: str, value: object, own: str) -> None:
     checkpoint = write_policy(tmp_path / "best")
     with pytest.raises(InputError) as error:
-        check_settings(policy=checkpoint, **{name: value})  # type: ignore[arg-type]
+        resolve_scheduler(policy=checkpoint, **{name: value})  # type: ignore[arg-type]
     option = name.replace("_", "-")
     assert str(error.value) == (
         f"policy {checkpoint!r} was trained with {option} {own}, but {option} is {value}; leave --{option} ({name}) out"
@@ -117,9 +117,9 @@ def test_a_contradiction_is_an_error(tmp_path: Path, name: str, value: object, o
 def test_what_is_wrong_by_itself_is_an_error(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best")
     with pytest.raises(InputError, match="--seed"):
-        check_settings(policy=checkpoint, seed=-1)
+        resolve_scheduler(policy=checkpoint, seed=-1)
     with pytest.raises(InputError, match="--max-wait"):
-        check_settings(policy=checkpoint, max_wait_s=-1)
+        resolve_scheduler(policy=checkpoint, max_wait_s=-1)
 
 
 def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,12 +130,12 @@ def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     tuned.unlink()
     (tmp_path / "here").rename(tmp_path / "there")
     monkeypatch.chdir(tmp_path)
-    settings = check_settings(policy="there")
+    settings = resolve_scheduler(policy="there")
     copy = Path(settings.estimate)
     assert copy.parent == Path("there/best")
     assert "last-two" in copy.read_text()
     assert checkpoint_order("there") == str(copy)
-    assert check_settings(policy="there", estimate=settings.estimate) == settings
+    assert resolve_scheduler(policy="there", estimate=settings.estimate) == settings
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_broken_checkpoint_is_told_in_one_line(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "policy.json").write_text(content)
     with pytest.raises(InputError) as error:
-        check_settings(policy=str(tmp_path))
+        resolve_scheduler(policy=str(tmp_path))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -162,15 +162,15 @@ def test_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     for spec in (str(tmp_path), ".", "..", "/", "policy.json"):
         with pytest.raises(InputError, match="no checkpoint here"):
-            check_settings(policy=spec)
+            resolve_scheduler(policy=spec)
     with pytest.raises(InputError, match=r"policy 'runs/gone': there is no such folder or file; expected a name, the"):
-        check_settings(policy="runs/gone")
+        resolve_scheduler(policy="runs/gone")
     assert policy_path("runs/gone") is None
 
 
 def test_a_policy_that_chooses_hosts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"chooses a host for each job \(pick-host\); give one that chooses jobs"):
-        check_settings(policy=write_host_policy(tmp_path / "best"))
+        resolve_scheduler(policy=write_host_policy(tmp_path / "best"))
 
 
 def test_a_checkpoint_does_not_order_another_ones_window(tmp_path: Path) -> None:
@@ -180,14 +180,14 @@ def test_a_checkpoint_does_not_order_another_ones_window(tmp_path: Path) -> None
     record["options"]["order"] = inner
     (outer / "policy.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="order is "):
-        check_settings(policy=str(outer))
+        resolve_scheduler(policy=str(outer))
 
 
 def test_pytorch_is_not_needed_to_know_one(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best", order="sjf")
     script = (
-        "import sys; from shunter.policies.settings import check_settings; "
-        f"print(check_settings(policy={checkpoint!r}).dispatch, 'torch' in sys.modules)"
+        "import sys; from shunter.policies.scheduler import resolve_scheduler; "
+        f"print(resolve_scheduler(policy={checkpoint!r}).dispatch, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["easy", "False"]

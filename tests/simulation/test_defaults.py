@@ -7,14 +7,14 @@ from inspect import Parameter, signature
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.simulate import simulate as simulate_command
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 
-SETTINGS = set(signature(check_settings).parameters) - {"own_policy", "own_placement"}
+SETTINGS = set(signature(resolve_scheduler).parameters) - {"own_policy", "own_placement"}
 
 
 def test_the_defaults_agree() -> None:
-    expected = {name: signature(check_settings).parameters[name].default for name in SETTINGS}
+    expected = {name: signature(resolve_scheduler).parameters[name].default for name in SETTINGS}
     assert Parameter.empty not in expected.values()
     assert {name: signature(simulate).parameters[name].default for name in SETTINGS} == expected
     assert {field.name: field.default for field in fields(RunArguments) if field.name in SETTINGS} == expected

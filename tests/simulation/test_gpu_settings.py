@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-
-from shunter import InputError
-from shunter.model.workload import Workload
-from shunter.policies.names import ESTIMATES, PLACEMENTS, POLICIES
 from shunter.policies.native_estimate import CODES as ESTIMATE_CODES
 from shunter.policies.native_estimate import estimate_stand_ins, native_estimate
 from shunter.policies.native_policy import CODES, native_policy, policy_spec, stand_ins
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
+
+from shunter import InputError
+from shunter.model.workload import Workload
+from shunter.policies.catalog import ESTIMATES, PLACEMENTS, POLICIES
 
 LOG = Workload.from_frame(pl.DataFrame({"submit_s": [0.0], "run_s": [1.0]}), name="one")
 
@@ -64,33 +64,33 @@ def test_who_tells_no_user_is_counted() -> None:
 
 @pytest.mark.parametrize("policy", ["srtf", "las", "las?first_s=10"])
 def test_policies_that_stop_jobs_are_greedy(policy: str) -> None:
-    assert check_settings(policy=policy).dispatch == "greedy"
-    assert check_settings(policy=policy, dispatch="greedy").dispatch == "greedy"
+    assert resolve_scheduler(policy=policy).dispatch == "greedy"
+    assert resolve_scheduler(policy=policy, dispatch="greedy").dispatch == "greedy"
     kind = policy.partition("?")[0]
     what = f"policy '{kind}' starts whatever fits, and stops others for it, but dispatch is 'easy'; use 'greedy' with"
     with pytest.raises(InputError, match=what):
-        check_settings(policy=policy, dispatch="easy")
+        resolve_scheduler(policy=policy, dispatch="easy")
 
 
 def test_qssf_goes_by_history_unless_an_estimate_is_named(tmp_path: Path) -> None:
     file = tmp_path / "site.toml"
     file.write_text('[policy]\nkind = "qssf"\n')
     for policy in ("qssf", str(file)):
-        settings = check_settings(policy=policy)
+        settings = resolve_scheduler(policy=policy)
         assert (settings.estimate, settings.dispatch) == ("history", "easy")
-        assert check_settings(policy=policy, estimate="requested").estimate == "requested"
-    assert check_settings(policy="sjf").estimate == "requested"
-    assert check_settings(policy="qssf", own_policy=True).estimate == "requested"
+        assert resolve_scheduler(policy=policy, estimate="requested").estimate == "requested"
+    assert resolve_scheduler(policy="sjf").estimate == "requested"
+    assert resolve_scheduler(policy="qssf", own_policy=True).estimate == "requested"
 
 
 def test_placements_by_name_with_parameters_or_from_a_file(tmp_path: Path) -> None:
     for name in PLACEMENTS:
-        assert check_settings(placement=name).placement == name
-    assert check_settings(placement="milp?alpha=2").placement == "milp?alpha=2"
+        assert resolve_scheduler(placement=name).placement == name
+    assert resolve_scheduler(placement="milp?alpha=2").placement == "milp?alpha=2"
     file = tmp_path / "my.py"
     file.write_text("")
     for text in (str(file), f"{file}:Mine"):
-        assert check_settings(placement=text).placement == text
+        assert resolve_scheduler(placement=text).placement == text
 
 
 @pytest.mark.parametrize(
@@ -104,25 +104,25 @@ def test_placements_by_name_with_parameters_or_from_a_file(tmp_path: Path) -> No
 )
 def test_wrong_placements(placement: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        check_settings(placement=placement)
+        resolve_scheduler(placement=placement)
     assert message in str(caught.value)
 
 
 def test_jobs_that_are_stopped_and_nodes_that_fail(tmp_path: Path) -> None:
-    plain = check_settings()
+    plain = resolve_scheduler()
     assert (plain.preemption_overhead_s, plain.preempted_progress, plain.min_run_s) == (0.0, "kept", 0.0)
     assert (plain.failures, plain.mtbf_s, plain.mttr_s, plain.failed_progress) == (None, None, None, "lost")
     asked: dict[str, Any] = {
         **{"preemption_overhead_s": 30.0, "preempted_progress": "lost", "min_run_s": 300.0},
         **{"mtbf_s": 1e6, "mttr_s": 3600.0, "failed_progress": "kept"},
     }
-    settings = check_settings(policy="fcfs", failures=[(5, "n1", "down")], **asked)
+    settings = resolve_scheduler(policy="fcfs", failures=[(5, "n1", "down")], **asked)
     assert {name: getattr(settings, name) for name in asked} == asked
     assert settings.failures == ((5.0, "n1", "down"),)
     assert len({settings, plain}) == 2, "settings can be told apart, and stand in sets"
     file = tmp_path / "failures.csv"
     file.write_text("time_s,node,event\n5,n1,down\n")
-    assert check_settings(failures=str(file)).failures == str(file)
+    assert resolve_scheduler(failures=str(file)).failures == str(file)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -146,5 +146,5 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("given", "message"), WRONG, ids=[message[:30] for _, message in WRONG])
 def test_wrong_numbers_and_words(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
-        check_settings(**given)
+        resolve_scheduler(**given)
     assert message in str(caught.value)

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from shunter.policies.native_policy import CODES, GIVEN, native_policy
+from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import Cluster, Workload
-from shunter.policies.names import POLICIES
-from shunter.policies.native_policy import CODES, GIVEN, native_policy
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import POLICIES
 from shunter.simulation import simulate
 from shunter.simulation.core_config import core_config, own_policy
-from shunter.simulation.tables import user_numbers
+from shunter.simulation.core_tables import user_numbers
 
 SITE = """
 [policy]
@@ -140,7 +140,7 @@ def test_policies_of_the_users_own(workload: Workload) -> None:
 
 
 def test_the_configuration_points_to_what_is_told(workload: Workload, site: str) -> None:
-    config = core_config(check_settings(policy=site, estimate="noisy?sigma=0.5"), workload, Cluster.pool(8))
+    config = core_config(resolve_scheduler(policy=site, estimate="noisy?sigma=0.5"), workload, Cluster.pool(8))
     told = config.pointer
     assert [told.policy_parameters[place] for place in range(told.policy_parameters_length)][:3] == [2, 100, 3]
     assert (told.estimate_parameters_length, told.estimate_parameters[0]) == (1, 0.5)

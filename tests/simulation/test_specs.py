@@ -9,7 +9,7 @@ import pytest
 from shunter import InputError
 from shunter.policies.native_estimate import estimate_spec
 from shunter.policies.native_policy import PARAMETERS, policy_spec
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import spec_file
 
 
@@ -182,22 +182,22 @@ def test_a_table_that_an_estimate_does_not_know(file: Path, estimate: str) -> No
 def test_the_policy_that_never_waits_is_greedy(file: Path, given: str) -> None:
     file.write_text('[policy]\nkind = "random-feasible"\n')
     policy = str(file) if given == "file" else given
-    assert check_settings(policy=policy).dispatch == "greedy"
-    assert check_settings(policy=policy, dispatch="greedy").dispatch == "greedy"
+    assert resolve_scheduler(policy=policy).dispatch == "greedy"
+    assert resolve_scheduler(policy=policy, dispatch="greedy").dispatch == "greedy"
     with pytest.raises(InputError, match="policy 'random-feasible' never waits, but dispatch is 'easy'; use 'greedy'"):
-        check_settings(policy=policy, dispatch="easy")
+        resolve_scheduler(policy=policy, dispatch="easy")
 
 
 @pytest.mark.parametrize("given", ["first-available", "first-available?", "file"])
 def test_the_policy_that_places_first_fit(file: Path, given: str) -> None:
     file.write_text('[policy]\nkind = "first-available"\n')
     policy = str(file) if given == "file" else given
-    assert check_settings(policy=policy).placement == "first-fit"
+    assert resolve_scheduler(policy=policy).placement == "first-fit"
     with pytest.raises(InputError, match="policy 'first-available' places first-fit, but placement is 'pack'"):
-        check_settings(policy=policy, placement="pack")
+        resolve_scheduler(policy=policy, placement="pack")
 
 
 def test_other_policies_are_easy() -> None:
-    assert check_settings(policy="fair-share").dispatch == "easy"
-    assert check_settings(policy="random-feasible", own_policy=True).dispatch == "easy"
-    assert check_settings(policy="fair-share", dispatch=3).dispatch == "3"
+    assert resolve_scheduler(policy="fair-share").dispatch == "easy"
+    assert resolve_scheduler(policy="random-feasible", own_policy=True).dispatch == "easy"
+    assert resolve_scheduler(policy="fair-share", dispatch=3).dispatch == "3"

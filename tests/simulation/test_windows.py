@@ -7,12 +7,13 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import Cluster, InputError, Schedule, Workload, read_workload
 from shunter.model.cluster import Node
-from shunter.model.schedule import Outcome, Settings
-from shunter.policies.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
-from shunter.policies.settings import check_settings
+from shunter.model.schedule import Outcome
+from shunter.model.settings import Settings
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 from shunter.simulation import WindowRunner, simulate
 
 FIRST = [0, 1, 40, 200, 333, 400]
@@ -41,7 +42,7 @@ def settings(
     policy: str = "sjf", dispatch: str | None = None, placement: str | None = None, estimate: str = "requested"
 ) -> Settings:
     """Returns settings, with a guard so that every part of the core has something to do."""
-    return check_settings(
+    return resolve_scheduler(
         policy=policy, dispatch=dispatch, placement=placement, estimate=estimate, max_wait_s=200_000.0, seed=7
     )
 

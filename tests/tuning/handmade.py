@@ -15,7 +15,7 @@ from shunter.comparison.statistics import Contrast, contrast, summarize
 from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER
 from shunter.model.ledger import Ledger
 from shunter.model.windows import Windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import CHOSEN, Held, Later, LogReport, PooledRow, Row
 from tests.tuning.small import small_log
 
@@ -27,7 +27,7 @@ def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
     metrics = {name: np.ones(len(values)) for name in FORMULAS} | {metric: np.array(values)}
     policy, dispatch = label.split("/")
     settings = (
-        check_settings(dispatch=dispatch) if policy == "tuned" else check_settings(policy=policy, dispatch=dispatch)
+        resolve_scheduler(dispatch=dispatch) if policy == "tuned" else resolve_scheduler(policy=policy, dispatch=dispatch)
     )
     return Scored(
         combination=Combination(label, settings),

@@ -10,7 +10,7 @@ import pytest
 from shunter.comparison.cases import Case, Days
 from shunter.errors import InputError
 from shunter.metrics.schedule_metrics import compute_metrics
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 from tests.tuning.small import small_log
 
@@ -40,7 +40,7 @@ def test_days_that_are_too_short_are_an_error() -> None:
 def test_measures_are_those_of_single_simulations() -> None:
     log = small_log()
     days = replace(DAYS, warmup=0)
-    case = Case(log, days.windows_of(log), check_settings(dispatch="easy"), 1)
+    case = Case(log, days.windows_of(log), resolve_scheduler(dispatch="easy"), 1)
     measured = case.measure(case.with_policy("sjf"), METRICS)
     for place, first in enumerate(case.windows.first.tolist()):
         schedule = simulate(log.workload.window(first, 60), log.cluster, policy="sjf", dispatch="easy")
@@ -54,7 +54,7 @@ def test_measures_are_those_of_single_simulations() -> None:
 
 def test_settings_with_another_policy() -> None:
     log = small_log()
-    settings = check_settings(dispatch="easy", estimate="last-two", max_wait_s=500, seed=3)
+    settings = resolve_scheduler(dispatch="easy", estimate="last-two", max_wait_s=500, seed=3)
     case = Case(log, DAYS.windows_of(log), settings, 1)
     assert case.with_policy("f2") == replace(settings, policy="f2")
     other = case.with_policy("f2", "strict", "perfect")

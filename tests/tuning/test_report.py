@@ -14,7 +14,7 @@ from shunter.comparison.compare import compare
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.pooled import pooled_ratio
 from shunter.comparison.statistics import contrast
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import (
     BEST,
     BEST_LEARNED,
@@ -32,7 +32,7 @@ from tests.tuning.handmade import pairs
 from tests.tuning.small import small_log
 
 DAYS = Days("--report", (0.7, 1.0), windows=6, length=40, warmup=0, seed=0)
-SETTINGS = check_settings(policy="linear?cores=1", dispatch="easy", estimate="last-two")
+SETTINGS = resolve_scheduler(policy="linear?cores=1", dispatch="easy", estimate="last-two")
 OWN = Combination("own/easy", SETTINGS)
 SITE_NOW = combine(["fcfs"], ["easy"]).possible[0]
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1", "utilization=2"])

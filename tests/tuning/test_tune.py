@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from shunter.policies.scheduler import resolve_scheduler
 
 from shunter.comparison import cases as cases_module
 from shunter.comparison.cases import Log
 from shunter.comparison.combinations import CLASSICS
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
-from shunter.model.schedule import Settings
-from shunter.policies.settings import check_settings
+from shunter.model.settings import Settings
 from shunter.simulation.windows import WindowRunner
 from shunter.tuning.space import SPACES, Axis, Space, spec_text
 from shunter.tuning.tune import DISPATCHES, Choice, Plan, Tuned, choose_classic, classics, learns, training_cases, tune
@@ -27,7 +27,7 @@ from tests.tuning.small import PLAN, small_log
 METRIC = "mean_bounded_slowdown"
 SPREAD = 0.25
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1"])
-SETTINGS = check_settings(dispatch="easy", estimate="posterior")
+SETTINGS = resolve_scheduler(dispatch="easy", estimate="posterior")
 
 
 def tuned_on(*logs: Log, plan: Plan = PLAN, kind: str = "linear") -> Tuned:
@@ -136,7 +136,7 @@ def test_who_sees_more_than_requests(tmp_path: Path) -> None:
     """A file may say in many words that requested times are used."""
     file = tmp_path / "plain.toml"
     file.write_text('[estimate]\nkind = "requested"\n')
-    seen = {name: learns(check_settings(estimate=name)) for name in ("requested", str(file), "last-two", "perfect")}
+    seen = {name: learns(resolve_scheduler(estimate=name)) for name in ("requested", str(file), "last-two", "perfect")}
     assert list(seen.values()) == [False, False, True, True]
 
 

@@ -16,7 +16,7 @@ from shunter.model.workload import Workload
 from shunter.policies.native_estimate import estimate_spec, prior_of
 from shunter.policies.native_policy import policy_spec
 from shunter.policies.prior import GENERIC_PRIOR
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import read_toml
 from shunter.simulation import simulate
 from shunter.simulation.fit_prior import fit_prior, save_prior
@@ -32,7 +32,7 @@ PARAMETERS = {
 
 
 def tuned(kind: str, parameters: dict[str, float]) -> Tuned:
-    return Tuned(kind, parameters, check_settings(), (), np.zeros(2), simulations=0)
+    return Tuned(kind, parameters, resolve_scheduler(), (), np.zeros(2), simulations=0)
 
 
 def written(path: Path, kind: str, parameters: dict[str, float], estimate: str, log: Log) -> Path:

@@ -20,7 +20,7 @@ from shunter.agents.options import NetworkOptions
 from shunter.agents.tables import from_table, to_table
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import ASIDE, POLICY_FILE
+from shunter.policies.checkpoint import ASIDE, POLICY_FILE
 from shunter.policies.specs import spec_file
 
 if TYPE_CHECKING:

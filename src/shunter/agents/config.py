@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from shunter.agents.options import DataOptions, NetworkOptions, PpoOptions, ReportOptions, TrainingOptions
 from shunter.agents.tables import from_table, to_table, toml_text
+from shunter.checks import check_name
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.envs.options import PARTS, EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.errors import InputError
-from shunter.policies.names import check_name
 from shunter.policies.specs import read_toml, spec_file
 
 EnvironmentOptions = PickJobOptions | PickHostOptions

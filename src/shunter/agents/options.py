@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from shunter.agents.schedules import SHAPES, Schedule
+from shunter.checks import check_name
 from shunter.envs.checks import number, whole
 from shunter.envs.options import PARTS
 from shunter.errors import InputError
 from shunter.model.windows import MOST_COUNT, check_numbers, parse_part
-from shunter.policies.names import check_name
 
 HIDDEN: Final = {"kernel": (32, 16), "mlp": (64, 64), "hosts": (32, 32), "attention": (32, 64)}
 """The networks, and the sizes of their hidden layers where none are asked for."""

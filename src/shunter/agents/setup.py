@@ -17,7 +17,7 @@ from shunter.agents.ppo import Ppo
 from shunter.agents.provenance import ancestor_days, facts, recorded_days, training_days
 from shunter.agents.trainer import Trainer
 from shunter.agents.trials import host_trials, job_trials
-from shunter.agents.validation import Validation, chosen_classics, chosen_placement, host_settings, objective_of
+from shunter.agents.validation import Validation, chosen_classics, chosen_placement, host_scheduler, objective_of
 from shunter.comparison.seen_days import DAYS
 from shunter.envs.options import PickHostOptions
 from shunter.envs.pick_host import pick_host_vector
@@ -131,7 +131,7 @@ class Site:
         options, threads = self.config.environment, self.config.training.threads
         if isinstance(options, PickHostOptions):
             drawn = replace(options, seed=options.seed + seed_step)
-            return host_trials(drawn, host_settings(), self._host_episodes(episodes), threads)
+            return host_trials(drawn, host_scheduler(), self._host_episodes(episodes), threads)
         return job_trials(self.logs, self.windows(episodes), options, threads)
 
     def environments(self, chosen: Sequence[Combination]) -> NativeVectorEnv:
@@ -148,7 +148,7 @@ class Site:
             "max_steps": episodes.max_steps,
             "horizon_factor": episodes.horizon_factor,
         }
-        bounding = [one.settings for one in chosen]
+        bounding = [one.scheduler for one in chosen]
         if isinstance(options, PickHostOptions):
             drawn = self._host_episodes(episodes)
             return pick_host_vector(options, config.reward, episodes=drawn, bounding=bounding[0], **shared)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.policies.names import check_name
 from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shunter.comparison.cases import Log
     from shunter.envs.options import PickHostOptions, PickJobOptions
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
     from shunter.simulation.simulation import Simulation
 
 MOST_TOGETHER: Final = 256
@@ -39,18 +39,18 @@ Measured = dict[str, "NDArray[np.float64]"]
 class Bench:
     """Windows of one log, on which any policy can be measured."""
 
-    def __init__(self, log: Log, windows: Windows, settings: Settings, threads: int, later_ms: int = 0) -> None:
+    def __init__(self, log: Log, windows: Windows, scheduler: Scheduler, threads: int, later_ms: int = 0) -> None:
         """Hands the windows to the core.
 
         Args:
             log: The log and its cluster.
             windows: Which parts of it.
-            settings: What the policies share.
+            scheduler: What the policies share.
             threads: How many threads share the windows.
             later_ms: By how much the same jobs are submitted later in the environments.
         """
         self.later_ms = later_ms
-        self.case = Case(log, windows, settings, threads)
+        self.case = Case(log, windows, scheduler, threads)
         self._columns = WindowColumns(log.workload, windows, log.cluster)
 
     def __len__(self) -> int:
@@ -70,9 +70,9 @@ class Group:
     block: NDArray[np.int64]
     """(episodes,): in which part of the log each lies."""
 
-    def of_settings(self, settings: Settings, metrics: Sequence[str]) -> Measured:
+    def of_scheduler(self, scheduler: Scheduler, metrics: Sequence[str]) -> Measured:
         """Returns what a policy of Shunter's own does."""
-        return _joined([bench.case.measure(settings, metrics) for bench in self.benches])
+        return _joined([bench.case.measure(scheduler, metrics) for bench in self.benches])
 
 
 class Trials:
@@ -106,9 +106,9 @@ class Trials:
         measured = iter([bench.metrics(one, metrics) for bench, one in zip(self._benches, results, strict=True)])
         return [_joined([next(measured) for _ in group.benches]) for group in self.groups]
 
-    def of_settings(self, settings: Sequence[Settings], metrics: Sequence[str]) -> list[Measured]:
+    def of_schedulers(self, schedulers: Sequence[Scheduler], metrics: Sequence[str]) -> list[Measured]:
         """Returns what policies of Shunter's own do, one for each group."""
-        return [group.of_settings(each, metrics) for group, each in zip(self.groups, settings, strict=True)]
+        return [group.of_scheduler(each, metrics) for group, each in zip(self.groups, schedulers, strict=True)]
 
     def close(self) -> None:
         """Frees the environments' memory."""
@@ -117,9 +117,9 @@ class Trials:
 
 def job_trials(logs: Sequence[Log], windows: Sequence[Windows], options: PickJobOptions, threads: int) -> Trials:
     """Returns windows of logs as episodes; each log is a group."""
-    settings = options.settings()
+    scheduler = options.scheduler
     groups = [
-        Group(log.workload.name, (Bench(log, chosen, settings, threads),), chosen.block)
+        Group(log.workload.name, (Bench(log, chosen, scheduler, threads),), chosen.block)
         for log, chosen in zip(logs, windows, strict=True)
     ]
 
@@ -130,13 +130,13 @@ def job_trials(logs: Sequence[Log], windows: Sequence[Windows], options: PickJob
     return Trials(groups, open_vector)
 
 
-def host_trials(options: PickHostOptions, settings: Settings, episodes: int, threads: int) -> Trials:
+def host_trials(options: PickHostOptions, scheduler: Scheduler, episodes: int, threads: int) -> Trials:
     """Returns drawn episodes as one group; each is a block of its own, for they have nothing to do with each other."""
     logs = [drawn_log(options, episode) for episode in range(episodes)]
     # The environments have all episodes in one table, one behind the other.
     later_ms = (episode * options.episode_length * MILLI for episode in range(episodes))
     benches = tuple(
-        Bench(log, Windows.whole(len(log.workload)), settings, threads, later)
+        Bench(log, Windows.whole(len(log.workload)), scheduler, threads, later)
         for log, later in zip(logs, later_ms, strict=True)
     )
     group = Group(f"{episodes} drawn episodes", benches, np.arange(episodes))

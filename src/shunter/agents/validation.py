@@ -13,8 +13,8 @@ from shunter.agents.trials import host_trials
 from shunter.comparison.cases import Case
 from shunter.comparison.combinations import Combination
 from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
-from shunter.policies.names import PLACEMENTS
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import part_of
 from shunter.tuning.tune import choose_classic
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shunter.agents.trials import Measured, Trials
     from shunter.comparison.cases import Log
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
     from shunter.tuning.tune import Progress
 
 METRICS: Final = {
@@ -91,7 +91,7 @@ def chosen_classics(
     chosen = []
     some = replace(episodes, windows=min(CHOICE_WINDOWS, episodes.count))
     for place, log in enumerate(logs):
-        case = Case(log, some.windows_of(log), options.settings(), threads)
+        case = Case(log, some.windows_of(log), options.scheduler, threads)
         told = part_of(progress, place, len(logs))
         chosen.append(choose_classic(case, objective, progress=told).combination)
     return chosen
@@ -100,12 +100,12 @@ def chosen_classics(
 def chosen_placement(options: PickHostOptions, episodes: int, objective: Objective, threads: int) -> Combination:
     """Returns the placement that does best on some of the training episodes."""
     combinations = [placement_combination(name) for name in PLACEMENTS]
-    first = combinations[0].settings
+    first = combinations[0].scheduler
     trials = host_trials(options, first, min(episodes, CHOICE_WINDOWS), threads)
-    (base,) = trials.of_settings([first], objective.metrics)
+    (base,) = trials.of_schedulers([first], objective.metrics)
 
     def cost(combination: Combination) -> float:
-        (found,) = trials.of_settings([combination.settings], objective.metrics)
+        (found,) = trials.of_schedulers([combination.scheduler], objective.metrics)
         return Objective(objective.metric).cost(found, base)
 
     best = min(combinations, key=cost)
@@ -115,12 +115,12 @@ def chosen_placement(options: PickHostOptions, episodes: int, objective: Objecti
 
 def placement_combination(placement: str) -> Combination:
     """Returns a placement as a way to schedule; jobs come first come, first served."""
-    return Combination(placement, host_settings(placement))
+    return Combination(placement, host_scheduler(placement))
 
 
-def host_settings(placement: str | None = None) -> Settings:
+def host_scheduler(placement: str | None = None) -> Scheduler:
     """Returns the settings of pick-host's simulations."""
-    return check_settings(dispatch="strict", placement=placement)
+    return resolve_scheduler(dispatch="strict", placement=placement)
 
 
 class Validation:
@@ -137,7 +137,7 @@ class Validation:
         self._trials = trials
         self._objective = objective
         self._metrics = tuple(dict.fromkeys((*objective.metrics, WAIT, UTILIZATION)))
-        self._base = trials.of_settings([one.settings for one in chosen], self._metrics)
+        self._base = trials.of_schedulers([one.scheduler for one in chosen], self._metrics)
         self._beginning: list[Measured] | None = None
 
     def begins_as(self, policy: LearnedPolicy) -> None:

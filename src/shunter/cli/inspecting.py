@@ -93,10 +93,10 @@ def run_inspection(arguments: InspectArguments) -> Inspected:
     from shunter.agents.learned_policy import load_policy
     from shunter.envs.layout import PICK_JOB
     from shunter.model.windows import check_numbers, parse_part
-    from shunter.policies.checkpoint_path import checkpoint_folder
-    from shunter.policies.settings import check_settings
+    from shunter.policies.checkpoint import checkpoint_folder
+    from shunter.policies.scheduler import resolve_scheduler
 
-    check_settings(seed=arguments.seed)
+    resolve_scheduler(seed=arguments.seed)
     part = parse_part(arguments.part)
     check_numbers(count=arguments.windows, length=arguments.length, blocks=None, part=part, warmup=0)
     folder = str(checkpoint_folder(arguments.checkpoint))
@@ -118,9 +118,9 @@ def _watch_jobs(policy: LearnedPolicy, arguments: InspectArguments) -> tuple[str
     from shunter.comparison.cases import Log
     from shunter.envs.episodes import with_fitting_jobs
     from shunter.model.windows import choose_windows, parse_part
-    from shunter.policies.settings import check_settings
+    from shunter.policies.scheduler import resolve_scheduler
 
-    settings = check_settings(policy=arguments.checkpoint, seed=arguments.seed)
+    scheduler = resolve_scheduler(policy=arguments.checkpoint, seed=arguments.seed)
     inputs = _inputs(arguments)
     log = Log(inputs.workload, inputs.cluster)
     windows = choose_windows(
@@ -130,7 +130,7 @@ def _watch_jobs(policy: LearnedPolicy, arguments: InspectArguments) -> tuple[str
         part=parse_part(arguments.part),
         seed=arguments.seed,
     )
-    decisions = job_decisions(policy, log, with_fitting_jobs(log, windows), settings)
+    decisions = job_decisions(policy, log, with_fitting_jobs(log, windows), scheduler)
     return log.workload.name, decisions, agreement(decisions, log.workload)
 
 
@@ -138,7 +138,7 @@ def _inputs(arguments: InspectArguments) -> Inputs:
     from shunter.cli.arguments import RunArguments
     from shunter.cli.running import read_inputs
 
-    return read_inputs(RunArguments(arguments.workload or GENERATED, arguments.cluster, seed=arguments.seed))
+    return read_inputs(RunArguments(arguments.workload or GENERATED, arguments.cluster, given={"seed": arguments.seed}))
 
 
 def _watch_hosts(policy: LearnedPolicy, arguments: InspectArguments) -> tuple[str, Decisions, dict[str, float | None]]:

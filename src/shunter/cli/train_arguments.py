@@ -62,7 +62,7 @@ class TrainArguments:
     def is_resumed(self, folder: Path) -> bool:
         """Returns whether it has come far enough to go on."""
         from shunter.agents.checkpoint import find_checkpoint
-        from shunter.policies.checkpoint_path import LAST
+        from shunter.policies.checkpoint import LAST
 
         return self.has_run(folder) and find_checkpoint(folder / LAST) is not None
 
@@ -110,8 +110,8 @@ class TrainArguments:
     def _kind(self, told: Sections, beginning: Sections | None = None) -> str:
         """Returns what is decided, by the options, or else by the file, or else by the beginning."""
         from shunter.agents.config import ENVIRONMENTS
+        from shunter.checks import check_name
         from shunter.envs.layout import PICK_JOB
-        from shunter.policies.names import check_name
 
         brought = (beginning or {}).get("environment", {}).get("kind", PICK_JOB)
         kind = self._said(told, "environment", "kind")

@@ -6,7 +6,6 @@ A learned policy decides in all windows together, one decision in each at a time
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +13,9 @@ import numpy as np
 from shunter.metrics.window_metrics import COMPLETED, FAILED, KILLED, REJECTED
 from shunter.model import segments
 from shunter.model.schedule import Outcome, Schedule
-from shunter.policies.checkpoint_path import is_checkpoint
-from shunter.policies.policy_file import python_path
+from shunter.policies.checkpoint import Checkpoint
+from shunter.policies.own import PythonPolicy
+from shunter.simulation.learned import learned_runner
 from shunter.simulation.run import simulate
 from shunter.simulation.windows import WindowResults, WindowRunner
 
@@ -47,15 +47,14 @@ class WindowRuns:
     def of(self, combination: Combination) -> WindowResults:
         """Returns what happens in each window."""
         first, length = self._windows.simulated_first.tolist(), self._windows.simulated_length
-        settings = combination.settings
-        if is_checkpoint(settings.policy):
-            from shunter.agents.learned_run import run_learned_windows
-
-            return run_learned_windows(self._workload, self._cluster, self._windows, settings, self._threads)
-        if python_path(settings.policy) is None:
-            return self._runner.run(settings, first, length, self._threads)
+        scheduler = combination.scheduler
+        if isinstance(scheduler.policy, Checkpoint):
+            run = learned_runner().run_learned_windows
+            return run(self._workload, self._cluster, self._windows, scheduler, self._threads)
+        if not isinstance(scheduler.policy, PythonPolicy):
+            return self._runner.run(scheduler, first, length, self._threads)
         windows = (self._workload.window(place, length) for place in first)
-        return _together([simulate(window, self._cluster, **asdict(settings)) for window in windows])
+        return _together([simulate(window, self._cluster, scheduler) for window in windows])
 
 
 def available_threads() -> int:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import AnyPolicy, Scheduler
 
 
 @dataclass(frozen=True)
@@ -66,34 +66,35 @@ class Days:
 class Case:
     """Some windows of a log, handed to the core once."""
 
-    def __init__(self, log: Log, windows: Windows, settings: Settings, threads: int) -> None:
+    def __init__(self, log: Log, windows: Windows, scheduler: Scheduler, threads: int) -> None:
         """Prepares the windows.
 
         Args:
             log: The log and its cluster.
             windows: Which parts of it.
-            settings: What all candidates share: the dispatch rule, the estimate, and so on.
+            scheduler: What all candidates share: the dispatch rule, the estimate, and so on.
             threads: How many threads share the windows.
         """
         self.log = log
         self.windows = windows
-        self.settings = settings
+        self.scheduler = scheduler
         self._threads = threads
         self._runner = WindowRunner(log.workload, log.cluster)
         self._columns = WindowColumns(log.workload, windows, log.cluster)
 
     def measure(
-        self, settings: Settings, metrics: Sequence[str], chosen: NDArray[np.int64] | None = None
+        self, scheduler: Scheduler, metrics: Sequence[str], chosen: NDArray[np.int64] | None = None
     ) -> dict[str, NDArray[np.float64]]:
-        """Returns the metrics of each window under these settings, or of some of the windows."""
+        """Returns the metrics of each window under one way to schedule, or of some of the windows."""
         windows, columns = self.windows, self._columns
         if chosen is not None:
             windows = replace(windows, first=windows.first[chosen], block=windows.block[chosen])
             columns = columns.take(chosen)
         first, length = windows.simulated_first.tolist(), windows.simulated_length
-        return columns.metrics(self._runner.run(settings, first, length, self._threads), metrics)
+        return columns.metrics(self._runner.run(scheduler, first, length, self._threads), metrics)
 
-    def with_policy(self, policy: str, dispatch: str | None = None, estimate: str | None = None) -> Settings:
-        """Returns the shared settings with another policy, and another dispatch rule or estimate if given."""
-        dispatch, estimate = dispatch or self.settings.dispatch, estimate or self.settings.estimate
-        return replace(self.settings, policy=policy, dispatch=dispatch, estimate=estimate)
+    def with_policy(
+        self, policy: str | AnyPolicy, dispatch: str | None = None, estimate: str | None = None
+    ) -> Scheduler:
+        """Returns what all share with another policy, and another dispatch rule or estimate if given."""
+        return self.scheduler.changed(policy=policy, dispatch=dispatch, estimate=estimate)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shunter.checks import check_name
 from shunter.comparison.bench import WindowRuns
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
@@ -15,7 +16,6 @@ from shunter.errors import InputError
 from shunter.metrics.sizes import size_class
 from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER, MILLISECONDS, REJECTED, WindowColumns, ended
 from shunter.model.schedule import count_bases
-from shunter.policies.names import check_name
 from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class _Judge:
             rejected=int((results.phase[:, self._windows.warmup :] == REJECTED).sum()),
             estimated_from=count_bases(results.basis[:, self._windows.warmup :][ran]),
             wait_by_size_s=self._wait_by_size(results, ran),
-            ledger=result_ledger(self._jobs, self._columns.cluster, combination.settings),
+            ledger=result_ledger(self._jobs, self._columns.cluster, combination.scheduler),
             summary=summarize(values, block, higher),
             contrast=contrast(values, against, block, higher_is_better=higher, seed=self._seed),
         )

@@ -11,8 +11,7 @@ from shunter.comparison.objective import mean_ratio
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import LEAST_BLOCKS, contrast
 from shunter.metrics.window_metrics import HIGHER_IS_BETTER
-from shunter.policies.native_estimate import estimate_spec
-from shunter.tuning.tune import REQUESTED
+from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
@@ -118,7 +117,7 @@ class Evaluation:
 
     def _of(self, judged: Combination) -> Iterator[Finding]:
         estimates = {REQUESTED: "the best classic in hindsight"}
-        if estimate_spec(judged.settings.estimate).kind != REQUESTED:
+        if judged.scheduler.estimate.kind != REQUESTED:
             estimates[judged.settings.estimate] = "the best classic in hindsight with the same estimate"
         own = next(one for one in self.comparison.scored if one.combination == judged)
         for estimate, words in estimates.items():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER
-from shunter.policies.names import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, Final
 
+from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.policies.names import check_name
 
 MOST_SEED: Final = 2**64 - 1
 

@@ -5,30 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from shunter.checks import check_name
 from shunter.envs.checks import distinct_names, number, numbers_by_name, pair, whole
 from shunter.envs.layout import PICK_HOST, PICK_JOB, Layout
 from shunter.envs.rewards import OF_JOBS
 from shunter.errors import InputError
 from shunter.model.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
-from shunter.policies.names import DISPATCHES, check_name
-from shunter.policies.native_policy import PREEMPTS
-from shunter.policies.policy_file import policy_path
-from shunter.policies.settings import check_settings, policy_kind
+from shunter.policies.catalog import DISPATCHES, PICK_JOB_MODES
+from shunter.policies.native import NativePolicy
+from shunter.policies.scheduler import Scheduler, resolve, resolve_scheduler
 from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
     from shunter.comparison.cases import Log
-    from shunter.model.schedule import Settings
 
-MODES: Final = {
-    "reserve": "easy",
-    "feasible": "greedy",
-    "committed": "committed",
-    "committed-backfill": "committed-backfill",
-}
-"""The modes of PickJob, in the order of the core's numbers, with the dispatch rule that each is like."""
 LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
 """In the order of the core's numbers."""
 TIMINGS: Final = ("dense", "final")
@@ -68,24 +61,26 @@ class PickJobOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_name("mode", self.mode, MODES)
+        check_name("mode", self.mode, PICK_JOB_MODES)
         check_name("lookahead", self.lookahead, LOOKAHEADS)
         whole("window", self.window, 1, _LARGEST)
         whole("lookahead_size", self.lookahead_size, 1, _LARGEST)
         object.__setattr__(self, "features", distinct_names("features", self.features))
-        if policy_path(self.order):
-            raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
-        _check_starts(f"order is {self.order!r}", self.order)
-        self.settings()
+        _ = self.scheduler  # what is wrong in the settings is told now
 
-    def settings(self) -> Settings:
-        """Returns the settings of the simulation, checked; the dispatch rule is the one that the mode is like."""
-        return check_settings(
-            policy=self.order,
-            dispatch=MODES[self.mode],
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        """How the simulation schedules; the dispatch rule is the one that the mode is like."""
+        order = resolve(self.order)
+        if not isinstance(order, NativePolicy):
+            raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
+        _check_starts(f"order is {self.order!r}", order)
+        return resolve_scheduler(
+            policy=order,
+            dispatch=PICK_JOB_MODES[self.mode],
             placement=self.placement,
             estimate=self.estimate,
-            missing_request=self.missing_request,
+            missing_request=str(self.missing_request),
             reserve_by=self.reserve_by,
             kill_at_request=self.kill_at_request,
             max_wait_s=self.max_wait_s,
@@ -166,7 +161,7 @@ class RewardOptions:
         number("invalid_penalty", self.invalid_penalty, 0.0)
         for policy in (self.scale_policy, self.relative_to):
             if policy not in (None, ORDER):
-                _check_starts(f"the reward refers to {policy!r}", policy_words(policy)[0])
+                _check_starts(f"the reward refers to {policy!r}", reference_policy(policy)[0])
         if self.bounds and self.bound_policy is None:
             raise InputError(
                 "bounds are given without scale or relative_to; name the policy whose values they multiply"
@@ -196,15 +191,15 @@ class RewardOptions:
         return self.scale_policy or self.relative_to
 
 
-def _check_starts(given: str, policy: str) -> None:
+def _check_starts(given: str, policy: NativePolicy) -> None:
     """Raises an error for a policy that stops jobs: an environment, and what its reward refers to, only starts them."""
-    if policy_kind(policy) in PREEMPTS:
+    if policy.known.preempts:
         why = "which stops running jobs; environments only start them"
         raise InputError(f"{given}, {why}; name a policy that only orders them, such as 'qssf'")
 
 
-def policy_words(text: str) -> tuple[str, str | None]:
-    """Returns the policy and the dispatch rule that ``fcfs/easy`` means; None where no rule is said.
+def reference_policy(text: str) -> tuple[NativePolicy, str]:
+    """Returns the policy and the dispatch rule that ``fcfs/easy`` means; without a rule, the policy's own.
 
     Raises:
         InputError: Either is unknown, or they contradict each other, or the policy is one of the user's own.
@@ -213,12 +208,12 @@ def policy_words(text: str) -> tuple[str, str | None]:
     if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
         # The slash is one of a file's name.
         policy, dispatch = text, ""
-    if policy_path(policy):
+    found = resolve(policy)
+    if not isinstance(found, NativePolicy):
         raise InputError(
             f"{text!r}: cannot be run natively, as scales are; name a policy of Shunter's own, or a TOML file"
         )
-    check_settings(policy=policy, dispatch=dispatch or None)
-    return policy, dispatch or None
+    return found, resolve_scheduler(policy=found, dispatch=dispatch or None).settings.dispatch
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S, whole_milliseconds
-from shunter.policies.names import check_name
-from shunter.simulation.tables import numbers
+from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

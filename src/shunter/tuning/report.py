@@ -13,7 +13,8 @@ from shunter.comparison.objective import mean_ratio
 from shunter.comparison.pooled import Paired, pooled_ratio
 from shunter.comparison.statistics import contrast
 from shunter.metrics.window_metrics import HIGHER_IS_BETTER
-from shunter.tuning.tune import REQUESTED, Progress, classics, learns
+from shunter.policies.estimates import REQUESTED
+from shunter.tuning.tune import Progress, classics, learns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -146,8 +147,10 @@ class _Judge:
         self._objective = objective
         self._seed = seed
         self._threads = threads
-        self._requested = classics(tuned.settings, [REQUESTED])
-        self._learned = classics(tuned.settings, [tuned.settings.estimate]) if learns(tuned.settings) else ()
+        self._requested = classics(tuned.scheduler, [REQUESTED])
+        self._learned = (
+            classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
+        )
 
     def on(self, later: Later, progress: Progress | None) -> LogReport:
         """Returns all rows on one log."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +12,8 @@ from shunter.comparison.cases import Case, Days, Log
 from shunter.comparison.combinations import ALL, combine
 from shunter.errors import InputError
 from shunter.model.windows import MOST_COUNT
-from shunter.policies.native_estimate import estimate_spec
+from shunter.policies.estimates import REQUESTED
+from shunter.policies.scheduler import resolve
 from shunter.tuning.search import search
 from shunter.tuning.space import Space, spec_text
 
@@ -21,14 +22,12 @@ if TYPE_CHECKING:
 
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
 TETHER: Final = 0.03
 """How much the cost grows with the mean square distance from where the search began: training days are few, and a
 search that may go anywhere learns them by heart."""
 
-REQUESTED: Final = "requested"
-"""The estimate of what needs no tuning, and no learning."""
 DISPATCHES: Final = ("strict", "greedy", "easy", "conservative")
 """Under which rules classics are tried. ``committed`` is not among them: it is near the best on none of the logs of
 ``docs/results-classics.md``, and costs as much."""
@@ -83,7 +82,7 @@ class Tuned:
 
     kind: str
     parameters: dict[str, float]
-    settings: Settings
+    scheduler: Scheduler
     """With which dispatch rule, estimate and so on."""
     chosen: tuple[Choice, ...]
     """For each log, the classic that the bounds refer to."""
@@ -98,22 +97,22 @@ class Tuned:
         return spec_text(self.kind, self.parameters)
 
 
-def training_cases(logs: Sequence[Log], settings: Settings, plan: Plan) -> list[Case]:
+def training_cases(logs: Sequence[Log], scheduler: Scheduler, plan: Plan) -> list[Case]:
     """Returns the training windows of each log."""
-    return [Case(log, plan.training_days.windows_of(log), settings, plan.threads) for log in logs]
+    return [Case(log, plan.training_days.windows_of(log), scheduler, plan.threads) for log in logs]
 
 
-def classics(settings: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
+def classics(scheduler: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns every classic under every rule of `DISPATCHES` with each estimate; the rest is as in the settings."""
-    shared = asdict(settings)
+    shared = scheduler.settings.words()
     for name in ("policy", "dispatch", "estimate"):
         del shared[name]
     return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared).possible
 
 
-def learns(settings: Settings) -> bool:
+def learns(scheduler: Scheduler) -> bool:
     """Returns whether a policy sees more than requested times, so that classics are tried with its estimate too."""
-    return estimate_spec(settings.estimate).kind != REQUESTED
+    return scheduler.estimate.kind != REQUESTED
 
 
 def choose_classic(
@@ -124,11 +123,11 @@ def choose_classic(
     Raises:
         InputError: A metric has no meaning in these windows.
     """
-    combinations = classics(case.settings, estimates)
+    combinations = classics(case.scheduler, estimates)
     base: dict[str, NDArray[np.float64]] | None = None
     best: tuple[float, Choice] | None = None
     for done, combination in enumerate(combinations, start=1):
-        measured = case.measure(combination.settings, objective.metrics)
+        measured = case.measure(combination.scheduler, objective.metrics)
         if base is None:
             _check_meaning(case, measured)
             base = measured
@@ -175,7 +174,7 @@ def tune(
     done = 0
 
     def cost(vector: NDArray[np.float64], windows: Sequence[NDArray[np.int64]]) -> float:
-        policy = spec_text(space.kind, space.parameters(vector))
+        policy = resolve(spec_text(space.kind, space.parameters(vector)))
         costs = []
         for case, choice, rows in zip(cases, chosen, windows, strict=True):
             base = {name: values[rows] for name, values in choice.measured.items()}
@@ -207,7 +206,7 @@ def tune(
     return Tuned(
         kind=space.kind,
         parameters=space.parameters(found),
-        settings=cases[0].settings,
+        scheduler=cases[0].scheduler,
         chosen=tuple(chosen),
         costs=np.array(middle_costs),
         simulations=sum(
