@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import Cluster, InputError, Policy, QueueView, Schedule, Workload, read_workload
 from shunter.agents import learned_run
 from shunter.agents.learned_run import run_learned_windows
 from shunter.model.settings import Settings
 from shunter.model.windows import Windows, choose_windows
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 from shunter.simulation.windows import WindowResults
 from tests.agents.untrained import LUBLIN, opinionated, write_policy

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, RejectReason
 from shunter.model.settings import Settings
 from shunter.model.workload import Workload
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene

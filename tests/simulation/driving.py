@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, RejectReason
 from shunter.model.settings import Settings
 from shunter.model.workload import Workload
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.observed import Observed, ObservedJob

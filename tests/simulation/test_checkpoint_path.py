@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from shunter.policies.policy_file import policy_path, python_path
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import InputError
 from shunter.policies.checkpoint import (
@@ -19,6 +18,7 @@ from shunter.policies.checkpoint import (
     checkpoint_order,
     is_checkpoint,
 )
+from shunter.policies.scheduler import resolve_scheduler
 from tests.agents.untrained import write_host_policy, write_policy
 
 

@@ -10,11 +10,11 @@ import pytest
 from shunter.policies.native_estimate import CODES as ESTIMATE_CODES
 from shunter.policies.native_estimate import estimate_stand_ins, native_estimate
 from shunter.policies.native_policy import CODES, native_policy, policy_spec, stand_ins
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import InputError
 from shunter.model.workload import Workload
 from shunter.policies.catalog import ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.scheduler import resolve_scheduler
 
 LOG = Workload.from_frame(pl.DataFrame({"submit_s": [0.0], "run_s": [1.0]}), name="one")
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 from shunter.policies.native_policy import CODES, GIVEN, native_policy
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import Cluster, Workload
 from shunter.policies.catalog import POLICIES
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 from shunter.simulation.core_config import core_config, own_policy
 from shunter.simulation.core_tables import user_numbers

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import InputError, Placer, Policy, QueueView, Scene, Schedule
 from shunter.model.schedule import Outcome
 from shunter.policies.catalog import DISPATCHES
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation, WindowRunner, simulate
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload
 from tests.properties.gpu_strategies import failing, gpu_configs, gpu_scenes, preemptive_configs

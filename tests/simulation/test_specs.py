@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from shunter import InputError
 from shunter.policies.native_estimate import estimate_spec
 from shunter.policies.native_policy import PARAMETERS, policy_spec
+
+from shunter import InputError
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import spec_file
 

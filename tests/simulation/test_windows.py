@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter import Cluster, InputError, Schedule, Workload, read_workload
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome
 from shunter.model.settings import Settings
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 
 FIRST = [0, 1, 40, 200, 333, 400]

@@ -27,7 +27,9 @@ def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
     metrics = {name: np.ones(len(values)) for name in FORMULAS} | {metric: np.array(values)}
     policy, dispatch = label.split("/")
     settings = (
-        resolve_scheduler(dispatch=dispatch) if policy == "tuned" else resolve_scheduler(policy=policy, dispatch=dispatch)
+        resolve_scheduler(dispatch=dispatch)
+        if policy == "tuned"
+        else resolve_scheduler(policy=policy, dispatch=dispatch)
     )
     return Scored(
         combination=Combination(label, settings),

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
-from shunter.policies.scheduler import resolve_scheduler
 
 from shunter.comparison import cases as cases_module
 from shunter.comparison.cases import Log
@@ -19,6 +18,7 @@ from shunter.comparison.combinations import CLASSICS
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
 from shunter.model.settings import Settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.windows import WindowRunner
 from shunter.tuning.space import SPACES, Axis, Space, spec_text
 from shunter.tuning.tune import DISPATCHES, Choice, Plan, Tuned, choose_classic, classics, learns, training_cases, tune
