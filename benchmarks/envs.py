@@ -23,9 +23,9 @@ from rich.table import Table
 from benchmarks.simulate import lublin_256, verdict
 from shunter import Cluster
 from shunter.comparison.bench import available_threads
-from shunter.comparison.cases import Log
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
 from shunter.envs.vector import NativeVectorEnv
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 
 STEPS = 100

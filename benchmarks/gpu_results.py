@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.errors import InputError
-from shunter.metrics.schedule_metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.schedule import Schedule
 from shunter.model.segments import held_ms
 from shunter.simulation import simulate

@@ -30,9 +30,9 @@ from shunter import Cluster
 from shunter.agents.networks import build
 from shunter.agents.options import NetworkOptions, PpoOptions
 from shunter.agents.ppo import Ppo
-from shunter.comparison.cases import Log
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
 from shunter.envs.vector import NativeVectorEnv, StepArrays
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from rich.table import Table
 import shunter
 from shunter import Cluster, read_workload
 from shunter.comparison.bench import available_threads
-from shunter.comparison.cases import Log
 from shunter.comparison.combinations import combine
 from shunter.comparison.compare import Comparison, compare
 from shunter.comparison.objective import mean_ratio, parse_objective
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import contrast
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.comparison_figure import draw_comparison
@@ -30,7 +30,7 @@ from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
 from shunter.simulation import simulate
 from shunter.tuning.space import SPACES
-from shunter.tuning.tune import Plan, choose_classic, training_cases, tune
+from shunter.tuning.tune import Plan, choose_classic, training_benches, tune
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ def main() -> None:
 def tune_score(log: Log) -> None:
     """Searches the weights of a score on training days, and writes them to a file."""
     objective = parse_objective("bounded-slowdown", [])
-    (case,) = training_cases([log], resolve_scheduler(dispatch="easy"), PLAN)
-    found = tune([case], [choose_classic(case, objective)], SPACES["linear"], objective, PLAN)
+    settings = resolve_scheduler(dispatch="easy")
+    (bench,) = training_benches([log], PLAN)
+    found = tune([bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN)
     write_tuned(TUNED, tuned_text(found, estimate_section("requested", [log], PLAN.train), {}, [], ["The demo's."]))
 
 

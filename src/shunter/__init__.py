@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.train import train
     from shunter.errors import InputError, ShunterError
-    from shunter.metrics.schedule_metrics import compute_metrics
+    from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
@@ -52,7 +52,7 @@ _HOMES = {
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
-    "compute_metrics": "metrics.schedule_metrics",
+    "compute_metrics": "metrics.table",
     "load_policy": "agents.learned_policy",
     "read_cluster": "workloads",
     "read_workload": "workloads",

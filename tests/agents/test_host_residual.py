@@ -26,7 +26,7 @@ def test_at_first_it_plays_as_best_fit_does(kind: str, temperature: float) -> No
     options = PickHostOptions(num_hosts=12, host_cores=(8, 16), max_jobs_per_step=13, episode_length=30)
     network = NetworkOptions(kind=kind, order_temperature=temperature)
     policy = LearnedPolicy(build(network, options.layout), PolicyRecord(options.layout, options, network, {}))
-    trials = host_trials(options, host_scheduler(), episodes=3, threads=1)
+    trials = host_trials(options, episodes=3, threads=1)
     (learned,) = trials.of_policy(policy, METRICS)
     (native,) = trials.of_schedulers([host_scheduler("best-fit")], METRICS)
     (other,) = trials.of_schedulers([host_scheduler("first-fit")], METRICS)

@@ -22,9 +22,9 @@ from shunter.agents.learned_run import play
 from shunter.agents.networks import Network
 from shunter.agents.networks.base import Batch
 from shunter.agents.options import NetworkOptions
-from shunter.comparison.cases import Log
 from shunter.envs.options import PickJobOptions, RewardOptions
 from shunter.envs.pick_job import pick_job_vector
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
 from tests.agents.untrained import LUBLIN, opinionated, waiting, write_host_policy, write_policy

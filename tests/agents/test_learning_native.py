@@ -15,12 +15,12 @@ from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.networks import build
 from shunter.agents.options import NetworkOptions, PpoOptions
 from shunter.agents.ppo import Ppo
-from shunter.comparison.cases import Log
 from shunter.envs.options import PickHostOptions, PickJobOptions, RewardOptions
 from shunter.envs.pick_host import pick_host_vector
 from shunter.envs.pick_job import pick_job_vector
 from shunter.envs.rewards import TOTALS
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
 from tests.agents import toy

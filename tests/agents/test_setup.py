@@ -85,7 +85,7 @@ def test_hosts_are_measured_on_episodes_that_are_not_trained_on() -> None:
 
 def _logs(site: Site, seed_step: int) -> list[Any]:
     (group,) = site.trials(site.config.validation, seed_step).groups
-    return [bench.case.log for bench in group.benches]
+    return [part.log for part in group.bench.parts]
 
 
 def trained(site: Site, folder: Path, **keywords: Any) -> list[Combination]:  # noqa: ANN401 - those of `open_trainer`

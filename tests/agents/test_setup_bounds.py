@@ -10,6 +10,7 @@ import pytest
 from shunter.agents.setup import Site
 from shunter.agents.trials import host_trials, job_trials
 from shunter.agents.validation import host_scheduler, placement_combination
+from shunter.agents.validation import placement_combination
 from shunter.comparison.combinations import combine
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 
@@ -45,8 +46,8 @@ def test_hosts_have_the_bounds_of_the_chosen_placement() -> None:
     reward = {"reward": {"wait": 1.0}, "relative_to": "fcfs/strict", "bounds": {"wait": 2.0}}
     site = small_site(HOSTS, reward=reward)
     chosen = [placement_combination("best-fit")]
-    trials = host_trials(site.config.environment, host_scheduler(), 6, 1)  # type: ignore[arg-type]
-    (found,) = trials.of_schedulers([chosen[0].settings], ["mean_wait_s"])
+    trials = host_trials(site.config.environment, 6, 1)  # type: ignore[arg-type]
+    (found,) = trials.of_settings([chosen[0].settings], ["mean_wait_s"])
     rows = bounds_of(site, chosen=chosen)
     np.testing.assert_allclose(rows["wait_bound_s"], 2.0 * found["mean_wait_s"])
     assert (rows["utilization_bound"] == -1).all()

@@ -14,11 +14,11 @@ from shunter.agents.trials import Trials, host_trials, job_trials
 from shunter.agents.validation import host_scheduler
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions
 from shunter.envs.pick_job import episode_windows
-from shunter.metrics.window_metrics import FORMULAS
+from shunter.metrics.table import window_metrics
 from tests.agents.untrained import opinionated, write_host_policy, write_policy
 from tests.tuning.small import small_log
 
-EVERY = tuple(FORMULAS)
+EVERY = tuple(window_metrics())
 OTHER = "generate:lublin?seed=5&jobs=400&cores=32&load=1&requests=factor"
 
 
@@ -74,7 +74,7 @@ def test_hosts_are_measured_as_the_placement_that_does_the_same(tmp_path: Path) 
     """All episodes lie one behind the other in the environments' table: their clock must be turned back."""
     learned = load_policy(write_host_policy(tmp_path / "hosts"))
     options = PickHostOptions(num_hosts=3, episode_length=10, max_jobs_per_step=9, host_cores=(4, 6))
-    trials = host_trials(options, host_scheduler(), episodes=6, threads=1)
+    trials = host_trials(options, episodes=6, threads=1)
     (first,) = trials.of_policy(FirstHost(learned.network, learned.record), EVERY)
     (native,) = trials.of_schedulers([host_scheduler("first-fit")], EVERY)
     assert native["mean_wait_s"].max() > 0

@@ -82,8 +82,8 @@ def test_the_chosen_classic_is_the_best_on_training_days() -> None:
 def test_the_chosen_placement_is_the_best_on_training_episodes(metric: str) -> None:
     options = PickHostOptions(num_hosts=3, episode_length=20, max_jobs_per_step=9, host_cores=(4, 6))
     chosen = chosen_placement(options, 5, Objective(metric), 1)
-    trials = host_trials(options, host_scheduler(), 5, 1)
-    (base,) = trials.of_schedulers([host_scheduler("first-fit")], [metric])
+    trials = host_trials(options, 5, 1)
+    (base,) = trials.of_settings([host_settings("first-fit")], [metric])
     costs = {
         name: Objective(metric).cost(trials.of_schedulers([host_scheduler(name)], [metric])[0], base)
         for name in PLACEMENTS

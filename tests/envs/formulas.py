@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from shunter.comparison.cases import Log
+from shunter.model.log import Log
 from shunter.simulation.simulation import Simulation
 
 RAN = (3, 4)

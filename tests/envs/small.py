@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter.comparison.cases import Log
 from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, RewardOptions, pick_job_vector
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.vector import StepArrays
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.model.workload import Workload
 
 MODES = ("reserve", "feasible", "committed", "committed-backfill")

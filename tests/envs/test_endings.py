@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shunter.comparison.cases import Log
 from shunter.envs import (
     EpisodeOptions,
     PickHostOptions,
@@ -18,6 +17,7 @@ from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
+from shunter.model.log import Log
 from shunter.model.windows import Windows
 from tests.envs.small import ALL, crowded_log, play, vector_of
 

@@ -13,12 +13,12 @@ from shunter.agents.config import load_config
 from shunter.agents.setup import REPORT, VALIDATION
 from shunter.cli.envs import envs
 from shunter.cli.errors import OneLineErrorGroup
-from shunter.comparison.cases import Log
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv
 from shunter.envs.export import FILES, SEEDS, cluster_text, pick_host_episodes, pick_job_episodes, write_episodes
 from shunter.errors import InputError
-from shunter.metrics.schedule_metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.simulation import simulate
 from shunter.workloads import read_cluster, read_workload
 from tests.envs.small import crowded_log

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shunter.comparison.cases import Log
 from shunter.envs import NativeVectorEnv, PickJobOptions, make_vec
 from shunter.errors import InputError
+from shunter.model.log import Log
 from tests.envs.small import MODES, allowed_action, play, vector_of
 from tests.simulation.driving import state_of
 from tests.simulation.placers import CLUSTER, gpu_log, write_placers

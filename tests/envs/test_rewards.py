@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shunter.comparison.cases import Log
 from shunter.envs import NativeVectorEnv, PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector
 from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
@@ -16,6 +15,8 @@ from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.model.log import Log
+from shunter.policies.settings import check_settings
 from shunter.simulation.simulation import Simulation
 from tests.envs.formulas import Ran, objectives, ran_jobs
 from tests.envs.small import ALL, MODES, crowded_log, play, vector_of

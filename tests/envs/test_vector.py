@@ -13,13 +13,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from numpy.typing import NDArray
 
-from shunter.comparison.cases import Log
 from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, RewardOptions, make_vec, pick_job_vector
 from shunter.envs.pick_host import PickHostEnv
 from shunter.envs.pick_job import PickJobEnv
 from shunter.envs.resets import LEAVE
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError
+from shunter.model.log import Log
 from tests.envs.small import MODES, allowed_action, crowded_log, play, vector_of
 
 LOG = crowded_log(3)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from shunter.metrics.breakdowns import turnaround_by_gpus, turnaround_by_priority
-from shunter.metrics.schedule_metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome, Schedule
 from tests.metrics.handmade import SETTINGS, Row, Stop, cluster, make_schedule

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from shunter import Cluster, InputError, Workload, compute_metrics
-from shunter.metrics.schedule_metrics import METRIC_NAMES
-from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER, WindowColumns
+from shunter.metrics.measures import WindowColumns
+from shunter.metrics.table import METRICS, compute_window_metrics, window_metrics
 from shunter.model.cluster import Node
 from shunter.model.windows import Windows, choose_windows
 from shunter.policies.scheduler import resolve_scheduler
@@ -45,12 +45,12 @@ def test_each_window_equals_its_own_simulation(kill: bool) -> None:
     windows = choose_windows(len(workload()), count=8, length=60, seed=3)
     settings = resolve_scheduler(policy="sjf", kill_at_request=kill)
     results = WindowRunner(workload(), CLUSTER).run(settings, windows.first.tolist(), windows.length)
-    metrics = WindowColumns(workload(), windows, CLUSTER).metrics(results, list(FORMULAS))
+    metrics = compute_window_metrics(WindowColumns(workload(), windows, CLUSTER), results, list(window_metrics()))
     for row, first in enumerate(windows.first.tolist()):
         schedule = simulate(workload().window(first, 60), CLUSTER, policy="sjf", kill_at_request=kill)
         assert schedule.rejected.any()
         expected = compute_metrics(schedule)
-        for name in FORMULAS:
+        for name in window_metrics():
             assert metrics[name][row] == pytest.approx(expected[name], rel=1e-12), name
 
 
@@ -60,8 +60,7 @@ STOPS_NEEDED = ("preemptions", "failures", "migrations", "lost_gpu_hours")
 
 def test_all_metrics_are_there_but_those_that_need_placements_or_stops() -> None:
     absent = {"load_imbalance", *PLACEMENTS_NEEDED, *STOPS_NEEDED}
-    assert [name for name in METRIC_NAMES if name not in absent] == list(FORMULAS)
-    assert set(FORMULAS) >= HIGHER_IS_BETTER
+    assert [name for name in METRICS if name not in absent] == list(window_metrics())
 
 
 def test_the_warm_up_is_simulated_but_not_measured() -> None:
@@ -71,8 +70,8 @@ def test_the_warm_up_is_simulated_but_not_measured() -> None:
     cluster = Cluster.pool(1)
     windows = Windows(np.array([1], dtype=np.uintp), np.array([0]), length=2, warmup=1)
     runner = WindowRunner(jobs, cluster)
-    results = runner.run(resolve_scheduler(), windows.simulated_first.tolist(), windows.simulated_length)
-    metrics = WindowColumns(jobs, windows, cluster).metrics(results, list(FORMULAS))
+    results = runner.run(check_settings(), windows.simulated_first.tolist(), windows.simulated_length)
+    metrics = compute_window_metrics(WindowColumns(jobs, windows, cluster), results, list(window_metrics()))
     values = {name: values.tolist() for name, values in metrics.items()}
     assert values["mean_wait_s"] == [110.0]
     assert values["max_wait_s"] == [130.0]
@@ -88,8 +87,8 @@ def test_a_window_in_which_nothing_ran_has_no_metrics() -> None:
     jobs = Workload.from_frame(pl.DataFrame({"submit_s": [0.0, 1.0], "run_s": [5.0, 5.0], "tasks": [9, 1]}), name="two")
     windows = Windows(np.array([0, 1], dtype=np.uintp), np.array([0, 1]), length=1, warmup=0)
     cluster = Cluster.pool(4)
-    results = WindowRunner(jobs, cluster).run(resolve_scheduler(), [0, 1], 1)
-    metrics = WindowColumns(jobs, windows, cluster).metrics(results, list(FORMULAS))
+    results = WindowRunner(jobs, cluster).run(check_settings(), [0, 1], 1)
+    metrics = compute_window_metrics(WindowColumns(jobs, windows, cluster), results, list(window_metrics()))
     assert metrics["completion_rate"].tolist() == [0.0, 1.0]
     for name in ("mean_wait_s", "p95_wait_s", "mean_slowdown", "makespan_s", "core_utilization"):
         assert np.isnan(metrics[name]).tolist() == [True, False], name
@@ -100,7 +99,7 @@ def test_only_what_is_asked_for_is_computed() -> None:
     results = WindowRunner(workload(), CLUSTER).run(resolve_scheduler(), windows.first.tolist(), 60)
     columns = WindowColumns(workload(), windows, CLUSTER)
     # Without start times there are no waits, but the makespan needs only ends.
-    metrics = columns.metrics(replace(results, start_ms=np.zeros(0, dtype=np.int64)), ["makespan_s"])
+    metrics = compute_window_metrics(columns, replace(results, start_ms=np.zeros(0, dtype=np.int64)), ["makespan_s"])
     assert list(metrics) == ["makespan_s"]
     with pytest.raises(InputError, match="unknown metric 'mean_weight_s'; did you mean 'mean_wait_s'"):
-        columns.metrics(results, ["mean_weight_s"])
+        compute_window_metrics(columns, results, ["mean_weight_s"])

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shunter.comparison.bench import WindowRuns
-from shunter.comparison.combinations import Combination
-from shunter.metrics.schedule_metrics import compute_metrics
-from shunter.metrics.window_metrics import FORMULAS, WindowColumns
+from shunter.comparison.bench import Bench
+from shunter.metrics.measures import WindowColumns
+from shunter.metrics.table import compute_metrics, compute_window_metrics, window_metrics
 from shunter.model.cluster import Cluster
+from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
@@ -35,8 +35,8 @@ STOPPING: list[dict[str, Any]] = [
 def test_metrics_of_windows_are_those_of_runs_of_their_own(words: dict[str, Any], threads: int) -> None:
     log, settings = gpu_log(jobs=90), resolve_scheduler(**words)
     windows = replace(Windows.whole(30), first=np.array([0, 25, 60], dtype=np.uintp), block=np.arange(3))
-    results = WindowRuns(log, SPEEDS, windows, threads).of(Combination("one", settings))
-    metrics = WindowColumns(log, windows, SPEEDS).metrics(results, list(FORMULAS))
+    (results,) = Bench.on(Log(log, SPEEDS), windows, threads).run(settings)
+    metrics = compute_window_metrics(WindowColumns(log, windows, SPEEDS), results, list(window_metrics()))
     stopped = 0
     for place, first in enumerate((0, 25, 60)):
         schedule = simulate(log.window(first, 30), SPEEDS, **words)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
-from shunter.model.cluster_file import cluster_toml
-from shunter.model.cluster_toml import cluster_from_toml
+from shunter.model.cluster_file import cluster_from_toml, cluster_toml
 
 V100 = '[[nodes]]\nname = "v"\ncount = 2\ncores = 8\ngpus = 4\ngpu_type = "V100"\n'
 A100 = '[[nodes]]\nname = "a"\ncores = 8\ngpus = 8\ngpu_type = "A100"\nrack = "r1"\nswitch = "s1"\n'

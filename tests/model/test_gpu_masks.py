@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.model.cluster import Cluster, Node
-from shunter.model.gpu_masks import NO_SUCH_TYPE, gpu_type_masks, type_numbers, wanted_types
+from shunter.model.fitting import NO_SUCH_TYPE, gpu_type_masks, type_numbers, wanted_types
 
 TYPES = ("T4", None, "A100", "T4", "V100")
 CLUSTER = Cluster.from_nodes(tuple(Node(f"n{n}", 8.0, gpus=4, gpu_type=kind) for n, kind in enumerate(TYPES)), "lab")

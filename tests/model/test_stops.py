@@ -10,7 +10,7 @@ import pytest
 
 from shunter.metrics.record import Record
 from shunter.metrics.run_folder import RUN_FILES, STOPS, build_manifest, read_stops, result_object, write_run
-from shunter.metrics.schedule_metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome, Schedule
 from shunter.report.gantt import pack_rectangles

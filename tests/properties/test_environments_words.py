@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from shunter.comparison.cases import Log
 from shunter.envs import NativeVectorEnv, PickJobOptions, RewardOptions, pick_job_vector
+from shunter.model.log import Log
 from shunter.model.windows import Windows
 from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
 from tests.properties.environment_adapter import Play, reference_environment

@@ -12,7 +12,7 @@ from shunter.comparison.compare import Scored
 from shunter.comparison.objective import Bound
 from shunter.comparison.pooled import Paired, pooled_ratio
 from shunter.comparison.statistics import Contrast, contrast, summarize
-from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better, window_metrics
 from shunter.model.ledger import Ledger
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
@@ -24,7 +24,7 @@ BLOCK = np.arange(5)
 
 def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
     """Returns what a combination did in five windows; metrics that do not matter are 1."""
-    metrics = {name: np.ones(len(values)) for name in FORMULAS} | {metric: np.array(values)}
+    metrics = {name: np.ones(len(values)) for name in window_metrics()} | {metric: np.array(values)}
     policy, dispatch = label.split("/")
     settings = (
         resolve_scheduler(dispatch=dispatch)
@@ -38,7 +38,7 @@ def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
         estimated_from={},
         wait_by_size_s=np.zeros(1),
         ledger=Ledger(),
-        summary=summarize(metrics[metric], BLOCK, metric in HIGHER_IS_BETTER),
+        summary=summarize(metrics[metric], BLOCK, higher_is_better(metric)),
         contrast=contrast(metrics[metric], metrics[metric], BLOCK),
     )
 
@@ -52,7 +52,7 @@ def log_report(
     """Returns a report on one log from the label and the metric of each role."""
     rows = {role: scored(label, metric, each) for role, (label, each) in values.items()}
     windows = Windows(np.arange(5, dtype=np.uintp), block, length=1, warmup=0)
-    higher = metric in HIGHER_IS_BETTER
+    higher = higher_is_better(metric)
 
     def against(own: Scored, base: Scored) -> Contrast:
         return contrast(own.metrics[metric], base.metrics[metric], block, higher_is_better=higher)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shunter.comparison.cases import Log
 from shunter.model.cluster import Cluster
+from shunter.model.log import Log
 from shunter.tuning.tune import Plan
 from shunter.workloads import read_workload
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from shunter.comparison import combinations
-from shunter.comparison.cases import Days
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.compare import compare
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.pooled import pooled_ratio
 from shunter.comparison.statistics import contrast
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.model.log import Days
+from shunter.policies.settings import check_settings
 from shunter.tuning.report import (
     BEST,
     BEST_LEARNED,

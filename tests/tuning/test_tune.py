@@ -12,16 +12,28 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from shunter.comparison import cases as cases_module
-from shunter.comparison.cases import Log
+from shunter.comparison import bench as bench_module
 from shunter.comparison.combinations import CLASSICS
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
 from shunter.model.settings import Settings
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.model.log import Log
+from shunter.model.schedule import Settings
+from shunter.policies.settings import check_settings
 from shunter.simulation.windows import WindowRunner
 from shunter.tuning.space import SPACES, Axis, Space, spec_text
-from shunter.tuning.tune import DISPATCHES, Choice, Plan, Tuned, choose_classic, classics, learns, training_cases, tune
+from shunter.tuning.tune import (
+    DISPATCHES,
+    Choice,
+    Plan,
+    Tuned,
+    choose_classic,
+    classics,
+    learns,
+    training_benches,
+    tune,
+)
 from tests.tuning.small import PLAN, small_log
 
 METRIC = "mean_bounded_slowdown"
@@ -31,8 +43,9 @@ SETTINGS = resolve_scheduler(dispatch="easy", estimate="posterior")
 
 
 def tuned_on(*logs: Log, plan: Plan = PLAN, kind: str = "linear") -> Tuned:
-    cases = training_cases(logs, SETTINGS, plan)
-    return tune(cases, [choose_classic(case, OBJECTIVE) for case in cases], SPACES[kind], OBJECTIVE, plan)
+    benches = training_benches(logs, plan)
+    chosen = [choose_classic(bench, SETTINGS, OBJECTIVE) for bench in benches]
+    return tune(benches, chosen, SETTINGS, SPACES[kind], OBJECTIVE, plan)
 
 
 @pytest.fixture
@@ -45,7 +58,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
             seen.extend((one, one + length) for one in first)
             return super().run(settings, first, length, threads)
 
-    monkeypatch.setattr(cases_module, "WindowRunner", Spy)
+    monkeypatch.setattr(bench_module, "WindowRunner", Spy)
     return seen
 
 
@@ -83,12 +96,12 @@ def test_the_training_cost_becomes_better(kind: str) -> None:
 
 def test_costs_are_those_of_the_first_policy_and_of_the_one_found() -> None:
     log = small_log()
-    cases = training_cases([log], SETTINGS, PLAN)
-    chosen = choose_classic(cases[0], OBJECTIVE)
-    found = tune(cases, [chosen], SPACES["linear"], OBJECTIVE, PLAN)
+    benches = training_benches([log], PLAN)
+    chosen = choose_classic(benches[0], SETTINGS, OBJECTIVE)
+    found = tune(benches, [chosen], SETTINGS, SPACES["linear"], OBJECTIVE, PLAN)
     begin = spec_text("linear", SPACES["linear"].parameters(SPACES["linear"].center))
     for policy, cost in ((begin, found.costs[0]), (found.spec, found.costs[-1])):
-        measured = cases[0].measure(cases[0].with_policy(policy), OBJECTIVE.metrics)
+        measured = benches[0].measure(replace(SETTINGS, policy=policy), OBJECTIVE.metrics)
         assert OBJECTIVE.cost(measured, chosen.measured) == cost
 
 
@@ -100,28 +113,29 @@ def test_the_seed_decides_everything_and_threads_nothing() -> None:
 
 
 class Slope:
-    """Stands in for a case: each first spread of `cores` upwards makes the metric lower by so many per cent."""
+    """Stands in for a bench: each first spread of `cores` upwards makes the metric lower by so many per cent."""
 
     def __init__(self, gain: float) -> None:
         self.gain = gain
-        self.windows = range(3)
-        self.settings = SETTINGS
 
-    def with_policy(self, policy: str) -> Settings:
-        return replace(SETTINGS, policy=policy)
+    def __len__(self) -> int:
+        return 3
 
-    def measure(self, settings: Settings, metrics: object, chosen: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+    def take(self, rows: object) -> Slope:
+        return self
+
+    def measure(self, settings: Settings, metrics: object) -> dict[str, NDArray[np.float64]]:
         """Returns a metric that is large enough for nothing to be made of what is added to it."""
         spreads = float(settings.policy.removeprefix("linear?cores=")) / SPREAD
-        return {METRIC: np.full(len(chosen), 1e6 * np.exp(-self.gain * spreads))}
+        return {METRIC: np.full(3, 1e6 * np.exp(-self.gain * spreads))}
 
 
 def tuned_slope(gain: float) -> float:
     """Returns how many first spreads the search went."""
-    case: Any = Slope(gain)
+    bench: Any = Slope(gain)
     space = Space("linear", (Axis("cores", 0.0, SPREAD),), lambda numbers: numbers)
     base = Choice(classics(SETTINGS, ["requested"])[0], {METRIC: np.full(3, 1e6)})
-    found = tune([case], [base], space, Objective(METRIC), Plan(generations=60, population=60))
+    found = tune([bench], [base], SETTINGS, space, Objective(METRIC), Plan(generations=60, population=60))
     return found.parameters["cores"] / SPREAD
 
 
@@ -152,10 +166,10 @@ def test_several_logs_count_the_same() -> None:
 def test_a_few_windows_are_drawn_anew_for_each_generation(runs: list[tuple[int, int]]) -> None:
     log = small_log()
     plan = replace(PLAN, drawn=2, generations=3, population=4)
-    cases = training_cases([log], SETTINGS, plan)
-    chosen = Choice(classics(SETTINGS, ["requested"])[0], cases[0].measure(SETTINGS, OBJECTIVE.metrics))
+    benches = training_benches([log], plan)
+    chosen = Choice(classics(SETTINGS, ["requested"])[0], benches[0].measure(SETTINGS, OBJECTIVE.metrics))
     runs.clear()
-    found = tune(cases, [chosen], SPACES["linear"], OBJECTIVE, plan)
+    found = tune(benches, [chosen], SETTINGS, SPACES["linear"], OBJECTIVE, plan)
     assert found.simulations == len(runs) == 3 * 4 * 2 + (3 + 1) * 6
     # Each generation begins with its middle in all six windows.
     drawn = [{first for first, _ in runs[begin + 6 : begin + 14]} for begin in (0, 14, 28)]
@@ -165,9 +179,9 @@ def test_a_few_windows_are_drawn_anew_for_each_generation(runs: list[tuple[int, 
 
 def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
     log = small_log()
-    case = training_cases([log], SETTINGS, PLAN)[0]
+    bench = training_benches([log], PLAN)[0]
     told: list[tuple[int, int]] = []
-    choice = choose_classic(case, OBJECTIVE, progress=lambda done, total: told.append((done, total)))
+    choice = choose_classic(bench, SETTINGS, OBJECTIVE, progress=lambda done, total: told.append((done, total)))
     candidates = classics(SETTINGS, ["requested"])
     # One of them, random-feasible, goes with greedy alone.
     assert len(candidates) == (len(CLASSICS) - 1) * len(DISPATCHES) + 1
@@ -175,16 +189,16 @@ def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
     assert told[-1] == (len(candidates), len(candidates))
     means = {}
     for one in candidates:
-        slowdown = case.measure(one.settings, OBJECTIVE.metrics)["mean_bounded_slowdown"]
+        slowdown = bench.measure(one.settings, OBJECTIVE.metrics)["mean_bounded_slowdown"]
         means[one.label] = np.exp(np.log(slowdown + 1e-3).mean())
     assert choice.combination.label == min(means, key=lambda label: means[label])
     assert choice.combination.settings.estimate == "requested"
 
 
 def test_a_metric_without_meaning_is_an_error() -> None:
-    case = training_cases([small_log()], SETTINGS, PLAN)[0]
+    bench = training_benches([small_log()], PLAN)[0]
     with pytest.raises(InputError) as raised:
-        choose_classic(case, Objective("memory_utilization"))
+        choose_classic(bench, SETTINGS, Objective("memory_utilization"))
     assert "memory_utilization has no meaning in the training windows" in str(raised.value)
 
 

@@ -13,7 +13,7 @@ import pytest
 from shunter.policies.native_estimate import estimate_spec, prior_of
 from shunter.policies.native_policy import policy_spec
 
-from shunter.comparison.cases import Log
+from shunter.model.log import Log
 from shunter.model.workload import Workload
 from shunter.policies.prior import GENERIC_PRIOR
 from shunter.policies.scheduler import resolve_scheduler

@@ -9,7 +9,7 @@ import polars as pl
 
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
-from shunter.workloads.text.google_events import IDLE
+from shunter.workloads.formats.google import IDLE
 
 
 def write(folder: Path, text: str, name: str = "log.txt") -> Path:

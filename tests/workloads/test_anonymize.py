@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from shunter.model.workload import Workload
-from shunter.workloads.anonymize import anonymize
+from shunter.workloads.variants import anonymize
 
 FRAME = pl.DataFrame(
     {

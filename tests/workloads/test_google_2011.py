@@ -9,7 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import read_workload
-from shunter.workloads.text.google_events import IDLE
+from shunter.workloads.formats.google import IDLE
 from tests.support import trace
 from tests.workloads.published_logs import job, quantiles, read_text, rules, write
 

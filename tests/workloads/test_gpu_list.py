@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
+from shunter.workloads.formats.gpu_list import CLIPPED, is_gpu_list
 from shunter.workloads.text.cells import from_clock
-from shunter.workloads.text.gpu_list import CLIPPED, is_gpu_list
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
 from tests.workloads.published_logs import job, read_text, rules, write

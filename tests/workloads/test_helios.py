@@ -11,8 +11,8 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import read_cluster, read_workload, reader_of
+from shunter.workloads.formats.gpu_list import CLIPPED
 from shunter.workloads.load import offered_load
-from shunter.workloads.text.gpu_list import CLIPPED
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder

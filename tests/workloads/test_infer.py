@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from shunter.model.workload import Workload
-from shunter.workloads.infer import infer_cluster
+from shunter.workloads.clusters import infer_cluster
 
 
 def _workload(**columns: list[float | None]) -> Workload:

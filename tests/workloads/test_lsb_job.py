@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shunter.workloads.text.lsb_job import LsfJob, Places, parse_requirement, status_word
+from shunter.workloads.formats.lsf import LsfJob, Places, parse_requirement, status_word
 
 
 @pytest.mark.parametrize(

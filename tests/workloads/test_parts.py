@@ -8,7 +8,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads.clock import Clock
-from shunter.workloads.parts import keep_statuses, moment_s, slice_time, split
+from shunter.workloads.variants import keep_statuses, moment_s, slice_time, split
 
 DAY_S = 86_400.0
 

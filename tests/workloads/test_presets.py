@@ -12,8 +12,8 @@ import pytest
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.workloads import read_cluster, read_workload
+from shunter.workloads.formats.swf_tokens import header
 from shunter.workloads.machines import read_machines
-from shunter.workloads.text.swf_tokens import header
 from tests.support import trace
 
 SWF = {

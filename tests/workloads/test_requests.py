@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from shunter import InputError, Workload
-from shunter.workloads.requests import limit_requests, scale_requests
+from shunter.workloads.variants import limit_requests, scale_requests
 
 
 def jobs() -> Workload:

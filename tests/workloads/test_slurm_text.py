@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from shunter.workloads.text.slurm_text import (
+from shunter.workloads.formats.slurm import (
     Resources,
     duration_s,
     encodable,

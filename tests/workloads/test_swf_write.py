@@ -12,8 +12,7 @@ import pytest
 
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.swf_write import to_swf
-from shunter.workloads.write import write_table
+from shunter.workloads.write import to_swf, write_table
 from tests.support import trace
 from tests.workloads.test_real_logs import LOGS
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.learned_policy import LearnedPolicy
-    from shunter.comparison.cases import Log
     from shunter.envs.layout import Layout
     from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler

@@ -12,11 +12,11 @@ import torch
 
 from shunter.agents.config import environment_from
 from shunter.agents.learned_policy import load_policy
-from shunter.comparison.cases import Log
 from shunter.envs.episodes import has_fitting_job
 from shunter.envs.options import PickJobOptions, RewardOptions
 from shunter.envs.pick_job import pick_job_vector
 from shunter.envs.resets import LEAVE
+from shunter.model.log import Log
 from shunter.model.schedule import whole_milliseconds
 from shunter.model.windows import Windows
 from shunter.policies.checkpoint import Checkpoint
@@ -108,7 +108,7 @@ def run_learned_windows(
         simulation.close()
 
     policy = load_policy(scheduler.settings.policy)
-    chosen = replace(windows, first=windows.first[decides], block=windows.block[decides])
+    chosen = windows.take(decides)
     with open_windows(log, chosen, scheduler, threads) as vector:
         play(policy, vector, finished=finished)
     return results

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from shunter.agents.config import TrainConfig
     from shunter.agents.setup import Site
-    from shunter.comparison.cases import Log
     from shunter.comparison.combinations import Combination
+    from shunter.model.log import Log
 
 
 def own_days(log: Log, part: tuple[float, float], use: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from shunter.agents.ppo import Ppo
 from shunter.agents.provenance import ancestor_days, facts, recorded_days, training_days
 from shunter.agents.trainer import Trainer
 from shunter.agents.trials import host_trials, job_trials
-from shunter.agents.validation import Validation, chosen_classics, chosen_placement, host_scheduler, objective_of
+from shunter.agents.validation import Validation, chosen_classics, chosen_placement, objective_of
 from shunter.comparison.seen_days import DAYS
 from shunter.envs.options import PickHostOptions
 from shunter.envs.pick_host import pick_host_vector
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from shunter.agents.config import TrainConfig
     from shunter.agents.trainer import Progress as TrainerProgress
     from shunter.agents.trials import Trials
-    from shunter.comparison.cases import Log
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.envs.options import EpisodeOptions
     from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.log import Log
     from shunter.tuning.tune import Progress
 
 INITIAL: Final = "initial"
@@ -131,7 +131,7 @@ class Site:
         options, threads = self.config.environment, self.config.training.threads
         if isinstance(options, PickHostOptions):
             drawn = replace(options, seed=options.seed + seed_step)
-            return host_trials(drawn, host_scheduler(), self._host_episodes(episodes), threads)
+            return host_trials(drawn, self._host_episodes(episodes), threads)
         return job_trials(self.logs, self.windows(episodes), options, threads)
 
     def environments(self, chosen: Sequence[Combination]) -> NativeVectorEnv:

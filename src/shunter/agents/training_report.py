@@ -16,7 +16,7 @@ from shunter.comparison.objective import mean_ratio
 from shunter.comparison.pooled import Paired, pooled_ratio
 from shunter.comparison.statistics import contrast, summarize
 from shunter.envs.options import PickHostOptions
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better
 from shunter.policies.catalog import PLACEMENTS
 from shunter.policies.checkpoint import BEST
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.setup import Site
-    from shunter.agents.trials import Group, Measured, Trials
+    from shunter.agents.trials import Group, Trials
+    from shunter.comparison.bench import Measured
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Bound, Objective
     from shunter.comparison.pooled import Ratio
@@ -142,7 +143,7 @@ def usual_combination(site: Site) -> Combination:
 
 
 def _group_report(group: Group, found: dict[str, tuple[str, Measured]], objective: Objective) -> GroupReport:
-    metric, higher = objective.metric, objective.metric in HIGHER_IS_BETTER
+    metric, higher = objective.metric, higher_is_better(objective.metric)
     _, base = found[CHOSEN]
     rows = {
         role: Row(

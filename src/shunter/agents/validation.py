@@ -10,7 +10,7 @@ import numpy as np
 
 from shunter.agents.best import GAIN, GAIN_ERROR, OBJECTIVE
 from shunter.agents.trials import host_trials
-from shunter.comparison.cases import Case
+from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination
 from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
 from shunter.policies.catalog import PLACEMENTS
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.agents.learned_policy import LearnedPolicy
-    from shunter.agents.trials import Measured, Trials
-    from shunter.comparison.cases import Log
+    from shunter.agents.trials import Trials
+    from shunter.comparison.bench import Measured
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
+    from shunter.model.log import Log
     from shunter.policies.scheduler import Scheduler
     from shunter.tuning.tune import Progress
 
@@ -91,9 +92,9 @@ def chosen_classics(
     chosen = []
     some = replace(episodes, windows=min(CHOICE_WINDOWS, episodes.count))
     for place, log in enumerate(logs):
-        case = Case(log, some.windows_of(log), options.scheduler, threads)
+        bench = Bench.on(log, some.windows_of(log), threads)
         told = part_of(progress, place, len(logs))
-        chosen.append(choose_classic(case, objective, progress=told).combination)
+        chosen.append(choose_classic(bench, options.scheduler, objective, progress=told).combination)
     return chosen
 
 
@@ -101,7 +102,7 @@ def chosen_placement(options: PickHostOptions, episodes: int, objective: Objecti
     """Returns the placement that does best on some of the training episodes."""
     combinations = [placement_combination(name) for name in PLACEMENTS]
     first = combinations[0].scheduler
-    trials = host_trials(options, first, min(episodes, CHOICE_WINDOWS), threads)
+    trials = host_trials(options, min(episodes, CHOICE_WINDOWS), threads)
     (base,) = trials.of_schedulers([first], objective.metrics)
 
     def cost(combination: Combination) -> float:
@@ -119,7 +120,7 @@ def placement_combination(placement: str) -> Combination:
 
 
 def host_scheduler(placement: str | None = None) -> Scheduler:
-    """Returns the settings of pick-host's simulations."""
+    """Returns how pick-host's simulations schedule."""
     return resolve_scheduler(dispatch="strict", placement=placement)
 
 

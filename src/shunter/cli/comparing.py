@@ -54,12 +54,12 @@ class WindowArguments:
         """Returns what is compared, having checked all that can be checked without the log."""
         from shunter.checks import check_name
         from shunter.comparison.combinations import find_baseline
-        from shunter.metrics.window_metrics import FORMULAS
+        from shunter.metrics.table import window_metrics
         from shunter.model.windows import check_numbers
 
         combinations = self.combinations()
         find_baseline(combinations.possible, self.baseline)
-        check_name("metric", self.metric, FORMULAS)
+        check_name("metric", self.metric, window_metrics())
         check_numbers(**self._window_numbers())
         if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
             raise InputError(f"--threads is {self.threads}; expected 1 to {MOST_THREADS}")

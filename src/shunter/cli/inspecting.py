@@ -115,8 +115,8 @@ def _watch_jobs(policy: LearnedPolicy, arguments: InspectArguments) -> tuple[str
     """Returns where a policy that chooses jobs was watched, what it did, and which classics do the same."""
     from shunter.agents.inspect_classics import agreement
     from shunter.agents.inspect_decisions import job_decisions
-    from shunter.comparison.cases import Log
     from shunter.envs.episodes import with_fitting_jobs
+    from shunter.model.log import Log
     from shunter.model.windows import choose_windows, parse_part
     from shunter.policies.scheduler import resolve_scheduler
 

@@ -110,7 +110,7 @@ def simulate_inputs(inputs: Inputs) -> Run:
     schedule, seconds = _simulate(window, inputs.cluster, inputs.scheduler)
     _check_rejections(schedule, arguments.strict)
     with step("measuring"):
-        from shunter.metrics.schedule_metrics import compute_metrics
+        from shunter.metrics.table import compute_metrics
 
         metrics = compute_metrics(schedule)
     return Run(arguments, inputs.scheduler, schedule, metrics, seconds, inputs.cluster_from)

@@ -102,7 +102,7 @@ def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool)
     """Returns the cluster, what was repaired, and where it comes from."""
     from shunter.cli.running import cluster_of_workload
     from shunter.workloads import read_workload
-    from shunter.workloads.infer import infer_cluster
+    from shunter.workloads.clusters import infer_cluster
     from shunter.workloads.machines import MACHINES, detect_machines, read_machines
     from shunter.workloads.text.source import open_source
 

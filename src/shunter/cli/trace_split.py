@@ -53,8 +53,8 @@ def split(
 
         shunter trace split log.swf.gz --shares 0.7,0.1,0.2 --by time --as swf -o parts
     """
-    from shunter.workloads.parts import PARTS
-    from shunter.workloads.parts import split as cut
+    from shunter.workloads.variants import PARTS
+    from shunter.workloads.variants import split as cut
     from shunter.workloads.write import check_ending
 
     if by not in ("jobs", "time"):

@@ -80,7 +80,7 @@ def slice_(
     if by_index:
         write_workload(workload.window(start or 0, length), output, log.clock(workload))
         return
-    from shunter.workloads.parts import slice_time
+    from shunter.workloads.variants import slice_time
 
     clock = log.clock(workload)
     write_workload(slice_time(workload, begin, end, clock), output, clock)
@@ -154,7 +154,7 @@ def anonymize(
         shunter trace anonymize sacct.txt --seed 8134 --shift -o public.parquet
     """
     check_output(output, force, log.inputs)
-    from shunter.workloads.anonymize import anonymize as without_names
+    from shunter.workloads.variants import anonymize as without_names
 
     write_workload(without_names(log.read(), seed=seed, places=places, shift=shift), output)
 

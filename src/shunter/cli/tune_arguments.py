@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.cli.arguments import RunArguments
-    from shunter.comparison.cases import Days
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
+    from shunter.model.log import Days
     from shunter.policies.scheduler import Scheduler
     from shunter.tuning.tune import Plan
 
@@ -68,7 +68,7 @@ class TuneArguments:
 
     def report_days(self) -> Days:
         """Returns the days on which the result is judged; they lie behind the training days."""
-        from shunter.comparison.cases import Days
+        from shunter.model.log import Days
         from shunter.model.windows import parse_part
 
         low, high = parse_part(self.report, "--report")

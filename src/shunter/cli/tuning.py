@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from shunter.cli.running import Inputs
     from shunter.cli.tune_arguments import TuneArguments
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.tuning.report import Later, Report
     from shunter.tuning.tune import Tuned
     from shunter.tuning.verdict import Finding
@@ -78,7 +78,7 @@ class Tuning:
 
 def run_tuning(arguments: TuneArguments, out: Path) -> Tuning:
     """Reads, tunes, writes the policy and reports; all that can be checked is checked before the search."""
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
     arguments.check()
@@ -116,22 +116,22 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
     """Returns what was found, and the later days of each log with the classics that its training days would choose."""
     from shunter.tuning.report import Later, part_of
     from shunter.tuning.space import SPACES
-    from shunter.tuning.tune import choose_classic, learns, training_cases, tune
+    from shunter.tuning.tune import choose_classic, learns, training_benches, tune
 
     scheduler, objective = arguments.scheduler(file), arguments.parsed_objective()
-    cases = training_cases(logs, scheduler, arguments.plan)
+    benches = training_benches(logs, arguments.plan)
     chosen, learned = [], []
     with step("choosing classics on training days") as progress:
-        for place, case in enumerate(cases):
-            parts = 2 * len(cases)
-            chosen.append(choose_classic(case, objective, progress=part_of(progress, 2 * place, parts)))
+        for place, bench in enumerate(benches):
+            parts = 2 * len(benches)
+            chosen.append(choose_classic(bench, scheduler, objective, progress=part_of(progress, 2 * place, parts)))
             if not learns(scheduler):
                 learned.append(chosen[-1])
                 continue
-            estimates = [scheduler.settings.estimate]
-            learned.append(choose_classic(case, objective, estimates, part_of(progress, 2 * place + 1, parts)))
+            told = part_of(progress, 2 * place + 1, parts)
+            learned.append(choose_classic(bench, scheduler, objective, [scheduler.settings.estimate], told))
     with step("tuning") as progress:
-        tuned = tune(cases, chosen, SPACES[arguments.kind], objective, arguments.plan, progress)
+        tuned = tune(benches, chosen, scheduler, SPACES[arguments.kind], objective, arguments.plan, progress)
     later = [
         Later(log, arguments.report_days().windows_of(log), one.combination.label, other.combination.label)
         for log, one, other in zip(logs, chosen, learned, strict=True)

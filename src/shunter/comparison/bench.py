@@ -1,16 +1,21 @@
-"""Runs any way to schedule on the same windows: natively on all cores, or a policy written in Python one by one.
+"""The bench: runs any way to schedule on the same windows of one or several logs.
 
-A learned policy decides in all windows together, one decision in each at a time.
+Shunter's own policies run natively on all cores. A learned policy decides in all windows together, one decision in each
+at a time. A policy written in Python runs one window after the other.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.metrics.window_metrics import COMPLETED, FAILED, KILLED, REJECTED
+from shunter.metrics.measures import COMPLETED, FAILED, KILLED, REJECTED, WindowColumns
+from shunter.metrics.table import compute_window_metrics
 from shunter.model import segments
 from shunter.model.schedule import Outcome, Schedule
 from shunter.policies.checkpoint import Checkpoint
@@ -20,10 +25,13 @@ from shunter.simulation.run import simulate
 from shunter.simulation.windows import WindowResults, WindowRunner
 
 if TYPE_CHECKING:
-    from shunter.comparison.combinations import Combination
-    from shunter.model.cluster import Cluster
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
-    from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 _PHASES = {
     Outcome.COMPLETED: COMPLETED,
@@ -32,29 +40,107 @@ _PHASES = {
     Outcome.FAILED: FAILED,
 }
 
+Measured = dict[str, "NDArray[np.float64]"]
+"""By metric, one value a window; NaN where it has no meaning."""
 
-class WindowRuns:
-    """The windows of a workload on a cluster, ready to be run."""
 
-    def __init__(self, workload: Workload, cluster: Cluster, windows: Windows, threads: int = 1) -> None:
-        """Hands workload and cluster to the core, once for all runs."""
-        self._workload = workload
-        self._cluster = cluster
-        self._windows = windows
-        self._threads = threads
-        self._runner = WindowRunner(workload, cluster)
+@dataclass(frozen=True)
+class LogWindows:
+    """Some windows of one log, handed to the core once for all runs."""
 
-    def of(self, combination: Combination) -> WindowResults:
-        """Returns what happens in each window."""
-        first, length = self._windows.simulated_first.tolist(), self._windows.simulated_length
-        scheduler = combination.scheduler
+    log: Log
+    windows: Windows
+    runner: WindowRunner
+
+    @cached_property
+    def columns(self) -> WindowColumns:
+        """What metrics need of the jobs."""
+        return WindowColumns(self.log.workload, self.windows, self.log.cluster)
+
+    def run(self, scheduler: Scheduler, threads: int = 1) -> WindowResults:
+        """Returns what happens in each window under one way to schedule."""
+        first, length = self.windows.simulated_first.tolist(), self.windows.simulated_length
+        workload, cluster = self.log.workload, self.log.cluster
         if isinstance(scheduler.policy, Checkpoint):
-            run = learned_runner().run_learned_windows
-            return run(self._workload, self._cluster, self._windows, scheduler, self._threads)
+            return learned_runner().run_learned_windows(workload, cluster, self.windows, scheduler, threads)
         if not isinstance(scheduler.policy, PythonPolicy):
-            return self._runner.run(scheduler, first, length, self._threads)
-        windows = (self._workload.window(place, length) for place in first)
-        return _together([simulate(window, self._cluster, scheduler) for window in windows])
+            return self.runner.run(scheduler, first, length, threads)
+        windows = (workload.window(place, length) for place in first)
+        return _together([simulate(window, cluster, scheduler) for window in windows])
+
+
+class Bench:
+    """Windows of one or several logs, on which any number of contenders are run and measured."""
+
+    def __init__(self, parts: Iterable[LogWindows], threads: int = 1) -> None:
+        """Takes windows that the core has; `Bench.on` hands over those that it has not.
+
+        Args:
+            parts: The windows of each log.
+            threads: How many threads share the windows; results do not depend on it.
+        """
+        self.parts = tuple(parts)
+        self.threads = threads
+
+    @classmethod
+    def on(cls, log: Log, windows: Windows, threads: int = 1) -> Bench:
+        """Returns a bench on windows of one log."""
+        return cls.over([(log, windows)], threads)
+
+    @classmethod
+    def over(cls, logs: Iterable[tuple[Log, Windows]], threads: int = 1) -> Bench:
+        """Returns a bench on windows of several logs, in this order."""
+        parts = (LogWindows(log, windows, WindowRunner(log.workload, log.cluster)) for log, windows in logs)
+        return cls(parts, threads)
+
+    def __len__(self) -> int:
+        return sum(len(part.windows) for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        """The names of the logs."""
+        return ", ".join(part.log.workload.name for part in self.parts)
+
+    @property
+    def block(self) -> NDArray[np.int64]:
+        """(windows,): the block of each window; no two logs share one."""
+        blocks, before = [], 0
+        for part in self.parts:
+            blocks.append(part.windows.block + before)
+            before += int(part.windows.block.max()) + 1
+        return np.concatenate(blocks)
+
+    def take(self, rows: NDArray[np.int64]) -> Bench:
+        """Returns a bench on some of the windows, by their rising places among all; nothing is handed over again."""
+        parts, before = [], 0
+        for part in self.parts:
+            count = len(part.windows)
+            own = rows[(rows >= before) & (rows < before + count)] - before
+            if len(own):
+                parts.append(LogWindows(part.log, part.windows.take(own), part.runner))
+            before += count
+        return Bench(parts, self.threads)
+
+    def run(self, scheduler: Scheduler) -> tuple[WindowResults, ...]:
+        """Returns what happens in the windows of each log under one way to schedule."""
+        return tuple(part.run(scheduler, self.threads) for part in self.parts)
+
+    def measure(self, scheduler: Scheduler, metrics: Iterable[str]) -> Measured:
+        """Returns the metrics of each window under one way to schedule, log after log."""
+        return self.measure_results(self.run(scheduler), metrics)
+
+    def measure_results(self, results: Sequence[WindowResults], metrics: Iterable[str]) -> Measured:
+        """Returns the metrics of what happened in the windows, log after log.
+
+        Args:
+            results: For each log.
+            metrics: Names of `shunter.metrics.table.window_metrics`.
+        """
+        names = list(metrics)
+        found = [
+            compute_window_metrics(part.columns, each, names) for part, each in zip(self.parts, results, strict=True)
+        ]
+        return {name: np.concatenate([one[name] for one in found]) for name in names}
 
 
 def available_threads() -> int:

@@ -13,7 +13,7 @@ from shunter.metrics.labels import counted
 from shunter.model.cluster import CORES_LIMIT, Cluster, Node
 from shunter.workloads import read_cluster
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
-from shunter.workloads.requests import limit_requests, scale_requests
+from shunter.workloads.variants import limit_requests, scale_requests
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shunter.checks import check_name
-from shunter.comparison.bench import WindowRuns
+from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
+from shunter.metrics.measures import MILLISECONDS, REJECTED, ended
 from shunter.metrics.sizes import size_class
-from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER, MILLISECONDS, REJECTED, WindowColumns, ended
+from shunter.metrics.table import higher_is_better, window_metrics
+from shunter.model.log import Log
 from shunter.model.schedule import count_bases
 from shunter.simulation.run import result_ledger
 
@@ -90,7 +92,7 @@ def compare(
         cluster: The nodes, empty when a window (or its warm-up) begins.
         combinations: From `shunter.comparison.combinations.combine`.
         windows: From `shunter.model.windows.choose_windows`.
-        metric: One of `shunter.metrics.window_metrics.FORMULAS`.
+        metric: One of `shunter.metrics.table.window_metrics`.
         baseline: The label of the combination that all others are held against; by default the first.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
@@ -99,12 +101,12 @@ def compare(
     Raises:
         InputError: The metric or the baseline is unknown, or not one job can ever fit.
     """
-    check_name("metric", metric, FORMULAS)
+    check_name("metric", metric, window_metrics())
     chosen = find_baseline(combinations, baseline)
-    judge = _Judge(workload, cluster, windows, metric, seed)
-    runs = WindowRuns(workload, cluster, windows, threads)
+    bench = Bench.on(Log(workload, cluster), windows, threads)
+    judge = _Judge(bench, metric, seed)
     # The baseline comes first: the others are held against it.
-    base = judge.score(chosen, runs.of(chosen), None)
+    base = judge.score(chosen, None)
     if base.rejected == windows.length * len(windows):
         what = f"none of the {windows.length} jobs of any window can ever fit on {cluster.name}"
         raise InputError(f"{workload.name}: {what}; check --cluster")
@@ -113,7 +115,7 @@ def compare(
         raise InputError(f"{workload.name}: {metric} has no meaning in these windows: {what}; choose another metric")
     scored = []
     for done, combination in enumerate(combinations, start=1):
-        scored.append(base if combination == chosen else judge.score(combination, runs.of(combination), base))
+        scored.append(base if combination == chosen else judge.score(combination, base))
         if progress:
             progress(done, len(combinations))
     comparison = Comparison(workload, cluster, windows, metric, chosen, tuple(scored))
@@ -124,7 +126,7 @@ def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -
     """Returns a comparison with another of its combinations as the baseline: nothing is simulated again."""
     metric, block = comparison.metric, comparison.windows.block
     base = next(one for one in comparison.scored if one.combination == baseline).metrics[metric]
-    higher = metric in HIGHER_IS_BETTER
+    higher = higher_is_better(metric)
     scored = (
         replace(one, contrast=contrast(one.metrics[metric], base, block, higher_is_better=higher, seed=seed))
         for one in comparison.scored
@@ -135,7 +137,7 @@ def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -
 def _worth(comparison: Comparison) -> Callable[[Scored], float]:
     """Returns the key by which the best come first, and those without a value last."""
     statistic = comparison.sorted_by.replace(" ", "_")
-    sign = -1.0 if comparison.metric in HIGHER_IS_BETTER else 1.0
+    sign = -1.0 if higher_is_better(comparison.metric) else 1.0
 
     def worth(scored: Scored) -> float:
         value: float | None = getattr(scored.summary, statistic)
@@ -145,22 +147,26 @@ def _worth(comparison: Comparison) -> Callable[[Scored], float]:
 
 
 class _Judge:
-    """Measures what combinations did, from columns that are cut once."""
+    """Runs combinations on the windows of one log, and measures what they did."""
 
-    def __init__(self, workload: Workload, cluster: Cluster, windows: Windows, metric: str, seed: int) -> None:
-        self._columns = WindowColumns(workload, windows, cluster)
-        self._windows = windows
+    def __init__(self, bench: Bench, metric: str, seed: int) -> None:
+        (part,) = bench.parts
+        self._bench = bench
+        self._columns = part.columns
+        self._windows = windows = part.windows
         self._metric = metric
         self._seed = seed
+        workload = part.log.workload
         self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
         self._size_class = size_class(self._columns.cores[:, windows.warmup :])
 
-    def score(self, combination: Combination, results: WindowResults, base: Scored | None) -> Scored:
+    def score(self, combination: Combination, base: Scored | None) -> Scored:
         """Returns what a combination did, held against a baseline; without one it is the baseline itself."""
-        metrics = self._columns.metrics(results, list(FORMULAS))
+        (results,) = self._bench.run(combination.scheduler)
+        metrics = self._bench.measure_results([results], window_metrics())
         values = metrics[self._metric]
         against = values if base is None else base.metrics[self._metric]
-        higher, block = self._metric in HIGHER_IS_BETTER, self._windows.block
+        higher, block = higher_is_better(self._metric), self._windows.block
         ran = ended(results.phase)[:, self._windows.warmup :]
         return Scored(
             combination=combination,

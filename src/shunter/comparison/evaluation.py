@@ -10,7 +10,7 @@ from shunter.comparison.compare import held_against
 from shunter.comparison.objective import mean_ratio
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import LEAST_BLOCKS, contrast
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better
 from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Evaluation:
 
     def _finding(self, own: Scored, best: Scored, words: str) -> Finding:
         metric, block = self.comparison.metric, self.comparison.windows.block
-        higher = metric in HIGHER_IS_BETTER
+        higher = higher_is_better(metric)
         found = contrast(own.metrics[metric], best.metrics[metric], block, higher_is_better=higher, seed=self.seed)
         label = own.combination.label
         result, sentence = _verdict(label, words, found, higher)

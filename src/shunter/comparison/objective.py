@@ -7,28 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.metrics.window_metrics import FORMULAS, HIGHER_IS_BETTER
+from shunter.metrics.table import find_window_metric, higher_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-SHORT_NAMES: Final = {
-    "bounded-slowdown": "mean_bounded_slowdown",
-    "wait": "mean_wait_s",
-    "mean-wait": "mean_wait_s",
-    "p95-wait": "p95_wait_s",
-    "p99-wait": "p99_wait_s",
-    "max-wait": "max_wait_s",
-    "turnaround": "mean_turnaround_s",
-    "slowdown": "mean_slowdown",
-    "utilization": "core_utilization",
-    "fairness": "jain_fairness_users",
-}
-"""What a command line may call metrics; their full names are understood too."""
 
 PENALTY: Final = 5.0
 """How much the cost grows for each unit by which the logarithm of a bounded metric exceeds its bound."""
@@ -48,7 +33,7 @@ class Bound:
     @property
     def words(self) -> str:
         """The bound as part of a sentence."""
-        return f"{'at least' if self.metric in HIGHER_IS_BETTER else 'at most'} {self.factor:g} times"
+        return f"{'at least' if higher_is_better(self.metric) else 'at most'} {self.factor:g} times"
 
 
 @dataclass(frozen=True)
@@ -88,7 +73,7 @@ def mean_ratio(found: NDArray[np.float64], base: NDArray[np.float64]) -> float:
 
 
 def _sign(metric: str) -> float:
-    return -1.0 if metric in HIGHER_IS_BETTER else 1.0
+    return -1.0 if higher_is_better(metric) else 1.0
 
 
 def _log_ratio(found: NDArray[np.float64] | float, base: NDArray[np.float64] | float) -> NDArray[np.float64]:
@@ -110,15 +95,8 @@ def parse_objective(metric: str, bounds: Sequence[str]) -> Objective:
             factor = float("nan")
         if not equals or not 0 < factor < float("inf"):
             raise InputError(f"--bound is {text!r}; expected a metric and a positive factor, as in mean-wait=1.1")
-        bound = Bound(_metric("bound", name.strip()), factor)
+        bound = Bound(find_window_metric("bound", name.strip()), factor)
         if any(bound.metric == other.metric for other in parsed):
             raise InputError(f"--bound {text}: {bound.metric} is bounded twice; give one bound for each metric")
         parsed.append(bound)
-    return Objective(_metric("objective", metric), tuple(parsed))
-
-
-def _metric(what: str, name: str) -> str:
-    full = SHORT_NAMES.get(name, name)
-    if full not in FORMULAS:
-        check_name(what, name, [*SHORT_NAMES, *FORMULAS])
-    return full
+    return Objective(find_window_metric("objective", metric), tuple(parsed))

@@ -10,15 +10,15 @@ import numpy as np
 
 from shunter.envs.options import ORDER, reference_policy
 from shunter.envs.rewards import OBJECTIVES
-from shunter.metrics.window_metrics import MILLISECONDS, ended
-from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S
+from shunter.metrics.measures import MILLISECONDS, ended
+from shunter.model.schedule import bounded_slowdown
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.windows import WindowRunner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.windows import WindowResults
@@ -97,7 +97,7 @@ class Outcome:
     def objectives(self, logarithms: Collection[str] = ()) -> NDArray[np.float64]:
         """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning."""
         turnaround_s = self._wait_s + self._run_s
-        bounded = np.maximum(turnaround_s / np.maximum(self._run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
+        bounded = bounded_slowdown(turnaround_s, self._run_s)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
         weighted_s = self._jobs.priority * self._wait_s
         used_s = (self._jobs.cores * self._run_s).sum(axis=1) / self._jobs.total_cores

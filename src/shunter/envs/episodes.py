@@ -19,8 +19,8 @@ from shunter.simulation.core_tables import numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.cases import Log
     from shunter.envs.options import RewardOptions
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler

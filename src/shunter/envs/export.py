@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gymnasium.utils.seeding import np_random
 
-from shunter.comparison.cases import Log
 from shunter.envs.options import PickHostOptions
 from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
@@ -16,6 +15,7 @@ from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
 from shunter.metrics.run_folder import to_json_text, write_folder
 from shunter.model.cluster_file import cluster_toml
+from shunter.model.log import Log
 
 if TYPE_CHECKING:
     from pathlib import Path

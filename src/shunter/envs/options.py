@@ -20,7 +20,7 @@ from shunter.policies.scheduler import Scheduler, resolve, resolve_scheduler
 from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
 
 LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
 """In the order of the core's numbers."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out, whole
 from shunter.envs.episodes import Episodes, log_episodes
@@ -16,6 +15,7 @@ from shunter.envs.options import PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
 from shunter.policies.catalog import PICK_JOB_MODES

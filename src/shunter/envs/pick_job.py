@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from shunter.comparison.cases import Log
 from shunter.envs.build import build_vector
 from shunter.envs.checks import dealt_out
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
@@ -14,6 +13,7 @@ from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
+from shunter.model.log import Log
 from shunter.policies.catalog import PICK_JOB_MODES
 from shunter.workloads import read_cluster, read_workload
 

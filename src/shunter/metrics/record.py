@@ -14,7 +14,7 @@ from shunter.errors import InputError
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import whole_milliseconds
-from shunter.model.stops import Segments
+from shunter.model.segments import Segments
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -100,7 +100,7 @@ class Cluster:
         Raises:
             InputError: It is none of these, or the file has a mistake.
         """
-        from shunter.model.cluster_toml import cluster_from_toml
+        from shunter.model.cluster_file import cluster_from_toml
 
         if spec.startswith(GENERATE):
             raise InputError(f'cluster "{spec}" is to be generated; read it with shunter.read_cluster')
@@ -123,7 +123,7 @@ class Cluster:
         Raises:
             InputError: The file cannot be read, or has a mistake.
         """
-        from shunter.model.cluster_toml import cluster_from_toml
+        from shunter.model.cluster_file import cluster_from_toml
 
         path = Path(path)
         try:

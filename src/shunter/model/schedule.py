@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from shunter.model.cluster import Cluster
     from shunter.model.ledger import Ledger
+    from shunter.model.segments import Segments, Stops
     from shunter.model.settings import Settings
-    from shunter.model.stops import Segments, Stops
     from shunter.model.workload import Workload
 
 
@@ -155,10 +155,8 @@ class Schedule:
 
     @property
     def bounded_slowdown(self) -> NDArray[np.float64]:
-        """Turnaround over run time, for which at least 10 s count, and at least 1; NaN where a job did not end."""
-        ratio = self.turnaround_s / np.maximum(self.run_time_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
-        bounded: NDArray[np.float64] = np.maximum(ratio, 1.0)
-        return bounded
+        """The bounded slowdown of each job; NaN where a job did not end."""
+        return bounded_slowdown(self.turnaround_s, self.run_time_s)
 
     @property
     def cores(self) -> NDArray[np.float64]:
@@ -200,6 +198,11 @@ def count_bases(basis: NDArray[np.uint8]) -> dict[str, int]:
     """Returns how often each basis of an estimate occurs, those that do not left out."""
     counts = np.bincount(basis.ravel(), minlength=len(BASES)).tolist()
     return {name: count for name, count in zip(BASES, counts, strict=True) if count}
+
+
+def bounded_slowdown(turnaround_s: NDArray[np.float64], run_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns turnaround over run time, for which at least 10 s count; never less than 1."""
+    return np.maximum(turnaround_s / np.maximum(run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
 
 
 def whole_milliseconds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:

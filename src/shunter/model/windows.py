@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,10 @@ class Windows:
     def whole(jobs: int) -> Windows:
         """Returns all jobs of a log as its one window."""
         return Windows(np.zeros(1, dtype=np.uintp), np.zeros(1, dtype=np.int64), length=jobs, warmup=0)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Windows:
+        """Returns some of the windows, by an index or a mask."""
+        return replace(self, first=self.first[rows], block=self.block[rows])
 
     @property
     def simulated_first(self) -> NDArray[np.uintp]:

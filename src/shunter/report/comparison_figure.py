@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from shunter.comparison.bench import WindowRuns
+from shunter.comparison.bench import Bench
 from shunter.metrics.labels import cluster_label, counted, shortened
+from shunter.metrics.measures import ended
 from shunter.metrics.sizes import size_label
-from shunter.metrics.window_metrics import WindowColumns, ended
+from shunter.model.log import Log
 from shunter.report.binning import binned_means
 from shunter.report.schedule_figure import COLORS, OTHERS_COLOR, TIME_UNITS
 
@@ -130,11 +130,11 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
 def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
     """Draws the cores in use in the window in which the baseline has its median value."""
     window = _middle_window(comparison)
-    columns = WindowColumns(comparison.workload, window, comparison.cluster)
-    runs = WindowRuns(comparison.workload, comparison.cluster, window)
+    bench = Bench.on(Log(comparison.workload, comparison.cluster), window)
+    columns = bench.parts[0].columns
     best = comparison.scored[0]
     pair = {one.combination.label: one.combination for one in (best, comparison.against)}
-    results = {label: runs.of(combination) for label, combination in pair.items()}
+    results = {label: bench.run(combination.scheduler)[0] for label, combination in pair.items()}
     begin_ms = int(columns.submit_ms.min())
     makespan_ms = max(int(result.end_ms.max()) for result in results.values()) - begin_ms
     unit, seconds = _time_unit(makespan_ms / 1000)
@@ -163,7 +163,7 @@ def _middle_window(comparison: Comparison) -> Windows:
     known = np.flatnonzero(np.isfinite(values))
     middle = known[np.argsort(values[known], kind="stable")[len(known) // 2]] if len(known) else 0
     windows = comparison.windows
-    return replace(windows, first=windows.first[[middle]], block=windows.block[[middle]])
+    return windows.take(np.array([middle]))
 
 
 def _time_unit(longest_s: float) -> tuple[str, float]:

@@ -102,7 +102,7 @@ def _table(title: str) -> Table:
 
 def ratio_text(metric: str, row: dict[str, Any]) -> str:
     """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
-    from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+    from shunter.metrics.table import higher_is_better
 
     if row["ratio"] is None:
         return "–"
@@ -112,7 +112,7 @@ def ratio_text(metric: str, row: dict[str, Any]) -> str:
     higher, lower = row["ratio_low"] > 1, row["ratio_high"] < 1
     if not (higher or lower):
         return text
-    better = higher if metric in HIGHER_IS_BETTER else lower
+    better = higher if higher_is_better(metric) else lower
     return f"[{'green' if better else 'red'}]{text}[/]"
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from shunter.cli.running import WORKLOAD
 from shunter.metrics.labels import cluster_label
+from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
 
 if TYPE_CHECKING:
     from shunter.cli.running import Run
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 """Units of time, from the largest."""
-
-
-COUNTS = ("preemptions", "failures", "migrations")
-"""Metrics that are whole numbers."""
 
 
 def print_run(run: Run, written: Sequence[Path]) -> None:
@@ -91,11 +88,12 @@ def format_metric(name: str, value: float | None) -> str:
     """Returns a metric with its unit: ``12,345 s (3 h 25 min)``, ``71.2 %``; a dash where it has no meaning."""
     if value is None:
         return "–"
-    if name.endswith("_s"):
+    unit = METRICS[name].unit
+    if unit == SECONDS:
         return format_seconds(value)
-    if name.endswith(("_utilization", "_rate", "_fragmentation")):
+    if unit == SHARE:
         return f"{100 * value:.2f} %"
-    if name in COUNTS:
+    if unit == COUNT:
         return f"{value:,.0f}"
     return f"{value:,.4f}" if value < 1000 else f"{value:,.1f}"
 

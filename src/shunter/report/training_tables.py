@@ -11,7 +11,7 @@ from rich.table import Table
 from shunter.agents.report_rows import part_object
 from shunter.agents.training_report import CHOSEN, LEARNED, ROLES
 from shunter.metrics.labels import counted, percent
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better
 from shunter.report.comparison_tables import ratio_text, short
 from shunter.report.tables import ledger_table
 
@@ -147,7 +147,7 @@ def verdict(training: Training) -> list[str]:
         elif interval[0] <= 1 <= interval[1]:
             sentences.append(f"{on} and {chosen.label} cannot be told apart: ratio {_interval(ratio, interval)}")
         else:
-            is_better = (interval[0] > 1) == (metric in HIGHER_IS_BETTER)
+            is_better = (interval[0] > 1) == higher_is_better(metric)
             word = "beats" if is_better else "LOSES to"
             sentences.append(f"{on} {word} {chosen.label}, beyond the interval: ratio {_interval(ratio, interval)}")
         sentences += [f"{on} breaks the bound on {bound.metric}, {bound.words}" for bound in learned.broken]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from shunter.metrics.labels import cluster_label
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import METRICS
 from shunter.report.comparison_figure import BASELINE_COLOR, GRID_COLOR
 from shunter.report.schedule_figure import COLORS
 from shunter.tuning.report import BEST, ROLES, TUNED
@@ -134,7 +134,7 @@ def _draw_points(panel: Axes, title: str, points: Sequence[_Point]) -> None:
 
 def _name_axis(panel: Axes, report: Report) -> None:
     """Names the axis that all panels share, with plain numbers on it."""
-    better = "higher" if report.objective.metric in HIGHER_IS_BETTER else "lower"
+    better = METRICS[report.objective.metric].better
     low, high = panel.get_xlim()
     panel.xaxis.set_major_locator(FixedLocator(next(ticks for span, ticks in TICKS if high > span * low)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from shunter.model.gpu_masks import gpu_type_masks, type_numbers
+from shunter.model.fitting import gpu_type_masks, type_numbers
 from shunter.native import Handle, lib, opened, pointer
 
 if TYPE_CHECKING:

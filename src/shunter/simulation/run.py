@@ -9,10 +9,10 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.schedule import Outcome, Schedule
+from shunter.model.segments import Stops
 from shunter.model.settings import RUN_TIME
-from shunter.model.stops import Stops
 from shunter.policies.checkpoint import Checkpoint
-from shunter.policies.own import PythonPolicy, QueueView
+from shunter.policies.own import Policy, PythonPolicy, QueueView
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.core_tables import MILLI, numbers, user_numbers
 from shunter.simulation.learned import learned_runner

@@ -12,19 +12,19 @@ from shunter.comparison.compare import compare
 from shunter.comparison.objective import mean_ratio
 from shunter.comparison.pooled import Paired, pooled_ratio
 from shunter.comparison.statistics import contrast
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better
 from shunter.policies.estimates import REQUESTED
 from shunter.tuning.tune import Progress, classics, learns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.cases import Log
     from shunter.comparison.combinations import Combination
     from shunter.comparison.compare import Scored
     from shunter.comparison.objective import Bound, Objective
     from shunter.comparison.pooled import Ratio
     from shunter.comparison.statistics import Contrast
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
 
 SITE, CHOSEN, BEST, TUNED = "site", "chosen", "best", "tuned"
@@ -177,7 +177,7 @@ class _Judge:
     def _row(self, scored: Scored, roles: Mapping[str, Scored], later: Later) -> Row:
         own, chosen = scored.metrics, roles[CHOSEN].metrics
         metric, block = self._objective.metric, later.windows.block
-        higher = metric in HIGHER_IS_BETTER
+        higher = higher_is_better(metric)
         against = {
             role: contrast(own[metric], base.metrics[metric], block, higher_is_better=higher, seed=self._seed)
             for role, base in roles.items()

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.comparison.cases import Case, Days, Log
+from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import ALL, combine
 from shunter.errors import InputError
+from shunter.model.log import Days, Log
 from shunter.model.windows import MOST_COUNT
 from shunter.policies.estimates import REQUESTED
-from shunter.policies.scheduler import resolve
 from shunter.tuning.search import search
 from shunter.tuning.space import Space, spec_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.comparison.bench import Measured
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.policies.scheduler import Scheduler
@@ -97,9 +98,9 @@ class Tuned:
         return spec_text(self.kind, self.parameters)
 
 
-def training_cases(logs: Sequence[Log], scheduler: Scheduler, plan: Plan) -> list[Case]:
-    """Returns the training windows of each log."""
-    return [Case(log, plan.training_days.windows_of(log), scheduler, plan.threads) for log in logs]
+def training_benches(logs: Sequence[Log], plan: Plan) -> list[Bench]:
+    """Returns a bench on the training windows of each log."""
+    return [Bench.on(log, plan.training_days.windows_of(log), plan.threads) for log in logs]
 
 
 def classics(scheduler: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
@@ -116,20 +117,31 @@ def learns(scheduler: Scheduler) -> bool:
 
 
 def choose_classic(
-    case: Case, objective: Objective, estimates: Sequence[str] = (REQUESTED,), progress: Progress | None = None
+    bench: Bench,
+    scheduler: Scheduler,
+    objective: Objective,
+    estimates: Sequence[str] = (REQUESTED,),
+    progress: Progress | None = None,
 ) -> Choice:
-    """Returns the classic that does best in the windows of a case, bounds aside.
+    """Returns the classic that does best in the windows of a bench, bounds aside.
+
+    Args:
+        bench: The windows.
+        scheduler: What all classics share: the placement, the starvation guard, and so on.
+        objective: By what they are compared.
+        estimates: The run times that they see.
+        progress: Called after each classic with how many are done, and of how many.
 
     Raises:
         InputError: A metric has no meaning in these windows.
     """
-    combinations = classics(case.scheduler, estimates)
+    combinations = classics(scheduler, estimates)
     base: dict[str, NDArray[np.float64]] | None = None
     best: tuple[float, Choice] | None = None
     for done, combination in enumerate(combinations, start=1):
-        measured = case.measure(combination.scheduler, objective.metrics)
+        measured = bench.measure(combination.scheduler, objective.metrics)
         if base is None:
-            _check_meaning(case, measured)
+            _check_meaning(bench, measured)
             base = measured
         cost = type(objective)(objective.metric).cost(measured, base)
         if best is None or cost < best[0]:
@@ -140,28 +152,30 @@ def choose_classic(
     return best[1]
 
 
-def _check_meaning(case: Case, measured: dict[str, NDArray[np.float64]]) -> None:
+def _check_meaning(bench: Bench, measured: dict[str, NDArray[np.float64]]) -> None:
     for metric, values in measured.items():
         if np.isnan(values).all():
             raise InputError(
-                f"{case.log.workload.name}: {metric} has no meaning in the training windows: no job can run there, or "
+                f"{bench.name}: {metric} has no meaning in the training windows: no job can run there, or "
                 "the log does not tell what it needs; check --cluster, or choose another metric"
             )
 
 
 def tune(
-    cases: Sequence[Case],
+    benches: Sequence[Bench],
     chosen: Sequence[Choice],
+    scheduler: Scheduler,
     space: Space,
     objective: Objective,
     plan: Plan,
     progress: Progress | None = None,
 ) -> Tuned:
-    """Searches the weights that do best in the cases' windows, compared with the classics chosen there.
+    """Searches the weights that do best on training days, compared with the classics chosen there.
 
     Args:
-        cases: The training windows of each log.
+        benches: The training windows of each log.
         chosen: For each log, the classic chosen on the same windows.
+        scheduler: What candidates share with the classics: the dispatch rule, the estimate, and so on.
         space: Which family of policies is searched.
         objective: What is to become better, and what must not become worse.
         plan: How long to search.
@@ -169,26 +183,29 @@ def tune(
     """
     random = np.random.default_rng([plan.seed, 1])
     total = plan.generations * plan.population
-    everything = [np.arange(len(case.windows)) for case in cases]
     middle_costs: list[float] = []
     done = 0
 
-    def cost(vector: NDArray[np.float64], windows: Sequence[NDArray[np.int64]]) -> float:
-        policy = resolve(spec_text(space.kind, space.parameters(vector)))
-        costs = []
-        for case, choice, rows in zip(cases, chosen, windows, strict=True):
-            base = {name: values[rows] for name, values in choice.measured.items()}
-            found = case.measure(case.with_policy(policy), objective.metrics, rows)
-            costs.append(objective.cost(found, base))
-        return float(np.mean(costs))
+    def cost(vector: NDArray[np.float64], some: Sequence[Bench], bases: Sequence[Measured]) -> float:
+        candidate = scheduler.changed(policy=spec_text(space.kind, space.parameters(vector)))
+        found = (bench.measure(candidate, objective.metrics) for bench in some)
+        return float(np.mean([objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
+
+    def cost_everywhere(vector: NDArray[np.float64]) -> float:
+        return cost(vector, benches, [choice.measured for choice in chosen])
 
     def evaluate(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
         nonlocal done
-        middle_costs.append(cost(vectors[0], everything))
-        drawn = [np.sort(random.permutation(len(case.windows))[: plan.drawn]) for case in cases]
+        middle_costs.append(cost_everywhere(vectors[0]))
+        rows = [np.sort(random.permutation(len(bench))[: plan.drawn]) for bench in benches]
+        drawn = [bench.take(chosen_rows) for bench, chosen_rows in zip(benches, rows, strict=True)]
+        bases = [
+            {name: values[chosen_rows] for name, values in choice.measured.items()}
+            for choice, chosen_rows in zip(chosen, rows, strict=True)
+        ]
         costs = TETHER * space.distance(vectors)
         for place, vector in enumerate(vectors):
-            costs[place] += cost(vector, drawn)
+            costs[place] += cost(vector, drawn, bases)
             done += 1
             if progress:
                 progress(done, total)
@@ -202,14 +219,12 @@ def tune(
         population=plan.population,
         seed=plan.seed,
     )
-    middle_costs.append(cost(found, everything))
+    middle_costs.append(cost_everywhere(found))
     return Tuned(
         kind=space.kind,
         parameters=space.parameters(found),
-        scheduler=cases[0].scheduler,
+        scheduler=scheduler,
         chosen=tuple(chosen),
         costs=np.array(middle_costs),
-        simulations=sum(
-            total * min(plan.drawn, len(case.windows)) + len(middle_costs) * len(case.windows) for case in cases
-        ),
+        simulations=sum(total * min(plan.drawn, len(bench)) + len(middle_costs) * len(bench) for bench in benches),
     )

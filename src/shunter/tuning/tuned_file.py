@@ -15,7 +15,7 @@ from shunter.toml_values import toml_value
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shunter.comparison.cases import Log
+    from shunter.model.log import Log
     from shunter.policies.prior import Prior
     from shunter.tuning.tune import Tuned
 

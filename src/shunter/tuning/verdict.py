@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.comparison.statistics import LEAST_BLOCKS
-from shunter.metrics.window_metrics import HIGHER_IS_BETTER
+from shunter.metrics.table import higher_is_better
 from shunter.tuning.report import BEST, BEST_LEARNED, CHOSEN, SITE, TUNED
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _judge(contrast: Contrast, metric: str) -> tuple[str, str]:
 def _result(interval: Interval, neutral: float, metric: str) -> str:
     if interval is None or interval[0] <= neutral <= interval[1]:
         return UNCLEAR
-    return BETTER if (interval[0] > neutral) == (metric in HIGHER_IS_BETTER) else WORSE
+    return BETTER if (interval[0] > neutral) == higher_is_better(metric) else WORSE
 
 
 def _text(value: float, interval: Interval) -> str:

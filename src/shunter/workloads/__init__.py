@@ -97,7 +97,7 @@ def read_workload(
         workload = _read(spec, format, Reading(strict, parse_mapping(columns)))
     if only is None:
         return workload
-    from shunter.workloads.parts import keep_statuses
+    from shunter.workloads.variants import keep_statuses
 
     return keep_statuses(workload, only)
 

@@ -28,8 +28,8 @@ def read_clock(workload: Workload, path: str) -> Clock:
     header: dict[str, str] = {}
     if workload.format == "swf":
         from shunter.workloads import files_of
+        from shunter.workloads.formats.swf_tokens import header as read_header
         from shunter.workloads.text.source import open_source
-        from shunter.workloads.text.swf_tokens import header as read_header
 
         header = read_header(open_source(files_of(path)[0]).head)
     zone_s = whole_number(header.get("TimeZone"))

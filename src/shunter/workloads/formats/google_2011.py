@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.formats.google import CODES_2011, attempts, paired, typed_events, users_of
 from shunter.workloads.text.cells import is_number
 from shunter.workloads.text.delimited import read_frames
-from shunter.workloads.text.google_events import CODES_2011, attempts, paired, typed_events, users_of
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import most_lines
 from shunter.workloads.text.repairs import Repairs

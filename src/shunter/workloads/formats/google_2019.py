@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.text.cells import with_numbers
-from shunter.workloads.text.google_events import (
+from shunter.workloads.formats.google import (
     AMOUNTS,
     CODES_2019,
     KEY,
@@ -18,10 +17,12 @@ from shunter.workloads.text.google_events import (
     attempts,
     is_complete,
     paired,
+    read_records,
+    tells,
     typed_events,
     users_of,
 )
-from shunter.workloads.text.google_text import read_records, tells
+from shunter.workloads.text.cells import with_numbers
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import scaled
 from shunter.workloads.text.repairs import PLACE, Repairs

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from shunter.workloads.formats.gpu_list import Layout, is_gpu_list, one_task_a_gpu, read_gpu_list, read_layouts
 from shunter.workloads.text.cells import with_numbers, with_times, with_whole
-from shunter.workloads.text.gpu_list import Layout, is_gpu_list, one_task_a_gpu, read_gpu_list, read_layouts
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE, Repairs

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.text.log import build_workload
-from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
-from shunter.workloads.text.slurm_jobs import CLUSTER_NOTE, job_table
-from shunter.workloads.text.slurm_text import (
+from shunter.workloads.formats.slurm import (
+    CLUSTER_NOTE,
     NO_LIMIT_WORDS,
     UNKNOWN_WORDS,
     each_distinct,
     gpus_of_gres,
     is_text,
+    job_table,
     resources,
     status,
     unix_seconds,
 )
+from shunter.workloads.text.log import build_workload
+from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

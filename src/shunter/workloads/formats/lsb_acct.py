@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from shunter.workloads.formats.lsf import (
+    RUSAGE_FIELDS,
+    SCHEMA,
+    BrokenRecord,
+    LsfJob,
+    Places,
+    Record,
+    kind_of,
+    read_records,
+    skip,
+)
 from shunter.workloads.text.log import build_workload
-from shunter.workloads.text.lsb_job import SCHEMA, LsfJob, Places
-from shunter.workloads.text.lsb_text import RUSAGE_FIELDS, BrokenRecord, Record, kind_of, read_records, skip
 from shunter.workloads.text.repairs import Repairs
 
 if TYPE_CHECKING:

@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.formats.lsb_acct import to_frame
+from shunter.workloads.formats.lsf import (
+    DONE,
+    EXIT,
+    RUSAGE_FIELDS,
+    BrokenRecord,
+    LsfJob,
+    Places,
+    Record,
+    kind_of,
+    read_records,
+    skip,
+)
 from shunter.workloads.text.log import build_workload
-from shunter.workloads.text.lsb_job import DONE, EXIT, LsfJob, Places
-from shunter.workloads.text.lsb_text import RUSAGE_FIELDS, BrokenRecord, Record, kind_of, read_records, skip
 from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:

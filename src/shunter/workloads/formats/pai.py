@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.formats.gpu_list import is_gpu_list, read_gpu_list
 from shunter.workloads.text.cells import with_numbers, with_whole
-from shunter.workloads.text.gpu_list import is_gpu_list, read_gpu_list
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import MB_PER_GB, has_header, most_lines, read_table, scaled, with_known_cores
 from shunter.workloads.text.repairs import PLACE, Repairs

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from shunter.workloads.formats.gpu_list import Layout, one_task_a_gpu, read_layouts
 from shunter.workloads.text.cells import from_clock, with_numbers, with_times, with_whole
-from shunter.workloads.text.gpu_list import Layout, one_task_a_gpu, read_layouts
 from shunter.workloads.text.json_text import read_elements
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import read_table

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.formats.swf_tokens import header
 from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import PLACE, Repairs
-from shunter.workloads.text.swf_tokens import header
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

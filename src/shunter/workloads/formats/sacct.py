@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.formats.sacct_cells import USED, Cells
+from shunter.workloads.formats.slurm import CLUSTER_NOTE, each_distinct, job_table, memory
 from shunter.workloads.text.delimited import Mend, read_frames
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
-from shunter.workloads.text.sacct_cells import USED, Cells
-from shunter.workloads.text.slurm_jobs import CLUSTER_NOTE, job_table
-from shunter.workloads.text.slurm_text import each_distinct, memory
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+from shunter.workloads.formats.slurm import (
+    CLUSTER_NOTE,
+    UNKNOWN_WORDS,
+    Resources,
+    encodable,
+    job_table,
+    only,
+    state_word,
+)
 from shunter.workloads.text.json_text import read_elements
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import PLACE, Repairs
-from shunter.workloads.text.slurm_jobs import CLUSTER_NOTE, job_table
-from shunter.workloads.text.slurm_text import UNKNOWN_WORDS, Resources, encodable, only, state_word
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

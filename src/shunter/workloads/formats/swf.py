@@ -16,7 +16,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
 from shunter.workloads import clock
-from shunter.workloads.text import swf_tokens
+from shunter.workloads.formats import swf_tokens
 from shunter.workloads.text.cells import is_number
 from shunter.workloads.text.log import no_job_left, to_workload
 from shunter.workloads.text.repairs import Repairs

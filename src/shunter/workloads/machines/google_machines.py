@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.workloads.formats.google import RESOURCES, read_records, tells
 from shunter.workloads.machines.table import nodes_of
 from shunter.workloads.text.cells import is_number, with_numbers
 from shunter.workloads.text.delimited import read_frames
-from shunter.workloads.text.google_text import RESOURCES, read_records, tells
 from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
 from shunter.workloads.text.repairs import PLACE
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
+from shunter.workloads.formats.slurm import encodable
 from shunter.workloads.machines.slurm_nodes import Record, nodes_of_records
 from shunter.workloads.text.json_text import read_elements
-from shunter.workloads.text.slurm_text import encodable
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node

@@ -1,4 +1,4 @@
-"""Parts of a workload: jobs that ended in a certain way, jobs of some days, and days to train and to report on."""
+"""Workloads made from another: some of its jobs, other requested times, or no names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import polars as pl
+
 from shunter.errors import InputError
+from shunter.model.workload import DURATION_LIMIT_S
 from shunter.workloads.clock import UNIX_TIMES_FROM_S
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
     from shunter.model.workload import Workload
     from shunter.workloads.clock import Clock
+
 
 PARTS: Final = ("train", "validation", "report")
 """What a log is split into, in the order of time."""
@@ -152,3 +157,101 @@ def _part(workload: Workload, jobs: pl.DataFrame, what: str) -> Workload:
         name=f"{workload.name}{what}",
         content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
     )
+
+
+def scale_requests(workload: Workload, factor: float) -> tuple[Workload, int]:
+    """Returns the workload with every known request multiplied by a factor, and how many there are.
+
+    Raises:
+        InputError: The factor is not a positive number, or a request would be longer than any may be.
+    """
+    requested_s = workload.jobs["requested_s"]
+    longest_s = requested_s.max()
+    longest_s = float(longest_s) if isinstance(longest_s, int | float) else 0.0
+    if not (factor > 0 and math.isfinite(factor) and longest_s * factor <= DURATION_LIMIT_S):
+        raise InputError(
+            f"{workload.name}: requests cannot be scaled by {factor:g}; expected a factor above 0 that keeps the "
+            f"longest of {longest_s:g} s within {DURATION_LIMIT_S:g} s"
+        )
+    return _with_requests(workload, requested_s * factor, f"requests x{factor!r}"), requested_s.count()
+
+
+def limit_requests(workload: Workload, limit_s: float, missing_request: str = "run-time") -> tuple[Workload, int]:
+    """Returns the workload with longer requests cut to a limit, and how many were.
+
+    A request that the log does not have counts as what stands in for it: a job that would stand for more than the limit
+    is one that asks for the limit.
+
+    Args:
+        workload: The jobs.
+        limit_s: The longest request.
+        missing_request: What stands in for unknown requests, as in `shunter.simulation.simulate`.
+
+    Raises:
+        InputError: The limit is not a positive number of seconds.
+    """
+    if not 0 < limit_s <= DURATION_LIMIT_S:
+        raise InputError(f"the limit is {limit_s:g}; expected above 0 to {DURATION_LIMIT_S:g} seconds")
+    jobs = workload.jobs
+    stand_in = pl.col("run_s") if missing_request == "run-time" else pl.lit(float(missing_request))
+    longer = pl.coalesce(pl.col("requested_s"), stand_in) > limit_s
+    limited = jobs.select(pl.when(longer).then(limit_s).otherwise(pl.col("requested_s")).alias("requested_s"))
+    count = int(jobs.select(longer.sum()).item())
+    return _with_requests(workload, limited["requested_s"], f"requests <= {limit_s!r}"), count
+
+
+def _with_requests(workload: Workload, requested_s: pl.Series, what: str) -> Workload:
+    return replace(
+        workload,
+        jobs=workload.jobs.with_columns(requested_s),
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
+    )
+
+
+NAMES: Final = {"user": "user", "group": "group", "account": "account", "executable": "program", "name": "name"}
+"""The columns that are replaced always, and what their new names begin with."""
+PLACES: Final = {"queue": "queue", "partition": "partition", "qos": "qos"}
+"""The columns that are replaced if asked for: a cluster file may name the same partitions."""
+
+
+def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift: bool = False) -> Workload:
+    """Returns the workload with other names and numbers.
+
+    Users, groups, accounts, programs and job names become ``user1``, ``user2`` … in an order drawn from the seed; the
+    same name stays the same. Job ids become 1, 2, 3 … in the order of submission.
+
+    Args:
+        workload: The jobs.
+        seed: Of the order; without it nobody can draw the same again.
+        places: Whether queues, partitions and qualities of service are replaced too.
+        shift: Whether the first job's submit time becomes 0.
+    """
+    random = np.random.Generator(np.random.PCG64(seed))
+    jobs = workload.jobs
+    made = [
+        _renamed(jobs[column], prefix, random)
+        for column, prefix in (NAMES | PLACES if places else NAMES).items()
+        if column in jobs.columns
+    ]
+    numbers = pl.int_range(1, jobs.height + 1, dtype=pl.Int64, eager=True)
+    if "preceding_job_id" in jobs.columns:
+        of = pl.DataFrame({"preceding_job_id": jobs["job_id"], "number": numbers})
+        joined = jobs.select("preceding_job_id").join(of, on="preceding_job_id", how="left", maintain_order="left")
+        made.append(joined["number"].alias("preceding_job_id"))
+    if shift:
+        made.append(jobs["submit_s"] - jobs["submit_s"][0])
+    return replace(
+        workload,
+        jobs=jobs.with_columns(*made, numbers.alias("job_id")),
+        name="anonymous",
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {seed} {places} {shift}".encode()).hexdigest(),
+        places=None,
+    )
+
+
+def _renamed(names: pl.Series, prefix: str, random: np.random.Generator) -> pl.Series:
+    distinct = names.drop_nulls().unique(maintain_order=True)
+    order = random.permutation(distinct.len()) + 1
+    others = distinct.to_frame().with_columns(other=pl.Series([f"{prefix}{one}" for one in order], dtype=pl.String))
+    joined = names.to_frame().join(others, on=names.name, how="left", maintain_order="left")
+    return joined["other"].alias(names.name)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.text.repairs import PLACE, UNREADABLE
-from shunter.workloads.text.slurm_text import (
+from shunter.workloads.formats.slurm import (
     NO_LIMIT_WORDS,
     UNKNOWN_WORDS,
     duration_s,
@@ -20,6 +19,7 @@ from shunter.workloads.text.slurm_text import (
     status,
     unix_seconds,
 )
+from shunter.workloads.text.repairs import PLACE, UNREADABLE
 
 if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
@@ -59,7 +59,7 @@ class Cells:
         self._repairs = repairs
 
     def jobs(self) -> pl.DataFrame:
-        """Returns what `shunter.workloads.text.slurm_jobs.job_table` needs."""
+        """Returns what `shunter.workloads.formats.slurm.job_table` needs."""
         self._times()
         self._limit()
         self._resources()

@@ -1,4 +1,4 @@
-"""The windows that candidates are tried on."""
+"""Days, their windows, and the bench on which contenders are run there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shunter.comparison.cases import Case, Days
+from shunter.comparison.bench import Bench
 from shunter.errors import InputError
 from shunter.metrics.schedule_metrics import compute_metrics
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.metrics.table import compute_metrics
+from shunter.model.log import Days
+from shunter.policies.settings import check_settings
 from shunter.simulation import simulate
 from tests.tuning.small import small_log
 
@@ -40,22 +43,28 @@ def test_days_that_are_too_short_are_an_error() -> None:
 def test_measures_are_those_of_single_simulations() -> None:
     log = small_log()
     days = replace(DAYS, warmup=0)
-    case = Case(log, days.windows_of(log), resolve_scheduler(dispatch="easy"), 1)
-    measured = case.measure(case.with_policy("sjf"), METRICS)
-    for place, first in enumerate(case.windows.first.tolist()):
+    windows = days.windows_of(log)
+    bench, settings = Bench.on(log, windows), check_settings(policy="sjf", dispatch="easy")
+    measured = bench.measure(settings, METRICS)
+    for place, first in enumerate(windows.first.tolist()):
         schedule = simulate(log.workload.window(first, 60), log.cluster, policy="sjf", dispatch="easy")
         expected = compute_metrics(schedule)
         assert {name: measured[name][place] for name in METRICS} == pytest.approx(
             {name: expected[name] for name in METRICS}
         )
-    some = case.measure(case.with_policy("sjf"), METRICS, np.array([1, 3]))
+    some = bench.take(np.array([1, 3])).measure(settings, METRICS)
     np.testing.assert_array_equal(some["mean_wait_s"], measured["mean_wait_s"][[1, 3]])
 
 
-def test_settings_with_another_policy() -> None:
-    log = small_log()
-    settings = resolve_scheduler(dispatch="easy", estimate="last-two", max_wait_s=500, seed=3)
-    case = Case(log, DAYS.windows_of(log), settings, 1)
-    assert case.with_policy("f2") == replace(settings, policy="f2")
-    other = case.with_policy("f2", "strict", "perfect")
-    assert other == replace(settings, policy="f2", dispatch="strict", estimate="perfect")
+def test_several_logs_stand_one_behind_the_other() -> None:
+    log, other = small_log(), small_log("generate:lublin?seed=9&jobs=500&cores=32&load=1&requests=factor", 32)
+    pairs = [(each, DAYS.windows_of(each)) for each in (log, other)]
+    settings, both = check_settings(policy="sjf"), Bench.over(pairs, threads=2)
+    measured = both.measure(settings, METRICS)
+    alone = [Bench.on(*pair).measure(settings, METRICS)["mean_wait_s"] for pair in pairs]
+    np.testing.assert_array_equal(measured["mean_wait_s"], np.concatenate(alone))
+    assert len(both) == 8
+    assert both.block.tolist() == [*pairs[0][1].block.tolist(), *(pairs[1][1].block + 4).tolist()]
+    some = both.take(np.array([1, 6])).measure(settings, METRICS)
+    np.testing.assert_array_equal(some["mean_wait_s"], measured["mean_wait_s"][[1, 6]])
+    assert len(both.take(np.array([5])).parts) == 1
