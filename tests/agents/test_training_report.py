@@ -44,8 +44,8 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
     trials = here.trials(here.report, 0)
     options = here.config.environment
     assert isinstance(options, PickJobOptions)
-    settings = {SITE: usual_combination(here).settings, CHOSEN: CHOSEN_CLASSIC.settings, LEARNED: options.scheduler}
-    for role, each in settings.items():
+    schedulers = {SITE: usual_combination(here).scheduler, CHOSEN: CHOSEN_CLASSIC.scheduler, LEARNED: options.scheduler}
+    for role, each in schedulers.items():
         (expected,) = trials.of_schedulers([each], ["mean_bounded_slowdown", "max_wait_s"])
         for name, values in expected.items():
             np.testing.assert_allclose(group.rows[role].metrics[name], values, err_msg=f"{role} {name}")

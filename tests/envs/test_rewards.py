@@ -14,9 +14,8 @@ from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
-from shunter.policies.scheduler import resolve_scheduler
 from shunter.model.log import Log
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.simulation import Simulation
 from tests.envs.formulas import Ran, objectives, ran_jobs
 from tests.envs.small import ALL, MODES, crowded_log, play, vector_of

@@ -70,7 +70,7 @@ def test_the_warm_up_is_simulated_but_not_measured() -> None:
     cluster = Cluster.pool(1)
     windows = Windows(np.array([1], dtype=np.uintp), np.array([0]), length=2, warmup=1)
     runner = WindowRunner(jobs, cluster)
-    results = runner.run(check_settings(), windows.simulated_first.tolist(), windows.simulated_length)
+    results = runner.run(resolve_scheduler(), windows.simulated_first.tolist(), windows.simulated_length)
     metrics = compute_window_metrics(WindowColumns(jobs, windows, cluster), results, list(window_metrics()))
     values = {name: values.tolist() for name, values in metrics.items()}
     assert values["mean_wait_s"] == [110.0]
@@ -87,7 +87,7 @@ def test_a_window_in_which_nothing_ran_has_no_metrics() -> None:
     jobs = Workload.from_frame(pl.DataFrame({"submit_s": [0.0, 1.0], "run_s": [5.0, 5.0], "tasks": [9, 1]}), name="two")
     windows = Windows(np.array([0, 1], dtype=np.uintp), np.array([0, 1]), length=1, warmup=0)
     cluster = Cluster.pool(4)
-    results = WindowRunner(jobs, cluster).run(check_settings(), [0, 1], 1)
+    results = WindowRunner(jobs, cluster).run(resolve_scheduler(), [0, 1], 1)
     metrics = compute_window_metrics(WindowColumns(jobs, windows, cluster), results, list(window_metrics()))
     assert metrics["completion_rate"].tolist() == [0.0, 1.0]
     for name in ("mean_wait_s", "p95_wait_s", "mean_slowdown", "makespan_s", "core_utilization"):

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, RejectReason
-from shunter.model.settings import Settings
 from shunter.model.workload import Workload
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene
@@ -79,7 +78,7 @@ def node_name(number: int) -> str:
     return f"n{number}"
 
 
-def gpu_settings(config: Config) -> Settings:
+def gpu_settings(config: Config) -> Scheduler:
     """Returns a configuration of the reference as checked settings."""
     assert isinstance(config.policy, str)
     return resolve_scheduler(

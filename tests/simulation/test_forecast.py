@@ -9,6 +9,7 @@ import polars as pl
 
 from shunter.model.schedule import BASES
 from shunter.model.workload import Workload
+from shunter.policies.estimates import posterior_with
 from shunter.policies.prior import GENERIC_PRIOR
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.fit_prior import save_prior
@@ -56,7 +57,7 @@ def test_without_a_logged_wait_a_job_starts_when_submitted() -> None:
 def test_a_posterior_with_a_given_prior(tmp_path: Path) -> None:
     """A first job has the prior alone: √(mean run time / mean inverse) of its request's bin, 64 to 127 s."""
     prior = replace(GENERIC_PRIOR, mean_run_s=(40.0,) * 24, mean_inverse=(0.1,) * 24)
-    given = estimates_at_submit(LOG, resolve_scheduler(estimate="requested"), prior)
+    given = estimates_at_submit(LOG, resolve_scheduler(estimate=posterior_with(prior)))
     assert given.estimate_ms[0] == 20_000
     assert [BASES[basis] for basis in given.basis] == ["prior", "prior", "prior", "learned", "learned", "learned"]
     save_prior(prior, tmp_path / "prior.toml")

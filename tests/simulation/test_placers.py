@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from shunter import InputError, Placer, Policy, QueueView, Scene, Schedule
 from shunter.model.schedule import Outcome
 from shunter.policies.catalog import DISPATCHES
+from shunter.policies.placement import resolve_placement
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation, WindowRunner, simulate
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload
@@ -66,8 +67,9 @@ def check_same(own: Schedule, built_in: Schedule) -> None:
 def check_first_fit(scene: Drawn, config: Config) -> None:
     """Asserts that first-fit in Python gives the schedule of the core's."""
     workload, cluster = gpu_workload(scene), gpu_cluster(scene, config.mix)
-    settings_ = gpu_settings(replace(config, placement="first-fit"))
-    python, core = Simulation(workload, cluster, settings_, placer=FirstFit()), Simulation(workload, cluster, settings_)
+    scheduler = gpu_settings(replace(config, placement="first-fit"))
+    in_python = replace(scheduler, placement=resolve_placement(FirstFit()))
+    python, core = Simulation(workload, cluster, in_python), Simulation(workload, cluster, scheduler)
     assert python.run()
     assert core.run()
     assert state_of(python) == state_of(core)
@@ -270,7 +272,7 @@ def test_one_that_fails_in_a_window(threads: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["fcfs", *PREEMPTIVE])
 def test_a_copy_goes_on_by_itself(policy: str) -> None:
     recorder = Recorder()
-    simulation = Simulation(gpu_log(), CLUSTER, resolve_scheduler(policy=policy), placer=recorder)
+    simulation = Simulation(gpu_log(), CLUSTER, resolve_scheduler(policy=policy, placement=recorder))
     assert not simulation.run(12)
     copies = [simulation.fork() for _ in range(2)]
     asked = len(recorder.scenes)
@@ -288,7 +290,7 @@ def test_a_copy_goes_on_by_itself(policy: str) -> None:
 
 def test_one_cannot_be_saved() -> None:
     message = "placement 'python-first-fit' lives in Python: a simulation with it has no bytes"
-    simulation = Simulation(gpu_log(), CLUSTER, resolve_scheduler(), placer=FirstFit())
+    simulation = Simulation(gpu_log(), CLUSTER, resolve_scheduler(placement=FirstFit()))
     with pytest.raises(InputError, match=message):
         simulation.serialize()
     with pytest.raises(InputError, match=message):

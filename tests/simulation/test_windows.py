@@ -11,9 +11,8 @@ import pytest
 from shunter import Cluster, InputError, Schedule, Workload, read_workload
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome
-from shunter.model.settings import Settings
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 
 FIRST = [0, 1, 40, 200, 333, 400]
@@ -40,7 +39,7 @@ CLUSTER = Cluster.from_nodes(tuple(Node(f"n{number}", 16.0) for number in range(
 
 def settings(
     policy: str = "sjf", dispatch: str | None = None, placement: str | None = None, estimate: str = "requested"
-) -> Settings:
+) -> Scheduler:
     """Returns settings, with a guard so that every part of the core has something to do."""
     return resolve_scheduler(
         policy=policy, dispatch=dispatch, placement=placement, estimate=estimate, max_wait_s=200_000.0, seed=7
@@ -76,7 +75,7 @@ def test_windows_of_a_window_know_the_jobs_before_it(policy: str, estimate: str)
         np.testing.assert_array_equal(getattr(inner, name), expected)
 
 
-def check_windows(chosen: Settings) -> None:
+def check_windows(chosen: Scheduler) -> None:
     """Asserts that windows run together give what each gives alone: draws and what is known before are the same."""
     windows = WindowRunner(workload(), CLUSTER).run(chosen, FIRST, LENGTH)
     assert windows.start_ms.shape == (len(FIRST), LENGTH)
@@ -101,7 +100,7 @@ def test_threads_do_not_matter_where_something_is_remembered(policy: str, estima
     check_threads(settings(policy, estimate=estimate))
 
 
-def check_threads(chosen: Settings) -> None:
+def check_threads(chosen: Scheduler) -> None:
     """Asserts that the results of windows are the same on any number of threads."""
     runner = WindowRunner(workload(), CLUSTER)
     alone = runner.run(chosen, FIRST, LENGTH, threads=1)

@@ -13,9 +13,8 @@ from shunter.comparison.compare import compare
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.pooled import pooled_ratio
 from shunter.comparison.statistics import contrast
-from shunter.policies.scheduler import resolve_scheduler
 from shunter.model.log import Days
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import (
     BEST,
     BEST_LEARNED,
@@ -33,8 +32,8 @@ from tests.tuning.handmade import pairs
 from tests.tuning.small import small_log
 
 DAYS = Days("--report", (0.7, 1.0), windows=6, length=40, warmup=0, seed=0)
-SETTINGS = resolve_scheduler(policy="linear?cores=1", dispatch="easy", estimate="last-two")
-OWN = Combination("own/easy", SETTINGS)
+SCHEDULER = resolve_scheduler(policy="linear?cores=1", dispatch="easy", estimate="last-two")
+OWN = Combination("own/easy", SCHEDULER)
 SITE_NOW = combine(["fcfs"], ["easy"]).possible[0]
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1", "utilization=2"])
 METRIC = "mean_bounded_slowdown"
@@ -116,7 +115,7 @@ def test_all_logs_together(made: Report) -> None:
 
 def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_policy_of_its_own() -> None:
     site = combine(["multifactor?age=1&size=0&fair_share=0"], ["strict"]).possible[0]
-    single = report([LATER], replace(OWN, settings=replace(SETTINGS, estimate="requested")), site, OBJECTIVE)
+    single = report([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
     rows = single.logs[0].rows
     assert list(rows) == [SITE, CHOSEN, BEST, TUNED]
     np.testing.assert_array_equal(rows[SITE].scored.metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])

@@ -74,8 +74,9 @@ def combine(
     """
     names = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
     # Each word is resolved once, by itself: one that is wrong is a mistake, not a combination to skip.
-    resolve_scheduler(**common)
     found = {name: resolve(name) for name in names}
+    for one in found.values():
+        resolve_scheduler(policy=one, **common)
     rules, places = _distinct(dispatches), {name: name and resolve_placement(name) for name in _distinct(placements)}
     for rule in rules:
         resolve_dispatch(EASY if rule is None else rule)

@@ -15,8 +15,8 @@ from shunter.envs.rewards import OF_JOBS
 from shunter.errors import InputError
 from shunter.model.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
 from shunter.policies.catalog import DISPATCHES, PICK_JOB_MODES
-from shunter.policies.native import NativePolicy
-from shunter.policies.scheduler import Scheduler, resolve, resolve_scheduler
+from shunter.policies.native import NativePolicy, resolve_native
+from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
 from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class PickJobOptions:
     @cached_property
     def scheduler(self) -> Scheduler:
         """How the simulation schedules; the dispatch rule is the one that the mode is like."""
-        order = resolve(self.order)
-        if not isinstance(order, NativePolicy):
+        if not names_native(self.order):
             raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
+        order = resolve_native(self.order)
         _check_starts(f"order is {self.order!r}", order)
         return resolve_scheduler(
             policy=order,
@@ -208,11 +208,11 @@ def reference_policy(text: str) -> tuple[NativePolicy, str]:
     if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
         # The slash is one of a file's name.
         policy, dispatch = text, ""
-    found = resolve(policy)
-    if not isinstance(found, NativePolicy):
+    if not names_native(policy):
         raise InputError(
             f"{text!r}: cannot be run natively, as scales are; name a policy of Shunter's own, or a TOML file"
         )
+    found = resolve_native(policy)
     return found, resolve_scheduler(policy=found, dispatch=dispatch or None).settings.dispatch
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.model.settings import FailureEvent
 from shunter.model.workload import SUBMIT_LIMIT_S
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("time_s", "node", "event")
 DOWN, UP = "down", "up"
-FailureEvent = tuple[float, str, str]
-"""When (absolute, as the workload's submit times), the node's name, and ``down`` or ``up``."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from typing import Any, Final, get_type_hints
 
 from shunter.checks import check_field, declarations, declared
 from shunter.errors import InputError
-from shunter.model.failures import FailureEvent, check_given
+
+FailureEvent = tuple[float, str, str]
+"""When (absolute, as the workload's submit times), the node's name, and ``down`` or ``up``."""
 
 RESERVE_BY: Final[dict[str, str]] = {
     "requested": "reservations last as long as the user asked for",
@@ -176,6 +178,9 @@ class Settings:
                 what = f"{option_of(name)} is {given[name]:g}, but {option_of(other)} is not given"
                 raise InputError(f"{what}; give both or none")
         if self.failures is not None:
+            # The command line reads this module for its help, which must not wait for NumPy.
+            from shunter.model.failures import check_given
+
             given["failures"] = check_given(self.failures)
         return Settings(**given)
 

@@ -17,6 +17,7 @@ from shunter.errors import InputError
 from shunter.model.settings import Settings
 from shunter.policies.catalog import PICK_JOB_MODES, POLICIES
 from shunter.policies.native import resolve_native
+from shunter.policies.own import python_path
 
 if TYPE_CHECKING:
     from shunter.policies.native import NativePolicy
@@ -141,9 +142,16 @@ def resolve_checkpoint(text: str) -> Checkpoint:
         raise InputError(f"{where}: this policy {what}; give one that chooses jobs (pick-job)")
     try:
         settings = _settings(options)
-        return Checkpoint(text, folder, record, resolve_native(settings.policy), settings.checked())
+        return Checkpoint(text, folder, record, _order(settings.policy), settings.checked())
     except InputError as error:
         raise InputError(f"{where}: options: {error}") from None
+
+
+def _order(text: str) -> NativePolicy:
+    """Returns the policy that sorts what a checkpoint chooses from."""
+    if is_checkpoint(text) or python_path(text):
+        raise InputError(f"order is {text!r}; expected a policy of Shunter's own, or a TOML file")
+    return resolve_native(text)
 
 
 def _settings(options: Mapping[str, Any]) -> Settings:

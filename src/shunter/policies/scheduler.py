@@ -117,6 +117,11 @@ def resolve(given: str | Policy | AnyPolicy) -> AnyPolicy:
     return resolve_native(given)
 
 
+def names_native(text: str) -> bool:
+    """Returns whether a text can only mean a policy that the core runs: no Python file, and no folder."""
+    return not (is_checkpoint(text) or python_path(text))
+
+
 def resolve_dispatch(text: str) -> Dispatch:
     """Returns the dispatch rule that a name, or a number of reservations, means.
 
@@ -159,24 +164,37 @@ def resolve_scheduler(
     given = Settings(**words).checked()
     found = resolve(policy)
     if isinstance(found, Checkpoint):
-        open_words = {"dispatch": dispatch, "placement": placement, "estimate": estimate}
+        open_words = {"dispatch": _text(dispatch), "placement": _text(placement), "estimate": _text(estimate)}
         return _learned(found, given, open_words, asked)
-    known = found.known if isinstance(found, NativePolicy) else KnownPolicy("a policy of the user's own", GIVEN)
-    if known.dispatch is not None and dispatch not in (None, known.dispatch):
-        what = f"policy {found.label!r} {known.why}, but dispatch is {str(dispatch)!r}"
-        raise InputError(f"{what}; use {known.dispatch!r} with it")
-    if known.placement is not None and placement not in (None, known.placement):
-        what = f"policy {found.label!r} places {known.placement}, but placement is {_name(placement)!r}"
-        raise InputError(f"{what}; use policy 'fcfs' with it")
+    known = KnownPolicy("a policy of the user's own", GIVEN)
+    if isinstance(found, NativePolicy):
+        known = found.known
+        _check_goes_with(found, _text(dispatch), _text(placement))
     rule = resolve_dispatch(str(known.dispatch or EASY if dispatch is None else dispatch))
     where = resolve_placement(placement or FIRST_FIT)
-    seen = resolve_estimate(estimate or known.estimate)
+    seen = resolve_estimate(known.estimate if estimate is None else estimate)
     settings = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
     return Scheduler(settings, found, rule, where, seen)
 
 
-def _name(placement: str | Placer | Placement | None) -> str:
-    return placement.name if isinstance(placement, Placer) else str(getattr(placement, "text", placement))
+def _text(given: str | int | Placer | Placement | Estimate | None) -> str | None:
+    """Returns what the user wrote, or the name of what was handed over; None if nothing was asked for."""
+    if isinstance(given, Placement | Estimate):
+        return given.text
+    if isinstance(given, Placer):
+        return given.name
+    return None if given is None else str(given)
+
+
+def _check_goes_with(policy: NativePolicy, dispatch: str | None, placement: str | None) -> None:
+    """Raises an error where a policy goes with one dispatch rule or placement alone, and another is asked for."""
+    known = policy.known
+    if known.dispatch is not None and dispatch not in (None, known.dispatch):
+        what = f"policy {policy.kind!r} {known.why}, but dispatch is {dispatch!r}"
+        raise InputError(f"{what}; use {known.dispatch!r} with it")
+    if known.placement is not None and placement not in (None, known.placement):
+        what = f"policy {policy.kind!r} places {known.placement}, but placement is {placement!r}"
+        raise InputError(f"{what}; use policy 'fcfs' with it")
 
 
 def _learned(
@@ -187,7 +205,10 @@ def _learned(
     What it brings must not contradict what was asked for. Whether jobs are killed and the seed are not a policy's
     business, and a starvation guard may be added.
     """
-    scheduler = resolve_scheduler(**checkpoint.settings.words() | {"policy": checkpoint.order})
+    try:
+        scheduler = resolve_scheduler(**checkpoint.settings.words() | {"policy": checkpoint.order})
+    except InputError as error:
+        raise InputError(f"{checkpoint.file}: options: {error}") from None
     own, plain = scheduler.settings, Settings()
     for name in BROUGHT:
         value = open_words.get(name, getattr(given, name))

@@ -1,4 +1,4 @@
-"""Placements in Python by what a user writes: a name with parameters, or a file."""
+"""Placements by what a user writes: a name, a name with parameters, or a file in Python."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from shunter.errors import InputError
+from shunter.policies.catalog import EXTERNAL, PLACEMENT_CODES
+from shunter.policies.placement import resolve_placement
 from shunter.policies.placements.milp import MilpPlacer
-from shunter.policies.placements.placer import Request
-from shunter.policies.placements.specs import make_placer, placement_spec
+from shunter.policies.placements.placer import Placer, Request
 from tests.policies.placements.scenes import make_scene
 
 WIDEST = """
@@ -25,25 +26,39 @@ class Widest(Placer):
 """
 
 
+def placer_of(text: str) -> Placer:
+    """Returns the placer that a text asks for."""
+    placement = resolve_placement(text)
+    assert placement.make_placer is not None
+    assert (placement.text, placement.code) == (text, EXTERNAL)
+    return placement.make_placer()
+
+
 def test_parameters_have_defaults() -> None:
-    assert placement_spec("milp").parameters == {"alpha": 1, "beta": 0.1, "gamma": 0.1, "k": 5, "time_limit_s": 1}
-    assert placement_spec("milp-full?k=2&time_limit_s=0.5").parameters["time_limit_s"] == 0.5
+    said = placer_of("milp?alpha=1&beta=0.1&gamma=0.1&k=5&time_limit_s=1")
+    assert vars(placer_of("milp")) == vars(said) != vars(placer_of("milp?time_limit_s=0.5"))
 
 
 def test_names_make_placers() -> None:
     for name in ("milp", "milp-full", "milp-full?alpha=-1&gamma=0"):
-        placer = make_placer(name)
+        placer = placer_of(name)
         assert isinstance(placer, MilpPlacer)
         assert placer.name == name.partition("?")[0]
-    assert make_placer("pack") is None
-    assert make_placer("tiered-defrag") is None
+    for name in ("pack", "tiered-defrag"):
+        placement = resolve_placement(name)
+        assert (placement.make_placer, placement.code) == (None, PLACEMENT_CODES[name])
+
+
+def test_each_simulation_has_a_placer_of_its_own() -> None:
+    assert placer_of("milp") is not placer_of("milp")
+    make_placer = resolve_placement("milp").make_placer
+    assert make_placer is not None
+    assert make_placer() is not make_placer()
 
 
 def test_parameters_reach_the_objective() -> None:
     scene = make_scene([8, 4], Request(4, 0, 0, 1000))
-    together, apart = make_placer("milp-full"), make_placer("milp-full?alpha=-1&beta=0")
-    assert together is not None
-    assert apart is not None
+    together, apart = placer_of("milp-full"), placer_of("milp-full?alpha=-1&beta=0")
     assert together.place(scene) == [(1, 4)]
     assert apart.place(scene) != [(1, 4)]
 
@@ -63,16 +78,16 @@ def test_parameters_reach_the_objective() -> None:
 )
 def test_wrong_parameters_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        make_placer(text)
+        resolve_placement(text)
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(WIDEST + WIDEST.replace("Widest", "Other").replace("mine", "other"))
     with pytest.raises(InputError, match=re.escape("defines 2 placements (Widest, Other); name one")):
-        make_placer(str(path))
-    placer = make_placer(f"{path}:Other")
-    assert placer is not None
+        resolve_placement(str(path))
+    assert resolve_placement(f"{path}:Other").file == path
+    placer = placer_of(f"{path}:Other")
     assert placer.name == "other"
     assert placer.place(make_scene([2, 5], Request(4, 0, 0, 1000))) == [(1, 4)]
     assert placer.place(make_scene([2, 3], Request(4, 0, 0, 1000))) is None
@@ -91,9 +106,9 @@ def test_a_file_without_a_placement_is_refused(tmp_path: Path, text: str, messag
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(InputError, match=re.escape(message)):
-        make_placer(str(path))
+        placer_of(str(path))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape("there is no such file; expected FILE.py or FILE.py:CLASS")):
-        make_placer(str(tmp_path / "none.py"))
+        resolve_placement(str(tmp_path / "none.py"))

@@ -6,19 +6,21 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from shunter.policies.policy_file import policy_path, python_path
 
 from shunter import InputError
 from shunter.policies.checkpoint import (
     checkpoint_file,
     checkpoint_folder,
-    checkpoint_label,
-    checkpoint_order,
     is_checkpoint,
+    resolve_checkpoint,
 )
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.estimates import resolve_estimate
+from shunter.policies.own import python_path
+from shunter.policies.placement import resolve_placement
+from shunter.policies.scheduler import resolve, resolve_scheduler
 from tests.agents.untrained import write_host_policy, write_policy
 
 
@@ -30,7 +32,7 @@ def test_how_a_checkpoint_is_named(tmp_path: Path) -> None:
     for name in (run, best, best / "policy.json"):
         assert is_checkpoint(str(name))
         assert checkpoint_folder(str(name)) == best
-        assert policy_path(str(name)) == checkpoint_file(str(name)) == best / "policy.json"
+        assert resolve(str(name)).file == checkpoint_file(str(name)) == best / "policy.json"
         assert python_path(str(name)) is None
     assert checkpoint_folder(str(last)) == last
 
@@ -39,25 +41,25 @@ def test_a_write_that_was_interrupted_leaves_the_old_one(tmp_path: Path) -> None
     best = Path(write_policy(tmp_path / "first" / "best"))
     aside = best.rename(best.with_name("best.old"))
     assert checkpoint_folder(str(tmp_path / "first")) == aside
-    assert checkpoint_label(str(tmp_path / "first")) == "first"
+    assert resolve_checkpoint(str(tmp_path / "first")).label == "first"
 
 
 def test_labels(tmp_path: Path) -> None:
     run = tmp_path / "first"
     for name in ("best", "last", "initial"):
         write_policy(run / name)
-    shown = [checkpoint_label(str(run / name)) for name in ("", "best", "last", "initial")]
+    shown = [resolve_checkpoint(str(run / name)).label for name in ("", "best", "last", "initial")]
     assert shown == ["first", "first", "first:last", "first:initial"]
-    assert checkpoint_label(write_policy(tmp_path / "alone")) == "alone"
+    assert resolve_checkpoint(write_policy(tmp_path / "alone")).label == "alone"
 
 
 def test_a_folder_does_not_hide_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_policy(tmp_path / "sjf", order="fcfs")
     assert not is_checkpoint("sjf")
-    assert resolve_scheduler(policy="sjf").policy == "sjf"
-    assert resolve_scheduler(policy="./sjf").policy == "./sjf"
-    assert [checkpoint_order(spec) for spec in ("sjf", "./sjf")] == ["sjf", "fcfs"]
+    assert [resolve_scheduler(policy=text).settings.policy for text in ("sjf", "./sjf")] == ["sjf", "./sjf"]
+    orders = [resolve(text).order for text in ("sjf", "./sjf")]
+    assert [order and order.kind for order in orders] == ["sjf", "fcfs"]
 
 
 def test_what_it_brings(tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ def test_what_it_brings(tmp_path: Path) -> None:
         scan_depth=50,
         seed=3,
     )
-    settings = resolve_scheduler(policy=checkpoint, seed=9)
+    settings = resolve_scheduler(policy=checkpoint, seed=9).settings
     assert (settings.policy, settings.dispatch, settings.estimate) == (checkpoint, "greedy", "posterior")
     assert (settings.placement, settings.missing_request, settings.reserve_by) == ("pack", "3600.0", "estimate")
     assert (settings.scan_depth, settings.max_wait_s) == (50, 7200.0)
@@ -89,7 +91,7 @@ def test_what_it_brings(tmp_path: Path) -> None:
         scan_depth=50,
         max_wait_s=100.0,
         kill_at_request=True,
-    )
+    ).settings
     assert (again.missing_request, again.max_wait_s, again.kill_at_request) == ("3600.0", 100.0, True)
 
 
@@ -114,6 +116,30 @@ def test_a_contradiction_is_an_error(tmp_path: Path, name: str, value: object, o
     )
 
 
+def test_what_is_the_same_is_no_contradiction_however_it_is_given(tmp_path: Path) -> None:
+    """A comparison hands over objects, and defaults that nobody has asked for."""
+    checkpoint = write_policy(tmp_path / "best", estimate="perfect")
+    for placement in ("first-fit", resolve_placement("first-fit")):
+        for estimate in ("perfect", "requested", resolve_estimate("perfect"), resolve_estimate("requested")):
+            scheduler = resolve_scheduler(policy=checkpoint, placement=placement, estimate=estimate)
+            assert scheduler == resolve_scheduler(policy=checkpoint)
+    with pytest.raises(InputError, match="was trained with placement first-fit, but placement is pack; leave"):
+        resolve_scheduler(policy=checkpoint, placement=resolve_placement("pack"))
+
+
+def test_a_default_that_is_asked_for_by_name_is_refused_too(tmp_path: Path) -> None:
+    checkpoint = write_policy(tmp_path / "best", estimate="perfect")
+    with pytest.raises(InputError, match="was trained with estimate perfect, but estimate is requested; leave"):
+        resolve_scheduler(policy=checkpoint, estimate="requested", asked={"estimate"})
+
+
+@pytest.mark.parametrize(("option", "given"), [("failures", [(1.0, "n", "down")]), ("mtbf", 5.0)])
+def test_nodes_that_fail_are_refused(tmp_path: Path, option: str, given: object) -> None:
+    words: dict[str, Any] = {"failures": given} if option == "failures" else {"mtbf_s": given, "mttr_s": 1.0}
+    with pytest.raises(InputError, match=f"was trained on nodes that do not fail; leave --{option} "):
+        resolve_scheduler(policy=write_policy(tmp_path / "best"), **words)
+
+
 def test_what_is_wrong_by_itself_is_an_error(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best")
     with pytest.raises(InputError, match="--seed"):
@@ -130,12 +156,15 @@ def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     tuned.unlink()
     (tmp_path / "here").rename(tmp_path / "there")
     monkeypatch.chdir(tmp_path)
-    settings = resolve_scheduler(policy="there")
-    copy = Path(settings.estimate)
+    scheduler = resolve_scheduler(policy="there")
+    copy = Path(scheduler.settings.estimate)
     assert copy.parent == Path("there/best")
     assert "last-two" in copy.read_text()
-    assert checkpoint_order("there") == str(copy)
-    assert resolve_scheduler(policy="there", estimate=settings.estimate) == settings
+    order = scheduler.policy.order
+    assert order is not None
+    assert (order.kind, order.text) == ("linear", str(copy))
+    assert scheduler.files == {"policy": copy.with_name("policy.json"), "estimate": copy}
+    assert resolve_scheduler(policy="there", estimate=str(copy)) == scheduler
 
 
 @pytest.mark.parametrize(
@@ -143,10 +172,13 @@ def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ("{", "policy.json: is not JSON"),
         ("[]", "policy.json: has no 'options'"),
-        ('{"options": {"window": 0}}', "policy.json: options: window is 0"),
-        ('{"options": {"windows": 3}}', "policy.json: options: unknown key 'windows'"),
+        ('{"options": {"scan_depth": 0}}', "policy.json: options: --scan-depth (scan_depth) is 0"),
+        ('{"options": {"max_wait_s": "long"}}', "policy.json: options: max_wait_s is 'long'; expected a number"),
+        ('{"options": {"estimate": "gone.toml"}}', "policy.json: options: gone.toml: no such file"),
+        ('{"options": {"placement": "pak"}}', "policy.json: options: unknown placement 'pak'; did you mean 'pack'"),
+        ('{"options": {"order": "srtf"}}', "policy.json: options: policy 'srtf' starts whatever fits"),
         ('{"options": {"mode": "guess"}}', "policy.json: options: unknown mode 'guess'"),
-        ('{"options": {"kind": "pick-nose"}}', "policy.json: options: kind is 'pick-nose'"),
+        ('{"options": {"kind": "pick-nose"}}', "policy.json: this policy is of the kind 'pick-nose'; give one that"),
         ('{"options": {"order": "gone.toml"}}', "policy.json: options: gone.toml: no such file"),
     ],
 )
@@ -165,7 +197,7 @@ def test_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             resolve_scheduler(policy=spec)
     with pytest.raises(InputError, match=r"policy 'runs/gone': there is no such folder or file; expected a name, the"):
         resolve_scheduler(policy="runs/gone")
-    assert policy_path("runs/gone") is None
+    assert checkpoint_file("runs/gone") is None
 
 
 def test_a_policy_that_chooses_hosts_is_refused(tmp_path: Path) -> None:
@@ -179,7 +211,9 @@ def test_a_checkpoint_does_not_order_another_ones_window(tmp_path: Path) -> None
     record = json.loads((outer / "policy.json").read_text())
     record["options"]["order"] = inner
     (outer / "policy.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="order is "):
+    with pytest.raises(
+        InputError, match=r"policy\.json: options: order is .*inner'; expected a policy of Shunter's own"
+    ):
         resolve_scheduler(policy=str(outer))
 
 
@@ -187,7 +221,7 @@ def test_pytorch_is_not_needed_to_know_one(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best", order="sjf")
     script = (
         "import sys; from shunter.policies.scheduler import resolve_scheduler; "
-        f"print(resolve_scheduler(policy={checkpoint!r}).dispatch, 'torch' in sys.modules)"
+        f"print(resolve_scheduler(policy={checkpoint!r}).dispatch.text, 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["easy", "False"]

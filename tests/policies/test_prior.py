@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from shunter import InputError
-from shunter.policies.native_estimate import CODES, estimate_spec, native_estimate, prior_of
+from shunter.policies.catalog import ESTIMATE_CODES
+from shunter.policies.estimates import posterior_with, resolve_estimate
 from shunter.policies.prior import BINS, GENERIC_PRIOR, Prior
 from shunter.simulation.fit_prior import prior_text, save_prior
 
@@ -47,13 +48,13 @@ def test_the_numbers_in_the_order_of_the_core() -> None:
 
 
 def test_the_name_alone_is_the_generic_prior() -> None:
-    told = native_estimate("posterior")
-    assert (told.code, told.is_learned) == (CODES["posterior"], True)
+    told = resolve_estimate("posterior")
+    assert (told.code, told.is_learned) == (ESTIMATE_CODES["posterior"], True)
     np.testing.assert_array_equal(told.parameters, GENERIC_PRIOR.numbers())
 
 
 def test_parameters_change_the_strengths_alone() -> None:
-    prior = prior_of(estimate_spec("posterior?decay=0&size_strength=0.5"))
+    prior = resolve_estimate("posterior?decay=0&size_strength=0.5").prior
     assert prior == replace(GENERIC_PRIOR, decay=0.0, size_strength=0.5)
 
 
@@ -61,14 +62,21 @@ def test_parameters_change_the_strengths_alone() -> None:
 def test_a_file_gives_back_what_was_saved(prior: Prior, tmp_path: Path) -> None:
     path = tmp_path / "prior.toml"
     save_prior(prior, path, ["two\nlines"])
-    assert prior_of(estimate_spec(str(path))) == prior
-    assert native_estimate(str(path)).parameters.tobytes() == prior.numbers().tobytes()
+    assert resolve_estimate(str(path)).prior == prior
+    assert resolve_estimate(str(path)).parameters.tobytes() == prior.numbers().tobytes()
+
+
+@pytest.mark.parametrize("prior", [OWN, GENERIC_PRIOR], ids=["own", "generic"])
+def test_a_prior_that_stands_in_no_file(prior: Prior) -> None:
+    estimate = posterior_with(prior)
+    assert (estimate.kind, estimate.prior, estimate.file) == ("posterior", prior, None)
+    assert estimate.parameters.tobytes() == prior.numbers().tobytes()
 
 
 def test_what_a_file_does_not_say_is_the_generic_prior(tmp_path: Path) -> None:
     path = tmp_path / "prior.toml"
     path.write_text('[estimate]\nkind = "posterior"\ndecay = 1\n')
-    assert prior_of(estimate_spec(str(path))) == replace(GENERIC_PRIOR, decay=1.0)
+    assert resolve_estimate(str(path)).prior == replace(GENERIC_PRIOR, decay=1.0)
 
 
 WRONG = {
@@ -97,7 +105,7 @@ def test_a_wrong_prior_is_explained(line: str, tmp_path: Path) -> None:
     path = tmp_path / "prior.toml"
     path.write_text(f'[estimate]\nkind = "posterior"\n{line}\n')
     with pytest.raises(InputError) as raised:
-        estimate_spec(str(path))
+        resolve_estimate(str(path))
     assert str(raised.value).startswith(f"{path}: ")
     assert WRONG[line] in str(raised.value)
 

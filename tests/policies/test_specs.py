@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shunter.policies.native_estimate import estimate_spec
-from shunter.policies.native_policy import PARAMETERS, policy_spec
 
 from shunter import InputError
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.catalog import KNOWN_POLICIES
+from shunter.policies.estimates import resolve_estimate
+from shunter.policies.native import resolve_native
 from shunter.policies.specs import spec_file
 
 
@@ -20,14 +20,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_name_alone_has_the_defaults() -> None:
-    spec = policy_spec("multifactor")
+    spec = resolve_native("multifactor").spec
     assert (spec.kind, spec.tables) == ("multifactor", {})
     assert spec.parameters == {
         **{"age": 1000.0, "size": 1000.0, "fair_share": 1000.0, "partition": 0.0, "qos": 0.0, "priority": 0.0},
         **{"max_age_s": 604_800.0, "half_life_s": 604_800.0, "favor_small": 0.0},
     }
-    assert policy_spec("sjf").parameters == {}
-    assert estimate_spec("noisy").parameters == {"sigma": 1.0}
+    assert resolve_native("sjf").spec.parameters == {}
+    assert resolve_estimate("noisy").spec.parameters == {"sigma": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def test_a_name_alone_has_the_defaults() -> None:
     ],
 )
 def test_parameters_behind_the_name(text: str, value: float) -> None:
-    spec = policy_spec(text)
+    spec = resolve_native(text).spec
     assert (spec.kind, spec.parameters) == ("hybrid", {"aging": value})
 
 
 def test_parameters_keep_the_order_of_the_core() -> None:
-    spec = policy_spec("linear?hold_share=0.5&estimate=2&reserve_below=inf")
-    assert list(spec.parameters) == list(PARAMETERS["linear"])
-    assert spec.parameters == {**PARAMETERS["linear"], "hold_share": 0.5, "estimate": 2.0}
+    spec = resolve_native("linear?hold_share=0.5&estimate=2&reserve_below=inf").spec
+    assert list(spec.parameters) == list(KNOWN_POLICIES["linear"].parameters)
+    assert spec.parameters == {**KNOWN_POLICIES["linear"].parameters, "hold_share": 0.5, "estimate": 2.0}
 
 
 def test_a_file_gives_name_parameters_and_tables(file: Path) -> None:
@@ -57,9 +57,9 @@ def test_a_file_gives_name_parameters_and_tables(file: Path) -> None:
         "[policy.partitions]\ndebug = 1\n[policy.shares]\nann = 2.5\n"
         '[estimate]\nkind = "noisy"\nsigma = 0.25\n'
     )
-    policy, estimate = policy_spec(str(file)), estimate_spec(str(file))
+    policy, estimate = resolve_native(str(file)).spec, resolve_estimate(str(file)).spec
     assert policy.kind == "multifactor"
-    assert policy.parameters == {**PARAMETERS["multifactor"], "age": 3.0, "favor_small": 1.0}
+    assert policy.parameters == {**KNOWN_POLICIES["multifactor"].parameters, "age": 3.0, "favor_small": 1.0}
     assert policy.numbers("partitions") == {"debug": 1.0}
     assert policy.numbers("shares") == {"ann": 2.5}
     assert policy.numbers("queues") == {}
@@ -106,14 +106,14 @@ WRONG_ESTIMATES = {
 @pytest.mark.parametrize("text", WRONG_POLICIES)
 def test_a_wrong_policy_is_explained(text: str) -> None:
     with pytest.raises(InputError) as raised:
-        policy_spec(text)
+        resolve_native(text)
     assert WRONG_POLICIES[text] in str(raised.value)
 
 
 @pytest.mark.parametrize("text", WRONG_ESTIMATES)
 def test_a_wrong_estimate_is_explained(text: str) -> None:
     with pytest.raises(InputError) as raised:
-        estimate_spec(text)
+        resolve_estimate(text)
     assert WRONG_ESTIMATES[text] in str(raised.value)
 
 
@@ -153,7 +153,7 @@ WRONG_FILES = {
 def test_a_wrong_file_is_explained(file: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError) as raised:
-        policy_spec(str(file))
+        resolve_native(str(file))
     assert str(raised.value).startswith(f"{file}: ")
     assert WRONG_FILES[text] in str(raised.value)
 
@@ -161,43 +161,15 @@ def test_a_wrong_file_is_explained(file: Path, text: str) -> None:
 def test_a_file_that_cannot_be_read_is_explained(file: Path) -> None:
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match=r"site.toml: cannot be read \('utf-8'"):
-        policy_spec(str(file))
+        resolve_native(str(file))
     file.unlink()
     file.mkdir()
     with pytest.raises(InputError, match=r"site.toml: cannot be read \(.*directory"):
-        estimate_spec(str(file))
+        resolve_estimate(str(file))
 
 
 @pytest.mark.parametrize("estimate", ["requested", "perfect", "noisy", "last-two"])
 def test_a_table_that_an_estimate_does_not_know(file: Path, estimate: str) -> None:
     file.write_text(f'[estimate]\nkind = "{estimate}"\n[estimate.users]\nann = 1\n')
     with pytest.raises(InputError, match=rf"site.toml: \[estimate.users\] is unknown for '{estimate}'"):
-        estimate_spec(str(file))
-
-
-# ---- what a policy implies, however it is given ----
-
-
-@pytest.mark.parametrize("given", ["random-feasible", "random-feasible?", "file"])
-def test_the_policy_that_never_waits_is_greedy(file: Path, given: str) -> None:
-    file.write_text('[policy]\nkind = "random-feasible"\n')
-    policy = str(file) if given == "file" else given
-    assert resolve_scheduler(policy=policy).dispatch == "greedy"
-    assert resolve_scheduler(policy=policy, dispatch="greedy").dispatch == "greedy"
-    with pytest.raises(InputError, match="policy 'random-feasible' never waits, but dispatch is 'easy'; use 'greedy'"):
-        resolve_scheduler(policy=policy, dispatch="easy")
-
-
-@pytest.mark.parametrize("given", ["first-available", "first-available?", "file"])
-def test_the_policy_that_places_first_fit(file: Path, given: str) -> None:
-    file.write_text('[policy]\nkind = "first-available"\n')
-    policy = str(file) if given == "file" else given
-    assert resolve_scheduler(policy=policy).placement == "first-fit"
-    with pytest.raises(InputError, match="policy 'first-available' places first-fit, but placement is 'pack'"):
-        resolve_scheduler(policy=policy, placement="pack")
-
-
-def test_other_policies_are_easy() -> None:
-    assert resolve_scheduler(policy="fair-share").dispatch == "easy"
-    assert resolve_scheduler(policy="random-feasible", own_policy=True).dispatch == "easy"
-    assert resolve_scheduler(policy="fair-share", dispatch=3).dispatch == "3"
+        resolve_estimate(str(file))

@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from shunter.policies.native_policy import CODES, GIVEN, native_policy
 
 from shunter import Cluster, Workload
-from shunter.policies.catalog import POLICIES
+from shunter.policies.catalog import GIVEN, KNOWN_POLICIES
+from shunter.policies.native import CorePolicy, resolve_native
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
-from shunter.simulation.core_config import core_config, own_policy
+from shunter.simulation.core_config import core_config
 from shunter.simulation.core_tables import user_numbers
+
+CODES = {name: known.code for name, known in KNOWN_POLICIES.items()}
 
 SITE = """
 [policy]
@@ -68,18 +70,17 @@ def site(tmp_path: Path) -> str:
 
 
 def test_every_policy_has_a_number() -> None:
-    assert set(CODES) | {"priority"} == set(POLICIES)
-    assert GIVEN not in CODES.values()
+    assert [name for name, code in CODES.items() if code == GIVEN] == ["priority"]
     assert {name for name, code in CODES.items() if code == CODES["fcfs"]} == {"fcfs", "fifo", "first-available"}
 
 
 def test_policies_without_parameters_tell_nothing_more(workload: Workload) -> None:
-    told = native_policy("sjf", workload)
+    told = resolve_native("sjf").for_core(workload)
     assert (told.code, len(told.parameters), len(told.scores)) == (CODES["sjf"], 0, 0)
 
 
 def test_the_part_of_multifactor_that_does_not_move(workload: Workload, site: str) -> None:
-    told = native_policy(site, workload)
+    told = resolve_native(site).for_core(workload)
     assert told.code == CODES["multifactor"]
     # 10·partition + 7·queue + 0.5·priority; names that the file does not give, and what the log does not say, count 0.
     assert told.scores.tolist() == [10 + 14 + 3, 2.5, 14, -1, 2.5 + 14 + 0.75]
@@ -87,14 +88,14 @@ def test_the_part_of_multifactor_that_does_not_move(workload: Workload, site: st
 
 def test_multifactor_in_the_order_of_the_core(workload: Workload, site: str) -> None:
     # age, max_age_s, size, favor_small, fair_share, half_life_s; then the shares of ann, bob and nobody.
-    assert native_policy(site, workload).parameters.tolist() == [2, 100, 3, 1, 5, 50, 1, 4, 1]
-    plain = native_policy("multifactor?favor_small=0&age=4", workload)
+    assert resolve_native(site).for_core(workload).parameters.tolist() == [2, 100, 3, 1, 5, 50, 1, 4, 1]
+    plain = resolve_native("multifactor?favor_small=0&age=4").for_core(workload)
     assert plain.parameters.tolist() == [4, 604_800, 1000, 0, 1000, 604_800]
     assert plain.scores.tolist() == [0] * 5
 
 
 def test_the_logs_own_priority_the_highest_first(workload: Workload) -> None:
-    told = native_policy("priority", workload)
+    told = resolve_native("priority").for_core(workload)
     assert (told.code, len(told.parameters)) == (GIVEN, 0)
     assert told.scores.tolist() == [-6, 0, 0, 2, -1.5]
 
@@ -106,7 +107,7 @@ def test_shares_in_the_numbering_of_the_core(tmp_path: Path) -> None:
     )
     path = tmp_path / "shares.toml"
     path.write_text('[policy]\nkind = "fair-share"\nhalf_life_s = 9\n[policy.shares]\nzoe = 2\n"Émile" = 3\nann = 4\n')
-    half_life_s, *shares = native_policy(str(path), workload).parameters.tolist()
+    half_life_s, *shares = resolve_native(str(path)).for_core(workload).parameters.tolist()
     numbers = user_numbers(workload.jobs["user"]).tolist()
     assert half_life_s == 9
     assert numbers[2] == -1
@@ -120,22 +121,22 @@ def test_a_log_in_which_every_job_has_a_user(tmp_path: Path) -> None:
     )
     path = tmp_path / "shares.toml"
     path.write_text('[policy]\nkind = "fair-share"\nhalf_life_s = 9\n[policy.shares]\nb = 2\n')
-    assert native_policy(str(path), workload).parameters.tolist() == [9, 1, 2]
+    assert resolve_native(str(path)).for_core(workload).parameters.tolist() == [9, 1, 2]
     simulate(workload, Cluster.pool(1), policy=str(path))
 
 
 def test_without_shares_none_are_told(workload: Workload) -> None:
-    assert native_policy("fair-share?half_life_s=9", workload).parameters.tolist() == [9]
+    assert resolve_native("fair-share?half_life_s=9").for_core(workload).parameters.tolist() == [9]
 
 
 def test_linear_in_the_order_of_the_core(workload: Workload) -> None:
-    told = native_policy("linear?cores=2&hold_patience_s=8&wait=3", workload)
+    told = resolve_native("linear?cores=2&hold_patience_s=8&wait=3").for_core(workload)
     assert told.parameters.tolist() == [1, 2, 3, 0, 0, 0, 0, 0, np.inf, 0, 3600, 8]
 
 
 def test_policies_of_the_users_own(workload: Workload) -> None:
-    assert own_policy(None).code == CODES["fcfs"]
-    told = own_policy(np.arange(5.0)[::-1])
+    assert CorePolicy.given(None).code == CODES["fcfs"]
+    told = CorePolicy.given(np.arange(5.0)[::-1])
     assert (told.code, told.scores.tolist()) == (GIVEN, [4, 3, 2, 1, 0])
 
 
