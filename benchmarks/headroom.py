@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from shunter import Workload, read_cluster, read_workload
 from shunter.comparison.bench import Bench
+from shunter.comparison.classics import DISPATCHES, Choice, choose_classic
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.objective import parse_objective
 from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
@@ -32,7 +33,7 @@ from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.fit_prior import fit_prior, save_prior
 from shunter.tuning.space import SPACES
-from shunter.tuning.tune import DISPATCHES, Choice, Plan, choose_classic, training_benches, tune
+from shunter.tuning.tune import Plan, training_benches, tune
 
 LOGS = {
     "SDSC-SP2": ["SDSC-SP2-1998.easy_sim_waits.swf.gz"],

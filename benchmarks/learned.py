@@ -40,8 +40,8 @@ from benchmarks.headroom import (
     select,
     to_json,
 )
-from shunter.agents.trials import host_trials
-from shunter.agents.validation import placement_combination
+from shunter.agents.training.trials import host_trials
+from shunter.agents.training.validation import placement_combination
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import combine
 from shunter.envs.options import PickHostOptions

@@ -21,9 +21,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from shunter.agents.config import load_config
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
-from shunter.agents.setup import REPORT, Site, open_trainer, read_logs
+from shunter.agents.training.config import load_config
+from shunter.agents.training.setup import REPORT, Site, open_trainer, read_logs
 from shunter.envs.options import PARTS, EpisodeOptions
 
 WORKLOAD = "generate:lublin?seed=7&jobs=20000&cores=256&load=0.95&requests=factor"

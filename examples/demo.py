@@ -17,6 +17,7 @@ from rich.table import Table
 import shunter
 from shunter import Cluster, read_workload
 from shunter.comparison.bench import available_threads
+from shunter.comparison.classics import choose_classic
 from shunter.comparison.combinations import combine
 from shunter.comparison.compare import Comparison, compare
 from shunter.comparison.objective import mean_ratio, parse_objective
@@ -30,11 +31,11 @@ from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
 from shunter.simulation import simulate
 from shunter.tuning.space import SPACES
-from shunter.tuning.tune import Plan, choose_classic, training_benches, tune
+from shunter.tuning.tune import Plan, training_benches, tune
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
 if TYPE_CHECKING:
-    from shunter.cli.training import Training
+    from shunter.agents.training.train import Training
     from shunter.model.windows import Windows
 
 WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9"

@@ -10,7 +10,7 @@ from shunter.providers import LEARNED_POLICIES, provide
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
-    from shunter.agents.train import train
+    from shunter.agents.training.train import train
     from shunter.errors import InputError, ShunterError
     from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
@@ -58,7 +58,7 @@ _HOMES = {
     "read_workload": "workloads",
     "resolve": "policies.scheduler",
     "simulate": "simulation.run",
-    "train": "agents.train",
+    "train": "agents.training.train",
 }
 
 provide(LEARNED_POLICIES, "shunter.agents.learned_run")

@@ -36,7 +36,7 @@ _WORDS: Final = {
 }
 
 
-def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> str:
+def check_name(kind: str, value: str, names: Iterable[str], also: str = "", where: str = "") -> str:
     """Returns the value if it is one of the names, and otherwise raises an error with the nearest of them.
 
     Args:
@@ -44,6 +44,7 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> s
         value: What the user gave.
         names: The values allowed.
         also: What else is allowed, for the error message.
+        where: Begins the error message: the file or the option, with a colon and a blank.
     """
     names = list(names)
     if value in names:
@@ -52,7 +53,7 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "") -> s
     # Letters are often swapped: sfj is sjf, though srf is as near.
     nearest.sort(key=lambda name: sorted(name) != sorted(str(value).lower()))
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    raise InputError(f"unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")
+    raise InputError(f"{where}unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
@@ -118,6 +119,8 @@ class Declaration:
     """Whether the value must be larger than `low`."""
     choices: Collection[str] = ()
     """The names allowed; none: any text. A mapping has the meaning of each name."""
+    option: str = ""
+    """The name of its option on the command line, without the hyphens before it; none: it has no option of its own."""
     metavar: str = ""
     """What the help of the option calls the value."""
     shown_default: str = ""

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from shunter.agents.divergence import DivergenceError
-from shunter.agents.masking import choices
-from shunter.agents.networks import build
+from shunter.agents.algorithms import PpoOptions
+from shunter.agents.common.divergence import DivergenceError
+from shunter.agents.common.masking import choices
+from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Batch, DenseBatch, Network
-from shunter.agents.options import NetworkOptions, PpoOptions
 from shunter.agents.ppo import Ppo, Samples
 from tests.agents import toy
 

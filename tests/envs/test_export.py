@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from shunter.agents.config import load_config
-from shunter.agents.setup import REPORT, VALIDATION
+from shunter.agents.training.config import load_config
+from shunter.agents.training.setup import REPORT, VALIDATION
 from shunter.cli.envs import envs
 from shunter.cli.errors import OneLineErrorGroup
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv

@@ -80,7 +80,7 @@ def check_windows(chosen: Scheduler) -> None:
     windows = WindowRunner(workload(), CLUSTER).run(chosen, FIRST, LENGTH)
     assert windows.start_ms.shape == (len(FIRST), LENGTH)
     for row, first in enumerate(FIRST):
-        schedule = simulate(workload().window(first, LENGTH), CLUSTER, **vars(chosen))
+        schedule = simulate(workload().window(first, LENGTH), CLUSTER, chosen)
         ended = schedule.outcome == Outcome.COMPLETED
         np.testing.assert_array_equal(windows.phase[row] == COMPLETED, ended)
         np.testing.assert_array_equal(windows.start_ms[row][ended], schedule.start_ms[ended])

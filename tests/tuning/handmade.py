@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shunter.comparison.combinations import Combination
 from shunter.comparison.compare import Scored
-from shunter.comparison.objective import Bound
-from shunter.comparison.pooled import Paired, pooled_ratio
-from shunter.comparison.statistics import Contrast, contrast, summarize
+from shunter.comparison.objective import Bound, Objective
+from shunter.comparison.report import Held, PooledRow, report_rows
+from shunter.comparison.statistics import Paired, contrast, pooled_ratio, summarize
 from shunter.metrics.table import higher_is_better, window_metrics
 from shunter.model.ledger import Ledger
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.report import CHOSEN, Held, Later, LogReport, PooledRow, Row
+from shunter.tuning.report import CHOSEN, Later, LaterReport
 from tests.tuning.small import small_log
 
 BLOCK = np.arange(5)
@@ -48,39 +49,34 @@ def log_report(
     metric: str = "mean_bounded_slowdown",
     held: tuple[tuple[Bound, float, bool], ...] = (),
     block: np.ndarray = BLOCK,
-) -> LogReport:
+) -> LaterReport:
     """Returns a report on one log from the label and the metric of each role."""
     rows = {role: scored(label, metric, each) for role, (label, each) in values.items()}
     windows = Windows(np.arange(5, dtype=np.uintp), block, length=1, warmup=0)
-    higher = higher_is_better(metric)
-
-    def against(own: Scored, base: Scored) -> Contrast:
-        return contrast(own.metrics[metric], base.metrics[metric], block, higher_is_better=higher)
-
-    return LogReport(
-        Later(small_log(), windows, rows[CHOSEN].combination.label, ""),
-        {
-            role: Row(
-                scored=own,
-                against={base: against(own, other) for base, other in rows.items()},
-                wait_ratio=1.0,
-                held=tuple(Held(*each) for each in held),
-            )
-            for role, own in rows.items()
-        },
+    contenders = {role: (one.combination.label, one.metrics) for role, one in rows.items()}
+    reported = report_rows(contenders, block, Objective(metric), CHOSEN)
+    told = tuple(Held(*each) for each in held)
+    log = small_log()
+    return LaterReport(
+        name=log.workload.name,
+        block=block,
+        reference=CHOSEN,
+        rows={role: replace(row, held=told) for role, row in reported.items()},
+        later=Later(log, windows, rows[CHOSEN].combination.label, ""),
+        scored=rows,
     )
 
 
-def pairs(reports: Sequence[LogReport], role: str, base: str, metric: str) -> list[Paired]:
+def pairs(reports: Sequence[LaterReport], role: str, base: str, metric: str) -> list[Paired]:
     """Returns one metric under two of the rows, log by log."""
 
-    def values(one: LogReport, of: str) -> NDArray[np.float64]:
-        return one.rows[of].scored.metrics[metric]
+    def values(one: LaterReport, of: str) -> NDArray[np.float64]:
+        return one.rows[of].metrics[metric]
 
-    return [Paired(values(one, role), values(one, base), one.later.windows.block) for one in reports]
+    return [Paired(values(one, role), values(one, base), one.block) for one in reports]
 
 
-def pooled_rows(reports: Sequence[LogReport], metric: str = "mean_bounded_slowdown") -> dict[str, PooledRow]:
+def pooled_rows(reports: Sequence[LaterReport], metric: str = "mean_bounded_slowdown") -> dict[str, PooledRow]:
     """Returns the rows over all logs."""
     roles = list(reports[0].rows)
     return {

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from shunter.comparison import combinations
+from shunter.comparison.classics import part_of
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.compare import compare
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
-from shunter.comparison.pooled import pooled_ratio
-from shunter.comparison.statistics import contrast
+from shunter.comparison.report import Report
+from shunter.comparison.statistics import contrast, pooled_ratio
 from shunter.model.log import Days
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import (
@@ -23,11 +24,9 @@ from shunter.tuning.report import (
     SITE,
     TUNED,
     Later,
-    Report,
-    part_of,
+    LaterReport,
     report,
 )
-from shunter.tuning.report_rows import log_object, pooled_object
 from tests.tuning.handmade import pairs
 from tests.tuning.small import small_log
 
@@ -49,7 +48,7 @@ OTHER = later("generate:lublin?seed=5&jobs=500&cores=32&load=1&requests=factor",
 
 
 @pytest.fixture(scope="module")
-def made() -> Report:
+def made() -> Report[LaterReport]:
     return report([LATER, OTHER], OWN, SITE_NOW, OBJECTIVE, seed=4)
 
 
@@ -59,7 +58,7 @@ def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str
     return compare(one.log.workload, one.log.cluster, [combination], one.windows).scored[0].metrics
 
 
-def test_rows_are_what_they_are_called(made: Report) -> None:
+def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
     for one, source in zip(made.logs, (LATER, OTHER), strict=True):
         expected = {
             SITE: measured(source, "fcfs/easy"),
@@ -69,23 +68,23 @@ def test_rows_are_what_they_are_called(made: Report) -> None:
         }
         assert list(one.rows) == [SITE, CHOSEN, BEST, CHOSEN_LEARNED, BEST_LEARNED, TUNED]
         for role, metrics in expected.items():
-            np.testing.assert_array_equal(one.rows[role].scored.metrics[METRIC], metrics[METRIC])
+            np.testing.assert_array_equal(one.rows[role].metrics[METRIC], metrics[METRIC])
 
 
-def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report) -> None:
+def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report[LaterReport]) -> None:
     for role, estimate in ((BEST, "requested"), (BEST_LEARNED, "last-two")):
         everything = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
         best = compare(LATER.log.workload, LATER.log.cluster, everything, LATER.windows).scored[0]
-        row = made.logs[0].rows[role].scored
+        row = made.logs[0].scored[role]
         assert row.combination == replace(best.combination, label=row.combination.label)
         assert row.summary.geometric_mean == best.summary.geometric_mean
 
 
-def test_ratios_and_bounds(made: Report) -> None:
+def test_ratios_and_bounds(made: Report[LaterReport]) -> None:
     rows = made.logs[0].rows
-    own, chosen = rows[TUNED].scored.metrics, rows[CHOSEN].scored.metrics
+    own, chosen = rows[TUNED].metrics, rows[CHOSEN].metrics
     for role, row in rows.items():
-        expected = contrast(own[METRIC], row.scored.metrics[METRIC], LATER.windows.block, seed=4)
+        expected = contrast(own[METRIC], row.metrics[METRIC], LATER.windows.block, seed=4)
         assert rows[TUNED].against[role] == expected
     assert rows[TUNED].wait_ratio == mean_ratio(own["mean_wait_s"], chosen["mean_wait_s"])
     wait, use = rows[TUNED].held
@@ -106,7 +105,7 @@ def test_a_bound_holds_up_to_its_factor_and_no_further(monkeypatch: pytest.Monke
     assert [one.holds for one in held] == [True, False]
 
 
-def test_all_logs_together(made: Report) -> None:
+def test_all_logs_together(made: Report[LaterReport]) -> None:
     for role in (SITE, BEST):
         assert made.pooled[TUNED].against[role] == pooled_ratio(pairs(made.logs, TUNED, role, METRIC), seed=4)
     waits = [one.rows[TUNED].wait_ratio for one in made.logs]
@@ -118,22 +117,22 @@ def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_po
     single = report([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
     rows = single.logs[0].rows
     assert list(rows) == [SITE, CHOSEN, BEST, TUNED]
-    np.testing.assert_array_equal(rows[SITE].scored.metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])
+    np.testing.assert_array_equal(rows[SITE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])
     assert single.pooled == {}
-    assert pooled_object(single) is None
+    assert single.pooled_objects() is None
 
 
-def test_plain_objects(made: Report) -> None:
-    one = log_object(made.logs[0])
+def test_plain_objects(made: Report[LaterReport]) -> None:
+    one = made.logs[0].to_json()
     assert (one["jobs"], one["windows"], one["rejected"]) == (600, len(LATER.windows), 0)
     assert sum(one["estimated_from"].values()) == 40 * len(LATER.windows)
     own = one["rows"][-1]
     assert (own["role"], own["label"], own["estimate"]) == ("tuned", "own/easy", "last-two")
-    assert own["mean"] == made.logs[0].rows[TUNED].scored.summary.mean
+    assert own["mean"] == made.logs[0].rows[TUNED].summary.mean
     assert own["against"]["tuned"]["ratio"] == 1.0
-    assert own["max_wait_s"] == made.logs[0].rows[TUNED].scored.metrics["max_wait_s"].max()
+    assert own["max_wait_s"] == made.logs[0].rows[TUNED].metrics["max_wait_s"].max()
     assert [bound["metric"] for bound in own["bounds"]] == ["mean_wait_s", "core_utilization"]
-    pooled = pooled_object(made)
+    pooled = made.pooled_objects()
     assert pooled is not None
     assert [row["role"] for row in pooled] == list(made.pooled)
 

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from shunter.comparison import bench as bench_module
+from shunter.comparison.classics import DISPATCHES, Choice, choose_classic, classics, learns
 from shunter.comparison.combinations import CLASSICS
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
@@ -20,17 +21,7 @@ from shunter.model.log import Log
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.windows import WindowRunner
 from shunter.tuning.space import SPACES, Axis, Space, spec_text
-from shunter.tuning.tune import (
-    DISPATCHES,
-    Choice,
-    Plan,
-    Tuned,
-    choose_classic,
-    classics,
-    learns,
-    training_benches,
-    tune,
-)
+from shunter.tuning.tune import Plan, Tuned, training_benches, tune
 from tests.tuning.small import PLAN, small_log
 
 METRIC = "mean_bounded_slowdown"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from shunter.agents import masking
-from shunter.agents.checkpoint import POLICY, PolicyRecord, load_network, read_part
+from shunter.agents.common import masking
+from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.networks import build
-from shunter.agents.normalization import ValueNormalizer
 from shunter.agents.ppo import NORMALIZER
-from shunter.envs.checks import MOST_SEED, whole
+from shunter.agents.training.checkpoint import POLICY, PolicyRecord, load_network, read_part
+from shunter.checks import MOST_SEED, whole
 from shunter.errors import InputError
 from shunter.policies.checkpoint import POLICY_FILE, checkpoint_folder, read_record
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from shunter.agents.config import EnvironmentOptions
-    from shunter.agents.networks import Network
+    from shunter.agents.networks.base import Network
     from shunter.envs.layout import Layout
+    from shunter.envs.options import EnvironmentOptions
 
 
 class LearnedPolicy:

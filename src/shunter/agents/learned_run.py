@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import torch
 
-from shunter.agents.config import environment_from
 from shunter.agents.learned_policy import load_policy
 from shunter.envs.episodes import has_fitting_job
-from shunter.envs.options import PickJobOptions, RewardOptions
+from shunter.envs.options import PickJobOptions, RewardOptions, environment_from
 from shunter.envs.pick_job import pick_job_vector
 from shunter.envs.resets import LEAVE
 from shunter.model.log import Log

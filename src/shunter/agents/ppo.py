@@ -19,17 +19,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from shunter.agents import masking
-from shunter.agents.checkpoint import Part, Tensors, load_network, network_tensors
-from shunter.agents.divergence import check_finite
-from shunter.agents.normalization import ValueNormalizer
-from shunter.agents.optimizers import load_optimizer, optimizer_tensors
-from shunter.agents.returns import advantages, explained_variance
-from shunter.agents.rollouts import Environments, Rollout
+from shunter.agents.common import masking
+from shunter.agents.common.divergence import check_finite
+from shunter.agents.common.normalization import ValueNormalizer
+from shunter.agents.common.returns import advantages, explained_variance
+from shunter.agents.common.rollouts import Environments, Rollout
+from shunter.agents.training.checkpoint import (
+    Part,
+    Tensors,
+    load_network,
+    load_optimizer,
+    network_tensors,
+    optimizer_tensors,
+)
 
 if TYPE_CHECKING:
+    from shunter.agents.algorithms import PpoOptions
     from shunter.agents.networks.base import Batch, Network
-    from shunter.agents.options import PpoOptions
 
 NORMALIZER: Final = "value_normalizer."
 SMALL: Final = 1e-8

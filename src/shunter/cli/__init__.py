@@ -21,6 +21,7 @@ from shunter.cli.replay import replay
 from shunter.cli.simulate import simulate
 from shunter.cli.trace import trace
 from shunter.cli.train import train
+from shunter.cli.train_options import TrainCommand
 from shunter.cli.tune import tune
 from shunter.cli.what_if import what_if
 
@@ -36,7 +37,7 @@ app.command("calibrate")(calibrate)
 app.command("compare")(compare)
 app.command("what-if")(what_if)
 app.command("tune")(tune)
-app.command("train")(train)
+app.command("train", cls=TrainCommand)(train)
 app.command("plot")(plot)
 app.command("evaluate")(evaluate)
 app.command("explain")(explain)

@@ -139,8 +139,8 @@ def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
 
 def _classics(against: str, shared: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns the classics: with requested times, and with what each of the checkpoints sees."""
+    from shunter.comparison.classics import classics
     from shunter.policies.estimates import REQUESTED
-    from shunter.tuning.tune import classics
 
     seen = list(dict.fromkeys([REQUESTED, *estimates]))
     if against == NONE:

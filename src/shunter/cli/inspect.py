@@ -49,10 +49,11 @@ def inspect(
 
         shunter inspect runs/first --workload log.swf.gz --json
     """
-    from shunter.cli.inspecting import InspectArguments, run_inspection
+    from shunter.agents.inspection.inspect import Sample
+    from shunter.agents.inspection.inspect import inspect as inspect_policy
+    from shunter.cli.progress import step
 
-    arguments = InspectArguments(checkpoint, workload, cluster, part, windows, length, seed)
-    inspected = run_inspection(arguments)
+    inspected = inspect_policy(checkpoint, workload, cluster, Sample(part, windows, length, seed), stage=step)
     if json:
         from shunter.metrics.run_folder import to_json_text
 

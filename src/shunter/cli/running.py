@@ -67,7 +67,7 @@ class Inputs:
 
 def read_inputs(arguments: RunArguments, scheduler: Scheduler | None = None) -> Inputs:
     """Reads workload and cluster; whatever can be checked without the workload is checked first."""
-    from shunter.workloads import read_cluster
+    from shunter.workloads import cluster_of, read_cluster
 
     scheduler = arguments.scheduler() if scheduler is None else scheduler
     cluster = None if arguments.cluster is None else read_cluster(arguments.cluster)
@@ -76,7 +76,7 @@ def read_inputs(arguments: RunArguments, scheduler: Scheduler | None = None) -> 
     cluster_from = "--cluster"
     if cluster is None:
         cluster_from = WORKLOAD
-        cluster = cluster_of_workload(workload)
+        cluster = cluster_of(workload)
         arguments = replace(arguments, cluster=workload.cluster_spec)
     if arguments.load is not None:
         from shunter.workloads.load import scale_to_load
@@ -128,16 +128,6 @@ def read_workload(arguments: RunArguments) -> Workload:
             only=arguments.only,
             columns=arguments.columns,
         )
-
-
-def cluster_of_workload(workload: Workload) -> Cluster:
-    """Returns the machine that the workload tells of."""
-    from shunter.workloads import read_cluster
-
-    if workload.cluster_spec is None:
-        why = workload.cluster_note or "does not tell how many cores its machine had"
-        raise InputError(f"{workload.name}: {why}; give --cluster with a number of cores, a preset or a TOML file")
-    return read_cluster(workload.cluster_spec)
 
 
 def _simulate(workload: Workload, cluster: Cluster, scheduler: Scheduler) -> tuple[Schedule, float]:

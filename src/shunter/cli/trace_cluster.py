@@ -100,8 +100,7 @@ def cluster(
 
 def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool) -> tuple[Cluster, Ledger, str]:
     """Returns the cluster, what was repaired, and where it comes from."""
-    from shunter.cli.running import cluster_of_workload
-    from shunter.workloads import read_workload
+    from shunter.workloads import cluster_of, read_workload
     from shunter.workloads.clusters import infer_cluster
     from shunter.workloads.machines import MACHINES, detect_machines, read_machines
     from shunter.workloads.text.source import open_source
@@ -114,7 +113,7 @@ def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool)
         note = f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes."
         return infer_cluster(workload), workload.ledger, note
     try:
-        return cluster_of_workload(workload), workload.ledger, f"As {workload.name} says."
+        return cluster_of(workload), workload.ledger, f"As {workload.name} says."
     except InputError as error:
         raise InputError(f"{error}; or add --infer to take what the jobs had in use at once") from None
 

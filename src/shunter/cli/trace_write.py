@@ -116,8 +116,7 @@ def scale(
     if factor is not None and not 0 < factor < float("inf"):
         raise InputError(f"--factor is {factor:g}; expected a number above 0")
     check_output(output, force, log.inputs)
-    from shunter.cli.running import cluster_of_workload
-    from shunter.workloads import read_cluster
+    from shunter.workloads import cluster_of, read_cluster
     from shunter.workloads.load import scale_arrivals, scale_to_load
 
     machine = None if cluster is None else read_cluster(cluster)
@@ -126,7 +125,7 @@ def scale(
         if load is None:
             scaled = scale_arrivals(workload, 1 / (factor or 1))
         else:
-            scaled = scale_to_load(workload, machine or cluster_of_workload(workload), load)
+            scaled = scale_to_load(workload, machine or cluster_of(workload), load)
     write_workload(scaled, output, log.clock(workload))
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from shunter.cli.running import Inputs
     from shunter.cli.tune_arguments import TuneArguments
+    from shunter.comparison.report import Finding, Report
     from shunter.model.log import Log
-    from shunter.tuning.report import Later, Report
+    from shunter.tuning.report import Later, LaterReport
     from shunter.tuning.tune import Tuned
-    from shunter.tuning.verdict import Finding
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,20 @@ class Tuning:
     arguments: TuneArguments
     inputs: tuple[Inputs, ...]
     tuned: Tuned
-    report: Report
+    report: Report[LaterReport]
     out: Path
     seconds: float
     """How long the search took, the choice of classics included."""
 
     def findings(self) -> list[Finding]:
         """Returns what the report comes to: over all logs, and then on each."""
-        from shunter.tuning.verdict import findings_on, findings_over_all
+        from shunter.tuning.report import OTHERS, TUNED
 
-        found = findings_over_all(self.report)
-        for one in self.report.logs:
-            found += findings_on(one, self.report.objective.metric)
-        return found
+        return self.report.findings(TUNED, TUNED, OTHERS)
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         from shunter import __version__
-        from shunter.tuning.report_rows import log_object, pooled_object
 
         tuned, plan = self.tuned, self.arguments.plan
         return {
@@ -67,8 +63,8 @@ class Tuning:
                 "costs": tuned.costs.tolist(),
             },
             "report": self.arguments.report,
-            "logs": [log_object(one) for one in self.report.logs],
-            "pooled": pooled_object(self.report),
+            "logs": [one.to_json() for one in self.report.logs],
+            "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
             "seed": plan.seed,
             "version": __version__,
@@ -114,9 +110,10 @@ def _check_logs(arguments: TuneArguments, logs: Sequence[Log]) -> None:
 
 def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[Tuned, list[Later]]:
     """Returns what was found, and the later days of each log with the classics that its training days would choose."""
-    from shunter.tuning.report import Later, part_of
+    from shunter.comparison.classics import choose_classic, learns, part_of
+    from shunter.tuning.report import Later
     from shunter.tuning.space import SPACES
-    from shunter.tuning.tune import choose_classic, learns, training_benches, tune
+    from shunter.tuning.tune import training_benches, tune
 
     scheduler, objective = arguments.scheduler(file), arguments.parsed_objective()
     benches = training_benches(logs, arguments.plan)
@@ -139,7 +136,7 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
     return tuned, later
 
 
-def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Report:
+def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Report[LaterReport]:
     """Returns what the file that was written does on later days."""
     from shunter.comparison.combinations import Combination
     from shunter.tuning.report import report

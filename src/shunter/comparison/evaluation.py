@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from shunter.comparison.classics import learns
 from shunter.comparison.compare import held_against
-from shunter.comparison.objective import mean_ratio
+from shunter.comparison.objective import Objective, mean_ratio
+from shunter.comparison.report import Finding, LogReport, findings_on, report_rows
 from shunter.comparison.rows import combination_rows
-from shunter.comparison.statistics import LEAST_BLOCKS, contrast
-from shunter.metrics.table import higher_is_better
 from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
     from shunter.comparison.compare import Comparison, Scored
-    from shunter.comparison.statistics import Contrast
 
 LEARNED, ALSO, CLASSIC = "learned", "also", "classic"
 BEST, BEST_SAME = "best classic", "best classic with the same estimate"
 """What a row is. The best are the best in hindsight: on the very windows that everything is judged on."""
-BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
-PERCENT: Final = 100.0
 
 
 @dataclass(frozen=True)
@@ -39,22 +36,6 @@ class Entrants:
     def all(self) -> tuple[Combination, ...]:
         """Everybody, each once."""
         return tuple(dict.fromkeys([*self.learned, *self.also, *self.classics]))
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One sentence on a policy."""
-
-    label: str
-    against: str
-    """The label of a classic."""
-    result: str
-    """One of `BETTER`, `WORSE`, `UNCLEAR`."""
-    sentence: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the finding as a plain object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -115,23 +96,22 @@ class Evaluation:
         """Returns what it comes to: every policy that is judged, against the best classics in hindsight."""
         return [finding for judged in (*self.entrants.learned, *self.entrants.also) for finding in self._of(judged)]
 
-    def _of(self, judged: Combination) -> Iterator[Finding]:
-        estimates = {REQUESTED: "the best classic in hindsight"}
-        if judged.scheduler.estimate.kind != REQUESTED:
-            estimates[judged.settings.estimate] = "the best classic in hindsight with the same estimate"
-        own = next(one for one in self.comparison.scored if one.combination == judged)
-        for estimate, words in estimates.items():
-            best = self.best(estimate)
-            if best is not None:
-                yield self._finding(own, best, f"{words} ({best.combination.label})")
+    def _of(self, judged: Combination) -> list[Finding]:
+        words = {REQUESTED: "the best classic in hindsight"}
+        if learns(judged.scheduler):
+            words[judged.settings.estimate] = "the best classic in hindsight with the same estimate"
+        best = {estimate: self.best(estimate) for estimate in words}
+        others = {one.combination.label: words[estimate] for estimate, one in best.items() if one is not None}
+        return findings_on(self._report(judged, others), self.comparison.metric, judged.label, judged.label, others)
 
-    def _finding(self, own: Scored, best: Scored, words: str) -> Finding:
-        metric, block = self.comparison.metric, self.comparison.windows.block
-        higher = higher_is_better(metric)
-        found = contrast(own.metrics[metric], best.metrics[metric], block, higher_is_better=higher, seed=self.seed)
-        label = own.combination.label
-        result, sentence = _verdict(label, words, found, higher)
-        return Finding(label, best.combination.label, result, sentence)
+    def _report(self, judged: Combination, others: Mapping[str, str]) -> LogReport:
+        """Returns a policy beside some of the classics; roles are labels."""
+        comparison, labels = self.comparison, (judged.label, *others)
+        found = {one.combination.label: one.metrics for one in comparison.scored}
+        contenders = {label: (label, found[label]) for label in labels}
+        objective = Objective(comparison.metric)
+        rows = report_rows(contenders, comparison.windows.block, objective, judged.label, self.seed)
+        return LogReport(comparison.workload.name, comparison.windows.block, judged.label, rows)
 
 
 def _best(comparison: Comparison, entrants: Entrants, estimate: str) -> Scored | None:
@@ -139,27 +119,6 @@ def _best(comparison: Comparison, entrants: Entrants, estimate: str) -> Scored |
         if one.combination in entrants.classics and one.combination.settings.estimate == estimate:
             return one
     return None
-
-
-def _verdict(name: str, other: str, found: Contrast, higher: bool) -> tuple[str, str]:
-    """Returns whether a policy is better than another for sure, and the sentence that says so."""
-    if found.ratio is None:
-        amount = "" if found.difference is None else f": difference of the means {found.difference:.3g}"
-        return UNCLEAR, f"{name} against {other} cannot be judged by a ratio, for a value is 0{amount}"
-    if found.ratio_interval is None:
-        few = f"no interval: fewer than {LEAST_BLOCKS} blocks"
-        return UNCLEAR, f"{name} against {other} cannot be judged: ratio {found.ratio:.3g} ({few})"
-    low, high = found.ratio_interval
-    if low <= 1 <= high:
-        return (
-            UNCLEAR,
-            f"{name} and {other} cannot be told apart: ratio {found.ratio:.3g} (95 %: {low:.3g} to {high:.3g})",
-        )
-    gains = sorted(abs(PERCENT * (ratio - 1)) for ratio in (low, high))
-    is_better = (low > 1) == higher
-    words = "better" if is_better else "WORSE"
-    by = f"{abs(PERCENT * (found.ratio - 1)):.3g} % (95 %: {gains[0]:.3g} to {gains[1]:.3g} %)"
-    return BETTER if is_better else WORSE, f"{name} is {words} than {other} by {by}"
 
 
 def settings_warnings(entrants: Entrants) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from shunter.comparison.report import largest
 from shunter.comparison.statistics import interval_note, summarize
 from shunter.metrics.sizes import size_label
 
@@ -47,9 +48,7 @@ def combination_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _row(comparison: Comparison, scored: Scored) -> dict[str, Any]:
-    settings, summary, against = scored.combination.settings, scored.summary, scored.contrast
-    ratio_low, ratio_high = against.ratio_interval or (None, None)
-    difference_low, difference_high = against.difference_interval or (None, None)
+    settings, summary = scored.combination.settings, scored.summary
     return {
         "label": scored.combination.label,
         "policy": settings.policy,
@@ -64,27 +63,16 @@ def _row(comparison: Comparison, scored: Scored) -> dict[str, Any]:
         "p95": summary.p95,
         "worst_block": summary.worst_block,
         "worst_block_mean": summary.worst_block_mean,
-        "win_rate": against.win_rate,
-        "ratio": against.ratio,
-        "ratio_low": ratio_low,
-        "ratio_high": ratio_high,
-        "difference": against.difference,
-        "difference_low": difference_low,
-        "difference_high": difference_high,
+        **scored.contrast.to_json(),
         "mean_wait_s": _mean(comparison, scored, "mean_wait_s"),
         "p95_wait_s": _mean(comparison, scored, "p95_wait_s"),
-        "max_wait_s": _largest(scored.metrics["max_wait_s"]),
+        "max_wait_s": largest(scored.metrics["max_wait_s"]),
         "core_utilization": _mean(comparison, scored, "core_utilization"),
     }
 
 
 def _mean(comparison: Comparison, scored: Scored, metric: str) -> float | None:
     return summarize(scored.metrics[metric], comparison.windows.block).mean
-
-
-def _largest(values: NDArray[np.float64]) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.max()) if len(known) else None
 
 
 def _windows_object(windows: Windows) -> dict[str, Any]:

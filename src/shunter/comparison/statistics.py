@@ -7,6 +7,7 @@ blocks is in ``docs/comparing.md``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,44 @@ class Contrast:
     difference: float | None
     """Of the means, policy less baseline."""
     difference_interval: tuple[float, float] | None
+
+    def to_json(self) -> dict[str, float | None]:
+        """Returns the contrast as a plain object."""
+        ratio_low, ratio_high = self.ratio_interval or (None, None)
+        difference_low, difference_high = self.difference_interval or (None, None)
+        return {
+            "win_rate": self.win_rate,
+            "ratio": self.ratio,
+            "ratio_low": ratio_low,
+            "ratio_high": ratio_high,
+            "difference": self.difference,
+            "difference_low": difference_low,
+            "difference_high": difference_high,
+        }
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One metric of a policy and of a baseline in the same windows of a log."""
+
+    values: NDArray[np.float64]
+    baseline: NDArray[np.float64]
+    block: NDArray[np.int64]
+    """The block of the log in which each window lies."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The geometric mean of a ratio over windows and logs."""
+
+    value: float
+    interval: tuple[float, float] | None
+    """95 %; None where the windows of a log lie in fewer than `LEAST_BLOCKS` blocks."""
+
+    def to_json(self) -> dict[str, float | None]:
+        """Returns the ratio as a plain object."""
+        low, high = self.interval or (None, None)
+        return {"ratio": self.value, "ratio_low": low, "ratio_high": high}
 
 
 def summarize(values: NDArray[np.float64], block: NDArray[np.int64], higher_is_better: bool = False) -> Summary:
@@ -154,3 +193,27 @@ def _mean_interval(values: NDArray[np.float64], block: NDArray[np.int64], seed: 
     if len(np.unique(block)) < LEAST_BLOCKS:
         return None
     return interval_of(drawn_means(values, block, np.random.default_rng(seed)))
+
+
+def pooled_ratio(logs: Sequence[Paired], seed: int = 0) -> Ratio | None:
+    """Returns the ratio of a policy to a baseline over logs; windows in which either is NaN are left out.
+
+    Each log counts the same, however many windows it has. For the interval, blocks are drawn within each log. None if
+    a value is 0 or less, or a log has no window left.
+
+    Args:
+        logs: What happened in the windows of each.
+        seed: For the drawing of blocks.
+    """
+    random = np.random.default_rng(seed)
+    center, drawn, whole = 0.0, np.zeros(RESAMPLES), True
+    for log in logs:
+        values, baseline, block = both_known(log.values, log.baseline, log.block)
+        if not len(values) or not ((values > 0) & (baseline > 0)).all():
+            return None
+        logarithms = np.log(values / baseline)
+        whole &= len(np.unique(block)) >= LEAST_BLOCKS
+        drawn += drawn_means(logarithms, block, random) / len(logs)
+        center += logarithms.mean() / len(logs)
+    low, high = np.exp(interval_of(drawn))
+    return Ratio(float(np.exp(center)), (float(low), float(high)) if whole else None)

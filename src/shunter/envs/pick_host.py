@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import deal_out, declared
 from shunter.envs.build import build_vector
-from shunter.envs.checks import dealt_out, whole
 from shunter.envs.episodes import Episodes, log_episodes
-from shunter.envs.options import PickHostOptions, RewardOptions
+from shunter.envs.options import Ending, PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster, Node
@@ -34,15 +34,10 @@ MOST_EPISODES: Final = 100_000
 
 
 @dataclass(frozen=True)
-class DrawnEpisodes:
+class DrawnEpisodes(Ending):
     """How many episodes there are, and what ends one before its own end."""
 
-    episodes: int = EPISODES
-    max_steps: int | None = None
-    horizon_factor: float | None = None
-
-    def __post_init__(self) -> None:
-        whole("episodes", self.episodes, 1, MOST_EPISODES)
+    episodes: int = declared(EPISODES, "How many episodes are drawn.", low=1, high=MOST_EPISODES)
 
 
 def drawn_log(options: PickHostOptions, episode: int) -> Log:
@@ -103,7 +98,7 @@ def pick_host_vector(
     Raises:
         InputError: A number or a name is wrong.
     """
-    DrawnEpisodes(episodes)
+    DrawnEpisodes(episodes=episodes)
     scheduler = resolve_scheduler(dispatch="strict")
 
     def world() -> World:
@@ -166,7 +161,7 @@ def make_vector(
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, drawn = dealt_out(keywords, PickHostOptions, RewardOptions, DrawnEpisodes)
+    options, reward, drawn = deal_out(keywords, PickHostOptions, RewardOptions, DrawnEpisodes)
     return pick_host_vector(
         options,
         reward,

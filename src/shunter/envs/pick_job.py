@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from shunter.checks import deal_out
 from shunter.envs.build import build_vector
-from shunter.envs.checks import dealt_out
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.options import LOOKAHEADS, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
-from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
 from shunter.policies.catalog import PICK_JOB_MODES
-from shunter.workloads import read_cluster, read_workload
+from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
@@ -106,7 +105,7 @@ def make_vector(
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, episodes = dealt_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
+    options, reward, episodes = deal_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
     log = read_log(workload, cluster)
     return pick_job_vector(
         [log],
@@ -132,10 +131,7 @@ def read_log(workload: str | Workload, cluster: str | Cluster | None) -> Log:
         cluster = read_cluster(cluster)
     jobs = read_workload(workload) if isinstance(workload, str) else workload
     if cluster is None:
-        if jobs.cluster_spec is None:
-            why = jobs.cluster_note or "does not tell how many cores its machine had"
-            raise InputError(f"{jobs.name}: {why}; give cluster, a number of cores, a preset or a TOML file")
-        cluster = read_cluster(jobs.cluster_spec)
+        cluster = cluster_of(jobs, "cluster")
     return Log(jobs, cluster)
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
-from shunter.checks import check_name
-from shunter.envs.checks import MOST_SEED, whole
+from shunter.checks import MOST_SEED, check_name, whole
 from shunter.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from shunter.checks import MOST_SEED, whole
 from shunter.envs.arrays import VectorArrays, as_actions
-from shunter.envs.checks import MOST_SEED, whole
 from shunter.envs.layout import PICK_JOB
 from shunter.envs.resets import DRAW, checked_reset
 from shunter.envs.rewards import TOTALS

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, BETTER, CLASSIC, LEARNED, WORSE
+from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
+from shunter.comparison.report import BETTER, WORSE
 from shunter.metrics.labels import cluster_label, counted, percent
 from shunter.report.comparison_tables import metric_table, ratio_text, short
 from shunter.report.tables import ledger_table

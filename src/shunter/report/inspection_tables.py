@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.inspect_policy import LEAST_CHOICES
+from shunter.agents.inspection.measures import LEAST_CHOICES
 from shunter.metrics.labels import percent
 
 if TYPE_CHECKING:
-    from shunter.cli.inspecting import Inspected
+    from shunter.agents.inspection.inspect import Inspected
 
 TOP: Final = 15
 """So many features are shown."""

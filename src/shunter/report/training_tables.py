@@ -8,16 +8,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.report_rows import part_object
-from shunter.agents.training_report import CHOSEN, LEARNED, ROLES
+from shunter.agents.training.report import CHOSEN, LEARNED, ROLES, part_object
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
 from shunter.report.comparison_tables import ratio_text, short
 from shunter.report.tables import ledger_table
 
 if TYPE_CHECKING:
-    from shunter.agents.trainer import Outcome
-    from shunter.cli.training import Training
+    from shunter.agents.training.train import Training
+    from shunter.agents.training.trainer import Outcome
 
 PARTS = {"validation": "validation, on which the best policy was chosen", "report": "report, never looked at before"}
 """What tables call the parts that are not trained on."""

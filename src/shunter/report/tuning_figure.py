@@ -19,7 +19,8 @@ from shunter.tuning.report import BEST, ROLES, TUNED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from shunter.tuning.report import LogReport, Report
+    from shunter.comparison.report import Report
+    from shunter.tuning.report import LaterReport
     from shunter.tuning.tune import Tuned
 
 TUNED_COLOR, OTHER_COLOR = COLORS[0], "#777777"
@@ -43,7 +44,7 @@ class _Point:
     interval: tuple[float, float] | None
 
 
-def draw_tuning(tuned: Tuned, report: Report) -> Figure:
+def draw_tuning(tuned: Tuned, report: Report[LaterReport]) -> Figure:
     """Returns a figure with the search on the left and a panel a log on the right, to be saved with ``savefig``."""
     panels = _panels(report)
     figure = Figure(figsize=(13, max(4.8, 1.0 + 2.9 * len(panels))), dpi=120, layout="constrained")
@@ -63,7 +64,7 @@ def draw_tuning(tuned: Tuned, report: Report) -> Figure:
     return figure
 
 
-def _title(tuned: Tuned, report: Report) -> str:
+def _title(tuned: Tuned, report: Report[LaterReport]) -> str:
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in report.objective.bounds)
     return f"{tuned.kind} tuned for {report.objective.metric}{bounds}"
 
@@ -82,7 +83,7 @@ def _draw_costs(panel: Axes, tuned: Tuned) -> None:
     panel.legend(frameon=False, fontsize=9)
 
 
-def _panels(report: Report) -> list[tuple[str, list[_Point]]]:
+def _panels(report: Report[LaterReport]) -> list[tuple[str, list[_Point]]]:
     """Returns the title and the points of each panel: all logs together, if there are several, and then each log."""
     panels = [(_log_title(one), _log_points(one)) for one in report.logs]
     if not report.pooled:
@@ -90,22 +91,22 @@ def _panels(report: Report) -> list[tuple[str, list[_Point]]]:
     return [(f"all {len(report.logs)} logs together, on later days", _pooled_points(report)), *panels]
 
 
-def _log_title(one: LogReport) -> str:
+def _log_title(one: LaterReport) -> str:
     name = one.later.log.workload.name
     short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
     return f"{short} on {cluster_label(one.later.log.cluster)}, on later days"
 
 
-def _log_points(one: LogReport) -> list[_Point]:
+def _log_points(one: LaterReport) -> list[_Point]:
     points = []
     for role, row in one.rows.items():
         contrast = row.against[BEST]
-        name = f"{ROLES[role]}\n{row.scored.combination.label}"
+        name = f"{ROLES[role]}\n{row.label}"
         points.append(_Point(role, name, contrast.ratio, contrast.ratio_interval))
     return points
 
 
-def _pooled_points(report: Report) -> list[_Point]:
+def _pooled_points(report: Report[LaterReport]) -> list[_Point]:
     points = []
     for role, row in report.pooled.items():
         ratio = row.against[BEST]
@@ -132,7 +133,7 @@ def _draw_points(panel: Axes, title: str, points: Sequence[_Point]) -> None:
     panel.set_xscale("log")
 
 
-def _name_axis(panel: Axes, report: Report) -> None:
+def _name_axis(panel: Axes, report: Report[LaterReport]) -> None:
     """Names the axis that all panels share, with plain numbers on it."""
     better = METRICS[report.objective.metric].better
     low, high = panel.get_xlim()

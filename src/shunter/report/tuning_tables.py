@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.statistics import interval_note
+from shunter.comparison.report import BETTER, BROKEN, WORSE, findings_on
 from shunter.metrics.labels import cluster_label, counted, percent
 from shunter.report.comparison_tables import ratio_text, short
 from shunter.report.tables import ledger_table
-from shunter.tuning.report import BEST, CHOSEN, ROLES, TUNED
-from shunter.tuning.report_rows import log_object, pooled_object
-from shunter.tuning.verdict import BETTER, BROKEN, WORSE, findings_on, findings_over_all
+from shunter.tuning.report import BEST, CHOSEN, OTHERS, ROLES, TUNED
 
 if TYPE_CHECKING:
     from shunter.cli.tuning import Tuning
-    from shunter.tuning.report import LogReport, Report
+    from shunter.comparison.report import Finding, Report
+    from shunter.tuning.report import LaterReport
     from shunter.tuning.tune import Tuned
-    from shunter.tuning.verdict import Finding
 
 HOUR_S = 3600.0
 COLORS = {BETTER: "green", WORSE: "red", BROKEN: "red"}
@@ -39,15 +37,15 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
         console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
         console.print(metric_table(one, metric))
         console.print(beside_table(one))
-        if one.rows[TUNED].scored.ledger:
-            console.print(ledger_table(one.rows[TUNED].scored.ledger))
-        _print_findings(console, findings_on(one, metric))
-        if note := interval_note(one.later.windows.blocks):
+        if one.scored[TUNED].ledger:
+            console.print(ledger_table(one.scored[TUNED].ledger))
+        _print_findings(console, findings_on(one, metric, TUNED, TUNED, OTHERS))
+        if note := one.interval_note:
             console.print(note, markup=False, highlight=False, soft_wrap=True)
     if tuning.report.pooled:
         console.print()
         console.print(pooled_table(tuning.report))
-        _print_findings(console, findings_over_all(tuning.report))
+        _print_findings(console, tuning.report.findings_over_all(TUNED, TUNED, OTHERS))
     for path in written:
         console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
 
@@ -85,11 +83,11 @@ def parameter_table(tuning: Tuning) -> Table:
     return table
 
 
-def _log_title(tuning: Tuning, one: LogReport) -> str:
+def _log_title(tuning: Tuning, one: LaterReport) -> str:
     later = one.later
     windows = later.windows
     warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
-    rejected = one.rows[TUNED].scored.rejected
+    rejected = one.scored[TUNED].rejected
     text = (
         f"\n[bold]{escape(later.log.workload.name)}[/bold] on {escape(cluster_label(later.log.cluster))}\n"
         f"later days, {tuning.arguments.report} of the log: {counted(len(windows), 'window')} of {windows.length:,} "
@@ -98,31 +96,31 @@ def _log_title(tuning: Tuning, one: LogReport) -> str:
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
 
 
-def metric_table(one: LogReport, metric: str) -> Table:
+def metric_table(one: LaterReport, metric: str) -> Table:
     """Returns the objective's metric, against the best classic in hindsight and the one chosen on training days."""
     table = _table(f"{metric} on later days")
     for heading in ("geom.\nmean", "mean", escape("to the best\n[95 %]"), escape("to the chosen\n[95 %]")):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in log_object(one)["rows"]:
+    for row in one.to_json()["rows"]:
         means = [short(row["geometric_mean"]), short(row["mean"])]
         table.add_row(_name(row), *means, *_ratios(metric, row))
     return table
 
 
-def beside_table(one: LogReport) -> Table:
+def beside_table(one: LaterReport) -> Table:
     """Returns what lies beside the metric, and whether bounds hold."""
     table = _table("waits in hours; ratio and bounds: to the classic chosen in training")
     bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.rows[TUNED].held]
     for heading in ("mean\nwait", "ratio", "max\nwait", "cores\nused", *bounds):
         table.add_column(heading, justify="right")
-    for row in log_object(one)["rows"]:
+    for row in one.to_json()["rows"]:
         cells = [_hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), _hours(row["max_wait_s"])]
         cells += [percent(row["core_utilization"], 1), *(_bound_text(row["role"], bound) for bound in row["bounds"])]
         table.add_row(_name(row), *cells)
     return table
 
 
-def pooled_table(report: Report) -> Table:
+def pooled_table(report: Report[LaterReport]) -> Table:
     """Returns the ratios over all logs."""
     metric = report.objective.metric
     table = _table(f"all {len(report.logs)} logs together: {metric}, each log counting the same")
@@ -132,13 +130,13 @@ def pooled_table(report: Report) -> Table:
         "mean wait\nto the chosen",
     ):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in pooled_object(report) or []:
+    for row in report.pooled_objects() or []:
         ratios = _ratios(metric, row)
         table.add_row(ROLES[row["role"]], *ratios, short(row["mean_wait_ratio"]))
     return table
 
 
-def _print_findings(console: Console, findings: Sequence[Finding]) -> None:
+def _print_findings(console: Console, findings: Iterable[Finding]) -> None:
     """Prints sentences, those that speak against the tuned policy in red."""
     for finding in findings:
         color = COLORS.get(finding.result)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
+from shunter.comparison.classics import Progress, classics, learns, part_of
 from shunter.comparison.compare import compare
-from shunter.comparison.objective import mean_ratio
-from shunter.comparison.pooled import Paired, pooled_ratio
-from shunter.comparison.statistics import contrast
-from shunter.metrics.table import higher_is_better
+from shunter.comparison.report import LogReport, Report, make_report, report_rows
 from shunter.policies.estimates import REQUESTED
-from shunter.tuning.tune import Progress, classics, learns
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from shunter.comparison.combinations import Combination
     from shunter.comparison.compare import Scored
-    from shunter.comparison.objective import Bound, Objective
-    from shunter.comparison.pooled import Ratio
-    from shunter.comparison.statistics import Contrast
+    from shunter.comparison.objective import Objective
     from shunter.model.log import Log
     from shunter.model.windows import Windows
 
@@ -38,6 +29,13 @@ ROLES: Final = {
     TUNED: "tuned",
 }
 """The rows of a report. Classics see requested times, or (+ estimate) what the tuned policy sees."""
+OTHERS: Final = {
+    BEST: "the best classic in hindsight",
+    BEST_LEARNED: "the best classic in hindsight with the same estimate",
+    CHOSEN: "the classic chosen on training days",
+    SITE: "the site's policy",
+}
+"""What the tuned policy is held against, and what sentences call it."""
 
 
 @dataclass(frozen=True)
@@ -53,54 +51,36 @@ class Later:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Whether a bound holds on average over the windows."""
-
-    bound: Bound
-    ratio: float
-    """Of the means, to the classic chosen on training days."""
-    holds: bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """One way to schedule on the later days of a log."""
-
-    scored: Scored
-    against: dict[str, Contrast]
-    """The objective's metric against that of other rows, by role."""
-    wait_ratio: float
-    """Of the mean waits, to the classic chosen on training days."""
-    held: tuple[Held, ...]
-
-
-@dataclass(frozen=True)
-class LogReport:
+class LaterReport(LogReport):
     """What happened on the later days of one log."""
 
     later: Later
-    rows: dict[str, Row]
-    """By role, in the order of `ROLES`."""
+    scored: dict[str, Scored]
+    """By role."""
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns the report on this log as a plain object."""
+        workload, windows, tuned = self.later.log.workload, self.later.windows, self.scored[TUNED]
+        return {
+            "workload": workload.name,
+            "workload_sha256": workload.content_sha256,
+            "cluster": self.later.log.cluster.name,
+            "jobs": len(workload),
+            "windows": len(windows),
+            "blocks": windows.blocks,
+            "first": windows.first.tolist(),
+            "interval_note": self.interval_note,
+            "rejected": tuned.rejected,
+            "estimated_from": tuned.estimated_from,
+            "ledger": tuned.ledger.to_json(),
+            "rows": [self.row_object(role) for role in self.rows],
+        }
 
-@dataclass(frozen=True)
-class PooledRow:
-    """Ratios over all logs, each of which counts the same."""
-
-    against: dict[str, Ratio | None]
-    """The objective's metric against that of other rows, by role."""
-    wait_ratio: float
-    """The geometric mean over logs."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """A tuned policy on the later days of all logs."""
-
-    objective: Objective
-    logs: tuple[LogReport, ...]
-    pooled: dict[str, PooledRow]
-    """By role; empty for a single log."""
+    def row_object(self, role: str) -> dict[str, Any]:
+        """Returns a row as a plain object, with the settings behind it."""
+        settings = self.scored[role].combination.settings
+        words = {"policy": settings.policy, "dispatch": settings.dispatch, "estimate": settings.estimate}
+        return super().row_object(role) | words
 
 
 def report(
@@ -112,7 +92,7 @@ def report(
     seed: int = 0,
     threads: int = 1,
     progress: Progress | None = None,
-) -> Report:
+) -> Report[LaterReport]:
     """Simulates everything in windows of later days, and compares.
 
     Args:
@@ -124,86 +104,34 @@ def report(
         threads: How many threads share the windows.
         progress: Called after each combination with how many are done, and of how many.
     """
-    judge = _Judge(tuned, site, objective, seed, threads)
+    requested = classics(tuned.scheduler, [REQUESTED])
+    learned = classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
+    everybody = list(dict.fromkeys([*requested, *learned, site, tuned]))
     reports = []
     for place, later in enumerate(logs):
-        reports.append(judge.on(later, part_of(progress, place, len(logs))))
-    return Report(objective, tuple(reports), judge.pooled(reports) if len(reports) > 1 else {})
-
-
-def part_of(progress: Progress | None, place: int, parts: int) -> Progress | None:
-    """Returns what is told of the progress of one of several parts that are alike."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(place * total + done, parts * total)
-
-
-class _Judge:
-    """Holds everything against the same classics."""
-
-    def __init__(self, tuned: Combination, site: Combination, objective: Objective, seed: int, threads: int) -> None:
-        self._tuned = tuned
-        self._site = site
-        self._objective = objective
-        self._seed = seed
-        self._threads = threads
-        self._requested = classics(tuned.scheduler, [REQUESTED])
-        self._learned = (
-            classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
-        )
-
-    def on(self, later: Later, progress: Progress | None) -> LogReport:
-        """Returns all rows on one log."""
         comparison = compare(
             later.log.workload,
             later.log.cluster,
-            list(dict.fromkeys([*self._requested, *self._learned, self._site, self._tuned])),
+            everybody,
             later.windows,
-            metric=self._objective.metric,
-            seed=self._seed,
-            threads=self._threads,
-            progress=progress,
+            metric=objective.metric,
+            seed=seed,
+            threads=threads,
+            progress=part_of(progress, place, len(logs)),
         )
         # In the order of the comparison: the best first.
         found = {one.combination: one for one in comparison.scored}
-        requested = {key.label: one for key, one in found.items() if key in self._requested}
-        learned = {key.label: one for key, one in found.items() if key in self._learned}
-        roles = {SITE: found[self._site], CHOSEN: requested[later.chosen], BEST: next(iter(requested.values()))}
+        roles = _classic_roles([one for key, one in found.items() if key in requested], CHOSEN, later.chosen, BEST)
         if learned:
-            roles |= {CHOSEN_LEARNED: learned[later.chosen_learned], BEST_LEARNED: next(iter(learned.values()))}
-        roles[TUNED] = found[self._tuned]
-        return LogReport(later, {role: self._row(scored, roles, later) for role, scored in roles.items()})
+            those = [one for key, one in found.items() if key in learned]
+            roles |= _classic_roles(those, CHOSEN_LEARNED, later.chosen_learned, BEST_LEARNED)
+        roles = {SITE: found[site], **roles, TUNED: found[tuned]}
+        contenders = {role: (one.combination.label, one.metrics) for role, one in roles.items()}
+        rows = report_rows(contenders, later.windows.block, objective, CHOSEN, seed)
+        reports.append(LaterReport(later.log.workload.name, later.windows.block, CHOSEN, rows, later, roles))
+    return make_report(objective, reports, seed)
 
-    def _row(self, scored: Scored, roles: Mapping[str, Scored], later: Later) -> Row:
-        own, chosen = scored.metrics, roles[CHOSEN].metrics
-        metric, block = self._objective.metric, later.windows.block
-        higher = higher_is_better(metric)
-        against = {
-            role: contrast(own[metric], base.metrics[metric], block, higher_is_better=higher, seed=self._seed)
-            for role, base in roles.items()
-        }
-        held = (
-            Held(
-                bound,
-                mean_ratio(own[bound.metric], chosen[bound.metric]),
-                self._objective.excess(bound, own, chosen) <= 0,
-            )
-            for bound in self._objective.bounds
-        )
-        return Row(scored, against, mean_ratio(own["mean_wait_s"], chosen["mean_wait_s"]), tuple(held))
 
-    def pooled(self, reports: Sequence[LogReport]) -> dict[str, PooledRow]:
-        """Returns the rows over all logs."""
-        return {role: self._pooled_row(reports, role) for role in reports[0].rows}
-
-    def _pooled_row(self, reports: Sequence[LogReport], role: str) -> PooledRow:
-        def values(one: LogReport, of: str) -> NDArray[np.float64]:
-            return one.rows[of].scored.metrics[self._objective.metric]
-
-        def against(base: str) -> Ratio | None:
-            pairs = [Paired(values(one, role), values(one, base), one.later.windows.block) for one in reports]
-            return pooled_ratio(pairs, self._seed)
-
-        waits = [one.rows[role].wait_ratio for one in reports]
-        pooled_wait = float(np.exp(np.mean(np.log(waits))))
-        return PooledRow({base: against(base) for base in reports[0].rows}, pooled_wait)
+def _classic_roles(scored: Sequence[Scored], chosen: str, label: str, best: str) -> dict[str, Scored]:
+    """Returns the classic that training days would choose, and the best of all, which comes first."""
+    return {chosen: next(one for one in scored if one.combination.label == label), best: scored[0]}

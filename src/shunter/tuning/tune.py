@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from shunter.comparison.bench import Bench
-from shunter.comparison.combinations import ALL, combine
+from shunter.comparison.classics import Choice, Progress
 from shunter.errors import InputError
 from shunter.model.log import Days, Log
 from shunter.model.windows import MOST_COUNT
-from shunter.policies.estimates import REQUESTED
 from shunter.tuning.search import search
 from shunter.tuning.space import Space, spec_text
 
@@ -21,19 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.comparison.bench import Measured
-    from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.policies.scheduler import Scheduler
 
 TETHER: Final = 0.03
 """How much the cost grows with the mean square distance from where the search began: training days are few, and a
 search that may go anywhere learns them by heart."""
-
-DISPATCHES: Final = ("strict", "greedy", "easy", "conservative")
-"""Under which rules classics are tried. ``committed`` is not among them: it is near the best on none of the logs of
-``docs/results-classics.md``, and costs as much."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -69,15 +61,6 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The classic that would have been chosen on training days."""
-
-    combination: Combination
-    measured: dict[str, NDArray[np.float64]]
-    """What it did in each training window."""
-
-
-@dataclass(frozen=True)
 class Tuned:
     """What a search found."""
 
@@ -101,64 +84,6 @@ class Tuned:
 def training_benches(logs: Sequence[Log], plan: Plan) -> list[Bench]:
     """Returns a bench on the training windows of each log."""
     return [Bench.on(log, plan.training_days.windows_of(log), plan.threads) for log in logs]
-
-
-def classics(scheduler: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
-    """Returns every classic under every rule of `DISPATCHES` with each estimate; the rest is as in the settings."""
-    shared = scheduler.settings.words()
-    for name in ("policy", "dispatch", "estimate"):
-        del shared[name]
-    return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared).possible
-
-
-def learns(scheduler: Scheduler) -> bool:
-    """Returns whether a policy sees more than requested times, so that classics are tried with its estimate too."""
-    return scheduler.estimate.kind != REQUESTED
-
-
-def choose_classic(
-    bench: Bench,
-    scheduler: Scheduler,
-    objective: Objective,
-    estimates: Sequence[str] = (REQUESTED,),
-    progress: Progress | None = None,
-) -> Choice:
-    """Returns the classic that does best in the windows of a bench, bounds aside.
-
-    Args:
-        bench: The windows.
-        scheduler: What all classics share: the placement, the starvation guard, and so on.
-        objective: By what they are compared.
-        estimates: The run times that they see.
-        progress: Called after each classic with how many are done, and of how many.
-
-    Raises:
-        InputError: A metric has no meaning in these windows.
-    """
-    combinations = classics(scheduler, estimates)
-    base: dict[str, NDArray[np.float64]] | None = None
-    best: tuple[float, Choice] | None = None
-    for done, combination in enumerate(combinations, start=1):
-        measured = bench.measure(combination.scheduler, objective.metrics)
-        if base is None:
-            _check_meaning(bench, measured)
-            base = measured
-        cost = type(objective)(objective.metric).cost(measured, base)
-        if best is None or cost < best[0]:
-            best = (cost, Choice(combination, measured))
-        if progress:
-            progress(done, len(combinations))
-    assert best is not None, "combine() gives at least one combination, or raises"
-    return best[1]
-
-
-def _check_meaning(bench: Bench, measured: dict[str, NDArray[np.float64]]) -> None:
-    for metric, values in measured.items():
-        if np.isnan(values).all():
-            raise InputError(
-                f"{bench.name}: {metric} has no meaning in the training windows: no job can run there, or "
-                "the log does not tell what it needs; check --cluster, or choose another metric"
-            )
 
 
 def tune(

@@ -27,8 +27,8 @@ def read_clock(workload: Workload, path: str) -> Clock:
     """Returns the clock of a workload that was read from this path; what is no SWF log has no header to ask."""
     header: dict[str, str] = {}
     if workload.format == "swf":
-        from shunter.workloads import files_of
         from shunter.workloads.formats.swf_tokens import header as read_header
+        from shunter.workloads.reading import files_of
         from shunter.workloads.text.source import open_source
 
         header = read_header(open_source(files_of(path)[0]).head)

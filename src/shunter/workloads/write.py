@@ -12,8 +12,8 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.files import Writer, write_file
-from shunter.workloads import read_cluster
-from shunter.workloads.formats.parquet_table import CLUSTER_KEY
+from shunter.workloads.formats.parquet import CLUSTER_KEY
+from shunter.workloads.reading import read_cluster
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

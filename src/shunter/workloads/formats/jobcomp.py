@@ -24,7 +24,7 @@ from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Block, Source
 
 _KEYS: Final = (

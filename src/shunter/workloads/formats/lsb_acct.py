@@ -23,7 +23,7 @@ from shunter.workloads.text.repairs import Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 NEVER_STARTED: Final = "never started: job dropped"

@@ -26,7 +26,7 @@ from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 NO_END: Final = "no end in the log: job dropped"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.workload import Workload
-    from shunter.workloads import Reading
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 JOB, SUBMIT, WAIT, RUN, ALLOCATED, AVERAGE_CPU, USED_MEMORY, REQUESTED, REQUESTED_TIME = range(1, 10)

@@ -12,9 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter.model.cluster import Node
-from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import JobParameters, QueryParameters, number, whole
+from shunter.checks import declared
+from shunter.model.cluster import NODES_LIMIT, Node
+from shunter.workloads.generators.drawing import numbered, streams, with_requests
+from shunter.workloads.generators.parameters import GAPS_S, Generator, JobParameters, QueryParameters
 
 NODE: Final = Node("gpu", cores=64.0, memory_mb=8 * 65_536, gpus=8)
 """Each node, apart from its number."""
@@ -28,14 +29,13 @@ LONGEST_RUN_S: Final = 604_800.0
 """A week; a longer job is cut."""
 GB: Final = 1024
 """MB in a GB."""
-NODES_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class NodeParameters(QueryParameters):
     """Which nodes to generate."""
 
-    nodes: int = whole(8, 1, NODES_LIMIT)
+    nodes: int = declared(8, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,14 @@ class Parameters(JobParameters):
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 
-    nodes: int = whole(8, 1, NODES_LIMIT)
-    users: int = whole(20, 1, 1_000_000)
-    mean_gap_s: float = number(1200.0, 0.001, 1e6)
-    """Between jobs, over a long time."""
-    burst: float = number(10.0, 1.0, 1e6)
-    """The mean number of jobs in a burst."""
-    burst_gap_s: float = number(10.0, 0.0, 1e6)
-    """The mean gap between the jobs of a burst."""
-    median_run_s: float = number(1800.0, 1.0, 1e6)
-    sigma: float = number(2.0, 0.0, 10.0)
-    """The standard deviation of the logarithm of the run time."""
-    correlation: float = number(0.5, -1.0, 1.0)
-    """Between the normal numbers behind the run time and the size."""
+    nodes: int = declared(8, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)
+    users: int = declared(20, "How many users.", low=1, high=1_000_000)
+    mean_gap_s: float = declared(1200.0, "The mean time between arrivals.", **GAPS_S)
+    burst: float = declared(10.0, "The mean number of jobs in a burst.", low=1.0, high=1e6)
+    burst_gap_s: float = declared(10.0, "The mean time between the jobs of a burst.", low=0.0, high=1e6)
+    median_run_s: float = declared(1800.0, "The median run time.", low=1.0, high=1e6)
+    sigma: float = declared(2.0, "The standard deviation of the logarithm of the run time.", low=0.0, high=10.0)
+    correlation: float = declared(0.5, "Between the logarithms of run time and size.", low=-1.0, high=1.0)
 
     @property
     def cluster_spec(self) -> str:
@@ -88,9 +83,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
 
 def draw_nodes(parameters: NodeParameters) -> tuple[Node, ...]:
     """Returns nodes of eight GPUs."""
-    return tuple(
-        Node(f"{NODE.name}{index}", NODE.cores, NODE.memory_mb, NODE.gpus) for index in range(parameters.nodes)
-    )
+    return numbered(NODE, parameters.nodes)
 
 
 def _parts(shares: tuple[float, ...]) -> list[float]:
@@ -134,3 +127,6 @@ def _users(stream: np.random.Generator, bursts: int, users: int) -> pl.Series:
     bounds = weights.cumsum() / weights.sum()
     names = pl.Series([f"user{number}" for number in range(1, users + 1)])
     return names.gather(_places(stream.random(bursts), bounds[:-1].tolist()))
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs, node_parameters=NodeParameters, draw_nodes=draw_nodes)

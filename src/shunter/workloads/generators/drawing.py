@@ -1,8 +1,9 @@
-"""What generators share: streams of random numbers, arrivals over a given span, and requested times."""
+"""What generators share: streams of random numbers, arrivals over a given span, requested times, and nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.model.cluster import Node
     from shunter.workloads.generators.parameters import JobParameters
 
 
@@ -51,3 +53,8 @@ def with_requests(jobs: pl.DataFrame, parameters: JobParameters, stream: np.rand
         return jobs.with_columns(requested_s=pl.col("run_s"))
     times = 1 + parameters.factor * stream.random(jobs.height)
     return jobs.with_columns(requested_s=(pl.col("run_s") * pl.Series(times)).ceil())
+
+
+def numbered(node: Node, count: int) -> tuple[Node, ...]:
+    """Returns nodes like one, each with its number behind the name."""
+    return tuple(replace(node, name=f"{node.name}{number}") for number in range(count))

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shunter.checks import MOST_SEED, declared
 from shunter.errors import InputError
-from shunter.model.cluster import Node
+from shunter.model.cluster import NODES_LIMIT, Node
 from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import JobParameters, QueryParameters, whole
+from shunter.workloads.generators.parameters import Generator, JobParameters, QueryParameters
 
 GB: Final = 1024
 """MB in a GB."""
@@ -21,25 +22,24 @@ JOB_CORES: Final = (1, 4)
 JOB_MEMORY_MB: Final = (512, 4096)
 HOST_CORES: Final = (16, 32)
 HOST_MEMORY_GB: Final = (64, 128)
-HOSTS_LIMIT: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class HostParameters(QueryParameters):
     """Which hosts to generate."""
 
-    hosts: int = whole(20, 1, HOSTS_LIMIT)
-    seed: int = whole(0, 0, 2**64 - 1)
+    hosts: int = declared(20, "How many hosts.", low=1, high=NODES_LIMIT)
+    seed: int = declared(0, "Of the hosts' sizes.", low=0, high=MOST_SEED)
 
 
 @dataclass(frozen=True)
 class Parameters(JobParameters):
     """What to generate."""
 
-    hosts: int = whole(20, 1, HOSTS_LIMIT)
-    max_jobs_per_step: int = whole(10, 1, 1_000_000)
-    p_min: int = whole(1, 1, 10**6)
-    p_max: int = whole(60, 1, 10**6)
+    hosts: int = declared(20, "How many hosts.", low=1, high=NODES_LIMIT)
+    max_jobs_per_step: int = declared(10, "The most jobs in one second.", low=1, high=1_000_000)
+    p_min: int = declared(1, "The shortest run time in seconds.", low=1, high=10**6)
+    p_max: int = declared(60, "The longest run time in seconds.", low=1, high=10**6)
 
     @property
     def cluster_spec(self) -> str:
@@ -87,3 +87,6 @@ def _steps(stream: np.random.Generator, jobs: int, most: int) -> NDArray[np.int6
     while counts.sum() < jobs:
         counts = np.concatenate((counts, stream.integers(0, most, 1 + 2 * jobs // most, endpoint=True)))
     return np.repeat(np.arange(counts.size), counts)[:jobs]
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs, node_parameters=HostParameters, draw_nodes=draw_nodes)

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shunter.checks import declared
+from shunter.model.cluster import NODES_LIMIT
 from shunter.workloads.generators.arrivals import ARRIVALS, STEADY, STILL, Batches, Rhythm, draw_arrivals
 from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import JobParameters, number, whole, word
+from shunter.workloads.generators.parameters import GAPS_S, JobParameters
 
-NODES_LIMIT: Final = 1_000_000
 GPUS_PER_NODE: Final = 8
 PROBABILITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
 """Where run times are tabulated; between two of them their logarithm is linear."""
+
+
+def nodes_parameter(default: int) -> Any:  # noqa: ANN401 - as `declared` is typed
+    """Declares how many nodes the cluster has."""
+    return declared(default, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)
+
+
+def gap_parameter(default: float) -> Any:  # noqa: ANN401 - as `declared` is typed
+    """Declares the mean time between arrivals."""
+    return declared(default, "The mean time between arrivals.", **GAPS_S)
+
+
+def arrival_parameter(default: str) -> Any:  # noqa: ANN401 - as `declared` is typed
+    """Declares how jobs arrive."""
+    return declared(default, "How jobs arrive.", choices=ARRIVALS)
 
 
 @dataclass(frozen=True)
@@ -26,10 +42,9 @@ class FittedParameters(JobParameters):
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 
-    nodes: int = whole(64, 1, NODES_LIMIT)
-    mean_gap_s: float = number(120.0, 0.001, 1e6)
-    """Between jobs, over a long time."""
-    arrival: str = word("bursty", ARRIVALS)
+    nodes: int = nodes_parameter(64)
+    mean_gap_s: float = gap_parameter(120.0)
+    arrival: str = arrival_parameter("bursty")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,18 @@ from typing import Final
 import polars as pl
 
 from shunter.model.cluster import Node
-from shunter.workloads.generators.arrivals import ARRIVALS, Batches, Rhythm
-from shunter.workloads.generators.fitted import GPUS_PER_NODE, NODES_LIMIT, Fit, FittedParameters, draw_fitted
-from shunter.workloads.generators.parameters import QueryParameters, number, whole, word
+from shunter.workloads.generators.arrivals import Batches, Rhythm
+from shunter.workloads.generators.drawing import numbered
+from shunter.workloads.generators.fitted import (
+    GPUS_PER_NODE,
+    Fit,
+    FittedParameters,
+    arrival_parameter,
+    draw_fitted,
+    gap_parameter,
+    nodes_parameter,
+)
+from shunter.workloads.generators.parameters import Generator, QueryParameters
 
 CORES_PER_NODE: Final = 48.0
 
@@ -51,16 +60,16 @@ FIT: Final = Fit(
 class NodeParameters(QueryParameters):
     """Which nodes to generate."""
 
-    nodes: int = whole(133, 1, NODES_LIMIT)
+    nodes: int = nodes_parameter(133)
 
 
 @dataclass(frozen=True)
 class Parameters(FittedParameters):
     """What to generate."""
 
-    nodes: int = whole(133, 1, NODES_LIMIT)
-    mean_gap_s: float = number(124.5, 0.001, 1e6)
-    arrival: str = word("diurnal", ARRIVALS)
+    nodes: int = nodes_parameter(133)
+    mean_gap_s: float = gap_parameter(124.5)
+    arrival: str = arrival_parameter("diurnal")
 
     @property
     def cluster_spec(self) -> str:
@@ -75,6 +84,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
 
 def draw_nodes(parameters: NodeParameters) -> tuple[Node, ...]:
     """Returns nodes of eight GPUs; 133 of them are the preset ``helios-venus``."""
-    return tuple(
-        Node(f"venus{index}", CORES_PER_NODE, gpus=GPUS_PER_NODE, gpu_type="Volta") for index in range(parameters.nodes)
-    )
+    return numbered(Node("venus", CORES_PER_NODE, gpus=GPUS_PER_NODE, gpu_type="Volta"), parameters.nodes)
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs, True, NodeParameters, draw_nodes)

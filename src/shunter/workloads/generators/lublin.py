@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from shunter.checks import declared
 from shunter.workloads.generators.drawing import streams, stretch_to_span, with_requests
-from shunter.workloads.generators.parameters import PoolParameters, word
+from shunter.workloads.generators.parameters import Generator, PoolParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +95,7 @@ VARIANTS: Final = {
 class Parameters(PoolParameters):
     """What to generate."""
 
-    kind: str = word("all", VARIANTS)
+    kind: str = declared("all", "Jobs of all kinds, or batch jobs alone.", choices=tuple(VARIANTS))
 
 
 def draw_jobs(parameters: Parameters) -> pl.DataFrame:
@@ -194,3 +195,6 @@ def _gamma_share(shape: float, x: float) -> float:
         term *= x / denominator
         total += term
     return total * math.exp(shape * math.log(x) - x - math.lgamma(shape))
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs, draws_at_load=True)

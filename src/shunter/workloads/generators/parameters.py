@@ -1,76 +1,47 @@
-"""Parameters in a spec, written like a web address's query: ``lublin?seed=42&jobs=10000``.
+"""Parameters of generators, written like a web address's query: ``lublin?seed=42&jobs=10000``.
 
-A class of parameters is a dataclass whose fields say what they take::
+A generator declares what it takes as the fields of a dataclass::
 
-    cores: int = whole(256, 1, CORES_LIMIT)
+    cores: int = declared(256, "Of the machine.", low=1, high=CORES_LIMIT)
 """
 
 from __future__ import annotations
 
-import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
+from shunter.checks import MOST_SEED, check_field, check_name, declarations, declared
 from shunter.errors import InputError
+from shunter.model.cluster import CORES_LIMIT
 from shunter.query import read_query
+from shunter.workloads.load import LOAD_RANGE
 
-LOAD_RANGE: Final = (0.001, 1000.0)
-"""The offered loads that can be asked for."""
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shunter.model.cluster import Node
 
 REQUESTS: Final = ("none", "accurate", "factor")
+GAPS_S: Final = {"low": 0.001, "high": 1e6}
+"""The bounds of a mean time between arrivals."""
 
-T = TypeVar("T")
 Q = TypeVar("Q", bound="QueryParameters")
 
-_RULE: Final = "rule"
 
+class Generator(NamedTuple):
+    """What the module of a generator has, as ``GENERATOR``."""
 
-@dataclass(frozen=True)
-class _Rule:
-    """What a parameter takes."""
-
-    expected: str
-    read: Callable[[str], object]
-    """Returns the value of a text, or raises ValueError."""
-
-
-def whole(default: T, low: int, high: int) -> T:
-    """Declares a parameter that takes whole numbers."""
-
-    def read(text: str) -> int:
-        # int() alone would accept underscores, blanks and digits of other scripts.
-        if not (text.isascii() and text.removeprefix("-").isdigit() and low <= int(text[:25]) <= high):
-            raise ValueError
-        return int(text)
-
-    return field(default=default, metadata={_RULE: _Rule(f"a whole number from {low} to {high}", read)})
-
-
-def number(default: T, low: float, high: float) -> T:
-    """Declares a parameter that takes numbers."""
-
-    def read(text: str) -> float:
-        value = float(text)
-        if not (low <= value <= high and math.isfinite(value)):
-            raise ValueError
-        return value
-
-    return field(default=default, metadata={_RULE: _Rule(f"a number from {low:g} to {high:g}", read)})
-
-
-def word(default: T, known: Iterable[str]) -> T:
-    """Declares a parameter that takes one of some words."""
-    words = tuple(known)
-
-    def read(text: str) -> str:
-        if text not in words:
-            raise ValueError
-        return text
-
-    return field(default=default, metadata={_RULE: _Rule(f"one of {', '.join(words)}", read)})
+    parameters: type[JobParameters]
+    draw_jobs: Callable[[Any], pl.DataFrame]
+    """Returns the jobs that the parameters ask for."""
+    draws_at_load: bool = False
+    """Whether it follows ``load`` by itself; the arrivals of the others are stretched."""
+    node_parameters: type[QueryParameters] | None = None
+    """Of the cluster that the jobs are made for; None: that cluster is a number of cores."""
+    draw_nodes: Callable[[Any], tuple[Node, ...]] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,17 +55,17 @@ class QueryParameters:
         Raises:
             InputError: A parameter is unknown or given twice, or a value is not what it takes.
         """
-        given = read_query(query, where, "seed=42&jobs=1000")
-        rules = {each.name: each.metadata[_RULE] for each in fields(cls)}
-        values = {}
-        for name, text in given.items():
-            if name not in rules:
-                raise InputError(f'{where}: unknown parameter "{name}"; {suggest(name, rules)}')
-            try:
-                values[name] = rules[name].read(text)
-            except ValueError:
-                raise InputError(f'{where}: {name} is "{text}"; expected {rules[name].expected}') from None
-        return cls(**values).completed(values, where)
+        texts = read_query(query, where, "seed=42&jobs=1000")
+        hints, said = get_type_hints(cls), declarations(cls)
+        given = {}
+        try:
+            for name, text in texts.items():
+                check_name("parameter", name, said)
+                given[name] = _value(text, hints[name])
+                check_field(name, given[name], hints[name], said[name])
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        return cls(**given).completed(given, where)
 
     def completed(self: Q, given: Mapping[str, object], where: str) -> Q:
         """Returns the parameters with what depends on others filled in.
@@ -120,14 +91,14 @@ class JobParameters(QueryParameters, ABC):
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ()
     """The parameters that say how fast jobs arrive, and so mean nothing beside a load."""
 
-    jobs: int = whole(10_000, 1, 100_000_000)
-    seed: int = whole(0, 0, 2**64 - 1)
-    load: float | None = number(None, *LOAD_RANGE)
-    """Offered load on the generator's own cluster; None leaves the arrivals as they are drawn."""
-    requests: str = word("none", REQUESTS)
-    """No requested times, the run time, or the run time times a random factor."""
-    factor: float = number(4.0, 0.0, 1000.0)
-    """With ``requests=factor``, a request lies uniformly between once and (1 + factor) times the run time."""
+    jobs: int = declared(10_000, "How many.", low=1, high=100_000_000)
+    seed: int = declared(0, "Of everything that is drawn.", low=0, high=MOST_SEED)
+    load: float | None = declared(
+        None, "Offered load on the generator's own cluster.", low=LOAD_RANGE[0], high=LOAD_RANGE[1]
+    )
+    """None leaves the arrivals as they are drawn."""
+    requests: str = declared("none", "Requested times: none, the run time, or a multiple of it.", choices=REQUESTS)
+    factor: float = declared(4.0, "With requests=factor: 1 to 1 + factor times the run time.", low=0.0, high=1000.0)
 
     @property
     @abstractmethod
@@ -153,7 +124,7 @@ J = TypeVar("J", bound=JobParameters)
 class PoolParameters(JobParameters):
     """What generators take whose machine is one pool of cores."""
 
-    cores: int = whole(256, 1, 10**9)
+    cores: int = declared(256, "Of the machine.", low=1, high=CORES_LIMIT)
 
     @property
     def cluster_spec(self) -> str:
@@ -167,8 +138,15 @@ class PoolParameters(JobParameters):
         return self.cores if n_max is None else n_max
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Returns the remedy for an unknown name: the nearest one, or all of them."""
-    names = list(known)
-    close = get_close_matches(name, names, n=1, cutoff=0.4)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
+def _value(text: str, hint: Any) -> object:  # noqa: ANN401 - any type hint
+    """Returns a text as a number where a number is wanted; what is none stays text, which the check then refuses."""
+    kinds = get_args(hint) or (hint,)
+    # int() alone would accept underscores, blanks and digits of other scripts.
+    if int in kinds and re.fullmatch(r"-?[0-9]{1,25}", text):
+        return int(text)
+    if float in kinds:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text

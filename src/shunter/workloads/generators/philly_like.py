@@ -8,9 +8,18 @@ from typing import Final
 import polars as pl
 
 from shunter.model.cluster import Node
-from shunter.workloads.generators.arrivals import ARRIVALS, Batches, Rhythm
-from shunter.workloads.generators.fitted import GPUS_PER_NODE, NODES_LIMIT, Fit, FittedParameters, draw_fitted
-from shunter.workloads.generators.parameters import QueryParameters, number, whole, word
+from shunter.workloads.generators.arrivals import Batches, Rhythm
+from shunter.workloads.generators.drawing import numbered
+from shunter.workloads.generators.fitted import (
+    GPUS_PER_NODE,
+    Fit,
+    FittedParameters,
+    arrival_parameter,
+    draw_fitted,
+    gap_parameter,
+    nodes_parameter,
+)
+from shunter.workloads.generators.parameters import Generator, QueryParameters
 
 FIT: Final = Fit(
     sizes={1: 93.17, 2: 2.21, 4: 2.27, 8: 2.00, 16: 0.25, 32: 0.10},
@@ -42,16 +51,16 @@ FIT: Final = Fit(
 class NodeParameters(QueryParameters):
     """Which nodes to generate."""
 
-    nodes: int = whole(60, 1, NODES_LIMIT)
+    nodes: int = nodes_parameter(60)
 
 
 @dataclass(frozen=True)
 class Parameters(FittedParameters):
     """What to generate."""
 
-    nodes: int = whole(60, 1, NODES_LIMIT)
-    mean_gap_s: float = number(114.4, 0.001, 1e6)
-    arrival: str = word("bursty", ARRIVALS)
+    nodes: int = nodes_parameter(60)
+    mean_gap_s: float = gap_parameter(114.4)
+    arrival: str = arrival_parameter("bursty")
 
     @property
     def cluster_spec(self) -> str:
@@ -66,7 +75,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
 
 def draw_nodes(parameters: NodeParameters) -> tuple[Node, ...]:
     """Returns nodes like the larger ones of Philly, with eight GPUs and as many cores."""
-    return tuple(
-        Node(f"eight{index}", float(GPUS_PER_NODE), gpus=GPUS_PER_NODE, gpu_type="24GB")
-        for index in range(parameters.nodes)
-    )
+    return numbered(Node("eight", float(GPUS_PER_NODE), gpus=GPUS_PER_NODE, gpu_type="24GB"), parameters.nodes)
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs, True, NodeParameters, draw_nodes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import polars as pl
 
+from shunter.checks import declared
+from shunter.model.cluster import CORES_LIMIT
 from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import PoolParameters, number, whole
+from shunter.workloads.generators.parameters import GAPS_S, Generator, PoolParameters
 
 
 @dataclass(frozen=True)
@@ -18,9 +20,9 @@ class Parameters(PoolParameters):
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 
-    n_max: int | None = whole(None, 1, 10**9)
-    mean_run_s: float = number(3600.0, 0.001, 1e6)
-    mean_gap_s: float = number(900.0, 0.001, 1e6)
+    n_max: int | None = declared(None, "The largest job's cores; by default all of them.", low=1, high=CORES_LIMIT)
+    mean_run_s: float = declared(3600.0, "The mean run time.", **GAPS_S)
+    mean_gap_s: float = declared(900.0, "The mean time between arrivals.", **GAPS_S)
 
     def completed(self, given: Mapping[str, object], where: str) -> Parameters:
         """Returns the parameters with the largest job's size."""
@@ -39,3 +41,6 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
         }
     )
     return with_requests(jobs, parameters, of_requests)
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import polars as pl
 
+from shunter.checks import declared
 from shunter.errors import InputError
+from shunter.model.cluster import CORES_LIMIT
 from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import PoolParameters, number, whole
+from shunter.workloads.generators.parameters import GAPS_S, Generator, PoolParameters
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,11 @@ class Parameters(PoolParameters):
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 
-    n_min: int = whole(1, 1, 10**9)
-    n_max: int | None = whole(None, 1, 10**9)
-    p_min: int = whole(60, 1, 10**8)
-    p_max: int = whole(7200, 1, 10**8)
-    mean_gap_s: float = number(2000.0, 0.001, 1e6)
+    n_min: int = declared(1, "The smallest job's cores.", low=1, high=CORES_LIMIT)
+    n_max: int | None = declared(None, "The largest job's cores; by default all of them.", low=1, high=CORES_LIMIT)
+    p_min: int = declared(60, "The shortest run time in seconds.", low=1, high=10**8)
+    p_max: int = declared(7200, "The longest run time in seconds.", low=1, high=10**8)
+    mean_gap_s: float = declared(2000.0, "The mean time between arrivals.", **GAPS_S)
 
     def completed(self, given: Mapping[str, object], where: str) -> Parameters:
         """Returns the parameters with the largest job's size."""
@@ -46,3 +48,6 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
         }
     )
     return with_requests(jobs, parameters, of_requests)
+
+
+GENERATOR: Final = Generator(Parameters, draw_jobs)

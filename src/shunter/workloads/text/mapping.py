@@ -8,9 +8,9 @@ from typing import Final
 
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
-from shunter.workloads.generators.parameters import suggest
 from shunter.workloads.text.repairs import PLACE
 
 _OURS: Final = (*COLUMNS, *EXTRA_COLUMNS)
@@ -28,8 +28,7 @@ def parse_mapping(columns: str | Mapping[str, str] | None) -> dict[str, str]:
     pairs = list(columns.items()) if isinstance(columns, Mapping) else [_pair(part) for part in columns.split(",")]
     mapping: dict[str, str] = {}
     for ours, theirs in pairs:
-        if ours not in _OURS:
-            raise InputError(f'--map (columns): "{ours}" is no column of a workload; {suggest(ours, _OURS)}')
+        check_name("column of a workload", ours, _OURS, where="--map (columns): ")
         if ours in mapping:
             raise InputError(f'--map (columns): "{ours}" is given twice; give it once')
         mapping[ours] = theirs
@@ -81,9 +80,8 @@ def _value(frame: pl.DataFrame, theirs: str, ours: str, where: str) -> pl.Series
     left = formula["left"].strip() if formula else theirs
     right = formula["right"].strip() if formula and formula["sign"] == "-" else left
     for name in (left, right):
-        if name not in frame.columns:
-            known = [column for column in frame.columns if column != PLACE]
-            raise InputError(f'{where}: has no column "{name}" for {ours}; {suggest(name, known)}')
+        known = [column for column in frame.columns if column != PLACE]
+        check_name("column", name, known, where=f"{where}: {ours}={theirs}: ")
     if formula is None:
         return frame[left]
     if formula["sign"] == "-":
