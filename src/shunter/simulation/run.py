@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from shunter.model.cluster import Cluster
     from shunter.model.ledger import Ledger
+    from shunter.model.settings import Settings
     from shunter.model.workload import Workload
     from shunter.policies.own import Policy
     from shunter.policies.scheduler import Scheduler
@@ -191,7 +193,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
     return Schedule(
         workload=workload,
         cluster=cluster,
-        settings=scheduler.settings,
+        settings=_recorded(scheduler),
         ledger=ledger,
         start_s=np.where(ended | (states.preemptions + states.failures > 0), states.start_ms / 1000, np.nan),
         latest_start_s=np.where(ended, states.latest_start_ms / 1000, np.nan),
@@ -206,6 +208,14 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         placement_tasks=placed.tasks,
         estimate_basis=basis,
     )
+
+
+def _recorded(scheduler: Scheduler) -> Settings:
+    """Returns the settings of a result, in which a policy of the user's own goes by the name that it gives itself."""
+    policy = scheduler.policy
+    if isinstance(policy, PythonPolicy):
+        return replace(scheduler.settings, policy=policy.policy.name)
+    return scheduler.settings
 
 
 def _stops(stops: CoreStops) -> Stops | None:
