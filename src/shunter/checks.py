@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -125,8 +125,12 @@ class Declaration:
     """What the help of the option calls the value."""
     shown_default: str = ""
     """What the help says where the default is None, or says too little."""
+    is_open: bool = False
+    """Whether the option has no value of its own where it is not given: what stands in depends on something else."""
     core: str = ""
     """The field of the core's configuration that it fills, where it fills one by itself."""
+    to_core: Callable[[Any], Any] = field(default=lambda value: value)
+    """Turns the value into what the core's field holds."""
 
 
 def declared(default: Any, help: str = "", **said: Any) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed

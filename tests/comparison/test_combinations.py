@@ -9,7 +9,15 @@ import pytest
 
 from shunter import InputError
 from shunter.comparison.combinations import CLASSICS, combine, find_baseline
-from shunter.policies.names import POLICIES
+from shunter.policies.catalog import POLICIES
+
+OWN = """
+from shunter import Policy
+
+class Mine(Policy):
+    def score(self, queue):
+        return queue.submit_s
+"""
 
 
 def test_every_word_with_every_other() -> None:
@@ -71,7 +79,7 @@ def test_files_are_called_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     files = [tmp_path / "a" / "one.py", tmp_path / "a" / "two.py", tmp_path / "b" / "two.py"]
     for file in files:
-        file.write_text("")
+        file.write_text(OWN)
     labels = [one.label for one in combine([str(file) for file in files]).possible]
     assert labels == ["one.py/easy", f"{files[1]}/easy", f"{files[2]}/easy"]
 

@@ -69,7 +69,7 @@ def _run_cases(arguments: RunArguments, texts: list[str]) -> list[Case]:
 
     changes = [parse_change(text) for text in texts]
     for change in changes:
-        replace(arguments, **change.settings).checked()
+        arguments.with_settings(**change.settings).scheduler()
     inputs = read_inputs(arguments)
     cases = [Case("base", (), simulate_inputs(inputs))]
     for change in changes:
@@ -81,10 +81,12 @@ def _run_cases(arguments: RunArguments, texts: list[str]) -> list[Case]:
 def _changed(inputs: Inputs, change: Change) -> tuple[Inputs, list[str]]:
     from shunter.comparison.changes import Site
 
-    site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.settings()))
+    site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.words))
+    changed_arguments = inputs.arguments.with_settings(**change.settings)
     changed = replace(
         inputs,
-        arguments=replace(inputs.arguments, **change.settings),
+        arguments=changed_arguments,
+        scheduler=changed_arguments.scheduler(),
         workload=site.workload,
         cluster=site.cluster,
         cluster_from=inputs.cluster_from if site.cluster is inputs.cluster else "--change",

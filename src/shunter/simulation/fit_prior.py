@@ -10,7 +10,7 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.model.schedule import whole_milliseconds
 from shunter.policies.prior import BINS, GENERIC_PRIOR, SHORTEST_S, Prior
-from shunter.simulation.tables import numbers
+from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

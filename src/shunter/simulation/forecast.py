@@ -9,18 +9,17 @@ import numpy as np
 
 from shunter.model.cluster import Cluster
 from shunter.native import check, lib, pointer
-from shunter.policies.native_estimate import CODES, NativeEstimate
+from shunter.policies.placement import FIRST_FIT, resolve_placement
 from shunter.simulation.core_config import core_config
+from shunter.simulation.core_tables import open_jobs
 from shunter.simulation.states import Estimates
-from shunter.simulation.tables import open_jobs
 
 if TYPE_CHECKING:
-    from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
-    from shunter.policies.prior import Prior
+    from shunter.policies.scheduler import Scheduler
 
 
-def estimates_at_submit(workload: Workload, settings: Settings, prior: Prior | None = None) -> Estimates:
+def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:
     """Returns the estimate of each job at its submit time; no schedule is simulated.
 
     A job is known to have ended at its submit time plus its logged wait and its run time, without a logged wait at its
@@ -28,17 +27,19 @@ def estimates_at_submit(workload: Workload, settings: Settings, prior: Prior | N
 
     Args:
         workload: The jobs.
-        settings: Checked settings, from `shunter.policies.settings`; the estimate and what stands in for unknown
-            requests are what matters of them.
-        prior: With it, the estimate is a posterior with this prior, whatever the settings say.
+        scheduler: From `shunter.policies.scheduler.resolve_scheduler`; the estimate and what stands in for unknown
+            requests are what matters of it.
     """
     table = workload.whole()
     # Nothing is placed, and nothing fails, so any cluster without partitions will do.
     pool = Cluster.pool(1)
-    settings = replace(settings, placement="first-fit", failures=None)
+    scheduler = replace(
+        scheduler,
+        settings=replace(scheduler.settings, placement=FIRST_FIT, failures=None),
+        placement=resolve_placement(FIRST_FIT),
+    )
     jobs = open_jobs(table, pool)
-    own = None if prior is None else NativeEstimate(CODES["posterior"], prior.numbers(), is_learned=True)
-    config = core_config(settings, table, pool, estimate=own)
+    config = core_config(scheduler, table, pool)
     count = len(table)
     estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
     check(

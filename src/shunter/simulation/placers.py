@@ -10,8 +10,7 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.native import ffi
 from shunter.policies.placements.placer import Requests, Scene, check_answer
-from shunter.policies.placements.specs import make_placer
-from shunter.simulation.tables import cluster_columns
+from shunter.simulation.core_tables import cluster_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,19 +24,6 @@ if TYPE_CHECKING:
 
 _SIGNATURE: Final = "uintptr_t(uint64_t, struct ShunterScene const *, uint32_t *, uint32_t *, uintptr_t)"
 """``ShunterPlacer`` in the core's header."""
-
-
-def asked_placer(placement: str, placer: Placer | None, workload: Workload, cluster: Cluster) -> AskedPlacer | None:
-    """Returns what the core asks for nodes; None if it knows the placement itself.
-
-    Args:
-        placement: The name of the placement.
-        placer: A placement of the user's own, which takes its place.
-        workload: The jobs that the core is handed.
-        cluster: The nodes that it is handed.
-    """
-    found = placer or make_placer(placement)
-    return None if found is None else AskedPlacer(found, workload, cluster)
 
 
 class AskedPlacer:

@@ -16,8 +16,8 @@ from shunter.comparison.objective import mean_ratio
 from shunter.comparison.statistics import Paired, contrast, interval_note, pooled_ratio, summarize
 from shunter.envs.options import PickHostOptions
 from shunter.metrics.table import higher_is_better
-from shunter.policies.checkpoint_path import BEST
-from shunter.policies.names import PLACEMENTS
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.checkpoint import BEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,8 +108,8 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
         LEARNED: [BEST] * len(chosen),
     }
     measured = {
-        SITE: trials.of_settings([usual.settings] * len(chosen), metrics),
-        CHOSEN: trials.of_settings([one.settings for one in chosen], metrics),
+        SITE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
+        CHOSEN: trials.of_schedulers([one.scheduler for one in chosen], metrics),
         BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
         LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
     }
@@ -125,7 +125,7 @@ def usual_combination(site: Site) -> Combination:
     options = site.config.environment
     if isinstance(options, PickHostOptions):
         return placement_combination(next(iter(PLACEMENTS)))
-    settings = options.settings()
+    settings = options.scheduler.settings
     policy, dispatch = USUAL.split("/")
     return combine(
         [policy],
