@@ -11,7 +11,7 @@ import pytest
 
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.compare import Comparison, compare, held_against
+from shunter.comparison.comparison import Comparison, compare_combinations, held_against
 from shunter.comparison.evaluation import (
     ALSO,
     BEST,
@@ -23,6 +23,7 @@ from shunter.comparison.evaluation import (
     settings_warnings,
 )
 from shunter.comparison.report import BETTER, UNCLEAR, WORSE
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from tests.agents.untrained import LUBLIN, write_policy
 
@@ -36,7 +37,7 @@ def workload() -> Workload:
 
 def compared(combinations: tuple[Combination, ...], baseline: str | None = None) -> Comparison:
     windows = choose_windows(600, count=10, length=50, seed=1)
-    return compare(workload(), CLUSTER, combinations, windows, baseline=baseline)
+    return compare_combinations(Log(workload(), CLUSTER), combinations, windows, baseline=baseline)
 
 
 @cache

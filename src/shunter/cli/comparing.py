@@ -16,7 +16,7 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from shunter.cli.running import Inputs
     from shunter.comparison.combinations import Combination, Combinations
-    from shunter.comparison.compare import Comparison
+    from shunter.comparison.comparison import Comparison
     from shunter.model.windows import Windows
 
 MANIFEST = "manifest.json"
@@ -142,9 +142,9 @@ class Compared:
 
         return comparison_object(self.comparison) | {
             "skipped": list(self.skipped),
-            "workload": self.inputs.workload.name,
-            "cluster": self.inputs.cluster.name,
-            "cluster_from": self.inputs.cluster_from,
+            "workload": self.inputs.log.workload.name,
+            "cluster": self.inputs.log.cluster.name,
+            "cluster_from": self.inputs.log.cluster_from,
             "load": self.inputs.arguments.load,
             "part": self.arguments.part,
             "seed": self.arguments.shared.seed,
@@ -156,7 +156,7 @@ class Compared:
 def run_comparison(arguments: WindowArguments, combinations: Combinations) -> Compared:
     """Reads, chooses windows, simulates and compares what `WindowArguments.checked` gave."""
     inputs = read_inputs(arguments.shared)
-    windows = arguments.choose_windows(len(inputs.workload))
+    windows = arguments.choose_windows(len(inputs.log.workload))
     began = time.perf_counter()
     comparison = _compare(arguments, inputs, combinations.possible, windows)
     _check_rejections(arguments, comparison)
@@ -167,11 +167,11 @@ def _compare(
     arguments: WindowArguments, inputs: Inputs, combinations: tuple[Combination, ...], windows: Windows
 ) -> Comparison:
     from shunter.comparison.bench import available_threads
-    from shunter.comparison.compare import compare
+    from shunter.comparison.comparison import compare
 
     with step(f"comparing {len(combinations)} combinations") as progress:
         return compare(
-            inputs.workload,
+            inputs.log.workload,
             inputs.cluster,
             combinations,
             windows,

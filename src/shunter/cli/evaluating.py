@@ -127,7 +127,7 @@ def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
     from shunter.model.windows import parse_part
     from shunter.policies.checkpoint import read_record
 
-    judged = Judged.of(compared.inputs.workload, parse_part(arguments.part))
+    judged = Judged.of(compared.inputs.log.workload, parse_part(arguments.part))
     found: list[str | None] = []
     for checkpoint in arguments.checkpoints:
         training = read_record(checkpoint).get("training")
