@@ -127,7 +127,7 @@ def test_a_broken_manifest(shunter: Command, folder: Path, content: str) -> None
         ("policy", "sfj", "unknown policy 'sfj'"),
         ("seed", -1, "--seed (seed) is -1"),
         ("start", 7, "log.swf: the window starts at job 7, but the workload has 4"),
-        ("format", "doc", 'format "doc" is unknown'),
+        ("format", "doc", "unknown format 'doc'"),
     ],
 )
 def test_wrong_arguments_in_a_manifest(shunter: Command, folder: Path, name: str, value: object, message: str) -> None:

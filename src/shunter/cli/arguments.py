@@ -53,13 +53,8 @@ class RunArguments:
         """Returns the same arguments with other settings."""
         return replace(self, given={**self.given, **words})
 
-    def scheduler(self) -> Scheduler:
-        """Returns the way to schedule that is asked for, having checked all that can be checked without the log.
-
-        Raises:
-            InputError: The first word or number that is wrong.
-        """
-        from shunter.policies.scheduler import resolve_scheduler
+    def check_numbers(self) -> None:
+        """Raises an error for a load or a window that cannot be, whatever the log is."""
         from shunter.workloads.load import check_load
 
         if self.load is not None:
@@ -68,6 +63,16 @@ class RunArguments:
             raise InputError(f"--start is {self.start}; expected 0 or more")
         if self.length is not None and self.length < 1:
             raise InputError(f"--length is {self.length}; expected 1 or more")
+
+    def scheduler(self) -> Scheduler:
+        """Returns the way to schedule that is asked for, having checked all that can be checked without the log.
+
+        Raises:
+            InputError: The first word or number that is wrong.
+        """
+        from shunter.policies.scheduler import resolve_scheduler
+
+        self.check_numbers()
         return resolve_scheduler(**self.words, asked=self.asked)
 
     def inputs(self, scheduler: Scheduler) -> dict[str, str | Path | None]:

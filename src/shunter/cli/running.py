@@ -52,7 +52,6 @@ class Inputs:
 
     arguments: RunArguments
     """As given, with the format that was read and the cluster that the workload tells of."""
-    scheduler: Scheduler
     workload: Workload
     """Whole, whatever window is asked for; at the load that is asked for."""
     cluster: Cluster
@@ -65,11 +64,11 @@ class Inputs:
         return self.cluster_from == WORKLOAD
 
 
-def read_inputs(arguments: RunArguments, scheduler: Scheduler | None = None) -> Inputs:
-    """Reads workload and cluster; whatever can be checked without the workload is checked first."""
+def read_inputs(arguments: RunArguments) -> Inputs:
+    """Reads workload and cluster; the numbers that can be checked without the workload are checked first."""
     from shunter.workloads import cluster_of, read_cluster
 
-    scheduler = arguments.scheduler() if scheduler is None else scheduler
+    arguments.check_numbers()
     cluster = None if arguments.cluster is None else read_cluster(arguments.cluster)
     workload = read_workload(arguments)
     arguments = replace(arguments, format=workload.format)
@@ -82,7 +81,7 @@ def read_inputs(arguments: RunArguments, scheduler: Scheduler | None = None) -> 
         from shunter.workloads.load import scale_to_load
 
         workload = scale_to_load(workload, cluster, arguments.load)
-    return Inputs(arguments, scheduler, workload, cluster, cluster_from)
+    return Inputs(arguments, workload, cluster, cluster_from)
 
 
 def run(
@@ -97,23 +96,24 @@ def run(
         scheduler: What the arguments resolve to, if it is known already.
         inspect: Called with the whole workload and the cluster before the simulation; it may raise an error.
     """
-    inputs = read_inputs(arguments, scheduler)
+    scheduler = arguments.scheduler() if scheduler is None else scheduler
+    inputs = read_inputs(arguments)
     if inspect is not None:
         inspect(inputs.workload, inputs.cluster)
-    return simulate_inputs(inputs)
+    return simulate_inputs(inputs, scheduler)
 
 
-def simulate_inputs(inputs: Inputs) -> Run:
+def simulate_inputs(inputs: Inputs, scheduler: Scheduler) -> Run:
     """Simulates and measures the window that is asked for."""
     arguments = inputs.arguments
     window = inputs.workload.window(arguments.start, arguments.length)
-    schedule, seconds = _simulate(window, inputs.cluster, inputs.scheduler)
+    schedule, seconds = _simulate(window, inputs.cluster, scheduler)
     _check_rejections(schedule, arguments.strict)
     with step("measuring"):
         from shunter.metrics.table import compute_metrics
 
         metrics = compute_metrics(schedule)
-    return Run(arguments, inputs.scheduler, schedule, metrics, seconds, inputs.cluster_from)
+    return Run(arguments, scheduler, schedule, metrics, seconds, inputs.cluster_from)
 
 
 def read_workload(arguments: RunArguments) -> Workload:
