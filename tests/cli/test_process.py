@@ -14,7 +14,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.files import write_file
-from tests.workloads.test_swf import line
+from tests.workloads.formats.test_swf import line
 
 SHUNTER = [sys.executable, "-m", "shunter"]
 HEAVY = ("numpy", "polars", "matplotlib", "torch", "rich")

@@ -8,7 +8,7 @@ import pytest
 
 from shunter.model.cluster import Cluster
 from tests.cli.conftest import Command
-from tests.workloads.test_swf import line
+from tests.workloads.formats.test_swf import line
 
 MACHINES = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm2, 8, 24GB\nm3, 8, 24GB\n"
 

@@ -11,7 +11,7 @@ from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
 from shunter.workloads.load import offered_load
 from tests.cli.conftest import Command
-from tests.workloads.test_swf import FIVE_JOBS, line
+from tests.workloads.formats.test_swf import FIVE_JOBS, line
 
 
 @pytest.fixture

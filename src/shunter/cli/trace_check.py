@@ -129,7 +129,7 @@ def _partly_told(description: Description) -> Iterator[Finding]:
 
 
 def _requests(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.report.what_if_tables import brief
+    from shunter.report.tables import brief_seconds
 
     known = workload.jobs.drop_nulls("requested_s")
     excess_s = known["run_s"] - known["requested_s"]
@@ -139,13 +139,13 @@ def _requests(workload: Workload, description: Description) -> Iterator[Finding]
         yield Finding("requests-are-run-times", known.height, what)
     if jobs := description.beyond_request_jobs:
         row = excess_s.arg_max() or 0
-        most = f"job {known['job_id'][row]} the most, by {brief('run_s', excess_s[row])}"
+        most = f"job {known['job_id'][row]} the most, by {brief_seconds(excess_s[row])}"
         what = f"run time longer than requested: {_of_jobs(jobs, len(workload))}, {most}"
         yield Finding("beyond-request", jobs, what)
 
 
 def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.report.what_if_tables import brief
+    from shunter.report.tables import brief_seconds
 
     if description.jobs > 1 and not description.span_s:
         what = "all jobs are submitted at one time: there are no arrivals to replay"
@@ -153,7 +153,7 @@ def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]
     gaps_s = workload.jobs["submit_s"].diff()
     if gaps := int((gaps_s > LONG_GAP_S).sum()):
         row = gaps_s.arg_max() or 0
-        where = f"before job {workload.jobs['job_id'][row]}, {brief('gap_s', gaps_s[row])}"
+        where = f"before job {workload.jobs['job_id'][row]}, {brief_seconds(gaps_s[row])}"
         longest = f"the gap {where}" if gaps == 1 else f"{gaps} gaps, the longest {where}"
         yield Finding("long-gap", gaps, f"no job arrives for more than a week: {longest}")
 

@@ -104,7 +104,7 @@ def estimate(
     _check(log, names, train, seed, save, force, plot)
     report = Report(_try(log, names, train, seed, save), train, seed)
     if plot is not None:
-        from shunter.report.estimate_figure import draw_trial
+        from shunter.report.estimates import draw_trial
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_trial(report.trial))
@@ -115,7 +115,7 @@ def estimate(
 
         typer.echo(to_json_text(report.result()))
         return
-    from shunter.report.estimate_tables import print_trial
+    from shunter.report.estimates import print_trial
 
     print_trial(report.trial, [written for written in (save, plot) if written is not None])
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.text.cells import is_number, with_numbers, with_whole
-from shunter.workloads.text.log import build_workload
+from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import (
     LARGEST_MEMORY_MB,
     has_header,
@@ -18,11 +18,12 @@ from shunter.workloads.text.published import (
     scaled,
     with_known_cores,
 )
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 CORES: Final = "number_of_cpus_requested_per_instance_in_the_task"
@@ -54,14 +55,12 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A file is no such table, or no task is left.
     """
-    repairs = Repairs(sources, reading.strict)
     for source in sources:
         if not recognizes(source):
             raise InputError(
                 f"{source.where}: is no batch_task of 2017; expected 8 columns, of which the 6th is a status"
             )
-    frames = [frame for source in sources for frame in _read_tasks(source, repairs)]
-    return build_workload(frames, sources, repairs, cluster_note=NOTE)
+    return read_jobs(sources, reading, _read_tasks, NOTE)
 
 
 def _is_row(cells: list[str]) -> bool:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.text.cells import with_numbers
-from shunter.workloads.text.log import build_workload
+from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import MB_PER_GB, read_table, with_known_cores
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 TIMES: Final = ["creation_time", "scheduled_time", "deletion_time"]
@@ -34,9 +35,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A file has another header, or no instance is left.
     """
-    repairs = Repairs(sources, reading.strict)
-    frames = [frame for source in sources for frame in _read_instances(source, repairs)]
-    return build_workload(frames, sources, repairs, cluster_note=NOTE)
+    return read_jobs(sources, reading, _read_instances, NOTE)
 
 
 def _read_instances(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

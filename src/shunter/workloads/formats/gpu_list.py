@@ -13,10 +13,13 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.text.cells import with_numbers, with_whole
+from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
+    from shunter.model.workload import Workload
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
@@ -34,28 +37,36 @@ class Layout(NamedTuple):
     read: Callable[[Source, Repairs], Iterator[pl.DataFrame]]
 
 
-def read_layouts(
-    sources: Sequence[Source], repairs: Repairs, layouts: Sequence[Layout], expected: str
-) -> list[pl.DataFrame]:
-    """Returns the jobs of a log whose files all have one of some layouts.
+class Layouts(NamedTuple):
+    """All forms of a log; the files of one log have the same."""
 
-    Args:
-        sources: The files.
-        repairs: Takes what is repaired.
-        layouts: Those that are known.
-        expected: What the file should have been, for the error.
+    known: Sequence[Layout]
+    expected: str
+    """What a file should have been, for the error."""
+    cluster_note: str
 
-    Raises:
-        InputError: A file has none of the layouts, or another one than the first file.
-    """
-    chosen = [next((layout for layout in layouts if layout.recognizes(source)), None) for source in sources]
-    for source, layout in zip(sources, chosen, strict=True):
-        if layout is None:
-            raise InputError(f"{source.where}: has none of the layouts that are known; expected {expected}")
-        if layout is not chosen[0]:
-            raise InputError(f"{source.where}: has another layout than {sources[0].where}; read them apart")
-    pairs = zip(sources, chosen, strict=True)
-    return [frame for source, layout in pairs if layout is not None for frame in layout.read(source, repairs)]
+    def recognizes(self, source: Source) -> bool:
+        """Returns whether a file has one of the forms."""
+        return self._of(source) is not None
+
+    def read(self, sources: Sequence[Source], reading: Reading) -> Workload:
+        """Reads a log.
+
+        Raises:
+            InputError: A file has none of the forms, or another one than the first file, or no job is left.
+        """
+        first = self._of(sources[0])
+        for source in sources:
+            layout = self._of(source)
+            if layout is None:
+                raise InputError(f"{source.where}: has none of the layouts that are known; expected {self.expected}")
+            if layout is not first:
+                raise InputError(f"{source.where}: has another layout than {sources[0].where}; read them apart")
+        assert first is not None
+        return read_jobs(sources, reading, first.read, self.cluster_note)
+
+    def _of(self, source: Source) -> Layout | None:
+        return next((layout for layout in self.known if layout.recognizes(source)), None)
 
 
 def is_gpu_list(source: Source, *, of_pai: bool) -> bool:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.formats.gpu_list import Layout, is_gpu_list, one_task_a_gpu, read_gpu_list, read_layouts
+from shunter.workloads.formats.gpu_list import Layout, Layouts, is_gpu_list, one_task_a_gpu, read_gpu_list
 from shunter.workloads.text.cells import with_numbers, with_times, with_whole
-from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import read_table
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
-    from shunter.model.workload import Workload
-    from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 ZONE: Final = "Asia/Shanghai"
@@ -32,22 +30,6 @@ UNFINISHED: Final = ("pending", "running", "suspended")
 """States of jobs that had no end when the log was made."""
 
 _MICRO: Final = 1e6
-
-
-def recognizes(source: Source) -> bool:
-    """Returns whether a file has one of the three headers; of the list, if its ids are not of PAI."""
-    return any(layout.recognizes(source) for layout in _LAYOUTS)
-
-
-def read(sources: Sequence[Source], reading: Reading) -> Workload:
-    """Reads the log in one of its three layouts.
-
-    Raises:
-        InputError: A file has none of them, or no job is left.
-    """
-    repairs = Repairs(sources, reading.strict)
-    frames = read_layouts(sources, repairs, _LAYOUTS, f"the header {','.join(RAW)}")
-    return build_workload(frames, sources, repairs, cluster_note=NOTE)
 
 
 def _is_raw(source: Source) -> bool:
@@ -120,4 +102,10 @@ def _shape() -> list[pl.Expr]:
     ]
 
 
-_LAYOUTS: Final = (Layout(_is_raw, _read_raw), Layout(_is_slice, _read_slice), Layout(_is_list, read_gpu_list))
+LAYOUTS: Final = Layouts(
+    known=(Layout(_is_raw, _read_raw), Layout(_is_slice, _read_slice), Layout(_is_list, read_gpu_list)),
+    expected=f"the header {','.join(RAW)}",
+    cluster_note=NOTE,
+)
+recognizes = LAYOUTS.recognizes
+read = LAYOUTS.read

@@ -9,13 +9,14 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.text.cells import with_numbers
-from shunter.workloads.text.log import build_workload
+from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import read_table, scaled, with_known_cores
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 SIZES: Final = ["name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"]
@@ -39,15 +40,13 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A list has no times, or no pod is left.
     """
-    repairs = Repairs(sources, reading.strict)
     for source in sources:
         if recognizes(source) and not set(TIMES) & set(source.header):
             raise InputError(
                 f"{source.where}: tells sizes of pods but no times; give a list with creation_time, "
                 "scheduled_time and deletion_time, such as openb_pod_list_default.csv"
             )
-    frames = [frame for source in sources for frame in _read_pods(source, repairs)]
-    return build_workload(frames, sources, repairs, cluster_note=NOTE)
+    return read_jobs(sources, reading, _read_pods, NOTE)
 
 
 def _read_pods(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

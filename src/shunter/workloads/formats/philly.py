@@ -5,21 +5,19 @@ Clocks showed Pacific time, with its change on 5 November; all submit times beco
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shunter.workloads.formats.gpu_list import Layout, one_task_a_gpu, read_layouts
+from shunter.workloads.formats.gpu_list import Layout, Layouts, one_task_a_gpu
 from shunter.workloads.text.cells import from_clock, with_numbers, with_times, with_whole
 from shunter.workloads.text.json_text import read_elements
-from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import read_table
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
-    from shunter.model.workload import Workload
-    from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 ZONE: Final = "America/Los_Angeles"
@@ -48,22 +46,6 @@ _SCHEMA: Final = {
     "status": pl.String,
     PLACE: pl.Int64,
 }
-
-
-def recognizes(source: Source) -> bool:
-    """Returns whether a file is a list of jobs with their attempts, or one of the flat tables."""
-    return any(layout.recognizes(source) for layout in _LAYOUTS)
-
-
-def read(sources: Sequence[Source], reading: Reading) -> Workload:
-    """Reads the log in one of its three layouts.
-
-    Raises:
-        InputError: A file has none of them, or no job is left.
-    """
-    repairs = Repairs(sources, reading.strict)
-    frames = read_layouts(sources, repairs, _LAYOUTS, f"a list in JSON, or the header {','.join(FLAT)}")
-    return build_workload(frames, sources, repairs, cluster_note=NOTE)
 
 
 def _is_list(source: Source) -> bool:
@@ -176,4 +158,10 @@ def _jobs(rows: list[tuple[Any, ...]], source: Source, repairs: Repairs) -> pl.D
     )
 
 
-_LAYOUTS: Final = (Layout(_is_list, _read_list), Layout(_is_flat, _read_flat), Layout(_is_sample, _read_sample))
+LAYOUTS: Final = Layouts(
+    known=(Layout(_is_list, _read_list), Layout(_is_flat, _read_flat), Layout(_is_sample, _read_sample)),
+    expected=f"a list in JSON, or the header {','.join(FLAT)}",
+    cluster_note=NOTE,
+)
+recognizes = LAYOUTS.recognizes
+read = LAYOUTS.read

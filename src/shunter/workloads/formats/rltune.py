@@ -12,12 +12,13 @@ from shunter.errors import InputError
 from shunter.workloads.formats.swf_tokens import header
 from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.delimited import read_frames
-from shunter.workloads.text.log import build_workload
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.log import read_jobs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 _FIELDS: Final = (
@@ -65,11 +66,9 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A file has another number of columns, or no job is left.
     """
-    repairs = Repairs(sources, reading.strict)
-    frames = [frame for source in sources for frame in _frames(source, repairs)]
     size = header(sources[0].head).get("MaxProcs")
     note = f'its header says "MaxProcs: {size}", which counts GPUs and tells of no nodes' if size else None
-    return build_workload(frames, sources, repairs, cluster_note=note)
+    return read_jobs(sources, reading, _frames, note)
 
 
 def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

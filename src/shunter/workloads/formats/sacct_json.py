@@ -19,12 +19,13 @@ from shunter.workloads.formats.slurm import (
     state_word,
 )
 from shunter.workloads.text.json_text import read_elements
-from shunter.workloads.text.log import build_workload
-from shunter.workloads.text.repairs import PLACE, Repairs
+from shunter.workloads.text.log import read_jobs
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.workloads.formats import Reading
+    from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
 _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
@@ -74,9 +75,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A file is no such file, or no job is left.
     """
-    repairs = Repairs(sources, reading.strict)
-    frames = [job_table(frame, repairs) for source in sources for frame in _frames(source, repairs)]
-    return build_workload(frames, sources, repairs, cluster_note=CLUSTER_NOTE)
+    return read_jobs(sources, reading, _frames, CLUSTER_NOTE)
 
 
 def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
@@ -89,7 +88,7 @@ def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             rows.append(job.row())
             if job.odd:
                 repairs.record(_ODD_RULE, 1, place, job.odd[0])
-        yield pl.DataFrame(rows, schema=_SCHEMA).with_columns(places.alias(PLACE))
+        yield job_table(pl.DataFrame(rows, schema=_SCHEMA).with_columns(places.alias(PLACE)), repairs)
 
 
 class _Job:

@@ -1,4 +1,8 @@
-"""Lists of machines, as schedulers print them and as published logs bring them: each gives a `Cluster`."""
+"""Lists of machines, as schedulers print them and as published logs bring them, one file each.
+
+To add a list, write a module with the functions of `MachineReader`, called like the list with underscores for hyphens,
+and add a line to `MACHINES`. ``table`` and ``slurm_nodes`` hold what several lists share.
+"""
 
 from __future__ import annotations
 
@@ -84,4 +88,4 @@ def read_machines(
 
 
 def _reader(name: str) -> MachineReader:
-    return cast("MachineReader", import_module(f"shunter.workloads.machines.{name.replace('-', '_')}"))
+    return cast("MachineReader", import_module(f"{__name__}.{name.replace('-', '_')}"))

@@ -9,7 +9,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.formats.google import RESOURCES, read_records, tells
-from shunter.workloads.machines.table import nodes_of
+from shunter.workloads.machines.table import read_nodes
 from shunter.workloads.text.cells import is_number, with_numbers
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
@@ -41,7 +41,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
     Raises:
         InputError: No machine is there at time 0.
     """
-    nodes = nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
+    nodes = read_nodes(sources, repairs, _read)
     if not nodes:
         raise InputError(f"{sources[0].where}: no machine with a capacity comes at time 0; give the log's first file")
     return nodes

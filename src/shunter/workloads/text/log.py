@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -21,14 +21,36 @@ from shunter.model.workload import (
     Workload,
     check_columns,
 )
-from shunter.workloads.text.repairs import PLACE, UNREADABLE
+from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
 
 if TYPE_CHECKING:
-    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
 SMALLEST: Final = 0.001
 """The smallest share of a core or GPU that is counted."""
+
+
+def read_jobs(
+    sources: Sequence[Source],
+    reading: Reading,
+    read_file: Callable[[Source, Repairs], Iterable[pl.DataFrame]],
+    cluster_note: str | None = None,
+) -> Workload:
+    """Reads the files of a log one after another, and makes one workload of them.
+
+    Args:
+        sources: The files.
+        reading: How the log is to be read.
+        read_file: Yields the jobs of a file, as `build_workload` takes them.
+        cluster_note: Why the log does not tell its machine, or what to give instead.
+
+    Raises:
+        InputError: No job is left, or hardly any line was readable.
+    """
+    repairs = Repairs(sources, reading.strict)
+    frames = [frame for source in sources for frame in read_file(source, repairs)]
+    return build_workload(frames, sources, repairs, cluster_note=cluster_note)
 
 
 def build_workload(
