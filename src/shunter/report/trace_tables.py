@@ -18,8 +18,8 @@ from shunter.report.tables import ledger_table
 from shunter.report.what_if_tables import brief
 
 if TYPE_CHECKING:
-    from shunter.cli.trace_check import Checked
     from shunter.model.workload import Workload
+    from shunter.report.log_check import Checked
     from shunter.workloads.statistics import Description
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
