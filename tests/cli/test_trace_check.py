@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from shunter.report.log_check import check_log
 from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
+from shunter.report.log_check import check_log
 from shunter.workloads.statistics import describe
 from tests.cli.conftest import Command, swf_line, write_log
 from tests.cli.test_trace_info import flat

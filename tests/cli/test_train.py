@@ -20,7 +20,7 @@ from shunter.agents.training.trainer import Outcome, Progress
 from shunter.cli.training import BarWords
 from shunter.envs.options import PickJobOptions
 from shunter.policies.specs import read_toml
-from shunter.report.training_tables import kept_words
+from shunter.report.training import kept_words
 from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
 

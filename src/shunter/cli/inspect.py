@@ -59,6 +59,6 @@ def inspect(
 
         typer.echo(to_json_text(inspected.result()))
         return
-    from shunter.report.inspection_tables import print_inspection
+    from shunter.report.inspection import print_inspection
 
     print_inspection(inspected)

@@ -31,8 +31,8 @@ FilesArgument = Annotated[
     typer.Argument(
         parser=given_text,
         metavar="FILE",
-        help="A job log, also .gz. Several files, or a pattern in quotes, are read as one log; - is standard input. Or a "
-        "generator: generate:...",
+        help="A job log, also .gz. Several files, or a pattern in quotes, are read as one log; - is standard input. Or "
+        "a generator: generate:...",
         show_default=False,
     ),
 ]

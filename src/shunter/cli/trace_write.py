@@ -47,7 +47,12 @@ FromOption = Annotated[
 ]
 ToOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="TIME", show_default="the end", help="Take only jobs submitted before this time, written as for --from."),
+    typer.Option(
+        "--to",
+        metavar="TIME",
+        show_default="the end",
+        help="Take only jobs submitted before this time, written as for --from.",
+    ),
 ]
 
 
@@ -91,7 +96,10 @@ def slice_(
 FactorOption = Annotated[
     float | None,
     typer.Option(
-        parser=number, metavar="X", show_default="none", help="Multiply the log's own load by X: the gaps between arrivals become X times shorter."
+        parser=number,
+        metavar="X",
+        show_default="none",
+        help="Multiply the log's own load by X: the gaps between arrivals become X times shorter.",
     ),
 ]
 
@@ -197,7 +205,8 @@ SharesOption = Annotated[
     str, typer.Option(metavar="A,B,C", help="The shares of train, validation and report; 0 leaves a part out.")
 ]
 ByOption = Annotated[
-    str, typer.Option(metavar="jobs|time", help="What is divided by these shares: the number of jobs, or the span of time.")
+    str,
+    typer.Option(metavar="jobs|time", help="What is divided by these shares: the number of jobs, or the span of time."),
 ]
 EndingOption = Annotated[
     str, typer.Option("--as", metavar="ENDING", help="What to write: parquet, csv, csv.gz, swf or swf.gz.")

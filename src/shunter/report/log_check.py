@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.metrics.labels import cluster_label, counted
 from shunter.model.fitting import can_ever_fit
 from shunter.model.rejections import first_rejection
-from shunter.report.tables import format_seconds
-from shunter.report.what_if_tables import brief
+from shunter.report.tables import brief_seconds, format_seconds
 from shunter.simulation import simulate
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _requests(workload: Workload, description: Description) -> Iterator[Finding]
         yield Finding("requests-are-run-times", known.height, what)
     if jobs := description.beyond_request_jobs:
         row = excess_s.arg_max() or 0
-        most = f"job {known['job_id'][row]} the most, by {brief('run_s', excess_s[row])}"
+        most = f"job {known['job_id'][row]} the most, by {brief_seconds(excess_s[row])}"
         what = f"run time longer than requested: {_of_jobs(jobs, len(workload))}, {most}"
         yield Finding("beyond-request", jobs, what)
 
@@ -124,7 +123,7 @@ def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]
     gaps_s = workload.jobs["submit_s"].diff()
     if gaps := int((gaps_s > LONG_GAP_S).sum()):
         row = gaps_s.arg_max() or 0
-        where = f"before job {workload.jobs['job_id'][row]}, {brief('gap_s', gaps_s[row])}"
+        where = f"before job {workload.jobs['job_id'][row]}, {brief_seconds(gaps_s[row])}"
         longest = f"the gap {where}" if gaps == 1 else f"{gaps} gaps, the longest {where}"
         yield Finding("long-gap", gaps, f"no job arrives for more than a week: {longest}")
 

@@ -11,8 +11,7 @@ from rich.table import Table
 from shunter.agents.training.report import CHOSEN, LEARNED, ROLES, part_object
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
-from shunter.report.comparison_tables import ratio_text, short
-from shunter.report.tables import ledger_table
+from shunter.report.tables import ledger_table, ratio_text, short, titled_table
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training
@@ -91,7 +90,7 @@ def _group_title(part: str, log: dict[str, Any]) -> str:
 
 def metric_table(log: dict[str, Any], metric: str) -> Table:
     """Returns the objective's metric in the windows of a log, against the classic chosen in training."""
-    table = _table(metric)
+    table = titled_table(metric)
     for heading in ("geom.\nmean", "mean", escape("to the chosen\n[95 %]"), "wins"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in log["rows"]:
@@ -104,19 +103,13 @@ def beside_table(log: dict[str, Any]) -> Table:
     """Returns what lies beside the metric."""
     longest_s = max(row["max_wait_s"] or 0.0 for row in log["rows"])
     unit, seconds = next((one for one in WAIT_UNITS if longest_s >= one[1]), WAIT_UNITS[-1])
-    table = _table(f"waits in {unit}")
+    table = titled_table(f"waits in {unit}")
     for heading in ("mean\nwait", "to the\nchosen", "max\nwait", "cores\nused"):
         table.add_column(heading, justify="right")
     for row in log["rows"]:
         mean, longest = (_in(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
         wait_ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
         table.add_row(_name(row), mean, wait_ratio, longest, percent(row["core_utilization"], 1))
-    return table
-
-
-def _table(title: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("", overflow="fold")
     return table
 
 
