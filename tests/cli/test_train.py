@@ -20,7 +20,7 @@ from shunter.agents.training.trainer import Outcome, Progress
 from shunter.cli.training import BarWords
 from shunter.envs.options import PickJobOptions
 from shunter.policies.specs import read_toml
-from shunter.report.training_tables import kept_words
+from shunter.report.training import kept_words
 from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
 
@@ -80,7 +80,7 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert "best on validation at step" in answer.out
     assert "validation, on which the best policy was chosen: 4 windows in 2 blocks" in answer.out
     assert "report, never looked at before: 6 windows in 6 blocks" in answer.out
-    assert f"{LUBLIN}: in the report the learned policy" in answer.out
+    assert f"{LUBLIN}: the learned policy" in answer.out
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 

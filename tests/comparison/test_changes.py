@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from shunter import Cluster, InputError, Workload
-from shunter.comparison.amounts import Amount
-from shunter.comparison.changes import Site, parse_change
+from shunter.comparison.changes import Amount, Site, parse_change
 from shunter.model.cluster import Node
 from shunter.workloads.load import offered_load
 

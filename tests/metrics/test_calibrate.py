@@ -18,7 +18,7 @@ from shunter.metrics.calibration_verdict import Verdict, judge
 from shunter.metrics.logged_waits import compare_waits, had_room, measure_logged_load
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, RejectReason, Schedule
-from shunter.report.calibration_figure import draw_calibration
+from shunter.report.calibration import draw_calibration
 from shunter.simulation import simulate
 from shunter.workloads import read_workload
 from shunter.workloads.clock import Clock, read_clock

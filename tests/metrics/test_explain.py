@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from shunter import InputError
-from shunter.metrics.explain import AHEAD, HELD, Explanation, explain
-from shunter.metrics.explain_text import conclusion, duration, explanation_object
+from shunter.metrics.explanation import AHEAD, HELD, MOST_PHASES, Explanation, explain, phases_of
+from shunter.metrics.explanation_text import conclusion, duration, explanation_object
 from shunter.metrics.occupancy import Place, Shape
 from shunter.metrics.record import Record
-from shunter.metrics.wait_phases import MOST_PHASES, phases_of
 from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED, Moment
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, RejectReason

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shunter import Cluster, Workload
-from shunter.metrics.explain import explain
+from shunter.metrics.explanation import explain
 from shunter.metrics.record import Record
 from shunter.model.cluster import Node
 from shunter.model.schedule import Schedule

@@ -13,7 +13,7 @@ from shunter.errors import InputError
 from shunter.metrics.forecasts import FITTED, Trial, check_estimable, try_estimates
 from shunter.model.schedule import count_bases
 from shunter.model.workload import Workload
-from shunter.report.estimate_figure import draw_trial
+from shunter.report.estimates import draw_trial
 from shunter.simulation.fit_prior import fit_prior
 
 JOBS = 10

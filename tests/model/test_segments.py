@@ -13,7 +13,7 @@ from shunter.metrics.run_folder import RUN_FILES, STOPS, build_manifest, read_st
 from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome, Schedule
-from shunter.report.gantt import pack_rectangles
+from shunter.report.schedule_figure import pack_rectangles
 from tests.metrics.handmade import Row, Stop, cluster, make_schedule
 
 ON = cluster(Node("n0", 4, None, 2), Node("n1", 4, None, 2))

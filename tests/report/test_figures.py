@@ -14,9 +14,8 @@ from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, Schedule
 from shunter.report import schedule_figure as figures
-from shunter.report.binning import binned_means
-from shunter.report.gantt import Lanes, pack_rectangles
-from shunter.report.schedule_figure import draw_schedule
+from shunter.report.drawing import COLORS, binned_means
+from shunter.report.schedule_figure import Lanes, draw_schedule, pack_rectangles
 from tests.metrics.handmade import Row, cluster, make_schedule, pool
 
 
@@ -124,7 +123,7 @@ def test_colors_are_those_of_the_workload_whatever_the_schedule() -> None:
     )  # fmt: skip
     colors, legend = figures._job_colors(schedule)
     assert colors.tolist() == figures._job_colors(later)[0].tolist()
-    assert len(legend) == len(figures.COLORS) + 1
+    assert len(legend) == len(COLORS) + 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from shunter.comparison.objective import Bound, Objective
 from shunter.comparison.report import Report
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.report.tuning_figure import LONGEST_NAME, draw_tuning
+from shunter.report.tuning import LONGEST_NAME, draw_tuning
 from shunter.tuning.report import BEST, CHOSEN, TUNED, LaterReport
 from shunter.tuning.tune import Tuned
 from tests.tuning.handmade import log_report, pooled_rows

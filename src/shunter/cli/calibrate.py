@@ -126,7 +126,7 @@ def _write(folder: Path, report: Report, given: dict[str, Any]) -> None:
 
 
 def _draw(plot: Path, report: Report) -> None:
-    from shunter.report.calibration_figure import draw_calibration
+    from shunter.report.calibration import draw_calibration
 
     with step(f"drawing {plot}"):
         save_figure(plot, draw_calibration(report.run.schedule, report.waits, report.calibration, report.judgment))
@@ -138,6 +138,6 @@ def _print(report: Report, json: bool, written: list[Path]) -> None:
 
         typer.echo(to_json_text(report.result()))
         return
-    from shunter.report.calibration_tables import print_report
+    from shunter.report.calibration import print_report
 
     print_report(report, written)

@@ -145,7 +145,7 @@ def compare(
 
         typer.echo(to_json_text(compared.result()))
         return
-    from shunter.report.comparison_tables import print_comparison
+    from shunter.report.comparisons import print_comparison
 
     print_comparison(compared, top, [path for path in (out, plot) if path is not None])
 

@@ -117,7 +117,7 @@ def evaluate(
 
         typer.echo(to_json_text(evaluated.result()))
         return
-    from shunter.report.evaluation_tables import print_evaluation
+    from shunter.report.comparisons import print_evaluation
 
     print_evaluation(evaluated, top, [path for path in (out, plot) if path is not None], named=bool(checkpoints))
 

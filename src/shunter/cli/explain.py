@@ -28,7 +28,7 @@ def explain(run: RunArgument, job: JobArgument, top: TopOption = 10, json: JsonO
 
         shunter explain runs/pack 17 --top 50 --json
     """
-    from shunter.metrics.explain import explain as explained
+    from shunter.metrics.explanation import explain as explained
     from shunter.metrics.record import Record
 
     if top < 1:
@@ -36,11 +36,11 @@ def explain(run: RunArgument, job: JobArgument, top: TopOption = 10, json: JsonO
     record = Record.read(run)
     explanation = explained(record, record.find(job))
     if json:
-        from shunter.metrics.explain_text import explanation_object
+        from shunter.metrics.explanation_text import explanation_object
         from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(explanation_object(explanation, top)))
         return
-    from shunter.report.explain_tables import print_explanation
+    from shunter.report.explanation import print_explanation
 
     print_explanation(explanation, top)

@@ -88,7 +88,7 @@ def train(
 
         typer.echo(to_json_text(training.result()))
     else:
-        from shunter.report.training_tables import print_training
+        from shunter.report.training import print_training
 
         print_training(training)
     if training.is_interrupted:

@@ -163,7 +163,7 @@ def tune(
     check_plot(plot, None, inputs)
     tuning = run_tuning(arguments, out)
     if plot is not None:
-        from shunter.report.tuning_figure import draw_tuning
+        from shunter.report.tuning import draw_tuning
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_tuning(tuning.tuned, tuning.report))
@@ -172,7 +172,7 @@ def tune(
 
         typer.echo(to_json_text(tuning.result()))
         return
-    from shunter.report.tuning_tables import print_tuning
+    from shunter.report.tuning import print_tuning
 
     print_tuning(tuning, [written for written in (out, plot) if written is not None])
 

@@ -57,7 +57,7 @@ def what_if(
 
         typer.echo(to_json_text(result_object(cases)))
         return
-    from shunter.report.what_if_tables import print_cases
+    from shunter.report.what_if import print_cases
 
     print_cases(cases)
 

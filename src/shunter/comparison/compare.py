@@ -13,8 +13,8 @@ from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
+from shunter.metrics.labels import size_class
 from shunter.metrics.measures import MILLISECONDS, REJECTED, ended
-from shunter.metrics.sizes import size_class
 from shunter.metrics.table import higher_is_better, window_metrics
 from shunter.model.log import Log
 from shunter.model.schedule import count_bases

@@ -10,7 +10,7 @@ import polars as pl
 
 from shunter.comparison.report import largest
 from shunter.comparison.statistics import interval_note, summarize
-from shunter.metrics.sizes import size_label
+from shunter.metrics.labels import size_label
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

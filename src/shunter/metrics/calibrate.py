@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from shunter.metrics.labels import size_class, size_label
 from shunter.metrics.logged_waits import LoggedLoad, Waits, had_room, measure_logged_load
-from shunter.metrics.sizes import size_class, size_label
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
 from shunter.files import write_file
 from shunter.model.cluster import (
@@ -24,12 +23,7 @@ from shunter.model.cluster import (
     check_nodes,
 )
 from shunter.model.gpu_types import catalog_tflops
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from shunter.model.cluster import Cluster, Node
-
+from shunter.toml_values import toml_value
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,8 +31,10 @@ else:
     import tomli as tomllib
 
 TFLOPS_LIMIT: Final = 1e9
+_WIDTH: Final = 100
+"""Of the written lines in which names stand."""
 _FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types")
-_GROUP_KEYS = (*("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names"),)
+_GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names")
 _TYPE_KEYS = ("speed", "tflops")
 _GROUP_LIMITS = {
     "count": (1, NODES_LIMIT),
@@ -80,8 +76,8 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
     if not (isinstance(groups, list) and groups and all(isinstance(group, dict) for group in groups)):
         raise InputError(f"{where}: no nodes; describe them in [[nodes]] groups with count and cores")
     nodes: list[Node] = []
-    for number, group in enumerate(groups, start=1):
-        nodes.extend(_group_nodes(group, f"{where}: [[nodes]] group {number}", len(nodes)))
+    for place, group in enumerate(groups, start=1):
+        nodes.extend(_group_nodes(group, f"{where}: [[nodes]] group {place}", len(nodes)))
     if (total := sum(node.cores for node in nodes)) > CORES_LIMIT:
         raise InputError(f"{where}: {total:.0f} cores in all; expected at most {CORES_LIMIT}")
     check_nodes(nodes, where)
@@ -119,19 +115,13 @@ def _type_tables(content: Mapping[str, Any], known: Collection[str], where: str)
     for name, table in tables.items():
         place = f"{where}: [gpu_types.{name}]"
         if name not in known:
-            hint = f"did you mean {_quoted_nearest(name, known)}?" if known else "give a group gpu_type"
+            hint = f"the nodes have {', '.join(known)}" if known else "give a group gpu_type"
             raise InputError(f"{place}: no node has this gpu_type; {hint}")
         _check_keys(table, _TYPE_KEYS, place)
         speed = _number(table, "speed", place, *SPEED_RANGE)
         tflops = _number(table, "tflops", place, 0.001, TFLOPS_LIMIT)
         found[name] = _GpuType(speed, tflops)
     return found
-
-
-def _quoted_nearest(name: str, known: Collection[str]) -> str:
-    close = get_close_matches(name.lower(), [one.lower() for one in known], n=1, cutoff=0.5)
-    nearest = [one for one in known if one.lower() in close]
-    return f'"{nearest[0]}"' if nearest else "one of " + ", ".join(known)
 
 
 def _reference_tflops(reference: str, tables: Mapping[str, _GpuType], where: str) -> float:
@@ -170,15 +160,15 @@ def _gpu_type(
 def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> list[Node]:
     _check_keys(group, _GROUP_KEYS, where)
     names = _names(group, where)
-    count = _whole(group, "count", where, len(names) or 1) or 1
+    count = _whole(group, "count", where, len(names) or 1)
     if names and count != len(names):
         raise InputError(f"{where}: count is {count}, but names has {len(names)}; leave count out, or mend one of them")
     if first_number + count > NODES_LIMIT:
         raise InputError(f"{where}: more than {NODES_LIMIT} nodes in all; check the counts")
-    cores = _whole(group, "cores", where, None)
-    if cores is None:
+    if "cores" not in group:
         raise InputError(f"{where}: cores is missing; say how many cores each node has")
-    memory_mb, gpus = _whole(group, "memory_mb", where, None), _whole(group, "gpus", where, 0) or 0
+    cores, gpus = _whole(group, "cores", where, 1), _whole(group, "gpus", where, 0)
+    memory_mb = _whole(group, "memory_mb", where, 0) or None
     gpu_type, partition = _text(group, "gpu_type", where), _text(group, "partition", where)
     rack, switch = _text(group, "rack", where), _text(group, "switch", where)
     prefix = _text(group, "name", where)
@@ -205,30 +195,17 @@ def _node_name(prefix: str | None, count: int, first_number: int, index: int) ->
     return prefix if count == 1 else f"{prefix}{index}"
 
 
-def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for key in table:
-        if key not in known:
-            close = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f'did you mean "{close[0]}"?' if close else f"known keys: {', '.join(known)}"
-            raise InputError(f'{where}: unknown key "{key}"; {hint}')
+        check_name("key", key, known, where=f"{where}: ")
 
 
-def _whole(group: Mapping[str, Any], key: str, where: str, default: int | None) -> int | None:
-    if key not in group:
-        return default
-    value, (low, high) = group[key], _GROUP_LIMITS[key]
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InputError(f"{where}: {key} is {value!r}; expected a whole number from {low} to {high}")
-    return value
+def _whole(group: Mapping[str, Any], key: str, where: str, default: int) -> int:
+    return whole(f"{where}: {key}", group[key], *_GROUP_LIMITS[key]) if key in group else default
 
 
 def _number(table: Mapping[str, Any], key: str, where: str, low: float, high: float) -> float | None:
-    if key not in table:
-        return None
-    value = table[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InputError(f"{where}: {key} is {value!r}; expected a number from {low:g} to {high:g}")
-    return float(value)
+    return number(f"{where}: {key}", table[key], low, high) if key in table else None
 
 
 def _text(table: Mapping[str, Any], key: str, where: str) -> str | None:
@@ -238,10 +215,6 @@ def _text(table: Mapping[str, Any], key: str, where: str) -> str | None:
     if not (isinstance(value, str) and value.strip()):
         raise InputError(f"{where}: {key} is {value!r}; expected text in quotes")
     return value
-
-
-_WIDTH: Final = 100
-"""Of the lines in which names stand."""
 
 
 def write_cluster(cluster: Cluster, path: Path, comments: Sequence[str] = ()) -> None:
@@ -265,7 +238,7 @@ def cluster_toml(cluster: Cluster, comments: Sequence[str] = (), *, in_order: bo
     Raises:
         InputError: A file cannot say how fast its nodes are, for nodes of one type differ.
     """
-    lines = [*(f"# {comment}" for comment in comments), f"name = {_quoted(cluster.name)}"]
+    lines = [*(f"# {comment}" for comment in comments), f"name = {toml_value(cluster.name)}"]
     lines += ["mix = true"] if cluster.mix else []
     lines += _types(cluster)
     for nodes in _groups(cluster, in_order):
@@ -301,7 +274,7 @@ def _types(cluster: Cluster) -> list[str]:
     for gpu_type, (speed, tflops) in told.items():
         says = [f"speed = {speed!r}"] if speed != 1.0 else []
         says += [f"tflops = {tflops!r}"] if gpu_type and tflops not in (None, catalog_tflops(gpu_type)) else []
-        lines += ["", f"[gpu_types.{_quoted(gpu_type)}]", *says] if gpu_type and says else []
+        lines += ["", f"[gpu_types.{toml_value(gpu_type)}]", *says] if gpu_type and says else []
     return lines
 
 
@@ -316,28 +289,23 @@ def _written_group(nodes: Sequence[Node]) -> list[str]:
         lines.append(f"gpus = {first.gpus}")
     for key in ("gpu_type", "partition", "rack", "switch"):
         if (value := getattr(first, key)) is not None:
-            lines.append(f"{key} = {_quoted(value)}")
+            lines.append(f"{key} = {toml_value(value)}")
     return lines
 
 
 def _written_names(names: Sequence[str]) -> list[str]:
     """Returns a prefix and a count where names are numbered so, and otherwise each name."""
     if len(names) == 1:
-        return [f"name = {_quoted(names[0])}"]
+        return [f"name = {toml_value(names[0])}"]
     prefix = names[0].removesuffix("0")
     if prefix and list(names) == [f"{prefix}{index}" for index in range(len(names))]:
-        return [f"name = {_quoted(prefix)}", f"count = {len(names)}"]
+        return [f"name = {toml_value(prefix)}", f"count = {len(names)}"]
     lines = ["names = ["]
     line = "   "
     for name in names:
-        item = f" {_quoted(name)},"
+        item = f" {toml_value(name)},"
         if len(line) + len(item) > _WIDTH:
             lines.append(line)
             line = "   "
         line += item
     return [*lines, line, "]"]
-
-
-def _quoted(text: str) -> str:
-    # TOML's basic strings are those of JSON, but for the delete sign.
-    return json.dumps(text).replace("\x7f", "\\u007f")

@@ -5,19 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from shunter.comparison.bench import Bench
-from shunter.metrics.labels import cluster_label, counted, shortened
+from shunter.metrics.labels import cluster_label, counted, shortened, size_label
 from shunter.metrics.measures import ended
-from shunter.metrics.sizes import size_label
 from shunter.model.log import Log
-from shunter.report.binning import binned_means
-from shunter.report.schedule_figure import COLORS, OTHERS_COLOR, TIME_UNITS
+from shunter.report.drawing import (
+    BASELINE_COLOR,
+    COLORS,
+    GRID,
+    OTHERS_COLOR,
+    binned_means,
+    finish,
+    new_figure,
+    time_unit,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from shunter.comparison.compare import Comparison, Scored
@@ -30,24 +37,18 @@ LINES = 3
 DECADES = 30.0
 """Values that span more than this factor are drawn on a logarithmic axis."""
 BINS = 160
-BASELINE_COLOR = "#555555"
-GRID_COLOR = "#DDDDDD"
 
 
 def draw_comparison(comparison: Comparison) -> Figure:
     """Returns a figure with three panels, to be saved with ``savefig``; it simulates one window again, twice."""
-    figure = Figure(figsize=(14, 8.5), dpi=120, layout="constrained")
+    figure = new_figure(14, 8.5)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
     boxes, sizes, use = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
     colors = _colors(comparison)
     _draw_boxes(boxes, comparison, colors)
     _draw_waits(sizes, comparison, colors)
     _draw_utilization(use, comparison, colors)
-    for panel in (boxes, sizes, use):
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.set_axisbelow(True)
-    figure.suptitle(_title(comparison), fontsize=12)
-    return figure
+    return finish(figure, (boxes, sizes, use), _title(comparison))
 
 
 def _title(comparison: Comparison) -> str:
@@ -92,7 +93,7 @@ def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     _choose_scale(panel, "x", everything)
     panel.set_xlabel(f"{comparison.metric}, one point a window (box: quartiles and median; whiskers: all)")
     panel.set_title("best first" if len(comparison.scored) <= BOXES else f"the best {BOXES}", loc="left", fontsize=10)
-    panel.grid(axis="x", color=GRID_COLOR, linewidth=0.6)
+    panel.grid(axis="x", **GRID)
 
 
 def _choose_scale(panel: Axes, axis: str, values: NDArray[np.float64]) -> None:
@@ -112,7 +113,7 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     lines = {one.combination.label: one.wait_by_size_s for one in comparison.scored if one.combination.label in colors}
     filled = np.flatnonzero(np.isfinite(comparison.against.wait_by_size_s))
     every = np.concatenate([waits[filled] for waits in lines.values()]) if len(filled) else np.zeros(1)
-    unit, seconds = _time_unit(float(every.max()))
+    unit, seconds = time_unit(float(every.max()))
     for label, waits in lines.items():
         baseline = label == comparison.baseline.label
         style: dict[str, Any] = {"linestyle": "--" if baseline else "-", "marker": "o", "markersize": 4}
@@ -123,7 +124,7 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     if panel.get_yscale() == "linear":
         panel.set_ylim(bottom=0)
     panel.set(xlabel="cores of the job", ylabel=f"mean wait [{unit}]")
-    panel.grid(color=GRID_COLOR, linewidth=0.6)
+    panel.grid(**GRID)
     panel.legend(frameon=False, fontsize=9)
 
 
@@ -137,7 +138,7 @@ def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str
     results = {label: bench.run(combination.scheduler)[0] for label, combination in pair.items()}
     begin_ms = int(columns.submit_ms.min())
     makespan_ms = max(int(result.end_ms.max()) for result in results.values()) - begin_ms
-    unit, seconds = _time_unit(makespan_ms / 1000)
+    unit, seconds = time_unit(makespan_ms / 1000)
     edges = np.linspace(0, max(makespan_ms, 1), BINS + 1)
     for label, result in results.items():
         ran = ended(result.phase)
@@ -153,7 +154,7 @@ def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str
     panel.set(xlabel=f"{unit} since the first submit ({which})", ylabel="cores in use", ylim=(0, 1.05))
     panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     panel.set_xlim(0, makespan_ms / 1000 / seconds or 1)
-    panel.grid(color=GRID_COLOR, linewidth=0.6)
+    panel.grid(**GRID)
     panel.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0)
 
 
@@ -164,11 +165,3 @@ def _middle_window(comparison: Comparison) -> Windows:
     middle = known[np.argsort(values[known], kind="stable")[len(known) // 2]] if len(known) else 0
     windows = comparison.windows
     return windows.take(np.array([middle]))
-
-
-def _time_unit(longest_s: float) -> tuple[str, float]:
-    """Returns the unit that suits so long a time, and its seconds."""
-    for unit, seconds, least in TIME_UNITS:
-        if longest_s >= least * seconds:
-            return unit, seconds
-    return "seconds", 1.0

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from shunter.errors import InputError
-from shunter.report.comparison_figure import BASELINE_COLOR, GRID_COLOR
-from shunter.report.schedule_figure import COLORS
+from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 STEPS: Final = "steps"
@@ -94,7 +93,7 @@ def read_curves(folder: Path) -> Curves:
 
 def draw_learning(runs: Sequence[Curves]) -> Figure:
     """Returns a figure of one run or several, to be saved with ``savefig``."""
-    figure = Figure(figsize=(15, 7.5), dpi=120, layout="constrained")
+    figure = new_figure(15, 7.5)
     grid = figure.add_gridspec(2, 4, width_ratios=(1.5, 1, 1, 1))
     main = figure.add_subplot(grid[:, 0])
     _draw_metric(main, runs)
@@ -106,15 +105,12 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
         every.append(panel)
     last = max(1.0, *(float(run.columns[STEPS].max()) for run in runs))
     for panel in every:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.set_axisbelow(True)
-        panel.grid(color=GRID_COLOR, linewidth=0.6)
+        panel.grid(**GRID)
         panel.xaxis.set_major_locator(MaxNLocator(4))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda steps, _: _short(steps)))
         panel.set_xlabel("steps", fontsize=9)
         panel.set_xlim(-0.03 * last, 1.03 * last)
-    figure.suptitle("Training" if len(runs) > 1 else f"Training of {runs[0].name}", fontsize=12)
-    return figure
+    return finish(figure, every, "Training" if len(runs) > 1 else f"Training of {runs[0].name}")
 
 
 def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import PowerNorm
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from shunter.errors import InputError
-from shunter.metrics.labels import cluster_label
-from shunter.metrics.sizes import size_class, size_label
+from shunter.metrics.labels import cluster_label, size_class, size_label
 from shunter.metrics.usage import MILLI, core_changes, makespan_seconds, within_makespan
-from shunter.report.binning import binned_means
-from shunter.report.gantt import pack_rectangles
+from shunter.report.drawing import COLORS, GRID, OTHERS_COLOR, binned_means, finish, new_figure, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from shunter.model.schedule import Schedule
 
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-"""Okabe and Ito's colors, which people with any kind of color vision can tell apart."""
-OTHERS_COLOR = "#B0B0B0"
 NEIGHBOR_COLORS = ("#0072B2", "#8FC6E8", "#2F5D8A", "#56B4E9", "#4A90C2")
 """Shades for jobs of which only the outlines matter."""
 CORE_COLOR, GPU_COLOR, QUEUE_COLOR = COLORS[0], COLORS[5], COLORS[2]
 
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 8}
 """Where legends stand: beside the panel, where they hide nothing."""
-
-TIME_UNITS: tuple[tuple[str, float, float], ...] = (("days", 86_400, 4), ("hours", 3_600, 2), ("minutes", 60, 2))
-"""Name, seconds, and from how many of it on it is used; seconds otherwise."""
 
 EXACT_CHANGES = 4_000
 """Up to so many changes a step function is drawn exactly, beyond as means over bins."""
@@ -49,6 +42,9 @@ NAMED_NODES = 24
 HEAT_ROWS = 400
 """Nodes beyond this number share rows of the heat map."""
 
+Span = tuple[int, int]
+"""Milli-cores of one node, from the first to before the second."""
+
 
 def draw_schedule(schedule: Schedule) -> Figure:
     """Returns a figure with three panels, to be saved with ``savefig``.
@@ -60,18 +56,14 @@ def draw_schedule(schedule: Schedule) -> Figure:
     if makespan_s is None:
         raise InputError("no job has ended: there is nothing to draw")
     axis = TimeAxis(schedule, makespan_s)
-    figure = Figure(figsize=(12, 9), dpi=120, layout="constrained")
+    figure = new_figure(12, 9)
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(1, 1, 3))
     _draw_utilization(panels[0], schedule, axis)
     _draw_queue(panels[1], schedule, axis)
     _draw_gantt(panels[2], schedule, axis)
-    for panel in panels:
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.set_axisbelow(True)
     panels[2].set_xlabel(f"{axis.unit} since the first submit")
     panels[2].set_xlim(0, axis.last or 1)
-    figure.suptitle(_title(schedule), fontsize=12)
-    return figure
+    return finish(figure, panels, _title(schedule))
 
 
 class TimeAxis:
@@ -80,11 +72,7 @@ class TimeAxis:
     def __init__(self, schedule: Schedule, makespan_s: float) -> None:
         """Chooses the unit."""
         self.first_ms = float(schedule.submit_ms[~schedule.rejected].min())
-        self.unit, self.seconds = "seconds", 1.0
-        for unit, seconds, least in TIME_UNITS:
-            if makespan_s >= least * seconds:
-                self.unit, self.seconds = unit, seconds
-                break
+        self.unit, self.seconds = time_unit(makespan_s)
         self.last = makespan_s / self.seconds
 
     def of(self, time_ms: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,7 +119,7 @@ def _draw_utilization(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
             panel.step(time, level, where="post", color=color, linewidth=1, label=name)
             panel.fill_between(time, level, step="post", color=color, alpha=0.25, linewidth=0)
     panel.set(ylabel="in use [%]" if schedule.cluster.total_gpus else "cores in use [%]", ylim=(0, 105))
-    panel.grid(color="#DDDDDD", linewidth=0.6)
+    panel.grid(**GRID)
     if schedule.cluster.total_gpus:
         panel.legend(**BESIDE)
 
@@ -153,7 +141,7 @@ def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     panel.fill_between(time, level, step="post", color=QUEUE_COLOR, alpha=0.25, linewidth=0)
     panel.set(ylabel="waiting jobs")
     panel.set_ylim(bottom=0)
-    panel.grid(color="#DDDDDD", linewidth=0.6)
+    panel.grid(**GRID)
 
 
 def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
@@ -195,7 +183,7 @@ def _label_nodes(panel: Axes, schedule: Schedule) -> None:
         panel.tick_params(axis="y", length=0)
     else:
         panel.set_ylabel(f"cores of {len(nodes):,} nodes, stacked")
-    panel.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+    panel.grid(axis="x", **GRID)
 
 
 def _job_colors(schedule: Schedule) -> tuple[NDArray[Any], list[Patch]]:
@@ -276,3 +264,92 @@ def _size_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
     row = size_class(cores)
     capacity = np.full(int(row.max()) + 1, schedule.cluster.total_cores)
     return time_ms, np.concatenate([cores, -cores]), np.concatenate([row, row]), capacity
+
+
+class Lanes:
+    """The cores of one node, of which jobs take the lowest that are free, in one piece where there is one."""
+
+    def __init__(self, milli_cores: int) -> None:
+        """Starts with all cores free."""
+        self._free: list[Span] = [(0, milli_cores)]
+
+    def take(self, amount: int) -> list[Span]:
+        """Returns the cores given to a job; fewer than it asks for if there are no more."""
+        for index, (low, high) in enumerate(self._free):
+            if high - low >= amount:
+                self._free[index : index + 1] = [(low + amount, high)] if high - low > amount else []
+                return [(low, low + amount)]
+        taken: list[Span] = []
+        while amount and self._free:
+            low, high = self._free.pop(0)
+            used = min(high - low, amount)
+            taken.append((low, low + used))
+            amount -= used
+            if used < high - low:
+                self._free.insert(0, (low + used, high))
+        return taken
+
+    def give_back(self, spans: list[Span]) -> None:
+        """Frees the cores of a job that has ended, and joins them with free neighbors."""
+        for low, high in spans:
+            index = bisect_left(self._free, (low, high))
+            if index < len(self._free) and self._free[index][0] == high:
+                high = self._free.pop(index)[1]
+            if index and self._free[index - 1][1] == low:
+                low = self._free.pop(index - 1)[0]
+                index -= 1
+            self._free.insert(index, (low, high))
+
+
+def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns rectangles and the job of each.
+
+    The cores of all nodes are stacked, node 0 at the bottom, in the order of the cluster.
+
+    Returns:
+        The rectangles as (start in ms, end in ms, lowest core, highest core)  # (rectangles, 4)
+        and the row of each rectangle's job in the workload  # (rectangles,)
+    """
+    segments = schedule.segments
+    segment, node, used = _placements(schedule)
+    job = segments.job[segment]
+    sizes = [round(each.cores * MILLI) for each in schedule.cluster.nodes]
+    base = np.concatenate([[0], np.cumsum(sizes)])
+    lanes = [Lanes(size) for size in sizes]
+    held: dict[int, list[Span]] = {}
+    rectangles: list[tuple[float, float, float, float]] = []
+    owners: list[int] = []
+    start_ms = within_makespan(schedule, segments.start_ms)[segment]
+    end_ms = within_makespan(schedule, segments.end_ms)[segment]
+    for entry, starts in _in_order(start_ms, end_ms):
+        if not starts:
+            lanes[node[entry]].give_back(held.pop(entry))
+            continue
+        held[entry] = lanes[node[entry]].take(int(used[entry]))
+        bottom = int(base[node[entry]])
+        for low, high in ((bottom + low, bottom + high) for low, high in held[entry]):
+            follows = bool(owners) and owners[-1] == job[entry] and rectangles[-1][0] == start_ms[entry]
+            if follows and rectangles[-1][3] == low / MILLI:
+                # The job goes on from the node below: one rectangle instead of two.
+                rectangles[-1] = (*rectangles[-1][:3], high / MILLI)
+                continue
+            rectangles.append((start_ms[entry], end_ms[entry], low / MILLI, high / MILLI))
+            owners.append(int(job[entry]))
+    return np.array(rectangles, dtype=np.float64).reshape(-1, 4), np.array(owners, dtype=np.int64)
+
+
+def _placements(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Returns segment, node and milli-cores of each placement that takes cores for some time."""
+    segments = schedule.segments
+    per_task = np.rint(schedule.workload.jobs["cores_per_task"].to_numpy() * MILLI).astype(np.int64)
+    used = per_task[segments.job[segments.entry]] * segments.tasks
+    kept = (used > 0) & (segments.length_ms > 0)[segments.entry]
+    return segments.entry[kept], segments.nodes[kept], used[kept]
+
+
+def _in_order(start_ms: NDArray[np.float64], end_ms: NDArray[np.float64]) -> list[tuple[int, bool]]:
+    """Returns (entry, whether it starts) by time; at one instant ends come first, then starts in their order."""
+    count = len(start_ms)
+    starts = np.concatenate([np.zeros(count, dtype=bool), np.ones(count, dtype=bool)])
+    order = np.lexsort((starts, np.concatenate([end_ms, start_ms])))
+    return list(zip((order % max(count, 1)).tolist(), starts[order].tolist(), strict=True))

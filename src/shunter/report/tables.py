@@ -1,26 +1,82 @@
-"""Tables for people."""
+"""What tables for people share, and those of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from shunter.cli.running import WORKLOAD
+from shunter.comparison.report import BETTER, BROKEN, WORSE
 from shunter.metrics.labels import cluster_label
-from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
+from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE, higher_is_better
 
 if TYPE_CHECKING:
     from shunter.cli.running import Run
+    from shunter.comparison.report import Finding
     from shunter.model.ledger import Ledger
     from shunter.model.schedule import Schedule
 
 UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 """Units of time, from the largest."""
+FINDING_COLORS: Final = {BETTER: "green", WORSE: "red", BROKEN: "red"}
+"""Of what is found; the rest has none."""
+
+
+def titled_table(title: str, first: str = "") -> Table:
+    """Returns a table with a title on its left, whose first column holds names that may be folded."""
+    table = Table(title=title, title_justify="left")
+    table.add_column(first, overflow="fold")
+    return table
+
+
+def print_line(console: Console, line: str) -> None:
+    """Prints a line as it is: a file's name may look like markup."""
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_written(console: Console, written: Sequence[Path]) -> None:
+    """Prints which files were written."""
+    for path in written:
+        print_line(console, f"written: {path}")
+
+
+def print_findings(console: Console, findings: Iterable[Finding]) -> None:
+    """Prints sentences, what speaks for a contender in green and what speaks against it in red."""
+    for finding in findings:
+        color, text = FINDING_COLORS.get(finding.result), escape(finding.sentence)
+        console.print(f"[{color}]{text}[/]" if color else text, highlight=False, soft_wrap=True)
+
+
+def short(value: float | None) -> str:
+    """Returns a number with about three digits; a dash where there is none."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+
+
+def hours(seconds: float | None) -> str:
+    """Returns seconds as hours with about three digits; a dash where there are none."""
+    return "–" if seconds is None else short(seconds / 3600.0)
+
+
+def ratio_text(metric: str, row: dict[str, Any]) -> str:
+    """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
+    if row["ratio"] is None:
+        return "–"
+    if row["ratio_low"] is None:
+        return short(row["ratio"])
+    text = escape(f"{short(row['ratio'])} [{short(row['ratio_low'])}, {short(row['ratio_high'])}]")
+    higher, lower = row["ratio_low"] > 1, row["ratio_high"] < 1
+    if not (higher or lower):
+        return text
+    better = higher if higher_is_better(metric) else lower
+    return f"[{'green' if better else 'red'}]{text}[/]"
 
 
 def print_run(run: Run, written: Sequence[Path]) -> None:
@@ -34,8 +90,7 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
         console.print(ledger_table(run.schedule.ledger))
     if run.schedule.rejected.any():
         console.print(rejection_table(run.schedule))
-    for path in written:
-        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    print_written(console, written)
 
 
 def run_title(run: Run) -> str:
@@ -110,6 +165,12 @@ def format_seconds(seconds: float) -> str:
     per = size // next_size
     text = f"{parts // per:,} {unit}" + (f" {parts % per} {next_unit}" if parts % per else "")
     return f"{whole:,} s ({text})"
+
+
+def brief_seconds(seconds: float) -> str:
+    """Returns a time in its largest unit, short enough for a column: ``8.35 h``."""
+    unit, size = next((unit for unit in UNITS_S if abs(seconds) >= unit[1]), UNITS_S[-1])
+    return f"{short(seconds / size)} {unit}"
 
 
 def ledger_table(ledger: Ledger) -> Table:

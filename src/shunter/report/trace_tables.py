@@ -13,13 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.metrics.labels import cluster_label, counted, percent
-from shunter.report.comparison_tables import short
-from shunter.report.tables import ledger_table
-from shunter.report.what_if_tables import brief
+from shunter.report.tables import brief_seconds, ledger_table, short
 
 if TYPE_CHECKING:
-    from shunter.cli.trace_check import Checked
     from shunter.model.workload import Workload
+    from shunter.report.log_check import Checked
     from shunter.workloads.statistics import Description
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
@@ -81,7 +79,7 @@ def summary_table(description: Description) -> Table:
     rows = {
         f"first arrival ({description.clock.meaning})": str(first),
         "last arrival": str(last),
-        "span": brief("span_s", description.span_s),
+        "span": brief_seconds(description.span_s),
         "variation of gaps (1: independent)": short(arrivals["gap_cv"]),
         "dispersion of jobs per hour (1: independent)": short(arrivals["hourly_dispersion"]),
         "busiest hour to mean hour": short(arrivals["peak_to_mean_hour"]),
@@ -119,7 +117,7 @@ def _amount(name: str, key: str, value: float) -> str:
     if name == "memory_mb":
         return f"{short(value / GB)} GB" if value >= GB else f"{short(value)} MB"
     if name.endswith("_s"):
-        return brief(name, value)
+        return brief_seconds(value)
     return short(value) if value != round(value) else f"{value:,.0f}"
 
 
@@ -169,7 +167,7 @@ def spark_line(workload: Workload, description: Description) -> str:
     # A blank is no job at all; the lowest block is some.
     heights = np.ceil(counts * (len(BLOCKS) / counts.max())).astype(np.int64)
     line = "".join(BLOCKS[height - 1] if height else " " for height in heights.tolist())
-    each = brief("gap_s", description.span_s / SPARKS)
+    each = brief_seconds(description.span_s / SPARKS)
     return f"arrivals |{line}|\n         each column is {each}, the highest {counted(int(counts.max()), 'job')}"
 
 

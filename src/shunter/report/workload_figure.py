@@ -11,10 +11,9 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from shunter.metrics.labels import cluster_label, percent, shortened
-from shunter.metrics.sizes import size_class
+from shunter.metrics.labels import cluster_label, percent, shortened, size_class
 from shunter.model.fitting import can_ever_fit
-from shunter.report.schedule_figure import COLORS, TIME_UNITS
+from shunter.report.drawing import COLORS, TIME_UNITS
 from shunter.workloads.statistics import HOUR_S, UNKNOWN, with_sizes
 
 if TYPE_CHECKING:

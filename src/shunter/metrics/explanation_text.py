@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from shunter.metrics.explain import AHEAD, Blocker, Explanation, largest
+from shunter.metrics.explanation import AHEAD, Blocker, Explanation, largest
 from shunter.metrics.labels import counted
 from shunter.metrics.occupancy import RESOURCES
 from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from shunter.metrics.explanation import Phase
     from shunter.metrics.record import Record
-    from shunter.metrics.wait_phases import Phase
 
 MILLI = 1000
 UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))

@@ -1,51 +1,70 @@
-"""The tables of ``shunter compare``, for people."""
+"""Comparisons and evaluations for people: tables over windows, and against the baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
+from shunter.comparison.rows import combination_rows
+from shunter.comparison.statistics import interval_note
 from shunter.metrics.labels import cluster_label, counted, percent
 from shunter.model.ledger import Ledger
-from shunter.report.tables import ledger_table
+from shunter.report.tables import (
+    hours,
+    ledger_table,
+    print_findings,
+    print_line,
+    print_written,
+    ratio_text,
+    short,
+    titled_table,
+)
 
 if TYPE_CHECKING:
     from shunter.cli.comparing import Compared
+    from shunter.cli.evaluating import Evaluated
     from shunter.comparison.compare import Comparison, Scored
 
+ROLES: Final = {
+    LEARNED: "learned",
+    ALSO: "also judged",
+    BEST: "best in hindsight",
+    BEST_SAME: "best, same estimate",
+    CLASSIC: "",
+}
+"""What the tables of an evaluation say below a label."""
 WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0))
 """From the largest; below them seconds."""
 
 
 def print_comparison(compared: Compared, top: int | None, written: Sequence[Path]) -> None:
     """Prints the metric over windows, the contrast with the baseline, the ledger, and what was written."""
-    from shunter.comparison.rows import combination_rows
-
     comparison = compared.comparison
     every = combination_rows(comparison)
     rows = [row for row in every[:top] if row["label"] != comparison.baseline.label]
     rows += [row for row in every if row["label"] == comparison.baseline.label]
     rows.sort(key=lambda row: row["rank"])
     console = Console()
-    console.print(_title(compared), soft_wrap=True, highlight=False)
+    console.print(_title(compared, _common_words(compared.comparison)), soft_wrap=True, highlight=False)
     console.print(metric_table(comparison, rows))
     console.print(contrast_table(comparison, rows))
     if (hidden := len(every) - len(rows)) > 0:
         console.print(f"not shown (--top): {hidden}", highlight=False)
     for line in _notes(compared):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        print_line(console, line)
     if ledger := _common_ledger(comparison):
         console.print(ledger_table(ledger))
-    for path in written:
-        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    print_written(console, written)
 
 
-def _title(compared: Compared) -> str:
+def _title(compared: Compared, common: str = "") -> str:
+    """Returns what was compared, in three lines."""
     comparison, windows = compared.comparison, compared.comparison.windows
     told = ", as the workload says" if compared.inputs.cluster_from_workload else ""
     warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
@@ -56,7 +75,7 @@ def _title(compared: Compared) -> str:
         f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(cluster_label(comparison.cluster) + told)}\n"
         f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {blocks} of "
         f"{compared.arguments.part} of the log, seed {compared.arguments.shared.seed}\n"
-        f"{combinations}{_common_words(comparison)}, {simulations} in {compared.seconds:.3g} s"
+        f"{combinations}{common}, {simulations} in {compared.seconds:.3g} s"
     )
 
 
@@ -69,7 +88,7 @@ def _common_words(comparison: Comparison) -> str:
 
 def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
     """Returns the metric over the windows, by combination."""
-    table = _table(f"{comparison.metric} over the windows, best {comparison.sorted_by} first")
+    table = titled_table(f"{comparison.metric} over the windows, best {comparison.sorted_by} first", "combination")
     names = {"geom.\nmean": "geometric_mean", "mean": "mean", "median": "median", "p95": "p95"}
     for heading in (*names, "worst\nblock", "wins"):
         table.add_column(heading, justify="right")
@@ -83,7 +102,7 @@ def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Tabl
 def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
     """Returns each combination against the baseline, and what users and cluster had of it."""
     unit, seconds = _unit(rows)
-    table = _table(f"against {escape(comparison.baseline.label)}; waits in {unit}")
+    table = titled_table(f"against {escape(comparison.baseline.label)}; waits in {unit}", "combination")
     table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
     for heading in ("mean\nwait", "p95\nwait", "max\nwait", "cores\nused"):
         table.add_column(heading, justify="right")
@@ -94,32 +113,8 @@ def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Ta
     return table
 
 
-def _table(title: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("combination", overflow="fold")
-    return table
-
-
-def ratio_text(metric: str, row: dict[str, Any]) -> str:
-    """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
-    from shunter.metrics.table import higher_is_better
-
-    if row["ratio"] is None:
-        return "–"
-    if row["ratio_low"] is None:
-        return short(row["ratio"])
-    text = escape(f"{short(row['ratio'])} [{short(row['ratio_low'])}, {short(row['ratio_high'])}]")
-    higher, lower = row["ratio_low"] > 1, row["ratio_high"] < 1
-    if not (higher or lower):
-        return text
-    better = higher if higher_is_better(metric) else lower
-    return f"[{'green' if better else 'red'}]{text}[/]"
-
-
 def _notes(compared: Compared) -> list[str]:
     """Returns what a reader of the tables must know."""
-    from shunter.comparison.statistics import interval_note
-
     comparison, windows = compared.comparison, compared.comparison.windows
     notes = [f"skipped: {reason}" for reason in compared.skipped]
     if len(windows) < compared.arguments.windows:
@@ -163,9 +158,51 @@ def _in(value: float | None, size: float) -> float | None:
     return None if value is None else value / size
 
 
-def short(value: float | None) -> str:
-    """Returns a number with about three digits; a dash where there is none."""
-    if value is None:
-        return "–"
-    size = abs(value)
-    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+def print_evaluation(evaluated: Evaluated, top: int, written: Sequence[Path], *, named: bool) -> None:
+    """Prints the metric over windows, what lies beside it, and what it comes to.
+
+    Args:
+        evaluated: What came out.
+        top: How many classics are shown.
+        written: What was written.
+        named: Whether the user named the checkpoints.
+    """
+    console, comparison = Console(), evaluated.comparison
+    if not named:
+        newest = evaluated.evaluation.entrants.learned[0].settings.policy
+        console.print(f"the newest run: [bold]{escape(newest)}[/bold]", soft_wrap=True, highlight=False)
+    console.print(_title(evaluated), soft_wrap=True, highlight=False)
+    shown = {one.combination.label for one in evaluated.evaluation.shown(top)}
+    rows = [row for row in evaluated.rows() if row["label"] in shown]
+    console.print(metric_table(comparison, [row | {"label": _name(row)} for row in rows]))
+    console.print(judged_table(comparison, rows))
+    if (hidden := len(comparison.scored) - len(rows)) > 0:
+        print_line(console, f"not shown (--top): {hidden} classics")
+    for line in _notes(evaluated):
+        print_line(console, line)
+    if ledger := comparison.scored[0].ledger:
+        console.print(ledger_table(ledger))
+    for warning in evaluated.warnings:
+        console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
+    print_findings(console, evaluated.evaluation.findings())
+    print_written(console, written)
+
+
+def judged_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
+    """Returns each row against the best classic, and what users and cluster had of it."""
+    table = titled_table(f"against {escape(comparison.baseline.label)}; waits in hours", "combination")
+    table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
+    for heading in ("mean\nwait", "wait\nratio", "max\nwait", "cores\nused"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        is_baseline = row["label"] == comparison.baseline.label
+        ratio = "baseline" if is_baseline else ratio_text(comparison.metric, row)
+        waits = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
+        table.add_row(escape(_name(row)), ratio, *waits, percent(row["core_utilization"], 1))
+    return table
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Returns the label, and below it what the row is."""
+    role = ROLES[row["role"]]
+    return f"{row['label']}\n  {role}" if role else str(row["label"])

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from shunter.report.comparison_tables import short
-from shunter.report.tables import UNITS_S, format_metric, ledger_table, run_title
+from shunter.metrics.table import METRICS, SECONDS
+from shunter.report.tables import brief_seconds, format_metric, ledger_table, print_line, run_title
 
 if TYPE_CHECKING:
     from shunter.cli.what_if import Case
@@ -29,7 +29,7 @@ def print_cases(cases: Sequence[Case]) -> None:
     console.print(run_title(base), soft_wrap=True, highlight=False)
     for case in cases:
         for note in case.notes:
-            console.print(f"{case.name}: {note}", markup=False, highlight=False, soft_wrap=True)
+            print_line(console, f"{case.name}: {note}")
     table = difference_table(cases)
     if Measurement.get(console, console.options.update(max_width=ANY_WIDTH), table).maximum > console.width:
         # Where the terminal is narrow, each difference stands below its value.
@@ -48,10 +48,10 @@ def difference_table(cases: Sequence[Case], apart: str = " ") -> Table:
     base = cases[0].run
     for name, old in base.metrics.items():
         cells = [
-            f"{brief(name, new)}{apart}{more(new, old)}".rstrip()
+            f"{_brief(name, new)}{apart}{more(new, old)}".rstrip()
             for new in (case.run.metrics[name] for case in cases[1:])
         ]
-        table.add_row(name, brief(name, old), *cells)
+        table.add_row(name, _brief(name, old), *cells)
     table.add_row("rejected jobs", *(f"{int(case.run.schedule.rejected.sum()):,}" for case in cases))
     return table
 
@@ -68,9 +68,8 @@ def more(new: float | None, old: float | None) -> str:
     return f"{percent:+.{0 if abs(percent) >= 10 else 1}f} %".replace("-", "−")
 
 
-def brief(name: str, value: float | None) -> str:
+def _brief(name: str, value: float | None) -> str:
     """Returns a metric with its unit, short enough for a column: ``8.35 h``."""
-    if value is None or not name.endswith("_s"):
+    if value is None or METRICS[name].unit != SECONDS:
         return format_metric(name, value)
-    unit, size = next((unit for unit in UNITS_S if abs(value) >= unit[1]), UNITS_S[-1])
-    return f"{short(value / size)} {unit}"
+    return brief_seconds(value)

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.metrics.explain import AHEAD, Explanation, largest
-from shunter.metrics.explain_text import amount, clock, conclusion, duration, named_nodes, quantity, size
+from shunter.metrics.explanation import AHEAD, Explanation, largest
+from shunter.metrics.explanation_text import amount, clock, conclusion, duration, named_nodes, quantity, size
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.occupancy import RESOURCES
 from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shunter.metrics.wait_phases import Phase
+    from shunter.metrics.explanation import Phase
 
 REASONS = {
     ORDER: "there was room: the order or a reservation",

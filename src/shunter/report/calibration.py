@@ -1,25 +1,41 @@
-"""A calibration as tables for people."""
+"""A calibration for people: tables, and a figure of simulated against logged waits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.metrics.labels import percent
+from shunter.metrics.calibrate import HOUR_S, HOURS
+from shunter.metrics.labels import cluster_label, percent
+from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_jobs, finish, name_ticks, new_figure
 from shunter.report.tables import format_seconds, ledger_table, rejection_table, run_title
 
 if TYPE_CHECKING:
-    from shunter.cli.calibrate import Report
-    from shunter.metrics.calibrate import Agreement, Group, Side
-    from shunter.metrics.calibration_verdict import Judgment, Verdict
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
-COLORS = ("red", "yellow", "green")
+    from shunter.cli.calibrate import Report
+    from shunter.metrics.calibrate import Agreement, Calibration, Group, Side
+    from shunter.metrics.calibration_verdict import Judgment, Verdict
+    from shunter.metrics.logged_waits import Waits
+    from shunter.model.schedule import Schedule
+
+VERDICT_COLORS: Final = ("red", "yellow", "green")
 """By the number of the verdict."""
+LOGGED_COLOR, SIMULATED_COLOR = COLORS[1], COLORS[0]
+LOGGED_WIDTH, SIMULATED_WIDTH = 4.0, 1.6
+"""Of lines: both are to be seen where one lies on the other."""
+TICKS: Final = ((1, "≤ 1 s"), (10, "10 s"), *TIME_TICKS)
+"""Waits that are named on logarithmic axes."""
+BAR_WIDTH = 0.38
+"""Of a bar, where two stand for one size class."""
 
 
 def print_report(report: Report, written: Sequence[Path]) -> None:
@@ -50,7 +66,7 @@ def verdict_text(judgment: Judgment) -> str:
 
 
 def _colored(verdict: Verdict, words: str) -> str:
-    return f"[bold {COLORS[verdict]}]{words}[/]"
+    return f"[bold {VERDICT_COLORS[verdict]}]{words}[/]"
 
 
 def checks_table(judgment: Judgment) -> Table:
@@ -123,3 +139,89 @@ def _signed_seconds(value: float) -> str:
 
 def _short_seconds(value: float | None, sign: str = "") -> str:
     return "–" if value is None else f"{value:{sign},.0f} s".replace("-", "−")
+
+
+def draw_calibration(schedule: Schedule, waits: Waits, calibration: Calibration, judgment: Judgment) -> Figure:
+    """Returns a figure with four panels, to be saved with ``savefig``."""
+    figure = new_figure(12, 9.5)
+    panels = figure.subplots(2, 2)
+    _draw_jobs(panels[0, 0], waits)
+    _draw_distribution(panels[0, 1], waits)
+    _draw_hours(panels[1, 0], calibration)
+    _draw_sizes(panels[1, 1], calibration)
+    return finish(figure, panels.flat, _title(schedule, calibration, judgment))
+
+
+def _title(schedule: Schedule, calibration: Calibration, judgment: Judgment) -> str:
+    settings = schedule.settings
+    return (
+        f"{settings.policy} · {settings.dispatch} on {cluster_label(schedule.cluster)} {judgment.verdict.words}\n"
+        f"{schedule.workload.name}, {calibration.compared:,} jobs"
+    )
+
+
+def _shown(wait_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns waits that a logarithmic axis can show: those below a second as one."""
+    return np.maximum(wait_s, 1.0)
+
+
+def _draw_jobs(panel: Axes, waits: Waits) -> None:
+    top = 1.5 * float(max(waits.logged_s.max(), waits.simulated_s.max(), 10.0))
+    draw_jobs(panel, _shown(waits.logged_s), _shown(waits.simulated_s), 1.0, top)
+    _name_waits(panel, "x", top)
+    _name_waits(panel, "y", top)
+    panel.set(title="each job (on the line: the same)", xlabel="logged wait", ylabel="simulated wait")
+
+
+def _draw_distribution(panel: Axes, waits: Waits) -> None:
+    share = np.linspace(0, 100, 401)
+    top = 1.5 * float(max(waits.logged_s.max(), waits.simulated_s.max(), 10.0))
+    for label, color, width, wait_s in (
+        ("logged", LOGGED_COLOR, LOGGED_WIDTH, waits.logged_s),
+        ("simulated", SIMULATED_COLOR, SIMULATED_WIDTH, waits.simulated_s),
+    ):
+        panel.plot(_shown(np.quantile(wait_s, share / 100)), share, color=color, linewidth=width, label=label)
+    panel.set_xscale("log")
+    _name_waits(panel, "x", top)
+    panel.set(title="distribution", xlabel="wait", ylabel="jobs that wait no longer [%]", ylim=(0, 102))
+    panel.grid(**GRID)
+    panel.legend(frameon=False, loc="lower right")
+
+
+def _name_waits(panel: Axes, axis: str, top: float) -> None:
+    """Names waits on a logarithmic axis in units that people use."""
+    (panel.set_xlim if axis == "x" else panel.set_ylim)(0.8, top)
+    name_ticks(panel, axis, ((seconds, name) for seconds, name in TICKS if seconds <= top))
+
+
+def _draw_hours(panel: Axes, calibration: Calibration) -> None:
+    hours = np.arange(HOURS) + 0.5
+    for width, (label, color, mean_h) in zip(
+        (LOGGED_WIDTH, SIMULATED_WIDTH), _mean_hours(calibration.by_hour), strict=True
+    ):
+        panel.plot(hours, mean_h, color=color, linewidth=width, marker="o", markersize=1.5 * width + 1, label=label)
+    panel.set(title="by the hour of the submit", ylabel="mean wait [h]", xlim=(0, HOURS))
+    panel.set_xlabel(f"hour of the day ({calibration.hours_of})")
+    panel.set_xticks(range(0, HOURS + 1, 3))
+    panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
+    panel.grid(**GRID)
+    panel.legend(frameon=False)
+
+
+def _draw_sizes(panel: Axes, calibration: Calibration) -> None:
+    groups = calibration.by_cores
+    places = np.arange(len(groups))
+    for shift, (label, color, mean_h) in zip((-0.5, 0.5), _mean_hours(groups), strict=True):
+        panel.bar(places + shift * BAR_WIDTH, mean_h, width=BAR_WIDTH, color=color, label=label)
+    names = [f"{group.label}\n({group.jobs:,})" for group in groups]
+    panel.set_xticks(places, names, fontsize=7 if len(groups) > 8 else 8)
+    panel.set(title="by the job's cores", xlabel="cores (jobs)", ylabel="mean wait [h]")
+    panel.grid(axis="y", **GRID)
+    panel.legend(frameon=False)
+
+
+def _mean_hours(groups: tuple[Group, ...]) -> tuple[tuple[str, str, NDArray[np.float64]], ...]:
+    """Returns label, color and mean waits in hours of both sides; NaN, which leaves a gap, where there is no job."""
+    logged = np.array([group.logged_mean_wait_s for group in groups], dtype=np.float64) / HOUR_S
+    simulated = np.array([group.simulated_mean_wait_s for group in groups], dtype=np.float64) / HOUR_S
+    return ("logged", LOGGED_COLOR, logged), ("simulated", SIMULATED_COLOR, simulated)

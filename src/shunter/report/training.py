@@ -8,11 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.training.report import CHOSEN, LEARNED, ROLES, part_object
+from shunter.agents.training.report import CHOSEN, ROLES
 from shunter.metrics.labels import counted, percent
-from shunter.metrics.table import higher_is_better
-from shunter.report.comparison_tables import ratio_text, short
-from shunter.report.tables import ledger_table
+from shunter.report.tables import ledger_table, ratio_text, short, titled_table
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training
@@ -34,7 +32,7 @@ def print_training(training: Training) -> None:
             console.print(ledger_table(ledger))
     notes: dict[str, None] = {}
     for part in training.parts:
-        told = part_object(part, metric)
+        told = part.to_json()
         for log in told["logs"]:
             console.print(_group_title(told["part"], log), soft_wrap=True, highlight=False)
             console.print(metric_table(log, metric))
@@ -47,7 +45,7 @@ def print_training(training: Training) -> None:
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     if training.parts:
-        for sentence in verdict(training):
+        for sentence in training.parts[-1].sentences():
             console.print(escape(sentence), highlight=False, soft_wrap=True)
     console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
 
@@ -91,7 +89,7 @@ def _group_title(part: str, log: dict[str, Any]) -> str:
 
 def metric_table(log: dict[str, Any], metric: str) -> Table:
     """Returns the objective's metric in the windows of a log, against the classic chosen in training."""
-    table = _table(metric)
+    table = titled_table(metric)
     for heading in ("geom.\nmean", "mean", escape("to the chosen\n[95 %]"), "wins"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in log["rows"]:
@@ -104,19 +102,13 @@ def beside_table(log: dict[str, Any]) -> Table:
     """Returns what lies beside the metric."""
     longest_s = max(row["max_wait_s"] or 0.0 for row in log["rows"])
     unit, seconds = next((one for one in WAIT_UNITS if longest_s >= one[1]), WAIT_UNITS[-1])
-    table = _table(f"waits in {unit}")
+    table = titled_table(f"waits in {unit}")
     for heading in ("mean\nwait", "to the\nchosen", "max\nwait", "cores\nused"):
         table.add_column(heading, justify="right")
     for row in log["rows"]:
         mean, longest = (_in(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
         wait_ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
         table.add_row(_name(row), mean, wait_ratio, longest, percent(row["core_utilization"], 1))
-    return table
-
-
-def _table(title: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("", overflow="fold")
     return table
 
 
@@ -127,34 +119,6 @@ def _name(row: dict[str, Any]) -> str:
 
 def _in(value_s: float | None, unit_s: float) -> str:
     return "–" if value_s is None else short(value_s / unit_s)
-
-
-def verdict(training: Training) -> list[str]:
-    """Returns what the report says of the learned policy, a sentence for each log and bound."""
-    sentences = []
-    metric = training.site.objective.metric
-    for group in training.parts[-1].groups:
-        learned, chosen = group.rows[LEARNED], group.rows[CHOSEN]
-        interval, ratio = learned.against.ratio_interval, learned.against.ratio
-        on = f"{group.name}: in the report the learned policy"
-        if ratio is None:
-            difference = learned.against.difference
-            text = "there is no value" if difference is None else f"means differ by {difference:.3g}"
-            sentences.append(f"{on} and {chosen.label} have no ratio, for a value is 0; {text}")
-        elif interval is None:
-            sentences.append(f"{on} has {ratio:.3g} times the {metric} of {chosen.label}; windows are too few to tell")
-        elif interval[0] <= 1 <= interval[1]:
-            sentences.append(f"{on} and {chosen.label} cannot be told apart: ratio {_interval(ratio, interval)}")
-        else:
-            is_better = (interval[0] > 1) == higher_is_better(metric)
-            word = "beats" if is_better else "LOSES to"
-            sentences.append(f"{on} {word} {chosen.label}, beyond the interval: ratio {_interval(ratio, interval)}")
-        sentences += [f"{on} breaks the bound on {bound.metric}, {bound.words}" for bound in learned.broken]
-    return sentences
-
-
-def _interval(ratio: float, interval: tuple[float, float]) -> str:
-    return f"{ratio:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
 
 
 def _next(training: Training) -> str:
