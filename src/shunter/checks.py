@@ -169,7 +169,7 @@ def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:
     if value is None and types.NoneType in kinds:
         return
     if said.choices and (isinstance(value, str) or set(kinds) <= {str, types.NoneType}):
-        check_name(name, value, said.choices)
+        check_name(name, str(value), said.choices)
     elif said.low is not None and int in kinds and float not in kinds and not isinstance(value, tuple):
         whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)
     elif said.low is not None and float in kinds and not (isinstance(value, str) and str in kinds):
