@@ -188,6 +188,7 @@ impl Simulation {
         for (job, is_first) in first.iter_mut().enumerate() {
             *is_first = read_state(input, &mut self.states[job])?;
         }
+        self.check_start_numbers()?;
         self.read_learned(input)?;
         self.read_usage(input)?;
         self.read_failures(input)?;
@@ -217,6 +218,18 @@ impl Simulation {
 }
 
 impl Simulation {
+    /// Running jobs are found by the numbers of their starts: these must be different, and have been given out.
+    fn check_start_numbers(&self) -> Result<(), String> {
+        let running = self.states.iter().filter(|state| state.phase == Phase::Running);
+        let mut numbers: Vec<u32> = running.map(|state| state.sequence).collect();
+        numbers.sort_unstable();
+        let is_twice = numbers.windows(2).any(|pair| pair[0] == pair[1]);
+        if is_twice || numbers.last().is_some_and(|&last| last >= self.starts) {
+            return Err("the saved state's running jobs have impossible start numbers".to_string());
+        }
+        Ok(())
+    }
+
     fn write_learned(&self, out: &mut Writer) {
         let Some(learner) = &self.learner else { return };
         for recent in &learner.recent {
