@@ -52,9 +52,11 @@ class GroupedCommand(TyperCommand):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                groups.setdefault(self.group_of(parameter.name), []).append(
-                    (record[0], _with_default(parameter, record[1]))
-                )
+                group, shown = self.group_of(parameter.name), record[0]
+                if parameter.param_type_name == "argument":
+                    # Click would show the type of a list behind the name.
+                    group, shown = ARGUMENTS, parameter.metavar
+                groups.setdefault(group, []).append((shown, _with_default(parameter, record[1])))
         order = [ARGUMENTS, *(group for group in groups if group not in (ARGUMENTS, OTHER)), OTHER]
         for name in (group for group in order if group in groups):
             with formatter.section(name):
