@@ -64,7 +64,9 @@ def whole(name: str, value: object, low: int, high: int) -> int:
     return int(value)
 
 
-def number(name: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
+def number(
+    name: str, value: object, low: float, high: float = math.inf, *, above: bool = False, unit: str = ""
+) -> float:
     """Returns a finite number from `low` to `high`; with `above`, one that is larger than `low`."""
     try:
         given = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
@@ -78,7 +80,7 @@ def number(name: str, value: object, low: float, high: float = math.inf, *, abov
         expected = f"a finite number above {low:g}"
     else:
         expected = "a finite number" + (f" of {low:g} or more" if math.isfinite(low) else "")
-    raise InputError(f"{name} is {value!r}; expected {expected}")
+    raise InputError(f"{name} is {value!r}; expected {expected}{unit and ' ' + unit}")
 
 
 def pair(name: str, value: object, low: int, high: int) -> tuple[int, int]:
@@ -166,12 +168,12 @@ def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:
     kinds = _kinds(hint)
     if value is None and types.NoneType in kinds:
         return
-    if said.choices and isinstance(value, str):
-        check_name(name, value, said.choices)
+    if said.choices and (isinstance(value, str) or set(kinds) <= {str, types.NoneType}):
+        check_name(name, str(value), said.choices)
     elif said.low is not None and int in kinds and float not in kinds and not isinstance(value, tuple):
         whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)
     elif said.low is not None and float in kinds and not (isinstance(value, str) and str in kinds):
-        number(name, value, said.low, said.high, above=said.above)
+        number(name, value, said.low, said.high, above=said.above, unit="seconds" if said.metavar == "S" else "")
     elif kinds == (bool,) and not isinstance(value, bool):
         raise InputError(f"{name} is {value!r}; expected true or false")
 

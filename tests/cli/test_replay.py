@@ -127,7 +127,7 @@ def test_a_broken_manifest(shunter: Command, folder: Path, content: str) -> None
         ("policy", "sfj", "unknown policy 'sfj'"),
         ("seed", -1, "--seed (seed) is -1"),
         ("start", 7, "log.swf: the window starts at job 7, but the workload has 4"),
-        ("format", "doc", 'format "doc" is unknown'),
+        ("format", "doc", "unknown format 'doc'"),
     ],
 )
 def test_wrong_arguments_in_a_manifest(shunter: Command, folder: Path, name: str, value: object, message: str) -> None:
@@ -159,7 +159,7 @@ def test_files_that_a_manifest_does_not_name_by_text(shunter: Command, folder: P
 def test_a_file_that_cannot_be_read_again_is_named_itself(shunter: Command, folder: Path, log: Path) -> None:
     log.write_text("1 2 3\n")
     assert shunter("replay", folder).error().startswith(f"{log}:1: the line has 3 fields")
-    assert shunter("replay", folder, "--cluster", "nowhere").error().startswith('cluster "nowhere" is neither')
+    assert shunter("replay", folder, "--cluster", "nowhere").error().startswith("unknown cluster 'nowhere'")
 
 
 def test_the_format_is_remembered(shunter: Command, folder: Path, log: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What an earlier version wrote is read as it was: runs, tuned files, checkpoints, saved states, tables.
 
-The folder beside this file has been written by version 0.1.0; ``make_fixtures.py`` in it is how. ``expected.json`` is
+The folder beside this file was written by version 0.1.0, by the commands in it. ``expected.json`` is
 what that version said of the files. Figures must be equal to the last digit; a later version may say more than was
 said, but nothing else. Only what a network computes may differ in its last digits where torch adds in another order
 than it did then, which `same_arithmetic` tells; what is learned in steps is not looked at there.

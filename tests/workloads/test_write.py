@@ -220,7 +220,7 @@ def test_the_cluster_becomes_its_cores() -> None:
     assert lost == ["the cluster: SWF has only its cores; give --cluster generate:eda?hosts=20&seed=42"]
     text, lost = to_swf(workload_of(columns, "absent.toml"))
     assert not any("MaxProcs" in line for line in comments(text))
-    assert lost == ["the cluster: absent.toml: no such cluster file; check the path, or name a preset"]
+    assert lost == ["the cluster: absent.toml: no such cluster file; check the path"]
 
 
 def test_a_file_is_written_packed_or_plain(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
-    by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate:"] * bool(workload or cluster)
+    by_user = [f"unknown cluster {cluster!r}"] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
     files = {

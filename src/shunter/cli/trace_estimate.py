@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TrainOption = Annotated[
     float,
     typer.Option(
-        parser=number, metavar="X", help="The part of the jobs, from the first on, that the prior is fitted on."
+        parser=number, metavar="X", help="The share of the jobs, from the first on, that the prior is fitted on."
     ),
 ]
 EstimatesOption = Annotated[
@@ -30,18 +30,28 @@ EstimatesOption = Annotated[
     typer.Option(
         "--estimate",
         metavar="A,B,...",
-        help="Estimates to hold against the fitted posterior, with commas between them: names (see 'shunter policies'; "
+        help="Estimates to compare with the fitted posterior, with commas between them: names (see 'shunter policies'; "
         "also with parameters), or FILE.toml with a prior.",
     ),
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="FILE", help="Write the fitted prior: a .toml file, to be given to --estimate."),
+    typer.Option(
+        parser=path,
+        metavar="FILE",
+        show_default="not written",
+        help="Write the fitted prior to a .toml file, for --estimate.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --save overwrite a file.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="FILE", help="Draw run times against estimates: a .png, .svg or .pdf file."),
+    typer.Option(
+        parser=path,
+        metavar="FILE",
+        show_default="no figure",
+        help="Draw run times against estimates: a .png, .svg or .pdf file.",
+    ),
 ]
 WorkloadOption = Annotated[
     str | None, typer.Option(parser=given_text, metavar="FILE", help="The log, as other verbs take it.", hidden=True)
@@ -88,7 +98,7 @@ def estimate(
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit a prior for run times on the first days of a log, and say how good estimates are on the later ones.
+    """Fit a prior for run times on the first days of a log, and measure how good estimates are on the later ones.
 
     For instance:
 

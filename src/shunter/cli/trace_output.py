@@ -28,7 +28,7 @@ OutputOption = Annotated[
         help="What to write: a name that ends in .parquet, .csv, .csv.gz, .swf or .swf.gz.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what is written if it is there.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
 
 
 def check_output(output: Path, force: bool, inputs: Mapping[str, str | Path | None]) -> None:

@@ -40,7 +40,8 @@ def what_if(
     from shunter.comparison.changes import check_changes
     from shunter.comparison.changes import what_if as simulate_changes
 
-    check_changes(change, **arguments.words)
+    words = arguments.words | {"asked": arguments.asked}
+    check_changes(change, **words)
     inputs = read_inputs(arguments)
     with step("simulating") as progress:
         found = simulate_changes(
@@ -50,7 +51,7 @@ def what_if(
             length=arguments.length,
             strict=arguments.strict,
             progress=progress,
-            **arguments.words,
+            **words,
         )
     if json:
         from shunter.metrics.run_folder import to_json_text

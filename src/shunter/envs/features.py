@@ -76,7 +76,7 @@ class JobView:
 
     @property
     def submit_hour(self) -> NDArray[np.float64]:
-        """The same as the hour of the day (UTC), from 0 to below 24."""
+        """The hour of the day (UTC) at which the job was submitted, from 0 to below 24."""
         return (self.submit_s % DAY_S) / HOUR_S
 
     @property

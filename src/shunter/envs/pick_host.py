@@ -176,8 +176,27 @@ def make_vector(
 
 
 class PickHostEnv(SingleEnv):
-    """Which host for the job at the head of the queue; ``docs/environments.md`` is its specification."""
+    """Decides on which host the job at the head of the queue runs; hosts and jobs are drawn.
 
-    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - as above
+    Observation: ``Box(0, 1)`` of ``float32``, flat, in two parts that `layout` names and splits.
+        ``hosts`` (num_hosts, 4): used cores, used memory, cores and memory of each host (`HOST_FEATURES`); the last two
+        as parts of the largest host's.
+        ``job`` (2,): cores and memory that the job asks for, as parts of the largest host's (`HOST_JOB_FEATURES`).
+
+    Action: ``Discrete(num_hosts)``: the host. The job starts there at once.
+
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (num_hosts,) of ``bool``: the hosts on which the job fits now;
+        the clock moves until there is one. An action that it forbids is taken as the first host that it allows, costs
+        `invalid_penalty`, and ``info["invalid_action"]`` is True.
+
+    Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
+        of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
+
+    Ending: jobs arrive for `episode_length` seconds. ``terminated`` when every job has started (the clock then runs on
+        until the last has ended). ``truncated`` after `max_steps` decisions, or at the first decision behind the
+        horizon; by default never. Then ``info["totals"]`` has the objectives of the episode.
+    """
+
+    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - the fields of three classes, checked there
         """Opens the environment; the keywords are those of `make_vector`."""
         super().__init__(make_vector(1, autoreset=False, **keywords))

@@ -141,13 +141,34 @@ def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
 
 
 class PickJobEnv(SingleEnv):
-    """Which waiting job next; ``docs/environments.md`` is its specification."""
+    """Decides which waiting job goes next on the cluster of a log.
+
+    Observation: ``Box(0, 1)`` of ``float32``, flat, in three parts that `layout` names and splits.
+        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`).
+        ``lookahead`` (lookahead_size,): when running jobs give capacity back.
+        ``jobs`` (window, 21 + own features): the waiting jobs in the order of `order` (`JOB_FEATURES`). Jobs that may
+        be chosen come first, then others; rows without a job are zeros.
+
+    Action: ``Discrete(window + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What choosing
+        does depends on `mode`: the job starts, gets the pass's reservation, or is committed.
+
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + 1,) of ``bool``. An action that it forbids is taken
+        as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and ``info["invalid_action"]`` is
+        True. At least one action is always allowed.
+
+    Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
+        of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
+
+    Ending: an episode is one window of the log, on an empty cluster. ``terminated`` when every job has started (the
+        clock then runs on until the last has ended). ``truncated`` after `max_steps` decisions, or at the first
+        decision behind the horizon; by default never. Then ``info["totals"]`` has the objectives of the episode.
+    """
 
     def __init__(
         self,
         workload: str | Workload,
         cluster: str | Cluster | None = None,
-        **keywords: Any,  # noqa: ANN401 - as above
+        **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
     ) -> None:
         """Opens the environment; the arguments are those of `make_vector`."""
         super().__init__(make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords))

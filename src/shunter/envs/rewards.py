@@ -59,9 +59,11 @@ class StepView:
     invalid: NDArray[np.bool_]
     """Whether the mask forbade the action."""
     now_s: NDArray[np.float64]
-    """When the step began, as are the next two."""
+    """The clock when the step began."""
     waiting_jobs: NDArray[np.int64]
+    """How many jobs waited when the step began."""
     running_jobs: NDArray[np.int64]
+    """How many jobs ran when the step began."""
     elapsed_s: NDArray[np.float64]
     """How far the clock moved."""
     terminated: NDArray[np.bool_]

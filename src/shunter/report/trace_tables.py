@@ -16,8 +16,8 @@ from shunter.metrics.labels import cluster_label, counted, percent
 from shunter.report.tables import brief_seconds, ledger_table, short
 
 if TYPE_CHECKING:
-    from shunter.cli.trace_check import Checked
     from shunter.model.workload import Workload
+    from shunter.report.log_check import Checked
     from shunter.workloads.statistics import Description
 
 BLOCKS: Final = "▁▂▃▄▅▆▇█"

@@ -78,7 +78,7 @@ def test_it_can_learn_to_depart_from_best_fit() -> None:
     largest = torch.where(masks, room, -1.0).argmax(dim=1)
     for _ in range(60):
         optimizer.zero_grad()
-        (-choices(network(observations, masks)[0], masks).of(largest).mean()).backward()  # type: ignore[no-untyped-call]
+        (-choices(network(observations, masks)[0], masks).log_probs_of(largest).mean()).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     learned = best(network(observations, masks)[0], masks)
     assert (learned == largest).float().mean() > (before == largest).float().mean() + 0.2

@@ -1,4 +1,4 @@
-"""``shunter trace check``: what is wrong with a log, and what is worth knowing before it is used."""
+"""What is wrong with a log, and what is worth knowing before it is used."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from shunter.cli.errors import EXIT_DIFFERENT
-from shunter.cli.options import ClusterOption, JsonOption
-from shunter.cli.trace_info import study
-from shunter.cli.trace_log import LogArguments, reads_log
+from shunter.metrics.labels import cluster_label, counted
+from shunter.model.fitting import can_ever_fit
+from shunter.model.rejections import first_rejection
+from shunter.report.tables import brief_seconds, format_seconds
+from shunter.simulation import simulate
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -83,37 +82,12 @@ class Checked:
         }
 
 
-@reads_log
-def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = False) -> None:
-    """Say what is wrong with a log: what was repaired, what it does not tell, and what else is worth knowing.
-
-    The exit code is 0 if nothing had to be repaired, 1 if something had, and 2 if the log cannot be read.
-
-    For instance:
-
-        shunter trace check log.swf.gz
-
-        shunter trace check sacct.txt --cluster nodes.toml
-
-        shunter trace check log.csv --json || echo 'not clean'
-    """
-    workload, description = study(log, cluster)
-    checked = Checked(description, tuple(find(workload, description)))
-    if json:
-        from shunter import __version__
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(checked.to_json() | {"version": __version__}))
-    else:
-        from shunter.report.trace_tables import print_check
-
-        print_check(checked)
-    if not checked.clean:
-        raise typer.Exit(EXIT_DIFFERENT)
+def check_log(workload: Workload, description: Description) -> Checked:
+    """Returns what was repaired in a log, and what else is worth knowing of it."""
+    return Checked(description, tuple(_findings(workload, description)))
 
 
-def find(workload: Workload, description: Description) -> Iterator[Finding]:
-    """Yields what is worth knowing of a log."""
+def _findings(workload: Workload, description: Description) -> Iterator[Finding]:
     yield from _partly_told(description)
     yield from _requests(workload, description)
     yield from _arrivals(workload, description)
@@ -129,8 +103,6 @@ def _partly_told(description: Description) -> Iterator[Finding]:
 
 
 def _requests(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.report.tables import brief_seconds
-
     known = workload.jobs.drop_nulls("requested_s")
     excess_s = known["run_s"] - known["requested_s"]
     if known.height and (excess_s == 0).all():
@@ -145,8 +117,6 @@ def _requests(workload: Workload, description: Description) -> Iterator[Finding]
 
 
 def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.report.tables import brief_seconds
-
     if description.jobs > 1 and not description.span_s:
         what = "all jobs are submitted at one time: there are no arrivals to replay"
         yield Finding("one-submit-time", description.jobs, what)
@@ -159,8 +129,6 @@ def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]
 
 
 def _clipped(workload: Workload) -> Iterator[Finding]:
-    from shunter.report.tables import format_seconds
-
     run_s = workload.jobs["run_s"]
     longest_s = float(run_s.to_numpy().max())
     jobs = int((run_s == longest_s).sum())
@@ -171,11 +139,6 @@ def _clipped(workload: Workload) -> Iterator[Finding]:
 
 
 def _never_fit(workload: Workload, description: Description) -> Iterator[Finding]:
-    from shunter.metrics.labels import cluster_label
-    from shunter.model.fitting import can_ever_fit
-    from shunter.model.rejections import first_rejection
-    from shunter.simulation import simulate
-
     if description.cluster is None:
         return
     fits = can_ever_fit(workload.jobs, description.cluster)
@@ -189,6 +152,4 @@ def _never_fit(workload: Workload, description: Description) -> Iterator[Finding
 
 def _of_jobs(jobs: int, total: int) -> str:
     """Returns a number of jobs with their share: ``12 jobs (0.4 %)``."""
-    from shunter.metrics.labels import counted
-
     return f"{counted(jobs, 'job')} ({100 * jobs / total:.3g} %)"
