@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import shunter
 from shunter import Cluster, InputError, Workload
 from shunter.comparison.changes import Amount, Situation, parse_change
 from shunter.model.cluster import Node
@@ -154,3 +155,10 @@ def test_mistakes_are_told_before_the_log_is_read(text: str, message: str) -> No
 def test_mistakes_that_only_the_site_tells(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_change(text).apply(site())
+
+
+def test_a_python_user_asks_what_if() -> None:
+    found = shunter.what_if(site().log, ["cores=+25%", "policy=sjf"])
+    assert [case.name for case in found.cases] == ["base", "cores=+25%", "policy=sjf"]
+    assert found.changed[0].notes == ("20 cores (+4)",)
+    assert found.to_json()["cases"][1]["policy"] == "sjf"

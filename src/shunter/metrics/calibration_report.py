@@ -40,7 +40,7 @@ class CalibrationReport:
             "cluster_sha256": schedule.cluster.content_sha256,
             "schedule_sha256": schedule.content_sha256,
         }
-        arguments = {"arguments": dict(self.run.arguments)}
+        arguments = {"arguments": self.run.resolved()}
         return self.judgment.to_json() | self.calibration.to_json() | run | hashes | arguments
 
 

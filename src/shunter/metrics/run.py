@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.metrics.run_folder import result_object
 from shunter.metrics.table import compute_metrics
 from shunter.model.rejections import first_rejection, refuse_rejected
-from shunter.simulation import simulate
+from shunter.simulation.run import simulate
 
 if TYPE_CHECKING:
     from shunter.model.log import Log
