@@ -31,7 +31,7 @@ from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.fit_prior import fit_prior, save_prior
+from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.space import SPACES
 from shunter.tuning.tune import Plan, training_benches, tune
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shunter.providers import LEARNED_POLICIES, provide
+from shunter.simulation.learned import provide_learned
 
 if TYPE_CHECKING:
     __version__: str
@@ -73,7 +73,8 @@ _HOMES = {
     "what_if": "comparison.changes",
 }
 
-provide(LEARNED_POLICIES, "shunter.agents.learned_run")
+# Simulations need what agents can do, and must not import it: the front door tells them where it is.
+provide_learned("shunter.agents.learned_run")
 
 
 def __getattr__(name: str) -> object:

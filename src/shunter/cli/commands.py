@@ -55,7 +55,7 @@ class GroupedCommand(TyperCommand):
                 group, shown = self.group_of(parameter.name), record[0]
                 if parameter.param_type_name == "argument":
                     # Click would show the type of a list behind the name.
-                    group, shown = ARGUMENTS, parameter.metavar
+                    group, shown = ARGUMENTS, str(parameter.metavar)
                 groups.setdefault(group, []).append((shown, _with_default(parameter, record[1])))
         order = [ARGUMENTS, *(group for group in groups if group not in (ARGUMENTS, OTHER)), OTHER]
         for name in (group for group in order if group in groups):

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.policies.estimates import resolve_estimate
-from shunter.simulation.fit_prior import fit_prior, prior_text
+from shunter.simulation.estimating import fit_prior, prior_text
 from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.model.log import Log
-    from shunter.policies.prior import Prior
+    from shunter.policies.estimates import Prior
     from shunter.tuning.tune import Tuned
 
 Value = str | float | Sequence[str]
