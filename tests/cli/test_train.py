@@ -80,7 +80,7 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert "best on validation at step" in answer.out
     assert "validation, on which the best policy was chosen: 4 windows in 2 blocks" in answer.out
     assert "report, never looked at before: 6 windows in 6 blocks" in answer.out
-    assert f"{LUBLIN}: in the report the learned policy" in answer.out
+    assert f"{LUBLIN}: the learned policy" in answer.out
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 

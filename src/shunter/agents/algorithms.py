@@ -153,6 +153,16 @@ ALGORITHMS: Final = {"ppo": AlgorithmKind("ppo:Ppo", PpoOptions)}
 """All algorithms by name, which is also that of their section."""
 
 
+def register_algorithm(name: str, kind: AlgorithmKind) -> None:
+    """Makes an algorithm of your own known by a name, which is also that of its section; it replaces one of that name.
+
+    Args:
+        name: As ``[training] algorithm`` takes it.
+        kind: The class, and the class of its options.
+    """
+    ALGORITHMS[name] = kind
+
+
 class Algorithm(Protocol):
     """What learns. It is made with environments, a network and its options, and ``steps``, ``seed`` and ``device``."""
 

@@ -103,7 +103,7 @@ class CustomVectorEnv(NativeVectorEnv):
         features: Mapping[str, Feature],
         rewards: Mapping[str, tuple[float, Reward]],
         final: bool,
-        **keywords: Any,  # noqa: ANN401 - as above
+        **keywords: Any,  # noqa: ANN401 - passed on as they came
     ) -> None:
         """Takes over environments that do not begin the next episode by themselves.
 

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 from shunter.checks import deal_out
 from shunter.envs.build import build_vector
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
-from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
+from shunter.envs.options import LOOKAHEADS, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
+from shunter.policies.catalog import PICK_JOB_MODES
 from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 
 def pick_job_vector(
@@ -34,7 +35,7 @@ def pick_job_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
-    bounding: Sequence[Settings | None] | None = None,
+    bounding: Sequence[Scheduler | None] | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
 
@@ -54,20 +55,20 @@ def pick_job_vector(
     Raises:
         InputError: A number or a name is wrong, or no job of a window can ever run.
     """
-    settings = options.settings()
+    scheduler = options.scheduler
     bounding = bounding or [None] * len(logs)
 
     def world() -> World:
         episodes = [
             log_episodes(
-                place, log, chosen, settings, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
+                place, log, chosen, scheduler, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
             )
             for place, (log, chosen, one) in enumerate(zip(logs, windows, bounding, strict=True))
         ]
         tables = tuple(log.workload.whole() for log in logs)
-        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), settings)
+        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
-    mode = CoreMode(list(MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
+    mode = CoreMode(list(PICK_JOB_MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
     return build_vector(
         world,
         mode,
@@ -140,13 +141,34 @@ def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
 
 
 class PickJobEnv(SingleEnv):
-    """Which waiting job next; ``docs/environments.md`` is its specification."""
+    """Decides which waiting job goes next on the cluster of a log.
+
+    Observation: ``Box(0, 1)`` of ``float32``, flat, in three parts that `layout` names and splits.
+        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`).
+        ``lookahead`` (lookahead_size,): when running jobs give capacity back.
+        ``jobs`` (window, 21 + own features): the waiting jobs in the order of `order` (`JOB_FEATURES`). Jobs that may
+        be chosen come first, then others; rows without a job are zeros.
+
+    Action: ``Discrete(window + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What choosing
+        does depends on `mode`: the job starts, gets the pass's reservation, or is committed.
+
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + 1,) of ``bool``. An action that it forbids is taken
+        as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and ``info["invalid_action"]`` is
+        True. At least one action is always allowed.
+
+    Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
+        of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
+
+    Ending: an episode is one window of the log, on an empty cluster. ``terminated`` when every job has started (the
+        clock then runs on until the last has ended). ``truncated`` after `max_steps` decisions, or at the first
+        decision behind the horizon; by default never. Then ``info["totals"]`` has the objectives of the episode.
+    """
 
     def __init__(
         self,
         workload: str | Workload,
         cluster: str | Cluster | None = None,
-        **keywords: Any,  # noqa: ANN401 - as above
+        **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
     ) -> None:
         """Opens the environment; the arguments are those of `make_vector`."""
         super().__init__(make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords))

@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.training.report import CHOSEN, LEARNED, ROLES, part_object
+from shunter.agents.training.report import CHOSEN, ROLES
 from shunter.metrics.labels import counted, percent
-from shunter.metrics.table import higher_is_better
 from shunter.report.tables import ledger_table, ratio_text, short, titled_table
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def print_training(training: Training) -> None:
             console.print(ledger_table(ledger))
     notes: dict[str, None] = {}
     for part in training.parts:
-        told = part_object(part, metric)
+        told = part.to_json()
         for log in told["logs"]:
             console.print(_group_title(told["part"], log), soft_wrap=True, highlight=False)
             console.print(metric_table(log, metric))
@@ -46,7 +45,7 @@ def print_training(training: Training) -> None:
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     if training.parts:
-        for sentence in verdict(training):
+        for sentence in training.parts[-1].sentences():
             console.print(escape(sentence), highlight=False, soft_wrap=True)
     console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
 
@@ -120,34 +119,6 @@ def _name(row: dict[str, Any]) -> str:
 
 def _in(value_s: float | None, unit_s: float) -> str:
     return "–" if value_s is None else short(value_s / unit_s)
-
-
-def verdict(training: Training) -> list[str]:
-    """Returns what the report says of the learned policy, a sentence for each log and bound."""
-    sentences = []
-    metric = training.site.objective.metric
-    for group in training.parts[-1].groups:
-        learned, chosen = group.rows[LEARNED], group.rows[CHOSEN]
-        interval, ratio = learned.against.ratio_interval, learned.against.ratio
-        on = f"{group.name}: in the report the learned policy"
-        if ratio is None:
-            difference = learned.against.difference
-            text = "there is no value" if difference is None else f"means differ by {difference:.3g}"
-            sentences.append(f"{on} and {chosen.label} have no ratio, for a value is 0; {text}")
-        elif interval is None:
-            sentences.append(f"{on} has {ratio:.3g} times the {metric} of {chosen.label}; windows are too few to tell")
-        elif interval[0] <= 1 <= interval[1]:
-            sentences.append(f"{on} and {chosen.label} cannot be told apart: ratio {_interval(ratio, interval)}")
-        else:
-            is_better = (interval[0] > 1) == higher_is_better(metric)
-            word = "beats" if is_better else "LOSES to"
-            sentences.append(f"{on} {word} {chosen.label}, beyond the interval: ratio {_interval(ratio, interval)}")
-        sentences += [f"{on} breaks the bound on {bound.metric}, {bound.words}" for bound in learned.broken]
-    return sentences
-
-
-def _interval(ratio: float, interval: tuple[float, float]) -> str:
-    return f"{ratio:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
 
 
 def _next(training: Training) -> str:

@@ -15,14 +15,14 @@ MASK = torch.tensor([[True, True, False, True]])
 
 
 def test_forbidden_actions_have_no_probability_and_the_others_share_it() -> None:
-    probability = choices(LOGITS, MASK).probability
+    probability = choices(LOGITS, MASK).probs
     assert probability[0].tolist() == pytest.approx([1 / 6, 2 / 6, 0.0, 3 / 6])
     assert probability[0, 2] == 0
 
 
 def test_log_probability_of_what_was_done() -> None:
     chosen = choices(LOGITS.repeat(2, 1), MASK.repeat(2, 1))
-    assert chosen.of(torch.tensor([3, 0])).tolist() == pytest.approx([math.log(3 / 6), math.log(1 / 6)])
+    assert chosen.log_probs_of(torch.tensor([3, 0])).tolist() == pytest.approx([math.log(3 / 6), math.log(1 / 6)])
 
 
 def test_entropy_counts_only_what_is_allowed() -> None:
@@ -35,8 +35,8 @@ def test_entropy_counts_only_what_is_allowed() -> None:
 def test_exploration_mixes_in_an_even_draw_from_the_allowed() -> None:
     mixed = choices(LOGITS, MASK, exploration=0.3)
     expected = [0.7 / 6 + 0.1, 0.7 * 2 / 6 + 0.1, 0.0, 0.7 * 3 / 6 + 0.1]
-    assert mixed.probability[0].tolist() == pytest.approx(expected)
-    assert mixed.of(torch.tensor([1])).item() == pytest.approx(math.log(expected[1]))
+    assert mixed.probs[0].tolist() == pytest.approx(expected)
+    assert mixed.log_probs_of(torch.tensor([1])).item() == pytest.approx(math.log(expected[1]))
     assert mixed.entropy().item() == pytest.approx(-sum(p * math.log(p) for p in expected if p), rel=1e-6)
 
 
@@ -44,7 +44,7 @@ def test_exploration_mixes_in_an_even_draw_from_the_allowed() -> None:
 def test_gradients_are_finite_and_none_reaches_a_forbidden_logit(exploration: float) -> None:
     logits = LOGITS.clone().requires_grad_()
     chosen = choices(logits, MASK, exploration)
-    (chosen.of(torch.tensor([0])).sum() + chosen.entropy().sum()).backward()  # type: ignore[no-untyped-call]
+    (chosen.log_probs_of(torch.tensor([0])).sum() + chosen.entropy().sum()).backward()  # type: ignore[no-untyped-call]
     assert logits.grad is not None
     assert bool(logits.grad.isfinite().all())
     assert logits.grad[0, 2] == 0

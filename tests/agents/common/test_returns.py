@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shunter.agents.common.returns import advantages, explained_variance
+from shunter.agents.common.returns import explained_variance, generalized_advantages
 
 GAMMA, LAMBDA = 0.9, 0.5
 
@@ -13,7 +13,7 @@ GAMMA, LAMBDA = 0.9, 0.5
 def _advantages(terminated: list[bool], truncated: list[bool], final: list[float], rewards: list[float]) -> list[float]:
     values = np.array([[1.0], [2.0], [4.0]], np.float32)
     column = [np.array(each)[:, None] for each in (rewards, terminated, truncated, final)]
-    result = advantages(
+    result = generalized_advantages(
         column[0],
         values,
         np.array([8.0], np.float32),
@@ -60,10 +60,10 @@ def test_environments_do_not_touch_each_other() -> None:
     rewards, values = random.normal(size=(5, 3)), random.normal(size=(5, 3)).astype(np.float32)
     last, final = random.normal(size=3).astype(np.float32), random.normal(size=(5, 3)).astype(np.float32)
     terminated, truncated = random.random((2, 5, 3)) < 0.3
-    together = advantages(rewards, values, last, terminated, truncated, final, gamma=0.97, gae_lambda=0.9)
+    together = generalized_advantages(rewards, values, last, terminated, truncated, final, gamma=0.97, gae_lambda=0.9)
     for one in range(3):
         at = slice(one, one + 1)
-        alone = advantages(
+        alone = generalized_advantages(
             rewards[:, at],
             values[:, at],
             last[at],

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.networks import NETWORKS, NetworkKind, NetworkOptions, build, register_network
 from shunter.agents.networks.attention import Attention
-from shunter.agents.networks.base import BUCKET, Network, filled_rows
+from shunter.agents.networks.base import BUCKET, Batch, DenseBatch, Network, filled_rows
 from shunter.agents.networks.kernel import Kernel, RaggedBatch
 from shunter.agents.networks.mlp import Mlp
 from shunter.envs.layout import Layout
@@ -201,3 +201,41 @@ def test_tanh_is_another_function() -> None:
     observations, masks = random_jobs(10)
     relu, tanh = (_lively("mlp", JOB_LAYOUT, each)(observations, masks)[1] for each in ("relu", "tanh"))
     assert not torch.allclose(relu, tanh)
+
+
+class Counting(Network):
+    """Prefers rows by their number: a network of the user's own."""
+
+    def __init__(self, layout: Layout, options: NetworkOptions) -> None:
+        super().__init__()
+        self.score = torch.nn.Linear(layout.observation_size, layout.actions)
+        self.value = torch.nn.Linear(layout.observation_size, options.layers_hidden[0])
+
+    def evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns logits and values."""
+        assert isinstance(batch, DenseBatch)
+        return self.score(batch.observations), self.value(batch.observations)[:, 0]
+
+    def policy_layers(self) -> tuple[torch.nn.Linear, ...]:
+        """Returns the scores' layer."""
+        return (self.score,)
+
+    def value_layer(self) -> torch.nn.Linear:
+        """Returns the value's layer."""
+        return self.value
+
+
+def test_a_network_is_added_by_registering_it() -> None:
+    register_network("counting", NetworkKind(Counting, hidden=(3,), decisions=("pick-job",)))
+    try:
+        network = build(NetworkOptions(kind="counting"), JOB_LAYOUT, seed=2)
+        assert isinstance(network, Counting)
+        assert network.value.weight.shape == (3, JOB_LAYOUT.observation_size)
+        logits, values = network(*random_jobs(5, JOB_LAYOUT))
+        assert (logits.shape, values.shape) == ((5, JOB_LAYOUT.actions), (5,))
+        begun = build(NetworkOptions(kind="counting", order_temperature=4.0), JOB_LAYOUT)
+        assert begun.policy_layers()[0].weight.abs().sum() == 0
+        with pytest.raises(InputError, match="'counting', which does not fit pick-host"):
+            build(NetworkOptions(kind="counting"), HOST_LAYOUT)
+    finally:
+        del NETWORKS["counting"]

@@ -82,7 +82,7 @@ def test_it_can_learn_to_depart_from_the_order() -> None:
     last = JOB_LAYOUT.window - masks.flip(1).int().argmax(dim=1)
     for _ in range(60):
         optimizer.zero_grad()
-        (-choices(network(observations, masks)[0], masks).of(last).mean()).backward()  # type: ignore[no-untyped-call]
+        (-choices(network(observations, masks)[0], masks).log_probs_of(last).mean()).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     learned = best(network(observations, masks)[0], masks)[several]
     departed = (learned != torch.tensor(_rule(observations, masks))[several]).float().mean()

@@ -22,18 +22,18 @@ BELOW_ONE: Final = 1 - 2**-20
 class Choices:
     """For each sample, how probable each action is: (samples, actions)."""
 
-    probability: Tensor
+    probs: Tensor
     """0 where the mask forbids an action."""
-    log_probability: Tensor
+    log_probs: Tensor
     """About `FORBIDDEN` where the mask forbids an action."""
 
-    def of(self, actions: Tensor) -> Tensor:
+    def log_probs_of(self, actions: Tensor) -> Tensor:
         """Returns the log-probability of the actions (samples,) that were taken."""
-        return self.log_probability.gather(1, actions.unsqueeze(1)).squeeze(1)
+        return self.log_probs.gather(1, actions.unsqueeze(1)).squeeze(1)
 
     def entropy(self) -> Tensor:
         """Returns how undecided each sample is, in nats."""
-        return -(self.probability * self.log_probability).sum(dim=1)
+        return -(self.probs * self.log_probs).sum(dim=1)
 
     def sample(self, generator: torch.Generator) -> Tensor:
         """Draws an action for each sample, with one random number; the generator is one of the CPU.
@@ -41,7 +41,7 @@ class Choices:
         Raises:
             DivergenceError: The probabilities are not numbers.
         """
-        cumulative = self.probability.cumsum(dim=1)
+        cumulative = self.probs.cumsum(dim=1)
         check_finite("the sum of the policy's probabilities", float(cumulative[:, -1].sum()))
         draws = torch.rand(len(cumulative), 1, generator=generator).to(cumulative.device)
         # An action that has no probability adds nothing to the sum, and is stepped over.
@@ -63,12 +63,12 @@ def choices(logits: Tensor, masks: Tensor, exploration: float = 0.0) -> Choices:
         raise ShunterError("a mask allows no action at all; an environment that is due must allow at least one")
     allowed = torch.where(masks, logits, FORBIDDEN)
     # The exponential of a log-probability would be the same; far from 0 it is many times slower.
-    probability = torch.softmax(allowed, dim=1)
+    probs = torch.softmax(allowed, dim=1)
     if exploration == 0:
-        return Choices(probability, torch.log_softmax(allowed, dim=1))
+        return Choices(probs, torch.log_softmax(allowed, dim=1))
     even = exploration / masks.sum(dim=1, keepdim=True)
-    probability = torch.where(masks, (1 - exploration) * probability + even, 0.0)
-    return Choices(probability, torch.where(masks, probability, 1.0).log().masked_fill(~masks, FORBIDDEN))
+    probs = torch.where(masks, (1 - exploration) * probs + even, 0.0)
+    return Choices(probs, torch.where(masks, probs, 1.0).log().masked_fill(~masks, FORBIDDEN))
 
 
 def best(logits: Tensor, masks: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What an action was worth: advantages over many steps of many environments at once."""
+"""Advantages: how much better than expected actions were, over many steps of many environments at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def advantages(
+def generalized_advantages(
     rewards: NDArray[np.float64],
     values: NDArray[np.float32],
     last_values: NDArray[np.float32],
@@ -21,7 +21,7 @@ def advantages(
     gamma: float,
     gae_lambda: float,
 ) -> NDArray[np.float32]:
-    """Returns generalized advantage estimates.
+    """Returns generalized advantage estimates (Schulman et al., 2016).
 
     An episode that is terminated is worth nothing more. One that is truncated would have gone on: what follows is
     worth what the value function says of its final observation. In neither case does credit flow back from the
@@ -37,17 +37,18 @@ def advantages(
         gamma: The discount of a step.
         gae_lambda: 0 trusts the value function alone, 1 the rewards alone.
     """
-    following = np.concatenate([values[1:], last_values[None]])
-    following = np.where(truncated, final_values, following)
-    following = np.where(terminated, 0.0, following)
-    surprises = rewards + gamma * following - values
-    carried_on = gamma * gae_lambda * ~(terminated | truncated)
-    result = np.empty(values.shape, np.float32)
+    next_values = np.concatenate([values[1:], last_values[None]])
+    next_values = np.where(truncated, final_values, next_values)
+    next_values = np.where(terminated, 0.0, next_values)
+    # The temporal-difference errors; an advantage is a discounted sum of them up to the end of its episode.
+    deltas = rewards + gamma * next_values - values
+    discounts = gamma * gae_lambda * ~(terminated | truncated)
+    advantages = np.empty(values.shape, np.float32)
     carry = np.zeros(values.shape[1])
     for step in reversed(range(len(values))):
-        carry = surprises[step] + carried_on[step] * carry
-        result[step] = carry
-    return result
+        carry = deltas[step] + discounts[step] * carry
+        advantages[step] = carry
+    return advantages
 
 
 def explained_variance(values: NDArray[np.float32], returns: NDArray[np.float32]) -> float:

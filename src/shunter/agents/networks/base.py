@@ -89,8 +89,9 @@ class CroppedBatch:
     """Some of many observations, which are copied only when they are read, and only as far as they are filled."""
 
     observations: Tensor
-    """(all, size), of which this batch is a part, as the next."""
+    """(all, size): this batch is a part of them."""
     all_masks: Tensor
+    """(all, actions): of the same observations."""
     places: Tensor
     """(samples,): which of them."""
     filled: Tensor

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final, get_type_hints
 
 from shunter.agents.algorithms import ALGORITHMS
@@ -43,7 +42,6 @@ class Option:
     said: Declaration
 
 
-@cache
 def training_options() -> dict[str, Option]:
     """Returns all options by name, in the order of the sections."""
     found: dict[str, Option] = {}
@@ -100,7 +98,9 @@ def default_text(option: Option, sections: dict[str, dict[str, Any]]) -> str:
         option: The option.
         sections: The configuration that one gets without any option.
     """
-    told = {section: _default_text(key, sections.get(section, {}).get(key, NOTHING)) for section, key in option.keys}
+    # Of the algorithms only the one that is trained with has a section.
+    present = [(section, key) for section, key in option.keys if section in sections]
+    told = {section: _default_text(key, sections[section].get(key, NOTHING)) for section, key in present}
     if set(told.values()) == {NOTHING} and option.said.shown_default:
         return option.said.shown_default
     if len(set(told.values())) == 1:

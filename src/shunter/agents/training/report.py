@@ -6,30 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.training.setup import INITIAL, REPORT, VALIDATION
-from shunter.agents.training.validation import UTILIZATION, WAIT, placement_combination
+from shunter.agents.training.validation import placement_combination
 from shunter.comparison.combinations import combine
-from shunter.comparison.objective import mean_ratio
-from shunter.comparison.statistics import Paired, contrast, interval_note, pooled_ratio, summarize
+from shunter.comparison.report import BESIDE, LogReport, Report, make_report, report_rows
 from shunter.envs.options import PickHostOptions
-from shunter.metrics.table import higher_is_better
-from shunter.policies.checkpoint_path import BEST
-from shunter.policies.names import PLACEMENTS
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.checkpoint import BEST
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from shunter.agents.training.setup import Site
-    from shunter.agents.training.trials import Group, Trials
-    from shunter.comparison.bench import Measured
+    from shunter.agents.training.trials import Trials
     from shunter.comparison.combinations import Combination
-    from shunter.comparison.objective import Bound, Objective
-    from shunter.comparison.statistics import Contrast, Ratio, Summary
 
 LEARNED, CHOSEN, SITE, BEGINNING = "learned", "chosen", "site", "initial"
 ROLES: Final = {
@@ -41,44 +32,49 @@ ROLES: Final = {
 """The rows of a report."""
 USUAL: Final = "fcfs/easy"
 """What sites have that have never thought about it."""
-LONGEST: Final = "max_wait_s"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One way to schedule in the episodes of a group."""
-
-    label: str
-    metrics: Measured
-    summary: Summary
-    """Of the objective's metric."""
-    against: Contrast
-    """The same against the classic chosen in training."""
-    wait_ratio: float
-    """Of the mean waits, to the classic chosen in training."""
-    broken: tuple[Bound, ...]
-    """The bounds that do not hold."""
-
-
-@dataclass(frozen=True)
-class GroupReport:
-    """All rows in the episodes of a group."""
-
-    name: str
-    block: NDArray[np.int64]
-    rows: dict[str, Row]
-    """By role, in the order of `ROLES`."""
 
 
 @dataclass(frozen=True)
 class PartReport:
-    """A part of the logs that was not trained on."""
+    """What happened on a part of the logs that was not trained on."""
 
     part: str
     """``validation``, on which the best policy was chosen, or ``report``."""
-    groups: tuple[GroupReport, ...]
-    pooled: Ratio | None
-    """The learned policy against the chosen classics over all groups, where there are several."""
+    report: Report[LogReport]
+    """By role in the order of `ROLES`, against the classic chosen in training."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the part as a plain object: for each log and over all, the learned policy against that classic."""
+        pooled = self.report.pooled[LEARNED].against[CHOSEN] if self.report.pooled else None
+        return {
+            "part": self.part,
+            "metric": self.report.objective.metric,
+            "logs": [_log_object(one) for one in self.report.logs],
+            "pooled": None if pooled is None else pooled.to_json(),
+        }
+
+    def sentences(self) -> list[str]:
+        """Returns what can be said of the learned policy, over all logs and on each, and of its bounds."""
+        others = {CHOSEN: "the classic chosen in training"}
+        found = self.report.findings(LEARNED, "the learned policy", others)
+        return [f"{one.workload or 'all logs'}: {one.sentence}" for one in found]
+
+
+def _log_object(one: LogReport) -> dict[str, Any]:
+    """Returns what happened in the windows of a log."""
+    return {
+        "name": one.name,
+        "windows": len(one.block),
+        "blocks": one.blocks,
+        "interval_note": one.interval_note,
+        "rows": [_row_object(one, role) for role in one.rows],
+    }
+
+
+def _row_object(one: LogReport, role: str) -> dict[str, Any]:
+    row = one.rows[role]
+    broken = [held.bound.metric for held in row.held if not held.holds]
+    return one.row_object(role) | row.against[CHOSEN].to_json() | {"broken_bounds": broken}
 
 
 def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tuple[PartReport, ...]:
@@ -99,7 +95,7 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
 
 
 def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination], folder: Path) -> PartReport:
-    metrics = tuple(dict.fromkeys((*site.objective.metrics, WAIT, UTILIZATION, LONGEST)))
+    metrics = tuple(dict.fromkeys((*site.objective.metrics, *BESIDE)))
     usual = usual_combination(site)
     labels = {
         SITE: [usual.label] * len(chosen),
@@ -108,16 +104,16 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
         LEARNED: [BEST] * len(chosen),
     }
     measured = {
-        SITE: trials.of_settings([usual.settings] * len(chosen), metrics),
-        CHOSEN: trials.of_settings([one.settings for one in chosen], metrics),
+        SITE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
+        CHOSEN: trials.of_schedulers([one.scheduler for one in chosen], metrics),
         BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
         LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
     }
-    groups = []
+    logs = []
     for place, group in enumerate(trials.groups):
         found = {role: (labels[role][place], measured[role][place]) for role in ROLES}
-        groups.append(_group_report(group, found, site.objective))
-    return PartReport(part, tuple(groups), _pooled(groups, site.objective.metric) if len(groups) > 1 else None)
+        logs.append(LogReport(group.name, group.block, CHOSEN, report_rows(found, group.block, site.objective, CHOSEN)))
+    return PartReport(part, make_report(site.objective, logs))
 
 
 def usual_combination(site: Site) -> Combination:
@@ -125,7 +121,7 @@ def usual_combination(site: Site) -> Combination:
     options = site.config.environment
     if isinstance(options, PickHostOptions):
         return placement_combination(next(iter(PLACEMENTS)))
-    settings = options.settings()
+    settings = options.scheduler.settings
     policy, dispatch = USUAL.split("/")
     return combine(
         [policy],
@@ -138,74 +134,3 @@ def usual_combination(site: Site) -> Combination:
         scan_depth=settings.scan_depth,
         seed=settings.seed,
     ).possible[0]
-
-
-def _group_report(group: Group, found: dict[str, tuple[str, Measured]], objective: Objective) -> GroupReport:
-    metric, higher = objective.metric, higher_is_better(objective.metric)
-    _, base = found[CHOSEN]
-    rows = {
-        role: Row(
-            label,
-            own,
-            summarize(own[metric], group.block, higher),
-            contrast(own[metric], base[metric], group.block, higher_is_better=higher),
-            mean_ratio(own[WAIT], base[WAIT]),
-            tuple(bound for bound in objective.bounds if objective.excess(bound, own, base) > 0),
-        )
-        for role, (label, own) in found.items()
-    }
-    return GroupReport(group.name, group.block, rows)
-
-
-def _pooled(groups: Sequence[GroupReport], metric: str) -> Ratio | None:
-    return pooled_ratio(
-        [Paired(one.rows[LEARNED].metrics[metric], one.rows[CHOSEN].metrics[metric], one.block) for one in groups]
-    )
-
-
-def part_object(part: PartReport, metric: str) -> dict[str, Any]:
-    """Returns what happened on a part of the logs."""
-    pooled = part.pooled
-    low, high = (pooled and pooled.interval) or (None, None)
-    return {
-        "part": part.part,
-        "metric": metric,
-        "logs": [group_object(group) for group in part.groups],
-        "pooled": None if pooled is None else {"ratio": pooled.value, "ratio_low": low, "ratio_high": high},
-    }
-
-
-def group_object(group: GroupReport) -> dict[str, Any]:
-    """Returns what happened in the windows of a log."""
-    blocks = len(np.unique(group.block))
-    return {
-        "name": group.name,
-        "windows": len(group.block),
-        "blocks": blocks,
-        "interval_note": interval_note(blocks),
-        "rows": [{"role": role, **row_object(row, group)} for role, row in group.rows.items()],
-    }
-
-
-def row_object(row: Row, group: GroupReport) -> dict[str, Any]:
-    """Returns one row: the metric, its ratio to the classic chosen in training, and what lies beside."""
-    low, high = row.against.ratio_interval or (None, None)
-    return {
-        "label": row.label,
-        "geometric_mean": row.summary.geometric_mean,
-        "mean": row.summary.mean,
-        "win_rate": row.against.win_rate,
-        "ratio": row.against.ratio,
-        "ratio_low": low,
-        "ratio_high": high,
-        "mean_wait_s": summarize(row.metrics[WAIT], group.block).mean,
-        "mean_wait_ratio": row.wait_ratio if np.isfinite(row.wait_ratio) else None,
-        "max_wait_s": _largest(row),
-        "core_utilization": summarize(row.metrics[UTILIZATION], group.block).mean,
-        "broken_bounds": [bound.metric for bound in row.broken],
-    }
-
-
-def _largest(row: Row) -> float | None:
-    known = row.metrics[LONGEST][np.isfinite(row.metrics[LONGEST])]
-    return float(known.max()) if len(known) else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.provenance import ancestor_days, recorded_days
-from shunter.agents.training.report import part_object, report_parts
+from shunter.agents.training.report import report_parts
 from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_folder, check_init, prepare_folder
 from shunter.agents.training.setup import Site, open_trainer, read_logs
 from shunter.agents.training.validation import objective_note
@@ -69,9 +69,9 @@ class Training:
         options = self.site.config.environment
         if isinstance(options, PickHostOptions):
             return []
-        settings = options.settings()
+        scheduler = options.scheduler
         logs = self.site.logs
-        return [(log.workload.name, result_ledger(log.workload, log.cluster, settings)) for log in logs]
+        return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
 
     @property
     def is_interrupted(self) -> bool:
@@ -89,7 +89,7 @@ class Training:
             "chosen": [one.label for one in self.chosen],
             "outcome": asdict(self.outcome),
             "resumed": self.is_resumed,
-            "parts": [part_object(part, self.site.objective.metric) for part in self.parts],
+            "parts": [part.to_json() for part in self.parts],
             "ledgers": [{"log": name, "ledger": ledger.to_json()} for name, ledger in self.ledgers()],
             "notes": list(self.notes),
             "config": self.site.config.sections(),
