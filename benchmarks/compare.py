@@ -16,7 +16,7 @@ from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.comparison.combinations import CLASSICS, combine
 from shunter.comparison.compare import compare
 from shunter.model.windows import Windows, choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner
 
 LUBLIN = "generate:lublin?seed=1&jobs=10000&cores=256&load=1.06"
@@ -76,7 +76,7 @@ def measure_moving(workload: Workload, cluster: Cluster, windows: Windows) -> No
     for policy in ("fcfs", "sjf", *MOVING):
         figures = []
         for dispatch in ("committed", "strict", "easy"):
-            settings = check_settings(policy=policy, dispatch=dispatch)
+            settings = resolve_scheduler(policy=policy, dispatch=dispatch)
             seconds = []
             for _ in range(ROUNDS):
                 begin = time.perf_counter()

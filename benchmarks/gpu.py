@@ -35,8 +35,8 @@ from rich.table import Table
 from shunter import read_cluster, read_workload
 from shunter.native import ffi, lib, pointer
 from shunter.policies.placements.milp import MilpPlacer
-from shunter.policies.placements.tiers import ORDER_CODES
-from shunter.policies.settings import check_settings
+from shunter.policies.placements.tier_options import ORDER_CODES
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 from shunter.workloads.load import scale_arrivals
 
@@ -161,7 +161,7 @@ def starts(console: Console) -> None:
     # In turn, so that a busy moment of the machine meets all of them.
     for _ in range(START_ROUNDS):
         for placement in PLACEMENTS:
-            chosen = check_settings(policy="fcfs", dispatch="greedy", placement=placement)
+            chosen = resolve_scheduler(policy="fcfs", dispatch="greedy", placement=placement)
             begin = time.process_time()
             runner.run(chosen, [0], len(workload))
             fastest_s[placement] = min(fastest_s[placement], time.process_time() - begin)

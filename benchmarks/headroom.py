@@ -15,7 +15,7 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,8 @@ from shunter.comparison.objective import parse_objective
 from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
-from shunter.policies.settings import check_settings
-from shunter.simulation.fit_prior import fit_prior, save_prior
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.space import SPACES
 from shunter.tuning.tune import Plan, training_benches, tune
 
@@ -130,7 +130,7 @@ def classic_rows(name: str, reports: dict[str, Bench], estimate: str, spec: str)
     """Returns every classic under every dispatch rule."""
     combinations = combine(["all"], DISPATCHES, estimates=[spec]).possible
     return [
-        Row(name, start, "classic", estimate, None, label(one), case.measure(one.settings, METRICS), case.block)
+        Row(name, start, "classic", estimate, None, label(one), case.measure(one.scheduler, METRICS), case.block)
         for one in combinations
         for start, case in reports.items()
     ]
@@ -146,16 +146,16 @@ def tuned_rows(name: str, log: Log, reports: dict[str, Bench], specs: dict[str, 
     rows: list[Row] = []
     reference: Choice | None = None
     for estimate, spec in specs.items():
-        settings = check_settings(estimate=spec)
+        scheduler = resolve_scheduler(estimate=spec)
         (bench,) = training_benches([log], plan)
-        choice = choose_classic(bench, settings, OBJECTIVE, [spec])
+        choice = choose_classic(bench, scheduler, OBJECTIVE, [spec])
         # The bounds refer to the classic that sees requested times, whatever the tuned score sees.
         reference = reference or choice
-        found = tune([bench], [reference], settings, SPACES["linear"], OBJECTIVE, plan)
+        found = tune([bench], [reference], scheduler, SPACES["linear"], OBJECTIVE, plan)
         for start, report in reports.items():
             methods = {
-                "chosen": (label(choice.combination), choice.combination.settings),
-                "tuned": (found.spec, replace(settings, policy=found.spec)),
+                "chosen": (label(choice.combination), choice.combination.scheduler),
+                "tuned": (found.spec, scheduler.changed(policy=found.spec)),
             }
             for method, (policy, way) in methods.items():
                 measured = report.measure(way, METRICS)

@@ -46,8 +46,8 @@ from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import combine
 from shunter.envs.options import PickHostOptions
 from shunter.model.log import Log
-from shunter.policies.names import PLACEMENTS
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import read_toml
 
 STARTS = {"cold": 0, "warm": 512}
@@ -132,7 +132,7 @@ def reserve(study: Study, names: list[str]) -> list[Row]:
         for seed in study.seeds:
             for start, case in cases.items():
                 toml, run = found[name, seed]
-                settings = check_settings(policy=str(toml), dispatch="easy", estimate=str(toml))
+                settings = resolve_scheduler(policy=str(toml), dispatch="easy", estimate=str(toml))
                 add = {"tuned": case.measure(settings, METRICS), "learned": measured_by(case, run)}
                 for method, values in add.items():
                     rows.append(Row(name, start, method, "posterior", seed, method, values, case.block))
@@ -177,7 +177,7 @@ def chosen_classic(toml: Path) -> str:
 
 def measured_by(case: Bench, run: Path) -> Measured:
     """Returns what a checkpoint does on the windows of a bench."""
-    return case.measure(check_settings(policy=str(run)), METRICS)
+    return case.measure(resolve_scheduler(policy=str(run)), METRICS)
 
 
 def print_reserve(rows: list[Row], start: str, chosen: dict[str, str]) -> None:
@@ -260,7 +260,7 @@ def committed(study: Study, _: list[str]) -> list[Row]:
     with ThreadPoolExecutor(study.workers) as executor:
         runs = list(executor.map(learn, study.seeds))
     rows = [
-        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.settings, METRICS),
+        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.scheduler, METRICS),
             case.block)
         for one in combine(["all"], ["committed"]).possible
     ]  # fmt: skip
@@ -305,7 +305,7 @@ def hosts(study: Study, _: list[str]) -> list[Row]:
         trials = host_trials(replace(options, seed=seed), 100, threads=2)
         (learned,) = trials.of_policy(policy, metrics)
         for name in PLACEMENTS:
-            (measured,) = trials.of_settings([placement_combination(name).settings], metrics)
+            (measured,) = trials.of_schedulers([placement_combination(name).scheduler], metrics)
             gained[name].append(learned["mean_wait_s"] - measured["mean_wait_s"])
             print_hosts(seed, name, measured, paired(gained[name][-1]))
         print_hosts(seed, "learned", learned)

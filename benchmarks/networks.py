@@ -88,7 +88,7 @@ def trained(kind: str, hidden: tuple[int, ...], workload: str, steps: int, seed:
         outcome = trainer.run()
         before, best = (load_policy(Path(folder) / name) for name in ("initial", "best"))
     trials = site.trials(report, REPORT)
-    (base,) = trials.of_settings([chosen[0].settings], [METRIC])
+    (base,) = trials.of_schedulers([chosen[0].scheduler], [METRIC])
 
     def ratio(policy: LearnedPolicy) -> float:
         (measured,) = trials.of_policy(policy, [METRIC])

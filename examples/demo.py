@@ -25,7 +25,7 @@ from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import contrast
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.comparison_figure import draw_comparison
 from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
@@ -82,7 +82,7 @@ def main() -> None:
 def tune_score(log: Log) -> None:
     """Searches the weights of a score on training days, and writes them to a file."""
     objective = parse_objective("bounded-slowdown", [])
-    settings = check_settings(dispatch="easy")
+    settings = resolve_scheduler(dispatch="easy")
     (bench,) = training_benches([log], PLAN)
     found = tune([bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN)
     write_tuned(TUNED, tuned_text(found, estimate_section("requested", [log], PLAN.train), {}, [], ["The demo's."]))

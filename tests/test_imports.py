@@ -11,7 +11,7 @@ import pytest
 HEAVY = {"torch", "matplotlib", "numpy", "polars"}
 
 
-@pytest.mark.parametrize("module", ["shunter", "shunter.cli", "shunter.simulation", "shunter.policies.names"])
+@pytest.mark.parametrize("module", ["shunter", "shunter.cli", "shunter.simulation", "shunter.policies.catalog"])
 def test_imports_nothing_heavy(module: str) -> None:
     script = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from shunter.simulation.learned import provide_learned
+
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.policies.own import Policy, QueueView
     from shunter.policies.placements.placer import Placer, Scene
+    from shunter.policies.scheduler import resolve
+    from shunter.simulation.run import simulate
     from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
@@ -33,6 +37,8 @@ __all__ = [
     "load_policy",
     "read_cluster",
     "read_workload",
+    "resolve",
+    "simulate",
     "train",
 ]
 
@@ -50,8 +56,13 @@ _HOMES = {
     "load_policy": "agents.learned_policy",
     "read_cluster": "workloads",
     "read_workload": "workloads",
+    "resolve": "policies.scheduler",
+    "simulate": "simulation.run",
     "train": "agents.training.train",
 }
+
+# Simulations need what agents can do, and must not import it: the front door tells them where it is.
+provide_learned("shunter.agents.learned_run")
 
 
 def __getattr__(name: str) -> object:

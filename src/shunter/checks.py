@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -64,7 +64,9 @@ def whole(name: str, value: object, low: int, high: int) -> int:
     return int(value)
 
 
-def number(name: str, value: object, low: float, high: float = math.inf, *, above: bool = False) -> float:
+def number(
+    name: str, value: object, low: float, high: float = math.inf, *, above: bool = False, unit: str = ""
+) -> float:
     """Returns a finite number from `low` to `high`; with `above`, one that is larger than `low`."""
     try:
         given = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
@@ -78,7 +80,7 @@ def number(name: str, value: object, low: float, high: float = math.inf, *, abov
         expected = f"a finite number above {low:g}"
     else:
         expected = "a finite number" + (f" of {low:g} or more" if math.isfinite(low) else "")
-    raise InputError(f"{name} is {value!r}; expected {expected}")
+    raise InputError(f"{name} is {value!r}; expected {expected}{unit and ' ' + unit}")
 
 
 def pair(name: str, value: object, low: int, high: int) -> tuple[int, int]:
@@ -125,8 +127,12 @@ class Declaration:
     """What the help of the option calls the value."""
     shown_default: str = ""
     """What the help says where the default is None, or says too little."""
+    is_open: bool = False
+    """Whether the option has no value of its own where it is not given: what stands in depends on something else."""
     core: str = ""
     """The field of the core's configuration that it fills, where it fills one by itself."""
+    to_core: Callable[[Any], Any] = field(default=lambda value: value)
+    """Turns the value into what the core's field holds."""
 
 
 def declared(default: Any, help: str = "", **said: Any) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
@@ -142,19 +148,21 @@ def declarations(kind: type[DataclassInstance]) -> dict[str, Declaration]:
     return {one.name: one.metadata[_KEY] for one in fields(kind) if _KEY in one.metadata}
 
 
-def check_fields(value: DataclassInstance, section: str = "") -> None:
+def check_fields(value: DataclassInstance, section: str = "", names: Mapping[str, str] | None = None) -> None:
     """Checks all declared fields of an object: types, ranges and names.
 
     Args:
         value: An object of a dataclass whose fields are `declared`.
         section: Begins what errors call a field: ``[ppo] ``.
+        names: What errors call some of the fields, where that is not their name.
 
     Raises:
         InputError: A field holds something else.
     """
     hints = get_type_hints(type(value))
     for name, said in declarations(type(value)).items():
-        check_field(f"{section}{name}", getattr(value, name), hints[name], said)
+        called = (names or {}).get(name, f"{section}{name}")
+        check_field(called, getattr(value, name), hints[name], said)
 
 
 def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:  # noqa: ANN401 - any type hint
@@ -162,12 +170,12 @@ def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:
     kinds = _kinds(hint)
     if value is None and types.NoneType in kinds:
         return
-    if said.choices and isinstance(value, str):
-        check_name(name, value, said.choices)
+    if said.choices and (isinstance(value, str) or set(kinds) <= {str, types.NoneType}):
+        check_name(name, str(value), said.choices)
     elif said.low is not None and int in kinds and float not in kinds and not isinstance(value, tuple):
         whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)
     elif said.low is not None and float in kinds and not (isinstance(value, str) and str in kinds):
-        number(name, value, said.low, said.high, above=said.above)
+        number(name, value, said.low, said.high, above=said.above, unit="seconds" if said.metavar == "S" else "")
     elif kinds == (bool,) and not isinstance(value, bool):
         raise InputError(f"{name} is {value!r}; expected true or false")
 

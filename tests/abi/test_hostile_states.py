@@ -119,6 +119,18 @@ def test_altered_states_with_the_right_checksum_are_refused_or_run(half_done: Sc
     assert sum(phase == scene.RUNNING for phase in restored.states()["phase"]) == restored.status()["running"]
 
 
+def test_a_state_with_any_word_set_to_zero_is_refused_or_runs(half_done: Scene) -> None:
+    words = saved_words(half_done)
+    messages = set()
+    for place in range(len(words)):
+        try:
+            half_done.restore(sealed([*words[:place], 0, *words[place + 1 :]])).run(1000)
+        except InputError as error:
+            messages.add(str(error))
+    runs = scene.RUNNING in half_done.states()["phase"]
+    assert any("impossible start numbers" in message for message in messages) == runs
+
+
 # ---- snapshots ----
 
 

@@ -69,7 +69,7 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert "3 generations of 6 candidates, each in 4 of 4 windows of 40 jobs, seed 0" in answer.out
     assert "later days, 0.7:1 of the log: 4 windows of 40 jobs, in 3 blocks" in answer.out
     assert "the windows lie in 3 blocks: below 5 no interval is given" in answer.out
-    assert "cannot be told apart: ratio" in answer.out
+    assert "cannot be judged: ratio" in answer.out
     assert "(no interval: fewer than 5 blocks)" in answer.out
     assert "best in hindsight" in answer.out
     assert "the bound on mean_wait_s, at most 0.01 times that of" in answer.out

@@ -11,7 +11,7 @@ from shunter.comparison.bench import Bench
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
 from shunter.model.log import Days
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 from tests.tuning.small import small_log
 
@@ -42,7 +42,7 @@ def test_measures_are_those_of_single_simulations() -> None:
     log = small_log()
     days = replace(DAYS, warmup=0)
     windows = days.windows_of(log)
-    bench, settings = Bench.on(log, windows), check_settings(policy="sjf", dispatch="easy")
+    bench, settings = Bench.on(log, windows), resolve_scheduler(policy="sjf", dispatch="easy")
     measured = bench.measure(settings, METRICS)
     for place, first in enumerate(windows.first.tolist()):
         schedule = simulate(log.workload.window(first, 60), log.cluster, policy="sjf", dispatch="easy")
@@ -57,7 +57,7 @@ def test_measures_are_those_of_single_simulations() -> None:
 def test_several_logs_stand_one_behind_the_other() -> None:
     log, other = small_log(), small_log("generate:lublin?seed=9&jobs=500&cores=32&load=1&requests=factor", 32)
     pairs = [(each, DAYS.windows_of(each)) for each in (log, other)]
-    settings, both = check_settings(policy="sjf"), Bench.over(pairs, threads=2)
+    settings, both = resolve_scheduler(policy="sjf"), Bench.over(pairs, threads=2)
     measured = both.measure(settings, METRICS)
     alone = [Bench.on(*pair).measure(settings, METRICS)["mean_wait_s"] for pair in pairs]
     np.testing.assert_array_equal(measured["mean_wait_s"], np.concatenate(alone))

@@ -9,7 +9,16 @@ import pytest
 
 from shunter import InputError
 from shunter.comparison.combinations import CLASSICS, combine, find_baseline
-from shunter.policies.names import POLICIES
+from shunter.policies.catalog import POLICIES
+from tests.agents.untrained import write_policy
+
+OWN = """
+from shunter import Policy
+
+class Mine(Policy):
+    def score(self, queue):
+        return queue.submit_s
+"""
 
 
 def test_every_word_with_every_other() -> None:
@@ -66,12 +75,26 @@ def test_a_wrong_word_is_an_error_and_not_skipped(lists: dict[str, Any], message
         combine(**lists)
 
 
+def test_a_learned_policy_is_there_once_beside_the_defaults_of_others(tmp_path: Path) -> None:
+    learned = write_policy(tmp_path / "first" / "best", estimate="perfect")
+    found = combine([learned, "first-available"], [None], ["first-fit"], ["requested"])
+    assert [one.label for one in found.possible] == ["first/easy", "first-available/easy"]
+    assert [one.settings.estimate for one in found.possible] == ["perfect", "requested"]
+    assert found.skipped == ()
+
+
+def test_a_setting_of_all_that_a_learned_policy_refuses_is_an_error_and_not_skipped(tmp_path: Path) -> None:
+    learned = write_policy(tmp_path / "first" / "best")
+    with pytest.raises(InputError, match="was trained with scan-depth 1000, but scan-depth is 7; leave --scan-depth"):
+        combine(["fcfs", learned], scan_depth=7)
+
+
 def test_files_are_called_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     files = [tmp_path / "a" / "one.py", tmp_path / "a" / "two.py", tmp_path / "b" / "two.py"]
     for file in files:
-        file.write_text("")
+        file.write_text(OWN)
     labels = [one.label for one in combine([str(file) for file in files]).possible]
     assert labels == ["one.py/easy", f"{files[1]}/easy", f"{files[2]}/easy"]
 

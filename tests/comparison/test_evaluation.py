@@ -161,7 +161,7 @@ def test_few_blocks_tell_nothing_and_the_difference_decides_where_there_is_no_ra
     comparison = evaluation.comparison
     few = replace(comparison, windows=replace(comparison.windows, block=np.zeros(10, np.int64)))
     result, sentence = verdict(with_values(replace(evaluation, comparison=few), 0.5))
-    assert (result, "cannot be told apart: ratio 0.5 (no interval: fewer than 5 blocks)" in sentence) == (UNCLEAR, True)
+    assert (result, "cannot be judged: ratio 0.5 (no interval: fewer than 5 blocks)" in sentence) == (UNCLEAR, True)
     result, sentence = verdict(with_values(evaluation, 0.0))
     assert result == BETTER
     assert ": difference -" in sentence

@@ -73,7 +73,7 @@ def test_few_blocks_tell_nothing_of_other_days() -> None:
     one = log_report(values, block=np.array([0, 1, 2, 3, 3]))
     (finding,) = findings_on(one, METRIC)
     assert finding.result == "unclear"
-    assert finding.sentence.endswith("cannot be told apart: ratio 0.25 (no interval: fewer than 5 blocks)")
+    assert finding.sentence.endswith("cannot be judged: ratio 0.25 (no interval: fewer than 5 blocks)")
 
 
 def test_bounds() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from shunter.checks import deal_out
 from shunter.envs import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions, make_vec
-from shunter.envs.options import policy_words
+from shunter.envs.options import reference_policy
 from shunter.errors import InputError
 from tests.envs.small import crowded_log, vector_of
 
@@ -34,9 +34,14 @@ def test_parts_are_disjoint_in_time() -> None:
 
 
 def test_a_policy_and_its_dispatch_rule() -> None:
-    assert policy_words("fcfs/easy") == ("fcfs", "easy")
-    assert policy_words("sjf") == ("sjf", None)
-    assert policy_words("hybrid?aging=0.5/2") == ("hybrid?aging=0.5", "2")
+    for text, policy, dispatch in (
+        ("fcfs/easy", "fcfs", "easy"),
+        ("sjf", "sjf", "easy"),
+        ("random-feasible", "random-feasible", "greedy"),
+        ("hybrid?aging=0.5/2", "hybrid?aging=0.5", "2"),
+    ):
+        found, rule = reference_policy(text)
+        assert (found.text, rule) == (policy, dispatch)
 
 
 def test_keywords_go_to_the_classes_that_know_them() -> None:

@@ -144,9 +144,9 @@ def test_qssf_sorts_the_window_by_service(mode: str) -> None:
         rows = arrays.masks[0, 1:] & (vector.layout.split(arrays.observations[0])["jobs"][:, held_back] == 0)
         action = int(rows.argmax()) + 1 if rows.any() else 0
         vector.step_into(np.array([action], dtype=np.int32), arrays)
-    alone = Simulation(LOG.workload, LOG.cluster, options.settings())
+    alone = Simulation(LOG.workload, LOG.cluster, options.scheduler)
     alone.run()
     assert state_of(vector.simulation(0)) == state_of(alone)
-    first_come = Simulation(LOG.workload, LOG.cluster, replace(options, order="fcfs").settings())
+    first_come = Simulation(LOG.workload, LOG.cluster, replace(options, order="fcfs").scheduler)
     first_come.run()
     assert state_of(alone) != state_of(first_come)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
 from shunter.model.ledger import Ledger
-from shunter.model.schedule import Outcome, RejectReason, Schedule, Settings
+from shunter.model.schedule import Outcome, RejectReason, Schedule
 from shunter.model.segments import Stops
+from shunter.model.settings import Settings
 from shunter.model.workload import Workload
 
 SETTINGS = Settings("fcfs", "easy", "first-fit", "requested", "run-time", "requested", False, None, 1000, 0)

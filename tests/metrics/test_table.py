@@ -22,7 +22,7 @@ from shunter.metrics.table import (
     window_metrics,
 )
 from shunter.model.windows import Windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 from shunter.simulation.windows import WindowRunner
 from tests.metrics.test_window_metrics import CLUSTER, workload
@@ -46,7 +46,7 @@ def test_a_metric_is_added_in_one_place() -> None:
         expected = float(np.mean(schedule.queue_wait_s[schedule.ended] == 0))
         assert compute_metrics(schedule)["immediate_share"] == expected
         windows = Windows.whole(len(schedule))
-        results = WindowRunner(schedule.workload, CLUSTER).run(check_settings(), [0], len(schedule))
+        results = WindowRunner(schedule.workload, CLUSTER).run(resolve_scheduler(), [0], len(schedule))
         columns = WindowColumns(schedule.workload, windows, CLUSTER)
         assert compute_window_metrics(columns, results, ["immediate_share"])["immediate_share"].tolist() == [expected]
         assert parse_objective("immediate", []).metric == "immediate_share"

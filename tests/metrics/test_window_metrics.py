@@ -14,7 +14,7 @@ from shunter.metrics.measures import WindowColumns
 from shunter.metrics.table import METRICS, compute_window_metrics, window_metrics
 from shunter.model.cluster import Node
 from shunter.model.windows import Windows, choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 
 CLUSTER = Cluster.from_nodes(tuple(Node(f"n{number}", 8.0, 4000, 8) for number in range(4)), name="four")
@@ -43,7 +43,7 @@ def workload() -> Workload:
 @pytest.mark.parametrize("kill", [False, True])
 def test_each_window_equals_its_own_simulation(kill: bool) -> None:
     windows = choose_windows(len(workload()), count=8, length=60, seed=3)
-    settings = check_settings(policy="sjf", kill_at_request=kill)
+    settings = resolve_scheduler(policy="sjf", kill_at_request=kill)
     results = WindowRunner(workload(), CLUSTER).run(settings, windows.first.tolist(), windows.length)
     metrics = compute_window_metrics(WindowColumns(workload(), windows, CLUSTER), results, list(window_metrics()))
     for row, first in enumerate(windows.first.tolist()):
@@ -70,7 +70,7 @@ def test_the_warm_up_is_simulated_but_not_measured() -> None:
     cluster = Cluster.pool(1)
     windows = Windows(np.array([1], dtype=np.uintp), np.array([0]), length=2, warmup=1)
     runner = WindowRunner(jobs, cluster)
-    results = runner.run(check_settings(), windows.simulated_first.tolist(), windows.simulated_length)
+    results = runner.run(resolve_scheduler(), windows.simulated_first.tolist(), windows.simulated_length)
     metrics = compute_window_metrics(WindowColumns(jobs, windows, cluster), results, list(window_metrics()))
     values = {name: values.tolist() for name, values in metrics.items()}
     assert values["mean_wait_s"] == [110.0]
@@ -87,7 +87,7 @@ def test_a_window_in_which_nothing_ran_has_no_metrics() -> None:
     jobs = Workload.from_frame(pl.DataFrame({"submit_s": [0.0, 1.0], "run_s": [5.0, 5.0], "tasks": [9, 1]}), name="two")
     windows = Windows(np.array([0, 1], dtype=np.uintp), np.array([0, 1]), length=1, warmup=0)
     cluster = Cluster.pool(4)
-    results = WindowRunner(jobs, cluster).run(check_settings(), [0, 1], 1)
+    results = WindowRunner(jobs, cluster).run(resolve_scheduler(), [0, 1], 1)
     metrics = compute_window_metrics(WindowColumns(jobs, windows, cluster), results, list(window_metrics()))
     assert metrics["completion_rate"].tolist() == [0.0, 1.0]
     for name in ("mean_wait_s", "p95_wait_s", "mean_slowdown", "makespan_s", "core_utilization"):
@@ -96,7 +96,7 @@ def test_a_window_in_which_nothing_ran_has_no_metrics() -> None:
 
 def test_only_what_is_asked_for_is_computed() -> None:
     windows = choose_windows(len(workload()), count=2, length=60)
-    results = WindowRunner(workload(), CLUSTER).run(check_settings(), windows.first.tolist(), 60)
+    results = WindowRunner(workload(), CLUSTER).run(resolve_scheduler(), windows.first.tolist(), 60)
     columns = WindowColumns(workload(), windows, CLUSTER)
     # Without start times there are no waits, but the makespan needs only ends.
     metrics = compute_window_metrics(columns, replace(results, start_ms=np.zeros(0, dtype=np.int64)), ["makespan_s"])

@@ -14,7 +14,7 @@ from shunter.metrics.table import compute_metrics, compute_window_metrics, windo
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
 from shunter.model.windows import Windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 from tests.simulation.placers import CLUSTER, gpu_log
 
@@ -33,7 +33,7 @@ STOPPING: list[dict[str, Any]] = [
 @pytest.mark.parametrize("words", STOPPING, ids=[" ".join(map(str, words.values()))[:40] for words in STOPPING])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_metrics_of_windows_are_those_of_runs_of_their_own(words: dict[str, Any], threads: int) -> None:
-    log, settings = gpu_log(jobs=90), check_settings(**words)
+    log, settings = gpu_log(jobs=90), resolve_scheduler(**words)
     windows = replace(Windows.whole(30), first=np.array([0, 25, 60], dtype=np.uintp), block=np.arange(3))
     (results,) = Bench.on(Log(log, SPEEDS), windows, threads).run(settings)
     metrics = compute_window_metrics(WindowColumns(log, windows, SPEEDS), results, list(window_metrics()))

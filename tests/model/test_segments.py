@@ -75,7 +75,7 @@ def write(folder: Path, schedule: Schedule) -> None:
     resolved = {"policy": "fcfs", "estimate": "requested", "workload": "x", "cluster": "y", "seed": 0}
     resolved |= {"dispatch": "easy", "placement": "first-fit", "failures": None}
     result = result_object(schedule, compute_metrics(schedule), 0.1)
-    write_run(folder, schedule, result, build_manifest(schedule, {}, resolved))
+    write_run(folder, schedule, result, build_manifest(schedule, {}, resolved, {}))
 
 
 def test_a_run_folder_keeps_stops(schedule: Schedule, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def episode_of(play: Play, first: int, words: RewardOptions, factor: float | Non
 def options_of(play: Play) -> PickJobOptions:
     """Returns what kind of environment it is, in words."""
     assert play.options is not None
-    settings = settings_of(play.config)
+    settings = settings_of(play.config).settings
     return PickJobOptions(
         mode=play.options.mode,
         order=settings.policy,

@@ -8,7 +8,7 @@ import numpy as np
 
 from shunter.comparison.objective import Bound, Objective
 from shunter.comparison.report import Report
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.tuning import LONGEST_NAME, draw_tuning
 from shunter.tuning.report import BEST, CHOSEN, TUNED, LaterReport
 from shunter.tuning.tune import Tuned
@@ -16,7 +16,7 @@ from tests.tuning.handmade import log_report, pooled_rows
 
 OBJECTIVE = Objective("mean_bounded_slowdown", (Bound("mean_wait_s", 1.1),))
 COSTS = np.array([0.3, 0.1, -0.2, -0.25])
-FOUND = Tuned("linear", {}, check_settings(), (), COSTS, simulations=3)
+FOUND = Tuned("linear", {}, resolve_scheduler(), (), COSTS, simulations=3)
 
 
 def one_log() -> LaterReport:

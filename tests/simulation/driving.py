@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster
-from shunter.model.schedule import Outcome, RejectReason, Settings
+from shunter.model.schedule import Outcome, RejectReason
 from shunter.model.workload import Workload
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.observed import Observed, ObservedJob
@@ -25,11 +25,11 @@ _OUTCOMES = [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outco
 """By the number of a job's phase."""
 
 
-def settings_of(config: Config) -> Settings:
-    """Returns a configuration of the reference as checked settings; a score in Python is an own policy."""
-    own_policy = not isinstance(config.policy, str)
-    return check_settings(
-        policy=config.policy if isinstance(config.policy, str) else "own",
+def settings_of(config: Config) -> Scheduler:
+    """Returns a configuration of the reference as one way to schedule."""
+    assert isinstance(config.policy, str)
+    return resolve_scheduler(
+        policy=config.policy,
         dispatch=config.dispatch,
         # first-available brings its own placement and refuses any other.
         placement=None if config.policy == "first-available" else config.placement,
@@ -42,7 +42,6 @@ def settings_of(config: Config) -> Settings:
         seed=config.seed,
         preemption_overhead_s=config.preemption_overhead_ms / 1000,
         preempted_progress="kept" if config.keep_progress else "lost",
-        own_policy=own_policy,
     )
 
 

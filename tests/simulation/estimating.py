@@ -8,7 +8,7 @@ from typing import Any
 
 from shunter import Cluster
 from shunter.model.schedule import BASES
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.reference.model import RefJob
@@ -44,7 +44,7 @@ def job(submit_s: float, run_s: float, requested_s: float | None = 200, **more: 
 
 def opened(jobs: Sequence[RefJob], cores: int = 1, first: int = 0, **settings: Any) -> Simulation:  # noqa: ANN401
     """Opens a simulation of the jobs from the first one on."""
-    return Simulation(workload_of(jobs).window(first), Cluster.pool(cores), check_settings(**settings))
+    return Simulation(workload_of(jobs).window(first), Cluster.pool(cores), resolve_scheduler(**settings))
 
 
 def seen(jobs: Sequence[RefJob], cores: int = 1, first: int = 0, **settings: Any) -> list[tuple[int, str]]:  # noqa: ANN401

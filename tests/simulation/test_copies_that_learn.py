@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shunter import Cluster
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.crowds import crowd, crowd_config
@@ -102,7 +102,7 @@ def test_what_has_been_learned_is_copied() -> None:
 def test_what_was_known_before_the_window_is_copied() -> None:
     past = [replace(job(0, 10), logged_wait_ms=0)]
     workload = workload_of([*past, job(20, 30), job(20, 1)]).window(1)
-    settings = check_settings(estimate="last-two")
+    settings = resolve_scheduler(estimate="last-two")
     original, loaded = (Simulation(workload, Cluster.pool(1), settings) for _ in range(2))
     original.run(1)
     loaded.load(original.snapshot())
@@ -123,7 +123,7 @@ def test_what_jobs_had_started_on_is_in_a_copy() -> None:
 def test_limits_that_were_learned_are_in_a_copy() -> None:
     """Reservations go by the estimate as it was when the job arrived, though more has been learned since."""
     jobs = [job(0, 10), job(0, 10), job(21, 10), job(22, 5, 5, user="bob", tasks=2), job(22, 100, 100, user="eve")]
-    settings = check_settings(estimate="last-two", reserve_by="estimate")
+    settings = resolve_scheduler(estimate="last-two", reserve_by="estimate")
     original, loaded = (Simulation(workload_of(jobs), Cluster.pool(2), settings) for _ in range(2))
     while original.advance() and original.status().now_s < 22:
         original.dispatch()

@@ -10,9 +10,8 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.policies.native_estimate import estimate_spec, native_estimate, prior_of
-from shunter.policies.prior import GENERIC_PRIOR
-from shunter.simulation.fit_prior import fit_prior, request_bins, save_prior
+from shunter.policies.estimates import GENERIC_PRIOR, resolve_estimate
+from shunter.simulation.estimating import fit_prior, request_bins, save_prior
 
 HOUR_BIN = 11
 """An hour lies between 2¹¹ and 2¹² seconds."""
@@ -69,8 +68,8 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "prior.toml"
     save_prior(prior, path, ["of a log", "two\nlines"])
     assert path.read_text().splitlines()[:4] == ["# of a log", "# two", "# lines", "[estimate]"]
-    assert prior_of(estimate_spec(str(path))) == prior
-    loaded = native_estimate(str(path))
+    loaded = resolve_estimate(str(path))
+    assert loaded.prior == prior
     assert loaded.parameters.tolist() == prior.numbers().tolist()
     assert loaded.is_learned
     assert [entry.name for entry in tmp_path.iterdir()] == ["prior.toml"]

@@ -9,10 +9,9 @@ import polars as pl
 
 from shunter.model.schedule import BASES
 from shunter.model.workload import Workload
-from shunter.policies.prior import GENERIC_PRIOR
-from shunter.policies.settings import check_settings
-from shunter.simulation.fit_prior import save_prior
-from shunter.simulation.forecast import estimates_at_submit
+from shunter.policies.estimates import GENERIC_PRIOR, posterior_with
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.estimating import estimates_at_submit, save_prior
 
 LOG = Workload.from_frame(
     pl.DataFrame(
@@ -30,7 +29,7 @@ LOG = Workload.from_frame(
 
 
 def last_two(workload: Workload) -> tuple[list[float], list[str]]:
-    known = estimates_at_submit(workload, check_settings(estimate="last-two"))
+    known = estimates_at_submit(workload, resolve_scheduler(estimate="last-two"))
     return (known.estimate_ms / 1000).tolist(), [BASES[basis] for basis in known.basis]
 
 
@@ -56,11 +55,11 @@ def test_without_a_logged_wait_a_job_starts_when_submitted() -> None:
 def test_a_posterior_with_a_given_prior(tmp_path: Path) -> None:
     """A first job has the prior alone: √(mean run time / mean inverse) of its request's bin, 64 to 127 s."""
     prior = replace(GENERIC_PRIOR, mean_run_s=(40.0,) * 24, mean_inverse=(0.1,) * 24)
-    given = estimates_at_submit(LOG, check_settings(estimate="requested"), prior)
+    given = estimates_at_submit(LOG, resolve_scheduler(estimate=posterior_with(prior)))
     assert given.estimate_ms[0] == 20_000
     assert [BASES[basis] for basis in given.basis] == ["prior", "prior", "prior", "learned", "learned", "learned"]
     save_prior(prior, tmp_path / "prior.toml")
-    loaded = estimates_at_submit(LOG, check_settings(estimate=str(tmp_path / "prior.toml")))
+    loaded = estimates_at_submit(LOG, resolve_scheduler(estimate=str(tmp_path / "prior.toml")))
     assert loaded.estimate_ms.tolist() == given.estimate_ms.tolist()
-    generic = estimates_at_submit(LOG, check_settings(estimate="posterior"))
+    generic = estimates_at_submit(LOG, resolve_scheduler(estimate="posterior"))
     assert generic.estimate_ms.tolist() != given.estimate_ms.tolist()

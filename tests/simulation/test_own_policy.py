@@ -63,7 +63,7 @@ def restless(place: int, job: RefJob, now_ms: int) -> float:
 
 def run_own(scene: Scene, config: Config, policy: Policy | str) -> Schedule:
     """Runs a scene under a policy; all else is as in the configuration."""
-    settings_ = vars(settings_of(replace(config, policy="fcfs")))
+    settings_ = settings_of(replace(config, policy="fcfs")).settings.words()
     return simulate(*tables_of(scene), **{**settings_, "policy": policy})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shunter import Cluster
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.reference.model import RefJob
@@ -65,7 +65,7 @@ def test_a_window_of_a_window_knows_all_that_was_before() -> None:
     assert one.earlier["run_s"].to_list() == other.earlier["run_s"].to_list() == [10, 30, 1]
     # The one of 1 s had ended at 41 s.
     for window in (one, other):
-        simulation = Simulation(window, Cluster.pool(1), check_settings(estimate="last-two"))
+        simulation = Simulation(window, Cluster.pool(1), resolve_scheduler(estimate="last-two"))
         assert told(simulation) == [(15_500, "learned")] * 2
 
 
@@ -74,6 +74,6 @@ def test_the_jobs_behind_a_window_do_not_matter() -> None:
     behind = [job(41, 500), job(41, 500)]
     assert seen(jobs, first=2, estimate="last-two") == [(20_000, "learned"), (15_500, "learned")]
     window = workload_of([*jobs, *behind]).window(2, 2)
-    simulation = Simulation(window, Cluster.pool(1), check_settings(estimate="last-two"))
+    simulation = Simulation(window, Cluster.pool(1), resolve_scheduler(estimate="last-two"))
     simulation.run()
     assert told(simulation) == [(20_000, "learned"), (15_500, "learned")]

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from shunter import InputError, Placer, Policy, QueueView, Scene, Schedule
 from shunter.model.schedule import Outcome
-from shunter.policies.names import DISPATCHES
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import DISPATCHES
+from shunter.policies.placement import resolve_placement
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation, WindowRunner, simulate
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload
 from tests.properties.gpu_strategies import failing, gpu_configs, gpu_scenes, preemptive_configs
@@ -66,8 +67,9 @@ def check_same(own: Schedule, built_in: Schedule) -> None:
 def check_first_fit(scene: Drawn, config: Config) -> None:
     """Asserts that first-fit in Python gives the schedule of the core's."""
     workload, cluster = gpu_workload(scene), gpu_cluster(scene, config.mix)
-    settings_ = gpu_settings(replace(config, placement="first-fit"))
-    python, core = Simulation(workload, cluster, settings_, placer=FirstFit()), Simulation(workload, cluster, settings_)
+    scheduler = gpu_settings(replace(config, placement="first-fit"))
+    in_python = replace(scheduler, placement=resolve_placement(FirstFit()))
+    python, core = Simulation(workload, cluster, in_python), Simulation(workload, cluster, scheduler)
     assert python.run()
     assert core.run()
     assert state_of(python) == state_of(core)
@@ -246,7 +248,7 @@ def test_windows_on_several_threads(
 ) -> None:
     write_placers(tmp_path)
     monkeypatch.chdir(tmp_path)
-    chosen = check_settings(policy=policy, placement=placement)
+    chosen = resolve_scheduler(policy=policy, placement=placement)
     first, length = [0, 5, 20, 35], 25
     runner = WindowRunner(gpu_log(), CLUSTER)
     results = [runner.run(chosen, first, length, threads=threads) for threads in (1, 3, 4)]
@@ -260,7 +262,7 @@ def test_windows_on_several_threads(
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_one_that_fails_in_a_window(threads: int, tmp_path: Path) -> None:
-    broken = check_settings(placement=f"{write_placers(tmp_path)}:Broken")
+    broken = resolve_scheduler(placement=f"{write_placers(tmp_path)}:Broken")
     runner = WindowRunner(gpu_log(), CLUSTER)
     for _ in range(2):
         with pytest.raises(InputError, match=re.escape("placement 'own': place() failed (RuntimeError: no idea)")):
@@ -270,7 +272,7 @@ def test_one_that_fails_in_a_window(threads: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["fcfs", *PREEMPTIVE])
 def test_a_copy_goes_on_by_itself(policy: str) -> None:
     recorder = Recorder()
-    simulation = Simulation(gpu_log(), CLUSTER, check_settings(policy=policy), placer=recorder)
+    simulation = Simulation(gpu_log(), CLUSTER, resolve_scheduler(policy=policy, placement=recorder))
     assert not simulation.run(12)
     copies = [simulation.fork() for _ in range(2)]
     asked = len(recorder.scenes)
@@ -288,12 +290,12 @@ def test_a_copy_goes_on_by_itself(policy: str) -> None:
 
 def test_one_cannot_be_saved() -> None:
     message = "placement 'python-first-fit' lives in Python: a simulation with it has no bytes"
-    simulation = Simulation(gpu_log(), CLUSTER, check_settings(), placer=FirstFit())
+    simulation = Simulation(gpu_log(), CLUSTER, resolve_scheduler(placement=FirstFit()))
     with pytest.raises(InputError, match=message):
         simulation.serialize()
     with pytest.raises(InputError, match=message):
         simulation.fork().serialize()
-    by_name = Simulation(gpu_log(), CLUSTER, check_settings(placement="milp"))
+    by_name = Simulation(gpu_log(), CLUSTER, resolve_scheduler(placement="milp"))
     with pytest.raises(InputError, match="placement 'milp' lives in Python"):
         by_name.serialize()
 

@@ -10,9 +10,9 @@ import pytest
 
 from shunter import Cluster, InputError, Schedule, Workload, read_workload
 from shunter.model.cluster import Node
-from shunter.model.schedule import Outcome, Settings
-from shunter.policies.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
-from shunter.policies.settings import check_settings
+from shunter.model.schedule import Outcome
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 
 FIRST = [0, 1, 40, 200, 333, 400]
@@ -39,9 +39,9 @@ CLUSTER = Cluster.from_nodes(tuple(Node(f"n{number}", 16.0) for number in range(
 
 def settings(
     policy: str = "sjf", dispatch: str | None = None, placement: str | None = None, estimate: str = "requested"
-) -> Settings:
+) -> Scheduler:
     """Returns settings, with a guard so that every part of the core has something to do."""
-    return check_settings(
+    return resolve_scheduler(
         policy=policy, dispatch=dispatch, placement=placement, estimate=estimate, max_wait_s=200_000.0, seed=7
     )
 
@@ -75,12 +75,12 @@ def test_windows_of_a_window_know_the_jobs_before_it(policy: str, estimate: str)
         np.testing.assert_array_equal(getattr(inner, name), expected)
 
 
-def check_windows(chosen: Settings) -> None:
+def check_windows(chosen: Scheduler) -> None:
     """Asserts that windows run together give what each gives alone: draws and what is known before are the same."""
     windows = WindowRunner(workload(), CLUSTER).run(chosen, FIRST, LENGTH)
     assert windows.start_ms.shape == (len(FIRST), LENGTH)
     for row, first in enumerate(FIRST):
-        schedule = simulate(workload().window(first, LENGTH), CLUSTER, **vars(chosen))
+        schedule = simulate(workload().window(first, LENGTH), CLUSTER, chosen)
         ended = schedule.outcome == Outcome.COMPLETED
         np.testing.assert_array_equal(windows.phase[row] == COMPLETED, ended)
         np.testing.assert_array_equal(windows.start_ms[row][ended], schedule.start_ms[ended])
@@ -100,7 +100,7 @@ def test_threads_do_not_matter_where_something_is_remembered(policy: str, estima
     check_threads(settings(policy, estimate=estimate))
 
 
-def check_threads(chosen: Settings) -> None:
+def check_threads(chosen: Scheduler) -> None:
     """Asserts that the results of windows are the same on any number of threads."""
     runner = WindowRunner(workload(), CLUSTER)
     alone = runner.run(chosen, FIRST, LENGTH, threads=1)

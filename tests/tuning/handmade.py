@@ -16,7 +16,7 @@ from shunter.comparison.statistics import Paired, contrast, pooled_ratio, summar
 from shunter.metrics.table import higher_is_better, window_metrics
 from shunter.model.ledger import Ledger
 from shunter.model.windows import Windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import CHOSEN, Later, LaterReport
 from tests.tuning.small import small_log
 
@@ -28,7 +28,9 @@ def scored(label: str, metric: str, values: Sequence[float]) -> Scored:
     metrics = {name: np.ones(len(values)) for name in window_metrics()} | {metric: np.array(values)}
     policy, dispatch = label.split("/")
     settings = (
-        check_settings(dispatch=dispatch) if policy == "tuned" else check_settings(policy=policy, dispatch=dispatch)
+        resolve_scheduler(dispatch=dispatch)
+        if policy == "tuned"
+        else resolve_scheduler(policy=policy, dispatch=dispatch)
     )
     return Scored(
         combination=Combination(label, settings),

@@ -15,7 +15,7 @@ from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_obj
 from shunter.comparison.report import Report
 from shunter.comparison.statistics import contrast, pooled_ratio
 from shunter.model.log import Days
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import (
     BEST,
     BEST_LEARNED,
@@ -31,8 +31,8 @@ from tests.tuning.handmade import pairs
 from tests.tuning.small import small_log
 
 DAYS = Days("--report", (0.7, 1.0), windows=6, length=40, warmup=0, seed=0)
-SETTINGS = check_settings(policy="linear?cores=1", dispatch="easy", estimate="last-two")
-OWN = Combination("own/easy", SETTINGS)
+SCHEDULER = resolve_scheduler(policy="linear?cores=1", dispatch="easy", estimate="last-two")
+OWN = Combination("own/easy", SCHEDULER)
 SITE_NOW = combine(["fcfs"], ["easy"]).possible[0]
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1", "utilization=2"])
 METRIC = "mean_bounded_slowdown"
@@ -114,7 +114,7 @@ def test_all_logs_together(made: Report[LaterReport]) -> None:
 
 def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_policy_of_its_own() -> None:
     site = combine(["multifactor?age=1&size=0&fair_share=0"], ["strict"]).possible[0]
-    single = report([LATER], replace(OWN, settings=replace(SETTINGS, estimate="requested")), site, OBJECTIVE)
+    single = report([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
     rows = single.logs[0].rows
     assert list(rows) == [SITE, CHOSEN, BEST, TUNED]
     np.testing.assert_array_equal(rows[SITE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])

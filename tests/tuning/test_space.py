@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from shunter.policies.native_policy import PARAMETERS, policy_spec
+from shunter.policies.catalog import KNOWN_POLICIES
+from shunter.policies.native import resolve_native
 from shunter.tuning.space import SPACES, spec_text
 
 
@@ -48,10 +49,10 @@ def test_every_candidate_is_a_policy_to_the_last_digit(kind: str) -> None:
     random = np.random.default_rng(0)
     for _ in range(20):
         parameters = space.parameters(space.center + 5 * space.spread * random.standard_normal(len(space.axes)))
-        spec = policy_spec(spec_text(kind, parameters))
+        spec = resolve_native(spec_text(kind, parameters)).spec
         assert spec.kind == kind
         assert {name: spec.parameters[name] for name in parameters} == parameters
-        assert set(parameters) <= set(PARAMETERS[kind])
+        assert set(parameters) <= set(KNOWN_POLICIES[kind].parameters)
 
 
 def test_the_distance_is_the_mean_square_in_first_spreads() -> None:

@@ -18,8 +18,7 @@ from shunter.comparison.combinations import CLASSICS
 from shunter.comparison.objective import Objective, parse_objective
 from shunter.errors import InputError
 from shunter.model.log import Log
-from shunter.model.schedule import Settings
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.windows import WindowRunner
 from shunter.tuning.space import SPACES, Axis, Space, spec_text
 from shunter.tuning.tune import Plan, Tuned, training_benches, tune
@@ -28,13 +27,13 @@ from tests.tuning.small import PLAN, small_log
 METRIC = "mean_bounded_slowdown"
 SPREAD = 0.25
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1"])
-SETTINGS = check_settings(dispatch="easy", estimate="posterior")
+SCHEDULER = resolve_scheduler(dispatch="easy", estimate="posterior")
 
 
 def tuned_on(*logs: Log, plan: Plan = PLAN, kind: str = "linear") -> Tuned:
     benches = training_benches(logs, plan)
-    chosen = [choose_classic(bench, SETTINGS, OBJECTIVE) for bench in benches]
-    return tune(benches, chosen, SETTINGS, SPACES[kind], OBJECTIVE, plan)
+    chosen = [choose_classic(bench, SCHEDULER, OBJECTIVE) for bench in benches]
+    return tune(benches, chosen, SCHEDULER, SPACES[kind], OBJECTIVE, plan)
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_only_training_days_are_simulated(runs: list[tuple[int, int]]) -> None:
     # 60 % of 600 jobs; 6 windows for each classic, each candidate, each middle, and what was found.
     assert max(end for _, end in runs) <= 360
     assert min(first for first, _ in runs) >= 0
-    assert len(runs) == 6 * (len(classics(SETTINGS, ["requested"])) + 2 * 8 + 2 + 1)
+    assert len(runs) == 6 * (len(classics(SCHEDULER, ["requested"])) + 2 * 8 + 2 + 1)
 
 
 def test_later_days_change_nothing() -> None:
@@ -86,11 +85,11 @@ def test_the_training_cost_becomes_better(kind: str) -> None:
 def test_costs_are_those_of_the_first_policy_and_of_the_one_found() -> None:
     log = small_log()
     benches = training_benches([log], PLAN)
-    chosen = choose_classic(benches[0], SETTINGS, OBJECTIVE)
-    found = tune(benches, [chosen], SETTINGS, SPACES["linear"], OBJECTIVE, PLAN)
+    chosen = choose_classic(benches[0], SCHEDULER, OBJECTIVE)
+    found = tune(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, PLAN)
     begin = spec_text("linear", SPACES["linear"].parameters(SPACES["linear"].center))
     for policy, cost in ((begin, found.costs[0]), (found.spec, found.costs[-1])):
-        measured = benches[0].measure(replace(SETTINGS, policy=policy), OBJECTIVE.metrics)
+        measured = benches[0].measure(SCHEDULER.changed(policy=policy), OBJECTIVE.metrics)
         assert OBJECTIVE.cost(measured, chosen.measured) == cost
 
 
@@ -113,9 +112,9 @@ class Slope:
     def take(self, rows: object) -> Slope:
         return self
 
-    def measure(self, settings: Settings, metrics: object) -> dict[str, NDArray[np.float64]]:
+    def measure(self, scheduler: Scheduler, metrics: object) -> dict[str, NDArray[np.float64]]:
         """Returns a metric that is large enough for nothing to be made of what is added to it."""
-        spreads = float(settings.policy.removeprefix("linear?cores=")) / SPREAD
+        spreads = float(scheduler.policy.text.removeprefix("linear?cores=")) / SPREAD
         return {METRIC: np.full(3, 1e6 * np.exp(-self.gain * spreads))}
 
 
@@ -123,8 +122,8 @@ def tuned_slope(gain: float) -> float:
     """Returns how many first spreads the search went."""
     bench: Any = Slope(gain)
     space = Space("linear", (Axis("cores", 0.0, SPREAD),), lambda numbers: numbers)
-    base = Choice(classics(SETTINGS, ["requested"])[0], {METRIC: np.full(3, 1e6)})
-    found = tune([bench], [base], SETTINGS, space, Objective(METRIC), Plan(generations=60, population=60))
+    base = Choice(classics(SCHEDULER, ["requested"])[0], {METRIC: np.full(3, 1e6)})
+    found = tune([bench], [base], SCHEDULER, space, Objective(METRIC), Plan(generations=60, population=60))
     return found.parameters["cores"] / SPREAD
 
 
@@ -139,7 +138,7 @@ def test_who_sees_more_than_requests(tmp_path: Path) -> None:
     """A file may say in many words that requested times are used."""
     file = tmp_path / "plain.toml"
     file.write_text('[estimate]\nkind = "requested"\n')
-    seen = {name: learns(check_settings(estimate=name)) for name in ("requested", str(file), "last-two", "perfect")}
+    seen = {name: learns(resolve_scheduler(estimate=name)) for name in ("requested", str(file), "last-two", "perfect")}
     assert list(seen.values()) == [False, False, True, True]
 
 
@@ -156,9 +155,9 @@ def test_a_few_windows_are_drawn_anew_for_each_generation(runs: list[tuple[int, 
     log = small_log()
     plan = replace(PLAN, drawn=2, generations=3, population=4)
     benches = training_benches([log], plan)
-    chosen = Choice(classics(SETTINGS, ["requested"])[0], benches[0].measure(SETTINGS, OBJECTIVE.metrics))
+    chosen = Choice(classics(SCHEDULER, ["requested"])[0], benches[0].measure(SCHEDULER, OBJECTIVE.metrics))
     runs.clear()
-    found = tune(benches, [chosen], SETTINGS, SPACES["linear"], OBJECTIVE, plan)
+    found = tune(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, plan)
     assert found.simulations == len(runs) == 3 * 4 * 2 + (3 + 1) * 6
     # Each generation begins with its middle in all six windows.
     drawn = [{first for first, _ in runs[begin + 6 : begin + 14]} for begin in (0, 14, 28)]
@@ -170,15 +169,15 @@ def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
     log = small_log()
     bench = training_benches([log], PLAN)[0]
     told: list[tuple[int, int]] = []
-    choice = choose_classic(bench, SETTINGS, OBJECTIVE, progress=lambda done, total: told.append((done, total)))
-    candidates = classics(SETTINGS, ["requested"])
+    choice = choose_classic(bench, SCHEDULER, OBJECTIVE, progress=lambda done, total: told.append((done, total)))
+    candidates = classics(SCHEDULER, ["requested"])
     # One of them, random-feasible, goes with greedy alone.
     assert len(candidates) == (len(CLASSICS) - 1) * len(DISPATCHES) + 1
     assert {one.settings.dispatch for one in candidates} == {"strict", "greedy", "easy", "conservative"}
     assert told[-1] == (len(candidates), len(candidates))
     means = {}
     for one in candidates:
-        slowdown = bench.measure(one.settings, OBJECTIVE.metrics)["mean_bounded_slowdown"]
+        slowdown = bench.measure(one.scheduler, OBJECTIVE.metrics)["mean_bounded_slowdown"]
         means[one.label] = np.exp(np.log(slowdown + 1e-3).mean())
     assert choice.combination.label == min(means, key=lambda label: means[label])
     assert choice.combination.settings.estimate == "requested"
@@ -187,7 +186,7 @@ def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
 def test_a_metric_without_meaning_is_an_error() -> None:
     bench = training_benches([small_log()], PLAN)[0]
     with pytest.raises(InputError) as raised:
-        choose_classic(bench, SETTINGS, Objective("memory_utilization"))
+        choose_classic(bench, SCHEDULER, Objective("memory_utilization"))
     assert "memory_utilization has no meaning in the training windows" in str(raised.value)
 
 

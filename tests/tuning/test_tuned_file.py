@@ -13,13 +13,12 @@ import pytest
 
 from shunter.model.log import Log
 from shunter.model.workload import Workload
-from shunter.policies.native_estimate import estimate_spec, prior_of
-from shunter.policies.native_policy import policy_spec
-from shunter.policies.prior import GENERIC_PRIOR
-from shunter.policies.settings import check_settings
+from shunter.policies.estimates import GENERIC_PRIOR, resolve_estimate
+from shunter.policies.native import resolve_native
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import read_toml
 from shunter.simulation import simulate
-from shunter.simulation.fit_prior import fit_prior, save_prior
+from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.tune import Tuned
 from shunter.tuning.tuned_file import estimate_section, section, tuned_text, write_tuned
 from tests.tuning.small import small_log
@@ -32,7 +31,7 @@ PARAMETERS = {
 
 
 def tuned(kind: str, parameters: dict[str, float]) -> Tuned:
-    return Tuned(kind, parameters, check_settings(), (), np.zeros(2), simulations=0)
+    return Tuned(kind, parameters, resolve_scheduler(), (), np.zeros(2), simulations=0)
 
 
 def written(path: Path, kind: str, parameters: dict[str, float], estimate: str, log: Log) -> Path:
@@ -54,7 +53,7 @@ def test_the_file_gives_the_same_schedule_as_the_spec(kind: str, tmp_path: Path)
     log = small_log()
     found = tuned(kind, PARAMETERS[kind])
     path = written(tmp_path / "tuned.toml", kind, PARAMETERS[kind], "posterior", log)
-    assert policy_spec(str(path)).parameters == policy_spec(found.spec).parameters
+    assert resolve_native(str(path)).spec.parameters == resolve_native(found.spec).spec.parameters
     prior = tmp_path / "prior.toml"
     save_prior(fit_prior(log.workload, TRAIN), prior)
     hashes = {
@@ -77,13 +76,13 @@ def test_what_is_for_people_is_there_and_is_read_by_nobody(tmp_path: Path) -> No
         7,
     )
     assert [log["name"] for log in facts["logs"]] == ['odd "name" \\ μ \x7f\n', "second"]
-    assert policy_spec(str(path)).tables == {}
+    assert resolve_native(str(path)).spec.tables == {}
 
 
 def test_an_estimate_without_a_prior(tmp_path: Path) -> None:
     path = tmp_path / "noisy.toml"
     path.write_text(estimate_section("noisy?sigma=0.3", [], TRAIN))
-    spec = estimate_spec(str(path))
+    spec = resolve_estimate(str(path)).spec
     assert (spec.kind, spec.parameters) == ("noisy", {"sigma": 0.3})
     assert estimate_section("requested", [], TRAIN) == '[estimate]\nkind = "requested"\n'
 
@@ -101,7 +100,7 @@ def test_strengths_that_are_given_stay(tmp_path: Path) -> None:
     log = small_log()
     path = tmp_path / "estimate.toml"
     path.write_text(estimate_section("posterior?decay=0.5", [log], TRAIN))
-    prior = prior_of(estimate_spec(str(path)))
+    prior = resolve_estimate(str(path)).prior
     assert prior == replace(fit_prior(log.workload, TRAIN), decay=0.5)
     assert prior.user_decay == GENERIC_PRIOR.user_decay
 
@@ -110,14 +109,14 @@ def test_a_prior_from_a_file_is_taken_as_it_is(tmp_path: Path) -> None:
     given = replace(GENERIC_PRIOR, user_strength=3.0)
     save_prior(given, tmp_path / "given.toml")
     (tmp_path / "again.toml").write_text(estimate_section(str(tmp_path / "given.toml"), [small_log()], TRAIN))
-    assert prior_of(estimate_spec(str(tmp_path / "again.toml"))) == given
+    assert resolve_estimate(str(tmp_path / "again.toml")).prior == given
 
 
 def test_one_prior_for_several_logs_in_which_each_training_job_counts_once(tmp_path: Path) -> None:
     """Of ten jobs of each log six are for training: 100 s in one log, 400 s in the other, all asking for 1,000 s."""
     logs = [Log(_jobs([run_s] * 6 + [9.0] * 4), small_log().cluster) for run_s in (100.0, 400.0)]
     (tmp_path / "pooled.toml").write_text(estimate_section("posterior", logs, TRAIN))
-    pooled = prior_of(estimate_spec(str(tmp_path / "pooled.toml")))
+    pooled = resolve_estimate(str(tmp_path / "pooled.toml")).prior
     # The generic prior counts as ten jobs more; requests of 512 s to 1,023 s are the tenth bin.
     generic = GENERIC_PRIOR.mean_run_s[9]
     assert pooled.mean_run_s[9] == pytest.approx((10 * generic + 6 * 100 + 6 * 400) / 22)

@@ -2,24 +2,16 @@
 //!
 //! The order of events is that simulator's, to the digit; `docs/simulation.md` writes it out.
 
+use crate::dispatch::promises::Commitment;
 use crate::model::config::Dispatch;
 use crate::sim::simulation::Simulation;
-
-/// The job that will start next, whoever arrives meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Commitment {
-    /// The job.
-    pub job: u32,
-    /// When it was expected to start, computed once; jobs that end before may be filled in.
-    pub earliest_ms: i64,
-}
 
 impl Simulation {
     /// Moves on until a job is to be chosen. False: nothing is to come.
     pub(crate) fn advance_committed(&mut self, backfill: bool) -> bool {
-        while let Some(commitment) = self.commitment {
+        while let Some(commitment) = self.promises.commitment {
             if self.try_start(commitment.job) {
-                self.commitment = None;
+                self.promises.commitment = None;
                 break;
             }
             if backfill {
@@ -29,7 +21,7 @@ impl Simulation {
                 return false;
             }
         }
-        while self.queue.is_empty() {
+        while self.waiting.queue.is_empty() {
             if !self.one_event() {
                 return false;
             }
@@ -40,22 +32,22 @@ impl Simulation {
 
     /// Commits a waiting job: it starts at once if it fits.
     pub(crate) fn commit(&mut self, job: u32) {
-        self.commitment = None;
+        self.promises.commitment = None;
         if !self.try_start(job) {
-            let fills = self.config.dispatch == Dispatch::Committed { backfill: true };
-            let earliest_ms = if fills { self.earliest_start_ms(job) } else { self.now_ms };
-            self.commitment = Some(Commitment { job, earliest_ms });
+            let fills = self.setup.config.dispatch == Dispatch::Committed { backfill: true };
+            let earliest_ms = if fills { self.earliest_start_ms(job) } else { self.now_ms() };
+            self.promises.commitment = Some(Commitment { job, earliest_ms });
         }
     }
 
     /// What happens to nodes, one arrival, or one completion if that is strictly earlier. False: nothing is to come.
     fn one_event(&mut self) -> bool {
-        let end = self.next_end().map(|(end_ms, _, _)| end_ms);
+        let end = self.next_end_ms();
         let submit = self.next_submit_ms();
         let failure = self.next_failure_ms(end.is_none() && submit.is_none());
         let failure = failure.filter(|&failure_ms| submit.is_none_or(|submit_ms| failure_ms <= submit_ms));
         if let Some(failure_ms) = failure.filter(|&failure_ms| end.is_none_or(|end_ms| failure_ms < end_ms)) {
-            self.move_clock(self.now_ms.max(failure_ms));
+            self.move_clock(self.now_ms().max(failure_ms));
             self.change_nodes(failure_ms);
             return true;
         }
@@ -63,11 +55,11 @@ impl Simulation {
         let submit = submit.filter(|_| failure.is_none());
         match (submit, end) {
             (Some(submit_ms), end) if end.is_none_or(|end_ms| submit_ms <= end_ms) => {
-                self.move_clock(self.now_ms.max(submit_ms));
+                self.move_clock(self.now_ms().max(submit_ms));
                 self.arrive();
             }
             (_, Some(end_ms)) => {
-                self.move_clock(self.now_ms.max(end_ms));
+                self.move_clock(self.now_ms().max(end_ms));
                 self.complete_next();
             }
             _ => return false,
@@ -76,12 +68,12 @@ impl Simulation {
     }
 
     fn earliest_start_ms(&self, job: u32) -> i64 {
-        let mut free = self.free.clone();
-        let mut earliest_ms = self.now_ms;
-        for expected in &self.expected {
+        let mut free = self.machine.free.clone();
+        let mut earliest_ms = self.now_ms();
+        for expected in self.machine.expected() {
             free.give(self.shape_of(expected.job), &self.states[expected.job as usize].placement);
             earliest_ms = expected.instant_ms;
-            if free.fits(&self.cluster, self.shape_of(job)) {
+            if free.fits(&self.setup.cluster, self.shape_of(job)) {
                 break;
             }
         }
@@ -90,20 +82,20 @@ impl Simulation {
 
     /// Starts every waiting job that fits now and is expected to end before this time, in the order of the table.
     fn fill_before(&mut self, earliest_ms: i64) {
-        self.queue.settle();
-        let longest_ms = earliest_ms - self.now_ms - 1;
+        self.waiting.queue.settle();
+        let longest_ms = earliest_ms - self.now_ms() - 1;
         let mut from = 0;
         loop {
-            let shapes = self.jobs.sizes.count_within(self.free.total_cores_milli());
-            let found = self.queue.first_allowed(shapes, from, i64::MAX, |shape| {
-                self.shape_fits(shape).then(|| self.reference_bound(shape, longest_ms))
+            let shapes = self.setup.jobs.sizes.count_within(self.machine.free.total_cores_milli());
+            let found = self.waiting.queue.first_allowed(shapes, from, i64::MAX, |shape| {
+                self.machine.fits(&self.setup, shape).then(|| self.reference_bound(shape, longest_ms))
             });
             let Some(job) = found else { return };
             from = job + 1;
-            if self.commitment.is_some_and(|held| held.job == job) {
+            if self.promises.commitment.is_some_and(|held| held.job == job) {
                 continue;
             }
-            let placement = if self.is_pool { None } else { self.place_on(&self.free, job) };
+            let placement = if self.setup.is_pool { None } else { self.place_on(&self.machine.free, job) };
             if placement.as_ref().is_none_or(|placement| self.span_on(job, placement) <= longest_ms) {
                 self.try_start(job);
             }

@@ -3,6 +3,73 @@
 pub mod committed;
 pub mod moving;
 pub mod preemptive;
+pub(crate) mod promises;
 pub mod reserving;
-pub mod room;
+pub(crate) mod room;
 pub mod standing;
+
+use crate::model::config::Dispatch;
+use crate::order::ranking::Turn;
+use crate::sim::simulation::Simulation;
+
+/// One pass: starts what the rule lets start now. Without an order, the policy's own.
+pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
+    if let Some(order) = order {
+        simulation.promises.forget_last_pass();
+        return run_listed_pass(simulation, guarded(simulation, order));
+    }
+    let dispatch = simulation.setup.config.dispatch;
+    if matches!(dispatch, Dispatch::Reserve { depth: 0 | 1 }) {
+        simulation.drop_reservations();
+    }
+    if simulation.waiting.contest.is_some() {
+        return simulation.dispatch_preemptive();
+    }
+    if simulation.waiting.order_moves() {
+        return simulation.dispatch_moving();
+    }
+    match dispatch {
+        Dispatch::Strict => {
+            while let Some(job) = simulation.waiting.queue.head() {
+                if !simulation.try_start(job) {
+                    return;
+                }
+            }
+        }
+        Dispatch::Reserve { depth: 0 } => simulation.dispatch_greedy(),
+        Dispatch::Reserve { depth: 1 } => simulation.dispatch_easy(),
+        Dispatch::Reserve { depth } => {
+            let order = simulation.waiting.queue.iter().take(simulation.setup.config.scan_depth as usize);
+            let turns = turns(order);
+            simulation.dispatch_reserving(depth, &turns);
+        }
+        Dispatch::Committed { .. } => {
+            if let Some(job) = simulation.waiting.queue.head() {
+                simulation.commit(job);
+            }
+        }
+    }
+}
+
+/// One pass over these jobs, in this order.
+fn run_listed_pass(simulation: &mut Simulation, order: Vec<u32>) {
+    match simulation.setup.config.dispatch {
+        Dispatch::Strict => {
+            let _ = order.iter().all(|&job| simulation.try_start(job));
+        }
+        Dispatch::Reserve { depth } => simulation.dispatch_reserving(depth, &turns(order.into_iter())),
+        Dispatch::Committed { .. } => order.first().into_iter().for_each(|&job| simulation.commit(job)),
+    }
+}
+
+/// A caller's order behind the jobs that the guard puts first, cut at the scan depth.
+fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
+    let queue = &simulation.waiting.queue;
+    let first = queue.iter().take_while(|&job| queue.is_first(job));
+    let rest = order.iter().copied().filter(|&job| !queue.is_first(job));
+    first.chain(rest).take(simulation.setup.config.scan_depth as usize).collect()
+}
+
+fn turns(order: impl Iterator<Item = u32>) -> Vec<Turn> {
+    order.map(|job| Turn::plain(0, job)).collect()
+}

@@ -7,7 +7,8 @@ use crate::model::free::Free;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
 use crate::sim::job_state::Reservation;
-use crate::sim::simulation::{Expected, Simulation};
+use crate::sim::machine::Expected;
+use crate::sim::simulation::Simulation;
 
 /// A change of what is free in the projection: a job gives its resources back, or a reservation takes them.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +67,7 @@ impl Simulation {
 
     /// All reservations lapse: the rule that decides now makes none that last.
     pub(crate) fn drop_reservations(&mut self) {
-        for job in std::mem::take(&mut self.holders) {
+        for job in std::mem::take(&mut self.promises.holders) {
             self.states[job as usize].reservation = None;
         }
     }
@@ -76,22 +77,22 @@ impl Simulation {
         if self.states[job as usize].reservation.is_some() {
             self.lift_reservation(projection, job);
             self.states[job as usize].reservation = None;
-            self.holders.retain(|&holder| holder != job);
-            self.freed += 1;
+            self.promises.holders.retain(|&holder| holder != job);
+            self.promises.freed += 1;
         }
     }
 
     /// From the first job that holds no reservation, or none that is good, all later reservations lapse. Returns the
     /// projection with those that are kept.
     fn keep_good_reservations(&mut self, order: &[Turn]) -> Projection {
-        let before = std::mem::take(&mut self.holders);
-        let overrun = self.expected.first().is_some_and(|expected| expected.instant_ms <= self.now_ms);
+        let before = std::mem::take(&mut self.promises.holders);
+        let overrun = self.machine.has_overrun(self.now_ms());
         // As long as all goes as projected, a reservation that had room still has.
-        let doubtful = std::mem::take(&mut self.disturbed) || overrun;
+        let doubtful = std::mem::take(&mut self.promises.disturbed) || overrun;
         let mut projection = self.projection_of_running();
         for &Turn { job, .. } in order {
             let held = &self.states[job as usize].reservation;
-            if held.as_ref().is_none_or(|held| held.start_ms < self.now_ms) {
+            if held.as_ref().is_none_or(|held| held.start_ms < self.now_ms()) {
                 break;
             }
             if doubtful {
@@ -100,30 +101,30 @@ impl Simulation {
                 }
                 self.add_reservation(&mut projection, job);
             }
-            self.holders.push(job);
+            self.promises.holders.push(job);
         }
-        if self.holders.len() < before.len() {
-            let kept: HashSet<u32> = self.holders.iter().copied().collect();
+        if self.promises.holders.len() < before.len() {
+            let kept: HashSet<u32> = self.promises.holders.iter().copied().collect();
             for &job in before.iter().filter(|job| !kept.contains(job)) {
                 self.states[job as usize].reservation = None;
             }
-            self.freed += 1;
+            self.promises.freed += 1;
         }
         if !doubtful {
-            projection.steps.extend(self.holders.iter().flat_map(|&job| self.reservation_steps(job)));
+            projection.steps.extend(self.promises.holders.iter().flat_map(|&job| self.reservation_steps(job)));
             projection.steps.sort_by_key(|step| step.instant_ms);
         }
         projection
     }
 
     fn projection_of_running(&self) -> Projection {
-        let release = |expected: &Expected| self.release(expected.instant_ms.max(self.now_ms + 1), expected.job);
-        let steps = self.expected.iter().map(release).collect();
-        Projection { steps, at_instant: self.free.clone(), during: self.free.clone() }
+        let release = |expected: &Expected| self.release(expected.instant_ms.max(self.now_ms() + 1), expected.job);
+        let steps = self.machine.expected().iter().map(release).collect();
+        Projection { steps, at_instant: self.machine.free.clone(), during: self.machine.free.clone() }
     }
 
     fn release(&self, instant_ms: i64, job: u32) -> Step {
-        let cores_milli = self.jobs.sizes.cores_milli(self.states[job as usize].shape);
+        let cores_milli = self.cores_milli(job);
         Step { instant_ms, cores_milli, takes: false, job }
     }
 
@@ -148,22 +149,23 @@ impl Simulation {
     fn plan(&mut self, projection: &mut Projection, job: u32) -> bool {
         let held = self.states[job as usize].reservation.as_deref().copied();
         if let Some(held) = held {
-            if held.start_ms > self.now_ms && held.planned_at == self.freed {
+            if held.start_ms > self.now_ms() && held.planned_at == self.promises.freed {
                 return true;
             }
             self.lift_reservation(projection, job);
         }
         // When its time has come, its nodes are chosen anew from all that is free by then.
-        let bound_ms = held.map_or(i64::MAX, |held| held.start_ms.max(self.now_ms + 1));
+        let bound_ms = held.map_or(i64::MAX, |held| held.start_ms.max(self.now_ms() + 1));
         let mut start_ms = held.map_or(i64::MAX, |held| held.start_ms);
         if let Some((instant_ms, placement)) = self.earliest(projection, job, bound_ms) {
             let state = &mut self.states[job as usize];
-            self.freed += u64::from(held.is_some() && (instant_ms, &placement) != (start_ms, &state.placement));
+            self.promises.freed +=
+                u64::from(held.is_some() && (instant_ms, &placement) != (start_ms, &state.placement));
             state.placement = placement;
             start_ms = instant_ms;
         }
-        if start_ms == self.now_ms {
-            self.holders.retain(|&holder| holder != job);
+        if start_ms == self.now_ms() {
+            self.promises.holders.retain(|&holder| holder != job);
             let placement = std::mem::take(&mut self.states[job as usize].placement);
             self.start_planned(projection, job, placement);
             return false;
@@ -171,38 +173,39 @@ impl Simulation {
         if start_ms == i64::MAX {
             return false;
         }
-        self.states[job as usize].reservation = Some(Box::new(Reservation { start_ms, planned_at: self.freed }));
+        self.states[job as usize].reservation =
+            Some(Box::new(Reservation { start_ms, planned_at: self.promises.freed }));
         self.add_reservation(projection, job);
         if held.is_none() {
-            self.holders.push(job);
+            self.promises.holders.push(job);
         }
         true
     }
 
     fn start_planned(&mut self, projection: &mut Projection, job: u32, placement: Placement) {
-        let until_ms = self.now_ms + self.span_on(job, &placement);
+        let until_ms = self.now_ms() + self.span_on(job, &placement);
         self.start_on(job, placement);
         projection.add(self.release(until_ms, job));
     }
 
     /// The earliest time before `bound_ms` at which the job fits for the whole of its limit, and its nodes.
     fn earliest(&self, projection: &mut Projection, job: u32, bound_ms: i64) -> Option<(i64, Placement)> {
-        if self.is_pool {
+        if self.setup.is_pool {
             let instant_ms = self.earliest_on_pool(&projection.steps, job, bound_ms);
             return instant_ms.map(|instant_ms| (instant_ms, Placement::single(0, self.shape_of(job).tasks)));
         }
         let Projection { steps, at_instant, during } = projection;
         let shape = self.shape_of(job);
-        let longest_ms = self.span_ms(job, self.cluster.slowest_milli(shape));
-        at_instant.clone_from(&self.free);
-        let mut instant_ms = self.now_ms;
+        let longest_ms = self.span_ms(job, self.setup.cluster.slowest_milli(shape));
+        at_instant.clone_from(&self.machine.free);
+        let mut instant_ms = self.now_ms();
         let mut next = 0;
         while instant_ms < bound_ms {
             while next < steps.len() && steps[next].instant_ms <= instant_ms {
                 self.apply(&steps[next], at_instant);
                 next += 1;
             }
-            if at_instant.fits(&self.cluster, shape) {
+            if at_instant.fits(&self.setup.cluster, shape) {
                 let until_ms = instant_ms + longest_ms;
                 self.lowest_free(at_instant, &steps[next..], until_ms, during);
                 if let Some(placement) = self.place_on(during, job) {
@@ -218,10 +221,10 @@ impl Simulation {
     fn earliest_on_pool(&self, steps: &[Step], job: u32, bound_ms: i64) -> Option<i64> {
         let state = &self.states[job as usize];
         let span_ms = self.span_ms(job, FULL_SPEED);
-        let needed = self.jobs.sizes.cores_milli(state.shape);
-        let due = steps.partition_point(|step| step.instant_ms <= self.now_ms);
-        let mut free = self.free.cores_milli[0] + steps[..due].iter().map(|step| step.cores_milli).sum::<i64>();
-        let mut since_ms = (free >= needed).then_some(self.now_ms);
+        let needed = self.setup.cores_milli(state);
+        let due = steps.partition_point(|step| step.instant_ms <= self.now_ms());
+        let mut free = self.machine.free.cores_milli[0] + steps[..due].iter().map(|step| step.cores_milli).sum::<i64>();
+        let mut since_ms = (free >= needed).then_some(self.now_ms());
         let mut next = due;
         while let Some(&Step { instant_ms, .. }) = steps.get(next) {
             let long_enough = since_ms.is_some_and(|since_ms| since_ms + span_ms <= instant_ms);
@@ -269,14 +272,14 @@ impl Simulation {
         let Projection { steps, at_instant, during } = projection;
         let state = &self.states[job as usize];
         let next = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
-        at_instant.clone_from(&self.free);
+        at_instant.clone_from(&self.machine.free);
         steps[..next].iter().for_each(|step| self.apply(step, at_instant));
         self.lowest_free(at_instant, &steps[next..], state.reserved_ms() + span_ms, during);
     }
 
     /// Whether a reservation that is not in the projection has room on its own nodes.
     fn has_room(&self, projection: &mut Projection, job: u32) -> bool {
-        if self.is_pool {
+        if self.setup.is_pool {
             return self.has_room_on_pool(&projection.steps, job);
         }
         let placement = &self.states[job as usize].placement;
@@ -288,9 +291,10 @@ impl Simulation {
     fn has_room_on_pool(&self, steps: &[Step], job: u32) -> bool {
         let state = &self.states[job as usize];
         let until_ms = state.reserved_ms() + self.span_ms(job, FULL_SPEED);
-        let needed = self.jobs.sizes.cores_milli(state.shape);
+        let needed = self.setup.cores_milli(state);
         let begun = steps.partition_point(|step| step.instant_ms <= state.reserved_ms());
-        let mut free = self.free.cores_milli[0] + steps[..begun].iter().map(|step| step.cores_milli).sum::<i64>();
+        let mut free =
+            self.machine.free.cores_milli[0] + steps[..begun].iter().map(|step| step.cores_milli).sum::<i64>();
         let ended = steps.partition_point(|step| step.instant_ms < until_ms);
         let mut has_room = free >= needed;
         for group in steps[begun..ended.max(begun)].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
@@ -305,16 +309,16 @@ impl Simulation {
         if !self.fits(job) {
             return;
         }
-        let Some(placement) = self.place_on(&self.free, job) else { return };
-        let until_ms = self.now_ms + self.span_on(job, &placement);
+        let Some(placement) = self.place_on(&self.machine.free, job) else { return };
+        let until_ms = self.now_ms() + self.span_on(job, &placement);
         let shape = self.shape_of(job).clone();
-        self.free.take(&shape, &placement);
+        self.machine.free.take(&shape, &placement);
         self.states[job as usize].placement = placement;
         projection.add(self.release(until_ms, job));
         let legal = self.make_room(projection, until_ms);
         projection.remove(job, until_ms);
         let placement = std::mem::take(&mut self.states[job as usize].placement);
-        self.free.give(&shape, &placement);
+        self.machine.free.give(&shape, &placement);
         if legal {
             self.start_planned(projection, job, placement);
         }
@@ -324,13 +328,13 @@ impl Simulation {
     /// If one cannot be, all stay as they were.
     fn make_room(&mut self, projection: &mut Projection, until_ms: i64) -> bool {
         let mut moved: Vec<(u32, Placement)> = Vec::new();
-        for holder in self.holders.clone() {
+        for holder in self.promises.holders.clone() {
             if self.states[holder as usize].reserved_ms() >= until_ms {
                 continue;
             }
             self.lift_reservation(projection, holder);
             if !self.has_room(projection, holder) {
-                let slowest_milli = self.cluster.slowest_milli(self.shape_of(holder));
+                let slowest_milli = self.setup.cluster.slowest_milli(self.shape_of(holder));
                 self.free_during_reservation(projection, holder, self.span_ms(holder, slowest_milli));
                 let Some(placement) = self.place_on(&projection.during, holder) else {
                     self.add_reservation(projection, holder);
@@ -346,7 +350,7 @@ impl Simulation {
             }
             self.add_reservation(projection, holder);
         }
-        self.freed += u64::from(!moved.is_empty());
+        self.promises.freed += u64::from(!moved.is_empty());
         true
     }
 }

@@ -39,8 +39,16 @@ impl Baseline {
         logarithms: Vec<usize>,
     ) -> Baseline {
         let planned = |(job, &start_ms): (usize, &i64)| {
-            let submit_ms = simulation.submit_ms(job as u32);
-            let served = Served { wait_ms: 0, ..simulation.served(job as u32) };
+            let submit_ms = simulation.setup.submit_ms(job as u32);
+            let served = Served {
+                wait_ms: 0,
+                ..simulation.accounts.served(
+                    &simulation.setup,
+                    job as u32,
+                    &simulation.states[job],
+                    simulation.now_ms(),
+                )
+            };
             Planned { submit_ms, start_ms, served }
         };
         let measured = start_ms.iter().enumerate().skip(episode.warmup);
@@ -48,7 +56,7 @@ impl Baseline {
         let mut starts: Vec<u32> = (0..jobs.len() as u32).collect();
         starts.sort_by_key(|&place| (jobs[place as usize].start_ms, place));
         let accrual = Accrual::new(logarithms);
-        Baseline { jobs, starts, now_ms: simulation.now_ms, accrual, ..Baseline::default() }
+        Baseline { jobs, starts, now_ms: simulation.now_ms(), accrual, ..Baseline::default() }
     }
 
     /// What each objective that counts jobs had come to at a time; times do not go back.

@@ -106,9 +106,11 @@ impl Environment {
         let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, world.config.clone(), scores)?;
         let weighs_balance = world.env.mode == Mode::Host || world.env.weights[objective::BALANCE] != 0.0;
         let tally = Tally::new(&table.jobs, Arc::clone(&table.priority), episode.warmup as u32, episode.measured);
-        simulation.tally = Some(Box::new(tally.with(world.env.logarithms(), weighs_balance)));
-        simulation.foresees = world.env.mode != Mode::Host;
-        self.began_ms = simulation.now_ms;
+        simulation.accounts.set_tally(Some(tally.with(world.env.logarithms(), weighs_balance)));
+        if world.env.mode != Mode::Host {
+            simulation.machine.track_expected();
+        }
+        self.began_ms = simulation.now_ms();
         self.observer.begin(&simulation);
         self.pick_job.close();
         self.pick_host = PickHost::default();
@@ -149,7 +151,7 @@ impl Environment {
         }
         self.actions.push(action);
         outcome.terminated = !settle(&mut self.pick_job, &mut self.pick_host, simulation, world);
-        let is_late = episode.horizon_ms.is_some_and(|horizon_ms| simulation.now_ms - self.began_ms > horizon_ms);
+        let is_late = episode.horizon_ms.is_some_and(|horizon_ms| simulation.now_ms() - self.began_ms > horizon_ms);
         let is_long = world.env.max_steps.is_some_and(|most| self.actions.len() >= most as usize);
         outcome.truncated = !outcome.terminated && (is_late || is_long);
         self.is_over = outcome.is_over();
@@ -164,7 +166,7 @@ impl Environment {
 
     fn reward(&mut self, world: &World, episode: &Episode, outcome: Outcome) -> f64 {
         let Some(simulation) = &self.simulation else { return 0.0 };
-        let Some(tally) = &simulation.tally else { return 0.0 };
+        let Some(tally) = simulation.accounts.tally() else { return 0.0 };
         let env = &world.env;
         let mut reward = 0.0;
         if env.dense || self.is_over {
@@ -173,7 +175,7 @@ impl Environment {
             let relative = if outcome.terminated {
                 episode.relative
             } else {
-                relative_so_far(self.baseline.as_mut(), episode, tally, simulation.now_ms)
+                relative_so_far(self.baseline.as_mut(), episode, tally, simulation.now_ms())
             };
             values.iter_mut().zip(relative).for_each(|(value, relative)| *value -= relative);
             for (place, &weight) in env.weights.iter().enumerate().filter(|(_, &weight)| weight != 0.0) {
@@ -206,7 +208,7 @@ impl Environment {
 
     /// Writes what the episode came to.
     pub(crate) fn totals(&self, totals: &mut [f64]) {
-        let Some(tally) = self.simulation.as_ref().and_then(|simulation| simulation.tally.as_ref()) else { return };
+        let Some(tally) = self.simulation.as_ref().and_then(|simulation| simulation.accounts.tally()) else { return };
         let (objectives, rest) = totals.split_at_mut(OBJECTIVES);
         objectives.copy_from_slice(&tally.objectives());
         rest.copy_from_slice(&[

@@ -3,7 +3,8 @@
 use crate::envs::episode::Lookahead;
 use crate::envs::observe::log_time;
 use crate::model::cluster::DEVICE_MILLI;
-use crate::sim::simulation::{Expected, Simulation};
+use crate::sim::machine::Expected;
+use crate::sim::simulation::Simulation;
 
 /// The first horizon behind 0, and the last.
 const HORIZONS_S: (f64, f64) = (60.0, 604_800.0);
@@ -26,14 +27,14 @@ pub(crate) fn look_ahead(simulation: &Simulation, kind: Lookahead, numbers: &mut
 
 /// Milli-GPUs where there are any, else milli-cores.
 fn capacity(simulation: &Simulation) -> i64 {
-    match simulation.free.device_milli.len() as i64 {
-        0 => simulation.cluster.empty.total_cores_milli(),
+    match simulation.machine.free.device_milli.len() as i64 {
+        0 => simulation.setup.cluster.empty.total_cores_milli(),
         devices => devices * i64::from(DEVICE_MILLI),
     }
 }
 
 fn amount(simulation: &Simulation, one: &Expected) -> i64 {
-    if simulation.free.device_milli.is_empty() {
+    if simulation.machine.free.device_milli.is_empty() {
         return one.cores_milli;
     }
     let shape = simulation.shape_of(one.job);
@@ -41,19 +42,19 @@ fn amount(simulation: &Simulation, one: &Expected) -> i64 {
 }
 
 fn remaining_ms(simulation: &Simulation, one: &Expected) -> i64 {
-    (one.instant_ms - simulation.now_ms).max(1)
+    (one.instant_ms - simulation.now_ms()).max(1)
 }
 
 fn free_after_horizons(simulation: &Simulation, numbers: &mut [f32]) {
     let all = capacity(simulation).max(1) as f32;
-    let mut free: i64 = match simulation.free.device_milli.len() {
-        0 => simulation.free.total_cores_milli(),
-        _ => simulation.free.device_milli.iter().map(|&milli| i64::from(milli)).sum(),
+    let mut free: i64 = match simulation.machine.free.device_milli.len() {
+        0 => simulation.machine.free.total_cores_milli(),
+        _ => simulation.machine.free.device_milli.iter().map(|&milli| i64::from(milli)).sum(),
     };
     let last = numbers.len().saturating_sub(2).max(1) as f64;
     let step = (HORIZONS_S.1 / HORIZONS_S.0).powf(1.0 / last);
     let mut horizon_ms = 0.0;
-    let mut running = simulation.expected.iter().peekable();
+    let mut running = simulation.machine.expected().iter().peekable();
     for number in numbers.iter_mut() {
         while let Some(one) = running.next_if(|one| remaining_ms(simulation, one) as f64 <= horizon_ms) {
             free += amount(simulation, one);
@@ -65,7 +66,7 @@ fn free_after_horizons(simulation: &Simulation, numbers: &mut [f32]) {
 
 /// The capacity is laid out in a line and cut into as many slices as there are numbers.
 fn times_of_slices(simulation: &Simulation, numbers: &mut [f32]) {
-    let stretches = match simulation.free.device_milli.len() {
+    let stretches = match simulation.machine.free.device_milli.len() {
         0 => stretches_of_cores(simulation),
         _ => stretches_of_devices(simulation),
     };
@@ -90,8 +91,8 @@ fn times_of_slices(simulation: &Simulation, numbers: &mut [f32]) {
 }
 
 fn stretches_of_devices(simulation: &Simulation) -> Vec<Stretch> {
-    let mut stretches = vec![(i64::from(DEVICE_MILLI), 0); simulation.free.device_milli.len()];
-    for one in &simulation.expected {
+    let mut stretches = vec![(i64::from(DEVICE_MILLI), 0); simulation.machine.free.device_milli.len()];
+    for one in simulation.machine.expected() {
         for share in simulation.states[one.job as usize].placement.devices() {
             let time_ms = &mut stretches[share.device as usize].1;
             *time_ms = remaining_ms(simulation, one).max(*time_ms);
@@ -102,8 +103,8 @@ fn stretches_of_devices(simulation: &Simulation) -> Vec<Stretch> {
 
 /// Node by node: what each running job holds there, in the order of their starts, then what is free.
 fn stretches_of_cores(simulation: &Simulation) -> Vec<Stretch> {
-    let mut by_node: Vec<Vec<(u32, Stretch)>> = vec![Vec::new(); simulation.cluster.nodes.len()];
-    for one in &simulation.expected {
+    let mut by_node: Vec<Vec<(u32, Stretch)>> = vec![Vec::new(); simulation.setup.cluster.nodes.len()];
+    for one in simulation.machine.expected() {
         let shape = simulation.shape_of(one.job);
         for part in simulation.states[one.job as usize].placement.parts() {
             let cores_milli = shape.cores_milli * i64::from(part.tasks);
@@ -114,7 +115,7 @@ fn stretches_of_cores(simulation: &Simulation) -> Vec<Stretch> {
     for (number, mut held) in by_node.into_iter().enumerate() {
         held.sort_unstable();
         stretches.extend(held.into_iter().map(|(_, stretch)| stretch));
-        stretches.push((simulation.free.cores_milli[number], 0));
+        stretches.push((simulation.machine.free.cores_milli[number], 0));
     }
     stretches
 }

@@ -84,10 +84,11 @@ impl Observer {
     pub(crate) fn begin(&mut self, simulation: &Simulation) {
         self.standing.clear();
         self.standing.resize(simulation.states.len(), NOT_YET);
-        self.cores = (simulation.cluster.empty.total_cores_milli() as f64 / 1000.0).max(1e-3);
+        self.cores = (simulation.setup.cluster.empty.total_cores_milli() as f64 / 1000.0).max(1e-3);
         self.log_cores = (1.0 + self.cores).ln();
-        self.memory_mb = tracked_memory(simulation, &simulation.cluster.empty.memory_mb);
-        self.gpus_milli = i64::from(crate::model::cluster::DEVICE_MILLI) * simulation.free.device_milli.len() as i64;
+        self.memory_mb = tracked_memory(simulation, &simulation.setup.cluster.empty.memory_mb);
+        self.gpus_milli =
+            i64::from(crate::model::cluster::DEVICE_MILLI) * simulation.machine.free.device_milli.len() as i64;
         self.circles_at_ms = None;
     }
 
@@ -120,21 +121,21 @@ impl Observer {
 
     fn observe_cluster(&mut self, simulation: &Simulation, pick: &PickJob, features: &mut [f32]) {
         let part = |value: i64, all: i64| if all == 0 { 0.0 } else { (value as f64 / all as f64) as f32 };
-        let all_cores_milli = simulation.cluster.empty.total_cores_milli();
+        let all_cores_milli = simulation.setup.cluster.empty.total_cores_milli();
         let area_s: f64 = pick.pass.slots.iter().map(|slot| slot.area_s).sum();
         let urgency: f64 = pick.pass.slots.iter().map(|slot| slot.urgency).sum();
-        let oldest_ms = pick.pass.slots.iter().map(|slot| simulation.submit_ms(slot.job())).min();
-        let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms - oldest_ms));
+        let oldest_ms = pick.pass.slots.iter().map(|slot| simulation.setup.submit_ms(slot.job())).min();
+        let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms() - oldest_ms));
         let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
-        let free_gpus: i64 = simulation.free.device_milli.iter().map(|&milli| i64::from(milli)).sum();
-        features[0] = part(simulation.free.total_cores_milli(), all_cores_milli);
+        let free_gpus: i64 = simulation.machine.free.device_milli.iter().map(|&milli| i64::from(milli)).sum();
+        features[0] = part(simulation.machine.free.total_cores_milli(), all_cores_milli);
         features[1] = match self.memory_mb {
             0 => 0.0,
-            all => part(tracked_memory(simulation, &simulation.free.memory_mb), all),
+            all => part(tracked_memory(simulation, &simulation.machine.free.memory_mb), all),
         };
         features[2] = part(free_gpus, self.gpus_milli);
-        features[3] = count(simulation.running as usize);
-        features[4] = count(simulation.queue.len());
+        features[3] = count(simulation.machine.running() as usize);
+        features[4] = count(simulation.waiting.queue.len());
         features[5] = ((1.0 + area_s / (self.cores * HOUR_S)).ln() / 10.0).min(1.0) as f32;
         features[6] = log_time(urgency);
         features[7] = log_time(longest_s);
@@ -142,13 +143,13 @@ impl Observer {
         features[9..12].fill(0.0);
         if let Some(reserved) = &pick.pass.reserved {
             features[9] = 1.0;
-            features[10] = log_time(seconds(reserved.reserved_ms - simulation.now_ms));
+            features[10] = log_time(seconds(reserved.reserved_ms - simulation.now_ms()));
             features[11] = part(reserved.spare_cores_milli(), all_cores_milli).clamp(0.0, 1.0);
         }
-        if self.circles_at_ms != Some(simulation.now_ms) {
-            self.circles_at_ms = Some(simulation.now_ms);
+        if self.circles_at_ms != Some(simulation.now_ms()) {
+            self.circles_at_ms = Some(simulation.now_ms());
             for (pair, period_ms) in self.circles.chunks_exact_mut(2).zip([DAY_MS, WEEK_MS]) {
-                let turned = simulation.now_ms.rem_euclid(period_ms) as f64 / period_ms as f64;
+                let turned = simulation.now_ms().rem_euclid(period_ms) as f64 / period_ms as f64;
                 let (sine, cosine) = (TAU * turned).sin_cos();
                 pair[0] = (0.5 + 0.5 * sine) as f32;
                 pair[1] = (0.5 + 0.5 * cosine) as f32;
@@ -159,23 +160,23 @@ impl Observer {
 
     /// How many of the episode's jobs were submitted within the last hour, this instant included.
     fn recent_arrivals(&self, simulation: &Simulation) -> usize {
-        let arrived = simulation.window.start + simulation.next_arrival as usize;
-        let submits = &simulation.jobs.submit_ms[simulation.window.start..arrived];
-        submits.len() - submits.partition_point(|&submit_ms| submit_ms <= simulation.now_ms - HOUR_MS)
+        let arrived = simulation.setup.window.start + simulation.clock.next_arrival as usize;
+        let submits = &simulation.setup.jobs.submit_ms[simulation.setup.window.start..arrived];
+        submits.len() - submits.partition_point(|&submit_ms| submit_ms <= simulation.now_ms() - HOUR_MS)
     }
 
     fn observe_jobs(&self, simulation: &Simulation, pick: &PickJob, width: usize, features: &mut [f32]) {
-        let free_cores = simulation.free.total_cores_milli() as f32 / 1000.0;
+        let free_cores = simulation.machine.free.total_cores_milli() as f32 / 1000.0;
         let all_cores = self.cores as f32;
-        let held = simulation.tally.as_ref().map(|tally| &tally.held[..]).unwrap_or_default();
+        let held = simulation.accounts.tally().map(|tally| &tally.held[..]).unwrap_or_default();
         let mut rows = features.chunks_exact_mut(width);
         for (&place, row) in pick.rows.iter().zip(&mut rows) {
             let slot = &pick.pass.slots[place as usize];
             let standing = &self.standing[slot.job() as usize];
-            let wait_s = seconds(simulation.now_ms - simulation.submit_ms(slot.job())) as f32;
+            let wait_s = seconds(simulation.now_ms() - simulation.setup.submit_ms(slot.job())) as f32;
             let cores = slot.cores_milli as f32 / 1000.0;
-            let place = simulation.window.start + slot.job() as usize;
-            let user = simulation.jobs.known_user(place);
+            let place = simulation.setup.window.start + slot.job() as usize;
+            let user = simulation.setup.jobs.known_user(place);
             let user_cores = user.map_or(0.0, |user| held[user as usize] as f32 / 1000.0);
             let flag = |is_so: bool| f32::from(u8::from(is_so));
             let values: [f32; JOB_FEATURES] = [
@@ -210,19 +211,19 @@ impl Observer {
 
     /// Brings what is known of a job up to date.
     fn refresh(&mut self, simulation: &Simulation, job: u32) {
-        let stamp = 1 + simulation.learner.as_ref().map_or(0, |learner| learner.changes(job));
+        let stamp = 1 + simulation.accounts.changes(job);
         if self.standing[job as usize].stamp == stamp {
             return;
         }
-        let place = simulation.window.start + job as usize;
+        let place = simulation.setup.window.start + job as usize;
         let shape = simulation.shape_of(job);
         let estimate_s = seconds(simulation.estimate(job).0).max(1.0);
         let cores = shape.total_cores_milli() as f64 / 1000.0;
-        let request_ms = simulation.jobs.requested_ms[place];
+        let request_ms = simulation.setup.jobs.requested_ms[place];
         let part = |amount: i64, all: i64| if all == 0 { 0.0 } else { (amount as f64 / all as f64).min(1.0) as f32 };
-        let like_jobs = match simulation.config.estimate {
+        let like_jobs = match simulation.setup.config.estimate {
             Estimate::Perfect => f64::INFINITY,
-            _ => simulation.learner.as_ref().map_or(0.0, |learner| learner.like_jobs(job)),
+            _ => simulation.accounts.like_jobs(job),
         };
         let tasks = i64::from(shape.tasks);
         self.standing[job as usize] = Standing {
@@ -238,13 +239,13 @@ impl Observer {
             gpus: part(shape.gpu_milli * tasks, self.gpus_milli),
             memory: part(shape.memory_mb * tasks, self.memory_mb),
             log_area: ((1.0 + estimate_s * cores).ln() / 28.0).min(1.0) as f32,
-            priority: simulation.tally.as_ref().map_or(0.0, |tally| tally.priority(place)) as f32,
+            priority: simulation.accounts.tally().map_or(0.0, |tally| tally.priority(place)) as f32,
         };
     }
 }
 
 /// Memory on the nodes that track it.
 fn tracked_memory(simulation: &Simulation, memory_mb: &[i64]) -> i64 {
-    let nodes = simulation.cluster.nodes.iter().zip(memory_mb);
+    let nodes = simulation.setup.cluster.nodes.iter().zip(memory_mb);
     nodes.filter(|(node, _)| node.memory_mb != UNTRACKED).map(|(_, &memory_mb)| memory_mb).sum()
 }

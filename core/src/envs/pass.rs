@@ -53,8 +53,8 @@ pub(crate) struct Reserved {
 impl Reserved {
     /// The reservation that a job which does not fit would get now.
     fn of(simulation: &Simulation, job: u32) -> Self {
-        let needed = simulation.jobs.sizes.cores_milli(simulation.states[job as usize].shape);
-        if simulation.is_pool {
+        let needed = simulation.cores_milli(job);
+        if simulation.setup.is_pool {
             let (reserved_ms, free_then) = simulation.pool_reservation(needed);
             return Reserved { job, reserved_ms, spare_cores_milli: free_then - needed, shadow: None };
         }
@@ -75,13 +75,13 @@ impl Reserved {
         let mut speed_milli = FULL_SPEED;
         let beside = match &mut self.shadow {
             None => slot.cores_milli <= self.spare_cores_milli,
-            Some(shadow) => match simulation.place_on(&simulation.free, slot.job()) {
+            Some(shadow) => match simulation.place_on(&simulation.machine.free, slot.job()) {
                 None => false,
                 Some(placement) => {
                     let shape = simulation.shape_of(slot.job());
-                    speed_milli = simulation.cluster.speed_milli(shape, &placement);
+                    speed_milli = simulation.setup.cluster.speed_milli(shape, &placement);
                     shadow.free.take(shape, &placement);
-                    let head_fits = shadow.free.fits(&simulation.cluster, simulation.shape_of(shadow.head));
+                    let head_fits = shadow.free.fits(&simulation.setup.cluster, simulation.shape_of(shadow.head));
                     shadow.free.give(shape, &placement);
                     head_fits
                 }
@@ -90,7 +90,7 @@ impl Reserved {
         if beside {
             i64::MAX
         } else {
-            worked_ms(self.reserved_ms - simulation.now_ms, speed_milli)
+            worked_ms(self.reserved_ms - simulation.now_ms(), speed_milli)
         }
     }
 }
@@ -134,15 +134,15 @@ impl Pass {
         self.reserved = None;
         self.slots.clear();
         let mut turns = std::mem::take(&mut self.turns);
-        if simulation.ranking.is_some() {
+        if simulation.waiting.order_moves() {
             simulation.refresh_ranking();
             turns = simulation.sorted_turns();
         } else {
             turns.clear();
-            turns.extend(simulation.queue.iter().map(|job| Turn::plain(0, job)));
+            turns.extend(simulation.waiting.queue.iter().map(|job| Turn::plain(0, job)));
         };
         self.rank_ages(&turns);
-        let by_score = simulation.config.policy == Policy::Linear;
+        let by_score = simulation.setup.config.policy == Policy::Linear;
         let first = turns.iter().find(|turn| turn.rank > 0).map_or(0.0, |turn| score_of_bits(turn.rank));
         for (place, &turn) in turns.iter().enumerate() {
             let state = &simulation.states[turn.job as usize];
@@ -152,7 +152,7 @@ impl Pass {
                 false => place as f64 / 4.0,
             };
             self.slots.push(Slot {
-                cores_milli: simulation.jobs.sizes.cores_milli(state.shape),
+                cores_milli: simulation.setup.cores_milli(state),
                 limit_ms: simulation.span_ms(turn.job, FULL_SPEED),
                 order_gap: (1.0 - gap.clamp(0.0, WIDEST_GAP) / WIDEST_GAP) as f32,
                 age_rank: self.age_rank(turn.job, turns.len()),
@@ -203,10 +203,10 @@ impl Pass {
     }
 
     fn look_for_room(&mut self, simulation: &Simulation) {
-        let mut known = ByShape::new(simulation.is_pool);
+        let mut known = ByShape::new(simulation.setup.is_pool);
         for slot in &mut self.slots {
             let shape = simulation.states[slot.job() as usize].shape;
-            slot.fits = known.get(shape, || simulation.shape_fits(shape));
+            slot.fits = known.get(shape, || simulation.machine.fits(&simulation.setup, shape));
         }
         self.would_reserve = None;
         if self.reserved.is_none() {
@@ -217,8 +217,8 @@ impl Pass {
             return self.slots.iter_mut().for_each(|slot| slot.delays = false);
         };
         // The random rule places jobs of one shape differently, and so may one that lives outside.
-        let asks_each = matches!(simulation.config.placement, Rule::Random | Rule::External);
-        let mut known = ByShape::new(simulation.is_pool || asks_each);
+        let asks_each = matches!(simulation.setup.config.placement, Rule::Random | Rule::External);
+        let mut known = ByShape::new(simulation.setup.is_pool || asks_each);
         for slot in &mut self.slots {
             let shape = simulation.states[slot.job() as usize].shape;
             let longest_ms = || reserved.longest_ms(simulation, slot);
@@ -236,8 +236,9 @@ impl Pass {
         };
         let waits = !matches!(mode, Mode::Committed { .. });
         let holder = self.reserved.as_ref().map(|reserved| reserved.job);
-        let starves =
-            |slot: &Slot| simulation.queue.is_first(slot.job()) && !slot.is_passed && Some(slot.job()) != holder;
+        let starves = |slot: &Slot| {
+            simulation.waiting.queue.is_first(slot.job()) && !slot.is_passed && Some(slot.job()) != holder
+        };
         let starving = self.slots.iter().position(|slot| may(slot) && starves(slot));
         for (place, slot) in self.slots.iter_mut().enumerate() {
             slot.held_back = waits && (slot.is_passed || simulation.is_passed_over(&slot.turn));
@@ -251,9 +252,9 @@ impl Pass {
     pub(crate) fn start(&mut self, simulation: &mut Simulation, place: usize) {
         self.pass_over_before(place);
         let slot = self.slots.remove(place);
-        let Some(placement) = simulation.place_on(&simulation.free, slot.job()) else { return };
+        let Some(placement) = simulation.place_on(&simulation.machine.free, slot.job()) else { return };
         if let Some(reserved) = &mut self.reserved {
-            if simulation.span_on(slot.job(), &placement) > reserved.reserved_ms - simulation.now_ms {
+            if simulation.span_on(slot.job(), &placement) > reserved.reserved_ms - simulation.now_ms() {
                 match &mut reserved.shadow {
                     None => reserved.spare_cores_milli -= slot.cores_milli,
                     Some(shadow) => {

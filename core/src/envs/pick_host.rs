@@ -25,13 +25,13 @@ impl PickHost {
     /// Moves on until the head fits somewhere. False: nothing is to come.
     pub(crate) fn settle(&mut self, simulation: &mut Simulation) -> bool {
         loop {
-            if let Some(head) = simulation.queue.head() {
+            if let Some(head) = simulation.waiting.queue.head() {
                 self.head = Some(head);
                 self.allowed.clear();
-                self.allowed.resize(simulation.cluster.nodes.len(), false);
+                self.allowed.resize(simulation.setup.cluster.nodes.len(), false);
                 let shape = simulation.shape_of(head);
-                for &node in simulation.cluster.nodes_for(shape) {
-                    let room = simulation.free.capacity(&simulation.cluster, node, shape);
+                for &node in simulation.setup.cluster.nodes_for(shape) {
+                    let room = simulation.machine.free.capacity(&simulation.setup.cluster, node, shape);
                     self.allowed[node as usize] = room >= shape.tasks;
                 }
                 if self.allowed.contains(&true) {
@@ -56,14 +56,15 @@ impl PickHost {
         let Some(job) = self.head else { return };
         let shape = simulation.shape_of(job);
         let part = Part { node: host as u32, tasks: shape.tasks };
-        if let Ok(Some(placement)) = place_as_told(&simulation.cluster, &simulation.free, shape, &[part]) {
+        if let Ok(Some(placement)) = place_as_told(&simulation.setup.cluster, &simulation.machine.free, shape, &[part])
+        {
             simulation.start_on(job, placement);
         }
     }
 
     /// Writes what is seen.
     pub(crate) fn observe(&self, simulation: &Simulation, observation: &mut [f32]) {
-        let cluster = &simulation.cluster;
+        let cluster = &simulation.setup.cluster;
         let tracked = |memory_mb: i64| if memory_mb == UNTRACKED { 0 } else { memory_mb };
         let most_cores = cluster.nodes.iter().map(|node| node.cores_milli).max().unwrap_or(0).max(1) as f32;
         let most_memory = cluster.nodes.iter().map(|node| tracked(node.memory_mb)).max().unwrap_or(0).max(1) as f32;
@@ -71,8 +72,8 @@ impl PickHost {
         let (hosts, job) = observation.split_at_mut(cluster.nodes.len() * HOST_FEATURES);
         for (number, host) in hosts.chunks_exact_mut(HOST_FEATURES).enumerate() {
             let node = &cluster.nodes[number];
-            let used_cores = node.cores_milli - simulation.free.cores_milli[number];
-            let used_memory = node.memory_mb - simulation.free.memory_mb[number];
+            let used_cores = node.cores_milli - simulation.machine.free.cores_milli[number];
+            let used_memory = node.memory_mb - simulation.machine.free.memory_mb[number];
             let part = |used: i64, all: i64| if all == 0 { 0.0 } else { used as f32 / all as f32 };
             host[0] = part(used_cores, node.cores_milli);
             host[1] = part(used_memory, tracked(node.memory_mb));

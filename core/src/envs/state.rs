@@ -96,7 +96,7 @@ impl Vector {
 }
 
 fn now_ms(environment: &Environment) -> u64 {
-    environment.simulation.as_ref().map_or(0, |simulation| simulation.now_ms as u64)
+    environment.simulation.as_ref().map_or(0, |simulation| simulation.now_ms() as u64)
 }
 
 struct Reader<'a> {

@@ -11,7 +11,6 @@ use crate::envs::vector::{Begin, Steps, Vector, Views};
 use crate::envs::world::{Table, World};
 use crate::model::cluster::Cluster;
 use crate::model::job::Jobs;
-use crate::sim::simulation::Simulation;
 
 /// More environments are a slip of the finger.
 const MOST_ENVIRONMENTS: usize = 1 << 20;
@@ -317,10 +316,10 @@ pub unsafe extern "C" fn shunter_env_view(
             for (number, one) in vector.environments.iter().enumerate() {
                 episode[number] = one.episode.map_or(-1, |place| place as i64);
                 let Some(simulation) = &one.simulation else { continue };
-                now_ms[number] = simulation.now_ms;
-                waiting[number] = simulation.queue.len() as i64;
-                running[number] = i64::from(simulation.running);
-                let first = simulation.window.start as i64;
+                now_ms[number] = simulation.now_ms();
+                waiting[number] = simulation.waiting.queue.len() as i64;
+                running[number] = i64::from(simulation.machine.running());
+                let first = simulation.setup.window.start as i64;
                 let shown = one.pick_job.rows.iter().map(|&place| one.pick_job.pass.slots[place as usize].job());
                 let row = &mut jobs[number * rows..(number + 1) * rows];
                 for (place, job) in row.iter_mut().zip(shown.chain(one.pick_host.head)) {
@@ -345,7 +344,9 @@ pub unsafe extern "C" fn shunter_env_fork(env: u64, index: usize, simulation: *m
             let simulation = environment.and_then(|environment| environment.simulation.as_ref()).ok_or_else(|| {
                 Failure::argument(format!("environment {index} does not exist, or has not begun an episode"))
             })?;
-            Ok(Simulation { tally: None, ..simulation.clone() })
+            let mut copy = simulation.clone();
+            copy.accounts.set_tally(None);
+            Ok(copy)
         })?;
         *target = open(Mutex::new(copy));
         Ok(())

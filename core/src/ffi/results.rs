@@ -6,7 +6,7 @@ use super::handles::find;
 use super::simulation::{read_config, with, ShunterConfig};
 use super::{guard, read, target, write, Failure};
 use crate::model::job::Jobs;
-use crate::order::estimate::estimates_at_submit;
+use crate::order::learner::estimates_at_submit;
 use crate::place::placement::{DeviceShare, Part, Placement};
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
@@ -43,14 +43,14 @@ pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut
         let status = unsafe { target("status", status) }?;
         let told = with(simulation, |simulation| {
             Ok(ShunterStatus {
-                now_ms: simulation.now_ms,
+                now_ms: simulation.now_ms(),
                 jobs: simulation.states.len() as u64,
-                waiting: simulation.queue.len() as u64,
-                running: simulation.running.into(),
-                ended: simulation.ended.into(),
-                starts: simulation.starts.into(),
-                free_cores_milli: simulation.free.total_cores_milli(),
-                stops: simulation.stops.len() as u64,
+                waiting: simulation.waiting.queue.len() as u64,
+                running: simulation.machine.running().into(),
+                ended: simulation.machine.ended().into(),
+                starts: simulation.machine.starts().into(),
+                free_cores_milli: simulation.machine.free.total_cores_milli(),
+                stops: simulation.machine.stops().len() as u64,
             })
         })?;
         *status = told;
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn shunter_simulation_waiting(simulation: u64, jobs: *mut 
     guard(|| {
         let target = unsafe { write("jobs", jobs, capacity) }?;
         with(simulation, |simulation| {
-            check_capacity("waiting jobs", capacity, simulation.queue.len())?;
+            check_capacity("waiting jobs", capacity, simulation.waiting.queue.len())?;
             target.copy_from_slice(&simulation.waiting_in_order());
             Ok(())
         })
@@ -208,9 +208,9 @@ pub unsafe extern "C" fn shunter_simulation_stops(
         let nodes = unsafe { write("nodes", nodes, node_capacity) }?;
         let tasks = unsafe { write("tasks", tasks, node_capacity) }?;
         with(simulation, |simulation| {
-            check_capacity("stops", capacity, simulation.stops.len())?;
+            check_capacity("stops", capacity, simulation.machine.stops().len())?;
             node_offsets[0] = 0;
-            for (place, stop) in simulation.stops.iter().enumerate() {
+            for (place, stop) in simulation.machine.stops().iter().enumerate() {
                 (job[place], start_ms[place], end_ms[place]) = (stop.job, stop.start_ms, stop.end_ms);
                 by_failure[place] = u8::from(stop.by_failure);
                 node_offsets[place + 1] = node_offsets[place] + stop.placement.parts().count() as i64;
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn shunter_simulation_stops(
                 return Ok(());
             }
             check_capacity("nodes", node_capacity, node_offsets[capacity] as usize)?;
-            for (place, part) in simulation.stops.iter().flat_map(|stop| stop.placement.parts()).enumerate() {
+            for (place, part) in simulation.machine.stops().iter().flat_map(|stop| stop.placement.parts()).enumerate() {
                 (nodes[place], tasks[place]) = (part.node as i32, part.tasks as i32);
             }
             Ok(())

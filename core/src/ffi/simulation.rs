@@ -295,7 +295,7 @@ pub unsafe extern "C" fn shunter_simulation_start(
     length: usize,
 ) -> i32 {
     guard(|| {
-        with(simulation, |simulation| match simulation.cluster.nodes.len() {
+        with(simulation, |simulation| match simulation.setup.cluster.nodes.len() {
             nodes if length <= nodes => Ok(()),
             nodes => Err(Failure::argument(format!("{length} nodes were named of a cluster of {nodes}"))),
         })?;

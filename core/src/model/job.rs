@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::model::shape_sizes::ShapeSizes;
-use crate::order::estimate::KnownWindows;
+use crate::order::learner::KnownWindows;
 use crate::place::fragments::Class;
 use crate::place::gang_rules::classes;
 

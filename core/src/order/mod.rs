@@ -1,7 +1,9 @@
 //! Who is next: scores, the queue, and the estimates and shares that scores rest on.
 
+pub(crate) mod contest;
 pub mod estimate;
 pub mod history;
+pub mod learner;
 pub mod posterior;
 pub mod queue;
 pub mod rank_set;

@@ -2,6 +2,9 @@
 
 use std::f64::consts::LN_2;
 
+use crate::model::job::MAX_AMOUNT;
+use crate::sim::bytes::{Reader, Writer};
+
 /// One user's use so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
@@ -35,7 +38,7 @@ pub struct Usage {
     /// Of each user, as a part of all shares.
     shares: Vec<f64>,
     pub(crate) accounts: Vec<Account>,
-    pub(crate) total: Account,
+    total: Account,
 }
 
 impl Usage {
@@ -82,6 +85,23 @@ impl Usage {
         }
         let part = self.accounts[user as usize].at(now_ms, self.half_life_s) / total;
         (-(part / self.shares[user as usize]) * LN_2).exp()
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        for account in self.accounts.iter().chain([&self.total]) {
+            out.put_float(account.core_seconds);
+            out.put(account.at_ms);
+            out.put(account.cores_milli);
+        }
+    }
+
+    pub(crate) fn read(&mut self, input: &mut Reader) -> Result<(), String> {
+        for account in self.accounts.iter_mut().chain([&mut self.total]) {
+            account.core_seconds = input.float()?;
+            account.at_ms = input.time()?;
+            account.cores_milli = input.get()?.clamp(-MAX_AMOUNT, MAX_AMOUNT);
+        }
+        Ok(())
     }
 }
 

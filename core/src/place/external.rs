@@ -61,20 +61,20 @@ impl Simulation {
     /// Asks the placer; none if it declines, or its answer is no place for the job.
     pub(crate) fn ask_placer(&self, placer: Placer, free: &Free, job: u32) -> Option<Placement> {
         let shape = self.shape_of(job);
-        if !free.fits(&self.cluster, shape) {
+        if !free.fits(&self.setup.cluster, shape) {
             return None;
         }
-        let nodes = self.cluster.nodes.len() as u32;
+        let nodes = self.setup.cluster.nodes.len() as u32;
         let mut capacity = vec![0; nodes as usize];
-        for &node in self.cluster.nodes_for(shape) {
-            capacity[node as usize] = free.capacity(&self.cluster, node, shape);
+        for &node in self.setup.cluster.nodes_for(shape) {
+            capacity[node as usize] = free.capacity(&self.setup.cluster, node, shape);
         }
         let whole_gpus: Vec<u32> = (0..nodes).map(|node| free.whole_devices(node)).collect();
-        let first = self.window.start as u64;
-        let others = self.queue.iter().filter(|&other| other != job);
+        let first = self.setup.window.start as u64;
+        let others = self.waiting.queue.iter().filter(|&other| other != job);
         let waiting: Vec<u64> = others.take(MOST_WAITING).map(|other| first + u64::from(other)).collect();
         let scene = ShunterScene {
-            now_ms: self.now_ms,
+            now_ms: self.now_ms(),
             job: first + u64::from(job),
             nodes: capacity.len(),
             capacity: capacity.as_ptr(),
@@ -93,6 +93,6 @@ impl Simulation {
         if parts.is_empty() {
             return None;
         }
-        place_as_told(&self.cluster, free, shape, &parts).ok().flatten()
+        place_as_told(&self.setup.cluster, free, shape, &parts).ok().flatten()
     }
 }

@@ -88,6 +88,44 @@ pub(crate) fn is_one_pool(cluster: &Cluster, shape: &Shape, placement: &Placemen
     !cluster.binds_to_pool(shape) || types.all(|other| Some(other) == first)
 }
 
+/// Whether the nodes and devices exist, may be used by a job of this shape, and are exactly what it asks for.
+pub(crate) fn belongs(cluster: &Cluster, shape: &Shape, placement: &Placement) -> bool {
+    let nodes = cluster.nodes_for(shape);
+    let mut named = HashSet::new();
+    let mut shares = placement.devices();
+    for part in placement.parts() {
+        let mine = i64::from(part.tasks).saturating_mul(shape.gpu_milli) / share_milli(shape.gpu_milli);
+        let Some((here, rest)) = shares.split_at_checked(usize::try_from(mine).unwrap_or(usize::MAX)) else {
+            return false;
+        };
+        // The nodes of a partition, or all of them, are listed in ascending order.
+        let may_use = nodes.binary_search(&part.node).is_ok() && cluster.suits(part.node, shape);
+        if !may_use || !named.insert(part.node) || !shares_belong(cluster, part.node, shape.gpu_milli, here) {
+            return false;
+        }
+        shares = rest;
+    }
+    let tasks: u64 = placement.parts().map(|part| u64::from(part.tasks)).sum();
+    tasks == u64::from(shape.tasks) && shares.is_empty() && is_one_pool(cluster, shape, placement)
+}
+
+/// Whether these are devices of the node, each with one task's fraction, or each whole and only once.
+fn shares_belong(cluster: &Cluster, node: u32, gpu_milli: i64, shares: &[DeviceShare]) -> bool {
+    let devices = cluster.devices(node);
+    let whole = gpu_milli >= i64::from(DEVICE_MILLI);
+    let mut named = HashSet::new();
+    shares.iter().all(|share| {
+        devices.contains(&(share.device as usize))
+            && i64::from(share.milli) == share_milli(gpu_milli)
+            && (!whole || named.insert(share.device))
+    })
+}
+
+/// What a task that wants so many milli-GPUs takes of each of its devices.
+fn share_milli(gpu_milli: i64) -> i64 {
+    gpu_milli.clamp(1, i64::from(DEVICE_MILLI))
+}
+
 /// The placement on nodes that the caller names; none if one has no room, an error if they are not this job's nodes.
 pub fn place_as_told(
     cluster: &Cluster,

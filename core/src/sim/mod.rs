@@ -1,12 +1,18 @@
-//! The simulation: its state, the clock, starts and stops, copies and bytes.
+//! The simulation: the parts of its state, the clock's events, starts and stops, copies and bytes.
 
+pub(crate) mod accounts;
 pub(crate) mod accrual;
 pub mod batch;
+pub(crate) mod bytes;
+pub(crate) mod clock;
 pub mod events;
 pub mod failures;
 pub mod job_state;
+pub mod machine;
 pub mod serialize;
+pub mod setup;
 pub mod simulation;
 pub mod snapshot;
 pub mod stopping;
 pub mod tally;
+pub(crate) mod waiting;

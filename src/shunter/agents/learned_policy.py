@@ -14,7 +14,7 @@ from shunter.agents.ppo import NORMALIZER
 from shunter.agents.training.checkpoint import POLICY, PolicyRecord, load_network, read_part
 from shunter.checks import MOST_SEED, whole
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import POLICY_FILE, checkpoint_folder, read_record
+from shunter.policies.checkpoint import POLICY_FILE, checkpoint_folder, read_record
 
 if TYPE_CHECKING:
     from pathlib import Path

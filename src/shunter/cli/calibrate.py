@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shunter.metrics.logged_waits import Waits
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 REPORT, WAITS, WAITS_CSV = "calibration.json", "waits.parquet", "waits.csv"
 
@@ -79,9 +80,11 @@ def calibrate(
     """
     from shunter.metrics.run_folder import MANIFEST
 
-    check_folder(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), arguments.files)
-    check_plot(plot, out, arguments.files)
-    report = _report(arguments)
+    scheduler = arguments.scheduler()
+    inputs = arguments.inputs(scheduler)
+    check_folder(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), inputs)
+    check_plot(plot, out, inputs)
+    report = _report(arguments, scheduler)
     if out is not None:
         _write(out, report, given_options(context))
     if plot is not None:
@@ -89,7 +92,7 @@ def calibrate(
     _print(report, json, [place for place in (out, plot) if place is not None])
 
 
-def _report(arguments: RunArguments) -> Report:
+def _report(arguments: RunArguments, scheduler: Scheduler) -> Report:
     from shunter.cli.running import run
     from shunter.metrics.calibrate import calibrate as compare
     from shunter.metrics.calibration_verdict import judge
@@ -99,7 +102,7 @@ def _report(arguments: RunArguments) -> Report:
     def check(workload: Workload, _: Cluster) -> None:
         check_logged_waits(workload.window(arguments.start, arguments.length))
 
-    result = run(arguments, inspect=check)
+    result = run(arguments, scheduler, inspect=check)
     with step("comparing"):
         waits = compare_waits(result.schedule)
         clock = read_clock(result.schedule.workload, arguments.workload)
@@ -118,7 +121,8 @@ def _write(folder: Path, report: Report, given: dict[str, Any]) -> None:
         WAITS_CSV: frame.write_csv,
     }
     with step(f"writing {folder}"):
-        write_folder(folder, writers, build_manifest(report.run.schedule, given, report.run.arguments.to_json()))
+        run = report.run
+        write_folder(folder, writers, build_manifest(run.schedule, given, run.resolved(), run.scheduler.files))
 
 
 def _draw(plot: Path, report: Report) -> None:

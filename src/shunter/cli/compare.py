@@ -24,6 +24,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.cli.comparing import CompareArguments
+    from shunter.comparison.combinations import Combinations
 
 PoliciesOption = Annotated[
     str,
@@ -128,8 +129,9 @@ def compare(
     )
     if top is not None and top < 1:
         raise InputError(f"--top is {top}; expected 1 or more")
-    _check_outputs(arguments, out, force, plot)
-    compared = run_comparison(arguments)
+    combinations = arguments.checked()
+    _check_outputs(arguments, combinations, out, force, plot)
+    compared = run_comparison(arguments, combinations)
     if out is not None:
         with step(f"writing {out}"):
             write_comparison(out, compared, given_options(context))
@@ -148,12 +150,15 @@ def compare(
     print_comparison(compared, top, [path for path in (out, plot) if path is not None])
 
 
-def _check_outputs(arguments: CompareArguments, out: Path | None, force: bool, plot: Path | None) -> None:
+def _check_outputs(
+    arguments: CompareArguments, combinations: Combinations, out: Path | None, force: bool, plot: Path | None
+) -> None:
     """Raises an error for what can be known to fail before anything is simulated."""
     from shunter.cli.comparing import FILES
 
-    inputs = arguments.shared.files
-    for combination in arguments.checked().possible:
+    shared = arguments.shared
+    inputs: dict[str, str | Path | None] = {"workload": shared.workload, "cluster": shared.cluster}
+    for combination in combinations.possible:
         inputs |= {f"file of {name}:": path for name, path in combination.files.items()}
     check_folder(out, force, FILES, inputs)
     check_plot(plot, out, inputs)

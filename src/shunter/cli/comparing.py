@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +52,10 @@ class WindowArguments:
 
     def checked(self) -> Combinations:
         """Returns what is compared, having checked all that can be checked without the log."""
+        from shunter.checks import check_name
         from shunter.comparison.combinations import find_baseline
         from shunter.metrics.table import window_metrics
         from shunter.model.windows import check_numbers
-        from shunter.policies.names import check_name
 
         combinations = self.combinations()
         find_baseline(combinations.possible, self.baseline)
@@ -73,7 +73,7 @@ class WindowArguments:
 
     def common(self) -> dict[str, Any]:
         """Returns the settings that all combinations share."""
-        return {name: value for name, value in self.shared.settings().items() if name not in LISTS}
+        return {name: value for name, value in self.shared.words.items() if name not in LISTS}
 
     def _window_numbers(self) -> dict[str, Any]:
         from shunter.model.windows import parse_part
@@ -88,9 +88,8 @@ class WindowArguments:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the arguments as a plain object."""
-        own = asdict(self)
-        shared: dict[str, Any] = own.pop("shared")
-        return shared | own
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "shared"}
+        return self.shared.to_json() | own
 
 
 @dataclass(frozen=True)
@@ -154,9 +153,8 @@ class Compared:
         }
 
 
-def run_comparison(arguments: WindowArguments) -> Compared:
-    """Reads, chooses windows, simulates and compares."""
-    combinations = arguments.checked()
+def run_comparison(arguments: WindowArguments, combinations: Combinations) -> Compared:
+    """Reads, chooses windows, simulates and compares what `WindowArguments.checked` gave."""
     inputs = read_inputs(arguments.shared)
     windows = arguments.choose_windows(len(inputs.workload))
     began = time.perf_counter()

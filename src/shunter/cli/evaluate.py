@@ -26,6 +26,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.cli.evaluating import EvaluateArguments, Evaluated
+    from shunter.comparison.combinations import Combinations
 
 CheckpointsArgument = Annotated[
     list[str] | None,
@@ -107,8 +108,9 @@ def evaluate(
     )
     if top < 1:
         raise InputError(f"--top is {top}; expected 1 or more")
-    _check_outputs(arguments, out, force, plot)
-    evaluated = run_evaluation(arguments)
+    combinations = arguments.checked()
+    _check_outputs(arguments, combinations, out, force, plot)
+    evaluated = run_evaluation(arguments, combinations)
     _write(evaluated, context, out, plot)
     if json:
         from shunter.metrics.run_folder import to_json_text
@@ -120,12 +122,15 @@ def evaluate(
     print_evaluation(evaluated, top, [path for path in (out, plot) if path is not None], named=bool(checkpoints))
 
 
-def _check_outputs(arguments: EvaluateArguments, out: Path | None, force: bool, plot: Path | None) -> None:
+def _check_outputs(
+    arguments: EvaluateArguments, combinations: Combinations, out: Path | None, force: bool, plot: Path | None
+) -> None:
     """Raises an error for what can be known to fail before anything is simulated."""
     from shunter.cli.comparing import FILES
 
-    inputs = arguments.shared.files
-    for combination in arguments.checked().possible:
+    shared = arguments.shared
+    inputs: dict[str, str | Path | None] = {"workload": shared.workload, "cluster": shared.cluster}
+    for combination in combinations.possible:
         inputs |= {f"file of {name}:": path for name, path in combination.files.items()}
     check_folder(out, force, FILES, inputs)
     check_plot(plot, out, inputs)

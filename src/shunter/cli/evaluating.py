@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination, Combinations
     from shunter.comparison.evaluation import Entrants, Evaluation
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
 RUNS: Final = Path("runs")
 """Where runs are looked for if no checkpoint is named."""
@@ -30,8 +31,9 @@ class EvaluateArguments(WindowArguments):
     against: str
     also: tuple[str, ...]
 
+    @cached_property
     def entrants(self) -> Entrants:
-        """Returns who takes part, or raises an error for the first name or number that is wrong."""
+        """Who takes part; an error for the first name or number that is wrong."""
         from shunter.comparison.combinations import combine
         from shunter.comparison.evaluation import Entrants
 
@@ -40,7 +42,7 @@ class EvaluateArguments(WindowArguments):
             replace(one, label=one.settings.policy)
             for one in combine(self.checkpoints, **self.common()).possible
         )
-        shared = learned[0].settings
+        shared = learned[0].scheduler
         also = tuple(_also(text, shared) for text in self.also)
         estimates = [one.settings.estimate for one in learned]
         return Entrants(learned, also, _classics(self.against, shared, estimates))
@@ -49,14 +51,14 @@ class EvaluateArguments(WindowArguments):
         """Returns everybody."""
         from shunter.comparison.combinations import Combinations
 
-        return Combinations(self.entrants().all, ())
+        return Combinations(self.entrants.all, ())
 
     def common(self) -> dict[str, Any]:
         """Returns the settings that all share; whether jobs are killed is as it was in training, if nothing is said."""
-        from shunter.policies.checkpoint_path import checkpoint_options
+        from shunter.policies.checkpoint import resolve_checkpoint
 
         common = super().common()
-        killed = any(checkpoint_options(one).kill_at_request for one in self.checkpoints)
+        killed = any(resolve_checkpoint(one).settings.kill_at_request for one in self.checkpoints)
         return common | {"kill_at_request": common["kill_at_request"] or killed}
 
 
@@ -90,7 +92,7 @@ def newest_checkpoint(runs: Path = RUNS) -> str:
     Raises:
         InputError: There is none.
     """
-    from shunter.policies.checkpoint_path import checkpoint_file
+    from shunter.policies.checkpoint import checkpoint_file
 
     folders = [folder for folder in runs.iterdir() if folder.is_dir()] if runs.is_dir() else []
     found = {folder: file for folder in folders if (file := checkpoint_file(str(folder))) is not None}
@@ -101,12 +103,12 @@ def newest_checkpoint(runs: Path = RUNS) -> str:
     return str(max(found, key=lambda folder: found[folder].stat().st_mtime_ns))
 
 
-def run_evaluation(arguments: EvaluateArguments) -> Evaluated:
+def run_evaluation(arguments: EvaluateArguments, combinations: Combinations) -> Evaluated:
     """Reads, chooses windows, simulates and compares."""
     from shunter.comparison.evaluation import Evaluation
 
-    compared = run_comparison(arguments)
-    evaluation = Evaluation.of(compared.comparison, arguments.entrants(), arguments.shared.seed)
+    compared = run_comparison(arguments, combinations)
+    evaluation = Evaluation.of(compared.comparison, arguments.entrants, arguments.shared.seed)
     return Evaluated(
         arguments=arguments,
         inputs=compared.inputs,
@@ -123,7 +125,7 @@ def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
     from shunter.comparison.evaluation import settings_warnings
     from shunter.comparison.seen_days import Judged, part_warning
     from shunter.model.windows import parse_part
-    from shunter.policies.checkpoint_path import read_record
+    from shunter.policies.checkpoint import read_record
 
     judged = Judged.of(compared.inputs.workload, parse_part(arguments.part))
     found: list[str | None] = []
@@ -131,13 +133,14 @@ def _warnings(arguments: EvaluateArguments, compared: Compared) -> list[str]:
         training = read_record(checkpoint).get("training")
         facts = training if isinstance(training, dict) else {}
         found.append(part_warning(checkpoint, facts, judged))
-    found += settings_warnings(arguments.entrants())
+    found += settings_warnings(arguments.entrants)
     return [warning for warning in found if warning is not None]
 
 
-def _classics(against: str, shared: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
+def _classics(against: str, shared: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns the classics: with requested times, and with what each of the checkpoints sees."""
-    from shunter.comparison.classics import REQUESTED, classics
+    from shunter.comparison.classics import classics
+    from shunter.policies.estimates import REQUESTED
 
     seen = list(dict.fromkeys([REQUESTED, *estimates]))
     if against == NONE:
@@ -148,10 +151,10 @@ def _classics(against: str, shared: Settings, estimates: Sequence[str]) -> tuple
     return tuple(dict.fromkeys(found))
 
 
-def _also(text: str, shared: Settings) -> Combination:
+def _also(text: str, shared: Scheduler) -> Combination:
     """Returns a policy beside the checkpoints; a file brings its estimate, if it has one."""
-    from shunter.comparison.classics import REQUESTED
-    from shunter.policies.checkpoint_path import is_checkpoint
+    from shunter.policies.checkpoint import is_checkpoint
+    from shunter.policies.estimates import REQUESTED
     from shunter.policies.specs import read_toml, spec_file
 
     if is_checkpoint(text):
@@ -162,13 +165,13 @@ def _also(text: str, shared: Settings) -> Combination:
     return _combined(text, shared, [estimate])[0]
 
 
-def _combined(text: str, shared: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
+def _combined(text: str, shared: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns what ``f2/easy`` means with each of the estimates; the rest is as in the settings."""
     from shunter.comparison.combinations import combine
-    from shunter.envs.options import policy_words
+    from shunter.envs.options import reference_policy
 
-    policy, dispatch = policy_words(text)
-    words = asdict(shared)
+    policy, dispatch = reference_policy(text)
+    words = shared.settings.words()
     for name in LISTS:
         del words[name]
-    return combine([policy], [dispatch], [shared.placement], estimates, **words).possible
+    return combine([policy.text], [dispatch], [shared.settings.placement], estimates, **words).possible

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from shunter.cli.options import JsonOption
-from shunter.policies.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 
 KINDS = {
     "policy": ("--policy: who is next (r estimate, n cores, w wait, s submit time)", POLICIES),

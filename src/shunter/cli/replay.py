@@ -76,12 +76,11 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
-    by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate:"] * bool(workload or cluster)
+    by_user = [f"unknown cluster {cluster!r}"] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
     files = {
-        name: _recorded_file(folder, what, manifest.get(name), getattr(recorded, name))
-        for name, what in RECORDED.items()
+        name: _recorded_file(folder, what, manifest.get(name), recorded.words[name]) for name, what in RECORDED.items()
     }
 
     def check_unchanged(read: Workload, parsed: Cluster) -> None:
@@ -89,11 +88,11 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
         _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
         _check_unchanged("workload", workload, read.content_sha256, manifest)
 
-    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, **files)
+    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster).with_settings(**files)
     # What is wrong with a file is said under the file's own name.
-    named = [file for file in inputs.files.values() if file]
+    named = [file for file in (workload, cluster, *(_file_of(given) for given in files.values())) if file]
     with _naming(folder, *(f"{name}:" for file in named for name in (file, Path(file))), *by_user):
-        return run(inputs, check_unchanged)
+        return run(inputs, inspect=check_unchanged)
 
 
 @contextmanager
@@ -112,7 +111,6 @@ def _naming(folder: Path, *others: str) -> Iterator[None]:
 def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given: str | None) -> Any:  # noqa: ANN401
     """Returns a setting; if it comes from a file, that must be where it was, and unchanged."""
     from shunter.metrics.run_folder import file_record
-    from shunter.policies.policy_file import class_name
 
     if record is None or given is None:
         return given
@@ -121,8 +119,14 @@ def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given
         raise InputError(f"{folder}: its {what} {path} is gone; put it back")
     if file_record(path) != record:
         raise InputError(f"{path}: the {what} has changed since the run; put the original back")
-    name = class_name(given)
+    # A Python file may be followed by the name of a class.
+    name = given.rpartition(":")[2] if ".py:" in given else ""
     return f"{record['path']}:{name}" if name else record["path"]
+
+
+def _file_of(given: str | None) -> str | None:
+    """Returns the file that a setting comes from; a name that is not that of a file does no harm."""
+    return given.partition(".py:")[0] + ".py" if given is not None and ".py:" in given else given
 
 
 def _recorded_input(folder: Path, path: str | None, given: str | None, option: str) -> str | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 
 WORKLOAD = "the workload"
@@ -27,13 +28,17 @@ class Run:
     """What a run gave."""
 
     arguments: RunArguments
-    """As checked, with what stood in for options not given."""
+    scheduler: Scheduler
     schedule: Schedule
     metrics: dict[str, float | None]
     seconds: float
     """How long the simulation itself took."""
     cluster_from: str
     """What told the cluster: `WORKLOAD`, or an option."""
+
+    def resolved(self) -> dict[str, Any]:
+        """Returns all arguments as a plain object, with what stood in for those not given."""
+        return self.arguments.to_json() | self.scheduler.settings.words()
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
@@ -46,7 +51,7 @@ class Inputs:
     """What is simulated."""
 
     arguments: RunArguments
-    """As given and checked, with the format that was read and the cluster that the workload tells of."""
+    """As given, with the format that was read and the cluster that the workload tells of."""
     workload: Workload
     """Whole, whatever window is asked for; at the load that is asked for."""
     cluster: Cluster
@@ -60,10 +65,10 @@ class Inputs:
 
 
 def read_inputs(arguments: RunArguments) -> Inputs:
-    """Reads workload and cluster; whatever can be checked without the workload is checked first."""
+    """Reads workload and cluster; the numbers that can be checked without the workload are checked first."""
     from shunter.workloads import cluster_of, read_cluster
 
-    arguments.checked()
+    arguments.check_numbers()
     cluster = None if arguments.cluster is None else read_cluster(arguments.cluster)
     workload = read_workload(arguments)
     arguments = replace(arguments, format=workload.format)
@@ -79,30 +84,36 @@ def read_inputs(arguments: RunArguments) -> Inputs:
     return Inputs(arguments, workload, cluster, cluster_from)
 
 
-def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | None = None) -> Run:
+def run(
+    arguments: RunArguments,
+    scheduler: Scheduler | None = None,
+    inspect: Callable[[Workload, Cluster], None] | None = None,
+) -> Run:
     """Reads, simulates and measures.
 
     Args:
         arguments: What to do.
+        scheduler: What the arguments resolve to, if it is known already.
         inspect: Called with the whole workload and the cluster before the simulation; it may raise an error.
     """
+    scheduler = arguments.scheduler() if scheduler is None else scheduler
     inputs = read_inputs(arguments)
     if inspect is not None:
         inspect(inputs.workload, inputs.cluster)
-    return simulate_inputs(inputs)
+    return simulate_inputs(inputs, scheduler)
 
 
-def simulate_inputs(inputs: Inputs) -> Run:
+def simulate_inputs(inputs: Inputs, scheduler: Scheduler) -> Run:
     """Simulates and measures the window that is asked for."""
-    arguments = inputs.arguments.checked()
+    arguments = inputs.arguments
     window = inputs.workload.window(arguments.start, arguments.length)
-    schedule, seconds = _simulate(window, inputs.cluster, arguments)
+    schedule, seconds = _simulate(window, inputs.cluster, scheduler)
     _check_rejections(schedule, arguments.strict)
     with step("measuring"):
         from shunter.metrics.table import compute_metrics
 
         metrics = compute_metrics(schedule)
-    return Run(arguments, schedule, metrics, seconds, inputs.cluster_from)
+    return Run(arguments, scheduler, schedule, metrics, seconds, inputs.cluster_from)
 
 
 def read_workload(arguments: RunArguments) -> Workload:
@@ -119,12 +130,12 @@ def read_workload(arguments: RunArguments) -> Workload:
         )
 
 
-def _simulate(workload: Workload, cluster: Cluster, arguments: RunArguments) -> tuple[Schedule, float]:
+def _simulate(workload: Workload, cluster: Cluster, scheduler: Scheduler) -> tuple[Schedule, float]:
     from shunter.simulation import simulate
 
     with step("simulating") as progress:
         began = time.perf_counter()
-        schedule = simulate(workload, cluster, **arguments.settings(), progress=progress)
+        schedule = simulate(workload, cluster, scheduler, progress=progress)
         return schedule, time.perf_counter() - began
 
 

@@ -45,9 +45,11 @@ def simulate(
     from shunter.cli.running import run
     from shunter.metrics.run_folder import RUN_FILES
 
-    check_folder(out, force, RUN_FILES, arguments.files)
-    check_plot(plot, out, arguments.files)
-    result = run(arguments)
+    scheduler = arguments.scheduler()
+    inputs = arguments.inputs(scheduler)
+    check_folder(out, force, RUN_FILES, inputs)
+    check_plot(plot, out, inputs)
+    result = run(arguments, scheduler)
     if out is not None:
         _write(out, result, given_options(context))
     if plot is not None:
@@ -59,7 +61,7 @@ def _write(folder: Path, result: Run, given: dict[str, Any]) -> None:
     from shunter.metrics.run_folder import build_manifest, write_run
 
     with step(f"writing {folder}"):
-        manifest = build_manifest(result.schedule, given, result.arguments.to_json())
+        manifest = build_manifest(result.schedule, given, result.resolved(), result.scheduler.files)
         write_run(folder, result.schedule, result.result(), manifest)
 
 

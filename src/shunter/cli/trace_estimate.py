@@ -135,12 +135,12 @@ def _check(
 ) -> None:
     """Raises an error for what can be known to fail before the log is read."""
     from shunter.metrics.forecasts import check_train
-    from shunter.policies.settings import check_settings
+    from shunter.policies.scheduler import resolve_scheduler
     from shunter.policies.specs import spec_file
 
     check_train(train)
     for name in names:
-        check_settings(estimate=name, seed=seed)
+        resolve_scheduler(estimate=name, seed=seed)
     inputs = {**log.inputs, **{f"estimate {name}": spec_file(name) for name in names}}
     _check_save(save, force, inputs)
     check_plot(plot, None, inputs)
@@ -166,7 +166,7 @@ def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Pat
 
 def _save(save: Path, report: Report) -> None:
     from shunter import __version__
-    from shunter.simulation.fit_prior import save_prior
+    from shunter.simulation.estimating import save_prior
 
     trial = report.trial
     comments = [

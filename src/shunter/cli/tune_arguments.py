@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
-from shunter.policies.specs import spec_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.model.log import Days
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
     from shunter.tuning.tune import Plan
 
 
@@ -36,21 +35,16 @@ class TuneArguments:
     @property
     def estimate(self) -> str:
         """The run time that the tuned policy sees, as the user gave it."""
-        return self.settings().estimate
+        return self.scheduler().settings.estimate
 
-    def settings(self, file: Path | None = None) -> Settings:
+    def scheduler(self, file: Path | None = None) -> Scheduler:
         """Returns what the tuned policy shares with the classics, checked.
 
         Args:
             file: Where a posterior's prior stands that was fitted on training days; None before that.
         """
-        from shunter.policies.native_estimate import estimate_spec
-        from shunter.policies.settings import check_settings
-
-        words = self.logs[0].settings()
-        if file is not None and estimate_spec(self.estimate).kind == "posterior":
-            words["estimate"] = str(file)
-        return check_settings(**words)
+        found = self.logs[0].scheduler()
+        return found.changed(estimate=str(file)) if file is not None and found.estimate.kind == "posterior" else found
 
     def parsed_objective(self) -> Objective:
         """Returns what to tune for."""
@@ -61,13 +55,13 @@ class TuneArguments:
     def site_combination(self) -> Combination:
         """Returns what the site has now; it sees requested times."""
         from shunter.comparison.combinations import combine
-        from shunter.policies.names import DISPATCHES
+        from shunter.policies.catalog import DISPATCHES
 
         policy, slash, dispatch = self.site.rpartition("/")
         if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
             # The slash is one of a file's name.
             policy, dispatch = self.site, ""
-        shared = self.logs[0].settings() | {"placement": self.settings().placement}
+        shared = self.scheduler().settings.words()
         for name in ("policy", "dispatch", "estimate"):
             del shared[name]
         return combine([policy], [dispatch or None], [shared.pop("placement")], ["requested"], **shared).possible[0]
@@ -94,15 +88,15 @@ class TuneArguments:
             found |= {f"workload ({place})": log.workload, f"cluster ({place})": log.cluster}
         for given, path in self.site_combination().files.items():
             found[f"file of {given}:"] = path
-        return found | {"estimate": spec_file(self.estimate)}
+        return found | {"estimate": self.scheduler().estimate.file}
 
     def check(self) -> None:
         """Raises an error for what can be known to be wrong without the logs."""
-        from shunter.policies.names import check_name
+        from shunter.checks import check_name
         from shunter.tuning.space import SPACES
 
         for log in self.logs:
-            log.checked()
+            log.scheduler()
         check_name("kind", self.kind, SPACES)
         self.parsed_objective()
         self.site_combination()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,9 +52,9 @@ class Tuning:
             "policy": tuned.spec,
             "kind": tuned.kind,
             "parameters": tuned.parameters,
-            "dispatch": tuned.settings.dispatch,
-            "placement": tuned.settings.placement,
-            "estimate": self.arguments.logs[0].estimate,
+            "dispatch": tuned.scheduler.settings.dispatch,
+            "placement": tuned.scheduler.settings.placement,
+            "estimate": self.arguments.logs[0].words["estimate"],
             "objective": self.report.objective.metric,
             "bounds": [asdict(bound) for bound in self.report.objective.bounds],
             "training": asdict(plan)
@@ -115,20 +115,20 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
     from shunter.tuning.space import SPACES
     from shunter.tuning.tune import training_benches, tune
 
-    settings, objective = arguments.settings(file), arguments.parsed_objective()
+    scheduler, objective = arguments.scheduler(file), arguments.parsed_objective()
     benches = training_benches(logs, arguments.plan)
     chosen, learned = [], []
     with step("choosing classics on training days") as progress:
         for place, bench in enumerate(benches):
             parts = 2 * len(benches)
-            chosen.append(choose_classic(bench, settings, objective, progress=part_of(progress, 2 * place, parts)))
-            if not learns(settings):
+            chosen.append(choose_classic(bench, scheduler, objective, progress=part_of(progress, 2 * place, parts)))
+            if not learns(scheduler):
                 learned.append(chosen[-1])
                 continue
             told = part_of(progress, 2 * place + 1, parts)
-            learned.append(choose_classic(bench, settings, objective, [settings.estimate], told))
+            learned.append(choose_classic(bench, scheduler, objective, [scheduler.settings.estimate], told))
     with step("tuning") as progress:
-        tuned = tune(benches, chosen, settings, SPACES[arguments.kind], objective, arguments.plan, progress)
+        tuned = tune(benches, chosen, scheduler, SPACES[arguments.kind], objective, arguments.plan, progress)
     later = [
         Later(log, arguments.report_days().windows_of(log), one.combination.label, other.combination.label)
         for log, one, other in zip(logs, chosen, learned, strict=True)
@@ -141,11 +141,11 @@ def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Repo
     from shunter.comparison.combinations import Combination
     from shunter.tuning.report import report
 
-    settings = replace(arguments.settings(out), policy=str(out))
+    scheduler = arguments.scheduler(out).changed(policy=str(out))
     with step("simulating later days") as progress:
         return report(
             later,
-            Combination(f"{out.name}/{settings.dispatch}", settings),
+            Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler),
             arguments.site_combination(),
             arguments.parsed_objective(),
             seed=arguments.plan.seed,
@@ -155,16 +155,17 @@ def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Repo
 
 
 def _comments(tuned: Tuned, out: Path) -> list[str]:
+    dispatch = tuned.scheduler.settings.dispatch
     return [
         "A policy that 'shunter tune' found on training days; [tuned] says on which, and is for people. To use it:",
-        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {tuned.settings.dispatch} ...",
+        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {dispatch} ...",
     ]
 
 
 def _facts(arguments: TuneArguments, tuned: Tuned) -> dict[str, Any]:
     from shunter import __version__
 
-    settings = asdict(tuned.settings) | {"estimate": arguments.estimate}
+    settings = tuned.scheduler.settings.words() | {"estimate": arguments.estimate}
     del settings["policy"]
     plan, objective = arguments.plan, arguments.parsed_objective()
     return {

@@ -68,23 +68,23 @@ def _run_cases(arguments: RunArguments, texts: list[str]) -> list[Case]:
     from shunter.comparison.changes import parse_change
 
     changes = [parse_change(text) for text in texts]
-    for change in changes:
-        replace(arguments, **change.settings).checked()
+    schedulers = [arguments.with_settings(**change.settings).scheduler() for change in changes]
+    base = arguments.scheduler()
     inputs = read_inputs(arguments)
-    cases = [Case("base", (), simulate_inputs(inputs))]
-    for change in changes:
+    cases = [Case("base", (), simulate_inputs(inputs, base))]
+    for change, scheduler in zip(changes, schedulers, strict=True):
         changed, notes = _changed(inputs, change)
-        cases.append(Case(change.text, tuple(notes), simulate_inputs(changed)))
+        cases.append(Case(change.text, tuple(notes), simulate_inputs(changed, scheduler)))
     return cases
 
 
 def _changed(inputs: Inputs, change: Change) -> tuple[Inputs, list[str]]:
     from shunter.comparison.changes import Site
 
-    site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.settings()))
+    site, notes = change.apply(Site(inputs.workload, inputs.cluster, inputs.arguments.words))
     changed = replace(
         inputs,
-        arguments=replace(inputs.arguments, **change.settings),
+        arguments=inputs.arguments.with_settings(**change.settings),
         workload=site.workload,
         cluster=site.cluster,
         cluster_from=inputs.cluster_from if site.cluster is inputs.cluster else "--change",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,9 @@ from shunter.metrics.measures import COMPLETED, FAILED, KILLED, REJECTED, Window
 from shunter.metrics.table import compute_window_metrics
 from shunter.model import segments
 from shunter.model.schedule import Outcome, Schedule
-from shunter.policies.checkpoint_path import is_checkpoint
-from shunter.policies.policy_file import python_path
+from shunter.policies.checkpoint import Checkpoint
+from shunter.policies.own import PythonPolicy
+from shunter.simulation.learned import learned_runner
 from shunter.simulation.run import simulate
 from shunter.simulation.windows import WindowResults, WindowRunner
 
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.log import Log
-    from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
+    from shunter.policies.scheduler import Scheduler
 
 _PHASES = {
     Outcome.COMPLETED: COMPLETED,
@@ -56,18 +57,16 @@ class LogWindows:
         """What metrics need of the jobs."""
         return WindowColumns(self.log.workload, self.windows, self.log.cluster)
 
-    def run(self, settings: Settings, threads: int = 1) -> WindowResults:
-        """Returns what happens in each window under checked settings."""
+    def run(self, scheduler: Scheduler, threads: int = 1) -> WindowResults:
+        """Returns what happens in each window under one way to schedule."""
         first, length = self.windows.simulated_first.tolist(), self.windows.simulated_length
         workload, cluster = self.log.workload, self.log.cluster
-        if is_checkpoint(settings.policy):
-            from shunter.agents.learned_run import run_learned_windows
-
-            return run_learned_windows(workload, cluster, self.windows, settings, threads)
-        if python_path(settings.policy) is None:
-            return self.runner.run(settings, first, length, threads)
+        if isinstance(scheduler.policy, Checkpoint):
+            return learned_runner().run_learned_windows(workload, cluster, self.windows, scheduler, threads)
+        if not isinstance(scheduler.policy, PythonPolicy):
+            return self.runner.run(scheduler, first, length, threads)
         windows = (workload.window(place, length) for place in first)
-        return _together([simulate(window, cluster, **asdict(settings)) for window in windows])
+        return _together([simulate(window, cluster, scheduler) for window in windows])
 
 
 class Bench:
@@ -122,13 +121,13 @@ class Bench:
             before += count
         return Bench(parts, self.threads)
 
-    def run(self, settings: Settings) -> tuple[WindowResults, ...]:
-        """Returns what happens in the windows of each log under checked settings."""
-        return tuple(part.run(settings, self.threads) for part in self.parts)
+    def run(self, scheduler: Scheduler) -> tuple[WindowResults, ...]:
+        """Returns what happens in the windows of each log under one way to schedule."""
+        return tuple(part.run(scheduler, self.threads) for part in self.parts)
 
-    def measure(self, settings: Settings, metrics: Iterable[str]) -> Measured:
-        """Returns the metrics of each window under checked settings, log after log."""
-        return self.measure_results(self.run(settings), metrics)
+    def measure(self, scheduler: Scheduler, metrics: Iterable[str]) -> Measured:
+        """Returns the metrics of each window under one way to schedule, log after log."""
+        return self.measure_results(self.run(scheduler), metrics)
 
     def measure_results(self, results: Sequence[WindowResults], metrics: Iterable[str]) -> Measured:
         """Returns the metrics of what happened in the windows, log after log.

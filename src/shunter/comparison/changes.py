@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.metrics.labels import counted
 from shunter.model.cluster import CORES_LIMIT, Cluster, Node
-from shunter.policies.names import check_name
 from shunter.workloads import read_cluster
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
 from shunter.workloads.variants import limit_requests, scale_requests

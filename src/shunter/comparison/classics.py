@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from shunter.comparison.combinations import ALL, combine
 from shunter.errors import InputError
-from shunter.policies.native_estimate import estimate_spec
+from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.bench import Bench, Measured
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
-REQUESTED: Final = "requested"
-"""The estimate of what needs no tuning, and no learning."""
 DISPATCHES: Final = ("strict", "greedy", "easy", "conservative")
 """Under which rules classics are tried. ``committed`` is not among them: it is near the best on none of the logs of
 ``docs/results-classics.md``, and costs as much."""
@@ -37,22 +35,22 @@ class Choice:
     """What it did in each training window."""
 
 
-def classics(settings: Settings, estimates: Sequence[str]) -> tuple[Combination, ...]:
+def classics(scheduler: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns every classic under every rule of `DISPATCHES` with each estimate; the rest is as in the settings."""
-    shared = asdict(settings)
+    shared = scheduler.settings.words()
     for name in ("policy", "dispatch", "estimate"):
         del shared[name]
     return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared).possible
 
 
-def learns(settings: Settings) -> bool:
+def learns(scheduler: Scheduler) -> bool:
     """Returns whether a policy sees more than requested times, so that classics are tried with its estimate too."""
-    return estimate_spec(settings.estimate).kind != REQUESTED
+    return scheduler.estimate.kind != REQUESTED
 
 
 def choose_classic(
     bench: Bench,
-    settings: Settings,
+    scheduler: Scheduler,
     objective: Objective,
     estimates: Sequence[str] = (REQUESTED,),
     progress: Progress | None = None,
@@ -61,7 +59,7 @@ def choose_classic(
 
     Args:
         bench: The windows.
-        settings: What all classics share: the placement, the starvation guard, and so on.
+        scheduler: What all classics share: the placement, the starvation guard, and so on.
         objective: By what they are compared.
         estimates: The run times that they see.
         progress: Called after each classic with how many are done, and of how many.
@@ -69,11 +67,11 @@ def choose_classic(
     Raises:
         InputError: A metric has no meaning in these windows.
     """
-    combinations = classics(settings, estimates)
+    combinations = classics(scheduler, estimates)
     base: Measured | None = None
     best: tuple[float, Choice] | None = None
     for done, combination in enumerate(combinations, start=1):
-        measured = bench.measure(combination.settings, objective.metrics)
+        measured = bench.measure(combination.scheduler, objective.metrics)
         if base is None:
             _check_meaning(bench, measured)
             base = measured

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import checkpoint_label, is_checkpoint
-from shunter.policies.names import POLICIES
-from shunter.policies.policy_file import policy_path, python_path
-from shunter.policies.settings import check_settings
-from shunter.policies.specs import spec_file
+from shunter.policies.catalog import POLICIES
+from shunter.policies.estimates import resolve_estimate
+from shunter.policies.placement import resolve_placement
+from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_scheduler
 
 if TYPE_CHECKING:
-    from shunter.model.schedule import Settings
+    from shunter.model.settings import Settings
 
 ALL = "all"
 _NOT_ALL = ("fifo", "first-available", "linear", "qssf", "srtf", "las")
@@ -27,24 +26,21 @@ those for clusters of GPUs."""
 
 @dataclass(frozen=True)
 class Combination:
-    """One way to schedule, with checked settings."""
+    """One way to schedule, with what tables call it."""
 
     label: str
     """What tables and figures call it, and what ``--baseline`` takes: ``f2/easy``."""
-    settings: Settings
+    scheduler: Scheduler
+
+    @property
+    def settings(self) -> Settings:
+        """What it was resolved from, in words."""
+        return self.scheduler.settings
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that its settings come from, by what the user gave."""
-        policy, estimate, placement = self.settings.policy, self.settings.estimate, self.settings.placement
-        found = {
-            placement: python_path(placement),
-            policy: policy_path(policy) or spec_file(policy),
-            estimate: spec_file(estimate),
-        }
-        if isinstance(self.settings.failures, str):
-            found[self.settings.failures] = Path(self.settings.failures)
-        return {given: path for given, path in found.items() if path is not None}
+        """The files that it comes from, by what the user gave."""
+        return {str(getattr(self.settings, name)): path for name, path in self.scheduler.files.items()}
 
 
 @dataclass(frozen=True)
@@ -76,25 +72,31 @@ def combine(
     Raises:
         InputError: A name or a number is wrong, or no combination is possible.
     """
-    policies = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
-    lists = (policies, _distinct(dispatches), _distinct(placements), _distinct(estimates))
-    _check_each(*lists, common)
+    names = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
+    # Each word is resolved once, by itself: one that is wrong is a mistake, not a combination to skip.
+    found = {name: resolve(name) for name in names}
+    for one in found.values():
+        resolve_scheduler(policy=one, **common)
+    rules, places = _distinct(dispatches), {name: name and resolve_placement(name) for name in _distinct(placements)}
+    for rule in rules:
+        resolve_dispatch(EASY if rule is None else rule)
+    seen = {name: name and resolve_estimate(name) for name in _distinct(estimates)}
     possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
-    shown = _shown(policies, _policy_name)
-    shown_estimates = _shown([name for name in lists[3] if name is not None], _estimate_name)
-    for policy, dispatch, placement, estimate in product(*lists):
-        given = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
+    shown = _shown({name: policy.label for name, policy in found.items()})
+    shown_estimates = _shown({name: estimate.label for name, estimate in seen.items() if estimate})
+    for policy, dispatch, placement, estimate in product(names, rules, places, seen):
+        words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
         try:
-            settings = check_settings(**given, **common)
+            scheduler = resolve_scheduler(policy=found[policy], **words, **common)
         except InputError as error:
             skipped.setdefault(policy, str(error))
             continue
-        words = [shown[policy], settings.dispatch]
-        words += [settings.placement] if len(lists[2]) > 1 else []
-        own = settings.estimate
-        words += [shown_estimates.get(own, _estimate_name(own))] if len(lists[3]) > 1 else []
-        possible[settings] = Combination("/".join(words), settings)
+        settings, own = scheduler.settings, scheduler.estimate
+        parts = [shown[policy], settings.dispatch]
+        parts += [settings.placement] if len(places) > 1 else []
+        parts += [shown_estimates.get(own.text, own.label)] if len(seen) > 1 else []
+        possible[settings] = Combination("/".join(parts), scheduler)
     if not possible:
         raise InputError(next(iter(skipped.values())))
     return Combinations(tuple(possible.values()), tuple(skipped.values()))
@@ -120,35 +122,7 @@ def _distinct(names: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(names))
 
 
-def _check_each(
-    policies: Sequence[str],
-    dispatches: Sequence[str | None],
-    placements: Sequence[str | None],
-    estimates: Sequence[str | None],
-    common: dict[str, Any],
-) -> None:
-    """Raises an error for a word that is wrong by itself: such a one is a mistake, not a combination to skip."""
-    for policy in policies:
-        check_settings(policy=policy, **common)
-    for dispatch in dispatches:
-        check_settings(dispatch=dispatch, **common)
-    for placement in placements:
-        check_settings(placement=placement, **common)
-    for estimate in estimates:
-        check_settings(estimate=estimate, **common)
-
-
-def _policy_name(policy: str) -> str:
-    """Returns what labels call a policy: a file by its name alone, a checkpoint by its run's."""
-    return checkpoint_label(policy) if is_checkpoint(policy) else PurePath(policy).name
-
-
-def _estimate_name(estimate: str) -> str:
-    return PurePath(estimate).name
-
-
-def _shown(names: Sequence[str], name_of: Callable[[str], str]) -> dict[str, str]:
-    """Returns what labels call each: by its short name, unless two have the same."""
-    short = {name: name_of(name) for name in names}
-    counts = list(short.values())
-    return {name: shown if counts.count(shown) == 1 else name for name, shown in short.items()}
+def _shown(labels: Mapping[str, str]) -> dict[str, str]:
+    """Returns what labels call each text: by its short name, unless two have the same."""
+    counts = list(labels.values())
+    return {text: label if counts.count(label) == 1 else text for text, label in labels.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shunter.checks import check_name
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
@@ -17,7 +18,6 @@ from shunter.metrics.measures import MILLISECONDS, REJECTED, ended
 from shunter.metrics.table import higher_is_better, window_metrics
 from shunter.model.log import Log
 from shunter.model.schedule import count_bases
-from shunter.policies.names import check_name
 from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class _Judge:
 
     def score(self, combination: Combination, base: Scored | None) -> Scored:
         """Returns what a combination did, held against a baseline; without one it is the baseline itself."""
-        (results,) = self._bench.run(combination.settings)
+        (results,) = self._bench.run(combination.scheduler)
         metrics = self._bench.measure_results([results], window_metrics())
         values = metrics[self._metric]
         against = values if base is None else base.metrics[self._metric]
@@ -174,7 +174,7 @@ class _Judge:
             rejected=int((results.phase[:, self._windows.warmup :] == REJECTED).sum()),
             estimated_from=count_bases(results.basis[:, self._windows.warmup :][ran]),
             wait_by_size_s=self._wait_by_size(results, ran),
-            ledger=result_ledger(self._jobs, self._columns.cluster, combination.settings),
+            ledger=result_ledger(self._jobs, self._columns.cluster, combination.scheduler),
             summary=summarize(values, block, higher),
             contrast=contrast(values, against, block, higher_is_better=higher, seed=self._seed),
         )

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shunter.comparison.classics import REQUESTED, learns
+from shunter.comparison.classics import learns
 from shunter.comparison.compare import held_against
 from shunter.comparison.objective import Objective, mean_ratio
 from shunter.comparison.report import Finding, LogReport, findings_on, report_rows
 from shunter.comparison.rows import combination_rows
+from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
@@ -97,7 +98,7 @@ class Evaluation:
 
     def _of(self, judged: Combination) -> list[Finding]:
         words = {REQUESTED: "the best classic in hindsight"}
-        if learns(judged.settings):
+        if learns(judged.scheduler):
             words[judged.settings.estimate] = "the best classic in hindsight with the same estimate"
         best = {estimate: self.best(estimate) for estimate in words}
         others = {one.combination.label: words[estimate] for estimate, one in best.items() if one is not None}

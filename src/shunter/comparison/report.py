@@ -290,10 +290,10 @@ def judge(name: str, other: str, found: Contrast, metric: str) -> tuple[str, str
     elif found.difference is not None:
         what, value, interval, neutral = "difference", found.difference, found.difference_interval, 0.0
     else:
-        return UNCLEAR, f"{name} and {other} cannot be told apart: {metric} has no meaning in these windows"
+        return UNCLEAR, f"{name} against {other} cannot be judged: {metric} has no meaning in these windows"
     if interval is None:
         amount = f"{what} {value:.3g} (no interval: fewer than {LEAST_BLOCKS} blocks)"
-        return UNCLEAR, f"{name} and {other} cannot be told apart: {amount}"
+        return UNCLEAR, f"{name} against {other} cannot be judged: {amount}"
     low, high = interval
     amount = f"{what} {value:.3g} (95 %: {low:.3g} to {high:.3g})"
     if low <= neutral <= high:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.envs.layout import JOB_FEATURES
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS
-from shunter.policies.names import check_name
-from shunter.simulation.tables import numbers, user_numbers
+from shunter.simulation.core_tables import numbers, user_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import (
@@ -22,23 +23,14 @@ from shunter.envs.layout import PICK_HOST, PICK_JOB, Layout
 from shunter.envs.rewards import OF_JOBS
 from shunter.errors import InputError
 from shunter.model.windows import MOST_COUNT, Windows, check_numbers, choose_windows, parse_part
-from shunter.policies.names import DISPATCHES
-from shunter.policies.native_policy import PREEMPTS
-from shunter.policies.policy_file import policy_path
-from shunter.policies.settings import check_settings, policy_kind
+from shunter.policies.catalog import DISPATCHES, PICK_JOB_MODES
+from shunter.policies.native import NativePolicy, resolve_native
+from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
 from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
     from shunter.model.log import Log
-    from shunter.model.schedule import Settings
 
-MODES: Final = {
-    "reserve": "easy",
-    "feasible": "greedy",
-    "committed": "committed",
-    "committed-backfill": "committed-backfill",
-}
-"""The modes of PickJob, in the order of the core's numbers, with the dispatch rule that each is like."""
 LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
 """In the order of the core's numbers."""
 TIMINGS: Final = ("dense", "final")
@@ -65,7 +57,7 @@ class PickJobOptions:
     mode: str = declared(
         "reserve",
         "What choosing a job does: reserve leaves the freedom that EASY backfilling has.",
-        choices=MODES,
+        choices=PICK_JOB_MODES,
         option="mode",
         metavar="NAME",
     )
@@ -102,19 +94,21 @@ class PickJobOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "features", distinct_names("features", self.features))
-        if policy_path(self.order):
-            raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
-        _check_starts(f"order is {self.order!r}", self.order)
-        self.settings()
+        _ = self.scheduler  # what is wrong in the settings is told now
 
-    def settings(self) -> Settings:
-        """Returns the settings of the simulation, checked; the dispatch rule is the one that the mode is like."""
-        return check_settings(
-            policy=self.order,
-            dispatch=MODES[self.mode],
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        """How the simulation schedules; the dispatch rule is the one that the mode is like."""
+        if not names_native(self.order):
+            raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
+        order = resolve_native(self.order)
+        _check_starts(f"order is {self.order!r}", order)
+        return resolve_scheduler(
+            policy=order,
+            dispatch=PICK_JOB_MODES[self.mode],
             placement=self.placement,
             estimate=self.estimate,
-            missing_request=self.missing_request,
+            missing_request=str(self.missing_request),
             reserve_by=self.reserve_by,
             kill_at_request=self.kill_at_request,
             max_wait_s=self.max_wait_s,
@@ -238,7 +232,7 @@ class RewardOptions:
             check_name("bound", name, BOUNDED)
         for policy in (self.scale_policy, self.relative_to):
             if policy not in (None, ORDER):
-                _check_starts(f"the reward refers to {policy!r}", policy_words(policy)[0])
+                _check_starts(f"the reward refers to {policy!r}", reference_policy(policy)[0])
         if self.bounds and self.bound_policy is None:
             raise InputError(
                 "bounds are given without scale or relative_to; name the policy whose values they multiply"
@@ -268,15 +262,15 @@ class RewardOptions:
         return self.scale_policy or self.relative_to
 
 
-def _check_starts(given: str, policy: str) -> None:
+def _check_starts(given: str, policy: NativePolicy) -> None:
     """Raises an error for a policy that stops jobs: an environment, and what its reward refers to, only starts them."""
-    if policy_kind(policy) in PREEMPTS:
+    if policy.known.preempts:
         why = "which stops running jobs; environments only start them"
         raise InputError(f"{given}, {why}; name a policy that only orders them, such as 'qssf'")
 
 
-def policy_words(text: str) -> tuple[str, str | None]:
-    """Returns the policy and the dispatch rule that ``fcfs/easy`` means; None where no rule is said.
+def reference_policy(text: str) -> tuple[NativePolicy, str]:
+    """Returns the policy and the dispatch rule that ``fcfs/easy`` means; without a rule, the policy's own.
 
     Raises:
         InputError: Either is unknown, or they contradict each other, or the policy is one of the user's own.
@@ -285,12 +279,12 @@ def policy_words(text: str) -> tuple[str, str | None]:
     if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
         # The slash is one of a file's name.
         policy, dispatch = text, ""
-    if policy_path(policy):
+    if not names_native(policy):
         raise InputError(
             f"{text!r}: cannot be run natively, as scales are; name a policy of Shunter's own, or a TOML file"
         )
-    check_settings(policy=policy, dispatch=dispatch or None)
-    return policy, dispatch or None
+    found = resolve_native(policy)
+    return found, resolve_scheduler(policy=found, dispatch=dispatch or None).settings.dispatch
 
 
 def _max_steps() -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed

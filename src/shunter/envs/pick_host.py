@@ -11,21 +11,22 @@ import polars as pl
 from shunter.checks import deal_out, declared
 from shunter.envs.build import build_vector
 from shunter.envs.episodes import Episodes, log_episodes
-from shunter.envs.options import MODES, Ending, PickHostOptions, RewardOptions
+from shunter.envs.options import Ending, PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import PICK_JOB_MODES
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.generators.eda import GB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
 EPISODES: Final = 64
 """So many episodes are drawn, unless the user says otherwise."""
@@ -78,7 +79,7 @@ def pick_host_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
-    bounding: Settings | None = None,
+    bounding: Scheduler | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes each have hosts and jobs of their own.
 
@@ -98,7 +99,7 @@ def pick_host_vector(
         InputError: A number or a name is wrong.
     """
     DrawnEpisodes(episodes=episodes)
-    settings = check_settings(dispatch="strict")
+    scheduler = resolve_scheduler(dispatch="strict")
 
     def world() -> World:
         logs = [drawn_log(options, episode) for episode in range(episodes)]
@@ -107,7 +108,7 @@ def pick_host_vector(
                 0,
                 log,
                 Windows.whole(len(log.workload)),
-                settings,
+                scheduler,
                 reward,
                 horizon_factor=horizon_factor,
                 threads=threads,
@@ -116,11 +117,11 @@ def pick_host_vector(
             for log in logs
         ]
         table, played = _one_table(logs, rows, options.episode_length)
-        return World((table,), tuple(log.cluster for log in logs), played, settings)
+        return World((table,), tuple(log.cluster for log in logs), played, scheduler)
 
     return build_vector(
         world,
-        CoreMode(len(MODES)),
+        CoreMode(len(PICK_JOB_MODES)),
         options,
         reward,
         num_envs=num_envs,

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 from shunter.checks import deal_out
 from shunter.envs.build import build_vector
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
-from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
+from shunter.envs.options import LOOKAHEADS, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
+from shunter.policies.catalog import PICK_JOB_MODES
 from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 
 def pick_job_vector(
@@ -34,7 +35,7 @@ def pick_job_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
-    bounding: Sequence[Settings | None] | None = None,
+    bounding: Sequence[Scheduler | None] | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
 
@@ -54,20 +55,20 @@ def pick_job_vector(
     Raises:
         InputError: A number or a name is wrong, or no job of a window can ever run.
     """
-    settings = options.settings()
+    scheduler = options.scheduler
     bounding = bounding or [None] * len(logs)
 
     def world() -> World:
         episodes = [
             log_episodes(
-                place, log, chosen, settings, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
+                place, log, chosen, scheduler, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
             )
             for place, (log, chosen, one) in enumerate(zip(logs, windows, bounding, strict=True))
         ]
         tables = tuple(log.workload.whole() for log in logs)
-        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), settings)
+        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
-    mode = CoreMode(list(MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
+    mode = CoreMode(list(PICK_JOB_MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
     return build_vector(
         world,
         mode,

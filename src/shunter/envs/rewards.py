@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.checks import check_name
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
-from shunter.policies.names import check_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

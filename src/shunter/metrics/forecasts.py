@@ -10,9 +10,9 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.metrics.estimate_errors import Quality, measure_quality, near_pairs
 from shunter.model.schedule import BASES, count_bases
-from shunter.policies.settings import check_settings
-from shunter.simulation.fit_prior import fit_prior
-from shunter.simulation.forecast import estimates_at_submit
+from shunter.policies.estimates import Estimate, posterior_with
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.estimating import estimates_at_submit, fit_prior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from shunter.metrics.estimate_errors import Pairs
     from shunter.model.workload import Workload
-    from shunter.policies.prior import Prior
+    from shunter.policies.estimates import Prior
 
 FITTED = "fitted"
 """What the posterior is called whose prior is this log's own."""
@@ -97,12 +97,10 @@ def try_estimates(workload: Workload, estimates: Sequence[str], train: float = 0
     later = workload.jobs.slice(training_jobs)
     run_s = later["run_s"].to_numpy()
     pairs = near_pairs(len(run_s), seed)
-    named: dict[str, tuple[str, Prior | None]] = {name: (name, None) for name in estimates}
-    named[FITTED] = "posterior", prior
+    named: dict[str, str | Estimate] = {name: name for name in estimates} | {FITTED: posterior_with(prior)}
     forecasts = []
-    for name, (estimate, own_prior) in named.items():
-        settings = check_settings(estimate=estimate, seed=seed)
-        known = estimates_at_submit(workload, settings, own_prior)
+    for name, estimate in named.items():
+        known = estimates_at_submit(workload, resolve_scheduler(estimate=estimate, seed=seed))
         estimate_s = known.estimate_ms[training_jobs:] / 1000
         forecasts.append(_forecast(name, estimate_s, known.basis[training_jobs:], run_s, pairs))
     return Trial(workload, training_jobs, prior, run_s, tuple(forecasts), tuple(_notes(workload.jobs, later)))

@@ -15,7 +15,7 @@ import polars as pl
 
 from shunter.metrics.usage import held_seconds, makespan_seconds, scattered_gpus
 from shunter.model.schedule import Outcome, bounded_slowdown, whole_milliseconds
-from shunter.simulation.tables import numbers
+from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 from shunter import __version__
 from shunter.errors import InputError
 from shunter.files import Writer, write_file
-from shunter.policies.policy_file import policy_path, python_path
-from shunter.policies.specs import spec_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,19 +72,19 @@ def to_json_text(value: object) -> str:
     return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
 
 
-def build_manifest(schedule: Schedule, given: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+def build_manifest(
+    schedule: Schedule, given: dict[str, Any], resolved: dict[str, Any], files: Mapping[str, Path]
+) -> dict[str, Any]:
     """Returns everything that is needed to run a simulation again and to see whether it is the same.
 
     Args:
         schedule: what happened.
         given: the options that the user gave.
         resolved: all options, with what stood in for those not given.
+        files: the files that the settings come from, by the names in `RECORDED`.
     """
     return provenance(schedule.workload, schedule.cluster, given, resolved) | {
-        "policy": _spec_record(policy_path(resolved["policy"]) or spec_file(resolved["policy"])),
-        "estimate": _spec_record(spec_file(resolved["estimate"])),
-        "placement": _spec_record(python_path(resolved["placement"])),
-        "failures": _spec_record(None if resolved["failures"] is None else Path(resolved["failures"])),
+        **{name: file_record(files[name]) if name in files else None for name in RECORDED},
         "jobs": len(schedule),
         "schedule_sha256": schedule.content_sha256,
     }
@@ -116,11 +114,6 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
         "platform": platform.platform(),
         "packages": _package_versions(),
     }
-
-
-def _spec_record(path: Path | None) -> dict[str, str] | None:
-    """Returns the record of the file that a policy or an estimate comes from; None for one by name."""
-    return None if path is None else file_record(path)
 
 
 def file_record(path: Path) -> dict[str, str]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.checks import check_name
 from shunter.metrics import usage
 from shunter.metrics.measures import Measures, ScheduleMeasures, Values, WindowMeasures
-from shunter.policies.names import check_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,6 +14,7 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.files import read_text
+from shunter.model.settings import FailureEvent
 from shunter.model.workload import SUBMIT_LIMIT_S
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("time_s", "node", "event")
 DOWN, UP = "down", "up"
-FailureEvent = tuple[float, str, str]
-"""When (absolute, as the workload's submit times), the node's name, and ``down`` or ``up``."""
 
 
 @dataclass(frozen=True)

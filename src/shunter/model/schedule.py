@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.failures import FailureEvent
     from shunter.model.ledger import Ledger
     from shunter.model.segments import Segments, Stops
+    from shunter.model.settings import Settings
     from shunter.model.workload import Workload
 
 
@@ -50,34 +50,6 @@ class RejectReason(IntEnum):
     GPUS = 4
     COMBINATION = 5
     NO_SUCH_GPU_TYPE = 6
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a simulation was asked to do, in the words of the command line."""
-
-    policy: str
-    dispatch: str
-    placement: str
-    estimate: str
-    missing_request: str
-    reserve_by: str
-    kill_at_request: bool
-    max_wait_s: float | None
-    scan_depth: int
-    seed: int
-    preemption_overhead_s: float = 0.0
-    """What each start of a job costs that was stopped before."""
-    preempted_progress: str = "kept"
-    min_run_s: float = 0.0
-    """How long a job runs at least before a policy may stop it."""
-    failures: str | tuple[FailureEvent, ...] | None = None
-    """A failures file, or its events."""
-    mtbf_s: float | None = None
-    """The mean time until a node fails; None: no failures are drawn."""
-    mttr_s: float | None = None
-    """The mean time until it is up again."""
-    failed_progress: str = "lost"
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,29 @@
-"""A policy of one's own: a score for each waiting job, in Python."""
+"""Policies and placements of the user's own, written in Python.
+
+A policy gives a score for each waiting job. It is handed over as an object, or as the file that defines it:
+``my_policy.py``, or ``my_policy.py:ClassName``.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import numpy as np
-
-from shunter.simulation.tables import MILLI, numbers, user_numbers
+from shunter.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from shunter.model.workload import Workload
+Own = TypeVar("Own")
+
+_FILE: Final = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
 
 
 @dataclass(frozen=True)
@@ -35,10 +45,11 @@ class QueueView:
     """What the user asked for; NaN where the log does not say."""
     tasks: NDArray[np.int64]
     cores: NDArray[np.float64]
-    """Over all tasks, as are the next two."""
+    """Over all tasks."""
     memory_mb: NDArray[np.float64]
-    """NaN where the log does not say."""
+    """Over all tasks; NaN where the log does not say."""
     gpus: NDArray[np.float64]
+    """Over all tasks."""
     priority: NDArray[np.float64]
     """NaN where the log does not say."""
     user: NDArray[np.int64]
@@ -67,30 +78,91 @@ class Policy(ABC):
         """Returns one finite number for each job of the queue."""
 
 
-class Views:
-    """Cuts views of a workload's jobs, from columns that are made once."""
+@dataclass(frozen=True)
+class PythonPolicy:
+    """A policy of the user's own, ready to be asked."""
 
-    def __init__(self, workload: Workload, estimate_ms: NDArray[np.int64], total_cores: float) -> None:
-        jobs = workload.jobs
-        tasks = jobs["tasks"].to_numpy()
-        self._total_cores = total_cores
-        self._columns: dict[str, NDArray[Any]] = {
-            "submit_s": numbers(jobs["submit_s"]),
-            "estimate_s": estimate_ms / MILLI,
-            "requested_s": numbers(jobs["requested_s"]),
-            "tasks": tasks,
-            "cores": tasks * numbers(jobs["cores_per_task"]),
-            "memory_mb": tasks * numbers(jobs["memory_mb_per_task"]),
-            "gpus": tasks * numbers(jobs["gpus_per_task"]),
-            "priority": numbers(jobs["priority"]),
-            "user": user_numbers(jobs["user"]),
-        }
+    text: str
+    """The file that was named, or the policy's own name."""
+    policy: Policy
+    file: Path | None = None
+    """The file that defines it, if it was named by one."""
 
-    def refresh(self, estimate_ms: NDArray[np.int64]) -> None:
-        """Takes over estimates that have changed."""
-        self._columns["estimate_s"] = estimate_ms / MILLI
+    @property
+    def label(self) -> str:
+        """What tables call it: a file by its name alone."""
+        return self.text if self.file is None else Path(self.text).name
 
-    def of(self, index: NDArray[np.uint32], now_s: float, free_cores: float) -> QueueView:
-        """Returns a view of these jobs."""
-        columns = {name: column[index] for name, column in self._columns.items()}
-        return QueueView(now_s=now_s, free_cores=free_cores, total_cores=self._total_cores, index=index, **columns)
+    @property
+    def order(self) -> None:
+        """The policy of Shunter's that sorts the queue: none does."""
+        return None
+
+
+def python_path(text: str) -> Path | None:
+    """Returns the Python file that a text names; None if it names none."""
+    match = _FILE.fullmatch(text)
+    return Path(match["path"]) if match else None
+
+
+def load_class(text: str, base: type[Own], what: str, plural: str) -> type[Own]:
+    """Returns the class that a file derives from one of ours; the file is run, as a script of yours would be.
+
+    Args:
+        text: The file, with the class behind a colon if it has several.
+        base: The class that it has to be derived from.
+        what: What errors call an object of it.
+        plural: What errors call several of them.
+
+    Raises:
+        InputError: There is no such file, it fails, or it does not define just the class asked for.
+    """
+    match = _FILE.fullmatch(text)
+    if match is None or not Path(match["path"]).is_file():
+        raise InputError(f"{what} {text!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
+    path, name = Path(match["path"]), match["name"]
+    module = _run(path, what)
+    classes = {
+        found: value
+        for found, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
+    }
+    if name and name not in classes:
+        raise InputError(f"{path}: has no {what} {name!r}; it has: {', '.join(classes) or 'none'}")
+    if not name and len(classes) != 1:
+        first = next(iter(classes), None)
+        remedy = f"name one: {path}:{first}" if first else f"derive one from shunter.{base.__name__}"
+        raise InputError(f"{path}: defines {len(classes)} {plural} ({', '.join(classes) or 'none'}); {remedy}")
+    return classes[name or next(iter(classes))]
+
+
+def make(kind: type[Own], text: str, what: str) -> Own:
+    """Returns an object of a class that `load_class` found in a file."""
+    try:
+        return kind()
+    except TypeError as error:
+        raise InputError(f"{python_path(text)}: the {what} cannot be made without arguments: {error}") from error
+
+
+def load_python_policy(text: str) -> PythonPolicy:
+    """Returns the policy that a file defines.
+
+    Raises:
+        InputError: There is no such file, it fails, or it does not define just the policy asked for.
+    """
+    kind = load_class(text, Policy, "policy", "policies")  # type: ignore[type-abstract]
+    return PythonPolicy(text, make(kind, text, "policy"), python_path(text))
+
+
+def _run(path: Path, what: str) -> ModuleType:
+    name = f"shunter_{what}_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path}: cannot be imported as Python")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{path}: fails when it is run: {type(error).__name__}: {error}") from error
+    return module

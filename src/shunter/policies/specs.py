@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.policies.names import check_name
 from shunter.query import read_query
 
 if sys.version_info >= (3, 11):

@@ -135,7 +135,7 @@ def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str
     columns = bench.parts[0].columns
     best = comparison.scored[0]
     pair = {one.combination.label: one.combination for one in (best, comparison.against)}
-    results = {label: bench.run(combination.settings)[0] for label, combination in pair.items()}
+    results = {label: bench.run(combination.scheduler)[0] for label, combination in pair.items()}
     begin_ms = int(columns.submit_ms.min())
     makespan_ms = max(int(result.end_ms.max()) for result in results.values()) - begin_ms
     unit, seconds = time_unit(makespan_ms / 1000)

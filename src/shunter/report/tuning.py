@@ -64,7 +64,7 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
 def _title(tuning: Tuning) -> str:
     tuned, plan, objective = tuning.tuned, tuning.arguments.plan, tuning.report.objective
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
-    settings = tuned.settings
+    settings = tuned.scheduler.settings
     drawn = min(plan.drawn, plan.windows)
     return (
         f"[bold]{tuned.kind}[/bold] tuned for {objective.metric}{bounds}\n"

@@ -1,39 +1,34 @@
-"""Checked settings in the core's terms: numbers for names, and arrays of parameters."""
+"""One way to schedule in the core's terms: numbers for names, and arrays of parameters.
+
+A placement that lives in Python becomes a callback, which the core asks when it wants to know where a job goes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.errors import InputError
 from shunter.model.failures import given_failures
 from shunter.native import ffi, pointer
-from shunter.policies.native_estimate import NativeEstimate, native_estimate
-from shunter.policies.native_policy import CODES, GIVEN, NativePolicy, native_policy
-from shunter.policies.settings import MOST_RESERVATIONS
-from shunter.simulation.placers import AskedPlacer, asked_placer
+from shunter.policies.native import CorePolicy
+from shunter.policies.placements.placer import Requests, Scene, check_answer
+from shunter.simulation.core_tables import cluster_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Settings
+    from shunter.model.settings import Settings
     from shunter.model.workload import Workload
+    from shunter.policies.estimates import Estimate
     from shunter.policies.placements.placer import Placer
-
-PLACEMENT_CODES: Final = {
-    "first-fit": 0, "best-fit": 1, "worst-fit": 2, "pack": 3, "spread": 4, "random": 5, "fastest": 6,
-    "slowest-that-fits": 7, "tiered-defrag": 8, "tiered-balance": 9, "tiered-lex": 10, "fgd": 11, "topology": 12,
-}  # fmt: skip
-"""The core's numbers for placements."""
-EXTERNAL: Final = 13
-"""The core's number for a placement that lives in Python."""
-DISPATCH_CODES: Final = {
-    "strict": (0, 0), "greedy": (1, 0), "easy": (1, 1), "conservative": (1, MOST_RESERVATIONS),
-    "committed": (2, 0), "committed-backfill": (3, 0),
-}  # fmt: skip
-"""The core's numbers for dispatch rules, and how many jobs hold reservations."""
+    from shunter.policies.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -41,8 +36,8 @@ class CoreConfig:
     """The core's configuration; the arrays that it points to live as long as this object does."""
 
     pointer: Any
-    policy: NativePolicy
-    estimate: NativeEstimate
+    policy: CorePolicy
+    estimate: Estimate
     node_events: tuple[NDArray[Any], ...]
     asked: AskedPlacer | None
     """The placement that lives in Python, if there is one."""
@@ -53,62 +48,36 @@ class CoreConfig:
         return self.policy.scores
 
 
-def own_policy(scores: NDArray[np.float64] | None) -> NativePolicy:
-    """Returns what the core is told of a policy of the user's own: its scores; nothing if it decides at each pass."""
-    if scores is None:
-        return NativePolicy(CODES["fcfs"], np.empty(0), np.empty(0))
-    return NativePolicy(GIVEN, np.empty(0), np.ascontiguousarray(scores, dtype=np.float64))
-
-
 def core_config(
-    settings: Settings,
-    workload: Workload,
-    cluster: Cluster,
-    *,
-    policy: NativePolicy | None = None,
-    estimate: NativeEstimate | None = None,
-    placer: Placer | None = None,
+    scheduler: Scheduler, workload: Workload, cluster: Cluster, *, policy: CorePolicy | None = None
 ) -> CoreConfig:
-    """Returns the core's configuration for checked settings on a workload.
+    """Returns the core's configuration for one way to schedule a workload.
 
     Args:
-        settings: Checked settings, from `shunter.policies.settings`.
+        scheduler: From `shunter.policies.scheduler.resolve_scheduler`.
         workload: The jobs that the core is handed.
         cluster: The nodes that it is handed.
-        policy: What takes the place of the settings' policy, if anything does.
-        estimate: What takes the place of their estimate.
-        placer: What takes the place of their placement.
+        policy: What takes the place of the scheduler's policy, if anything does: scores of the user's own.
     """
-    dispatch, depth = DISPATCH_CODES.get(settings.dispatch) or (1, int(settings.dispatch))
-    missing = settings.missing_request
-    policy = policy or native_policy(settings.policy, workload)
-    estimate = estimate or native_estimate(settings.estimate)
-    asked = asked_placer(settings.placement, placer, workload, cluster)
-    events = _node_events(settings, cluster)
+    if policy is None:
+        order = scheduler.policy.order
+        policy = CorePolicy.given(None) if order is None else order.for_core(workload)
+    estimate, make_placer = scheduler.estimate, scheduler.placement.make_placer
+    asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)
+    events = _node_events(scheduler.settings, cluster)
     config = ffi.new(
         "ShunterConfig *",
         {
+            **scheduler.settings.core_fields(),
             "policy": policy.code,
-            "dispatch": dispatch,
-            "reservation_depth": depth,
-            "placement": PLACEMENT_CODES[settings.placement] if asked is None else EXTERNAL,
-            "estimate": estimate.code,
-            "reserve_by_estimate": settings.reserve_by == "estimate",
-            "kill_at_request": settings.kill_at_request,
-            "keep_progress": settings.preempted_progress == "kept",
-            "missing_request_ms": -1 if missing == "run-time" else round(float(missing) * 1000),
-            "max_wait_ms": -1 if settings.max_wait_s is None else round(settings.max_wait_s * 1000),
-            "preemption_overhead_ms": round(settings.preemption_overhead_s * 1000),
-            "scan_depth": settings.scan_depth,
-            "seed": settings.seed,
             "policy_parameters": pointer(policy.parameters),
             "policy_parameters_length": len(policy.parameters),
+            "dispatch": scheduler.dispatch.code,
+            "reservation_depth": scheduler.dispatch.reservations,
+            "placement": scheduler.placement.code,
+            "estimate": estimate.code,
             "estimate_parameters": pointer(estimate.parameters),
             "estimate_parameters_length": len(estimate.parameters),
-            "minimum_run_ms": round(settings.min_run_s * 1000),
-            "mtbf_ms": _milliseconds(settings.mtbf_s),
-            "mttr_ms": _milliseconds(settings.mttr_s),
-            "failure_keeps_progress": settings.failed_progress == "kept",
             "node_event_ms": pointer(events[0]),
             "node_event_node": pointer(events[1]),
             "node_event_up": pointer(events[2]),
@@ -119,13 +88,81 @@ def core_config(
     return CoreConfig(config, policy, estimate, events, asked)
 
 
-def _milliseconds(seconds: float | None) -> int:
-    return -1 if seconds is None else max(1, round(seconds * 1000))
-
-
 def _node_events(settings: Settings, cluster: Cluster) -> tuple[NDArray[Any], ...]:
     """Returns when which nodes go down or come up."""
     if settings.failures is None:
         return np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
     failures = given_failures(settings.failures, cluster)
     return failures.time_ms, failures.node.astype(np.uint32), failures.up.astype(np.uint8)
+
+
+_SIGNATURE: Final = "uintptr_t(uint64_t, struct ShunterScene const *, uint32_t *, uint32_t *, uintptr_t)"
+"""``ShunterPlacer`` in the core's header."""
+
+
+class AskedPlacer:
+    """A placement as the core sees it. It must live as long as the core may ask."""
+
+    def __init__(self, placer: Placer, workload: Workload, cluster: Cluster) -> None:
+        self.placer = placer
+        self.callback = ffi.callback(_SIGNATURE, self._answer)
+        self.failure: BaseException | None = None
+        """What went wrong while the core asked; the core itself knows of no exceptions."""
+        # The core may ask from several threads; no placement has to be ready for that.
+        self._lock = Lock()
+        self._columns = cluster_columns(cluster)
+        self._mix = cluster.mix
+        self._requests = Requests.of(workload)
+        placer.begin(workload, cluster)
+
+    def raise_failure(self) -> None:
+        """Raises what went wrong since the last call, if anything did."""
+        failure, self.failure = self.failure, None
+        if failure is None:
+            return
+        if isinstance(failure, InputError) or not isinstance(failure, Exception):
+            raise failure
+        what = f"{type(failure).__name__}: {failure}"
+        raise InputError(f"placement {self.placer.name!r}: place() failed ({what})") from failure
+
+    def _answer(self, _context: int, told: Any, nodes: Any, tasks: Any, capacity: int) -> int:  # noqa: ANN401
+        if self.failure is not None:
+            return 0
+        try:
+            pairs = self._pairs(told)
+            for place, (node, count) in enumerate(pairs[:capacity]):
+                nodes[place], tasks[place] = node, count
+        except BaseException as failure:
+            self.failure = failure
+            return 0
+        return len(pairs)
+
+    def _pairs(self, told: Any) -> Sequence[tuple[int, int]]:  # noqa: ANN401
+        count = told.nodes
+        job = int(told.job)
+        scene = Scene(
+            job=job,
+            now_s=told.now_ms / 1000,
+            request=self._requests[job],
+            capacity=_array(told.capacity, count, np.uint32),
+            free_cores_milli=_array(told.cores_milli, count, np.int64),
+            free_memory_mb=_array(told.memory_mb, count, np.int64),
+            free_gpus=_array(told.whole_gpus, count, np.uint32).astype(np.int32),
+            waiting=_array(told.waiting, told.waiting_length, np.uint64).astype(np.uint32),
+            gpus=self._columns.gpus,
+            pool=self._columns.gpu_type,
+            cores_milli=self._columns.cores_milli,
+            memory_mb=self._columns.memory_mb,
+            mix=self._mix,
+            requests=self._requests,
+        )
+        with self._lock:
+            answer = self.placer.place(scene)
+        return () if answer is None else check_answer(scene, answer, self.placer.name)
+
+
+def _array(values: Any, count: int, dtype: type[np.generic]) -> NDArray[Any]:  # noqa: ANN401
+    """Returns a copy of the core's values, which live only as long as its call."""
+    if count == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(ffi.buffer(values, count * np.dtype(dtype).itemsize), dtype).copy()

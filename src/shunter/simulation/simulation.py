@@ -9,9 +9,10 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulation.core_config import core_config, own_policy
+from shunter.policies.native import CorePolicy
+from shunter.simulation.core_config import core_config
+from shunter.simulation.core_tables import open_cluster, open_jobs
 from shunter.simulation.states import CoreStops, Estimates, JobStates, Snapshot, Status
-from shunter.simulation.tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
-    from shunter.policies.placements.placer import Placer
-    from shunter.simulation.placers import AskedPlacer
+    from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.core_config import AskedPlacer
 
 ALL_DECISIONS = 2**64 - 1
 
@@ -38,32 +38,23 @@ class Simulation:
         self,
         workload: Workload,
         cluster: Cluster,
-        settings: Settings,
+        scheduler: Scheduler,
         *,
         scores: NDArray[np.float64] | None = None,
-        own_order: bool = False,
-        placer: Placer | None = None,
     ) -> None:
         """Opens a simulation.
 
         Args:
             workload: The jobs.
             cluster: The nodes.
-            settings: Checked settings, from `shunter.policies.settings`.
+            scheduler: From `shunter.policies.scheduler.resolve_scheduler`. With a policy of the user's own, the caller
+                gives `dispatch` an order at every pass, or the scores once.
             scores: An order of the user's own, the lowest first; it takes the place of the policy's.
-            own_order: Whether the caller gives `dispatch` an order of the user's own at every pass.
-            placer: A placement of the user's own; it takes the place of the settings'.
         """
         # Jobs before a window are part of the table: what is drawn and what is learned is the same in every window.
         table = workload.whole()
         first = len(table) - len(workload)
-        config = core_config(
-            settings,
-            table,
-            cluster,
-            policy=own_policy(scores) if own_order or scores is not None else None,
-            placer=placer,
-        )
+        config = core_config(scheduler, table, cluster, policy=None if scores is None else CorePolicy.given(scores))
         self._asked = config.asked
         given = config.scores[first if scores is None else 0 :]
         self._tables = (open_cluster(cluster), open_jobs(table, cluster))

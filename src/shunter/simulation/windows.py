@@ -9,7 +9,7 @@ import numpy as np
 
 from shunter.native import check, lib, pointer
 from shunter.simulation.core_config import core_config
-from shunter.simulation.tables import open_cluster, open_jobs
+from shunter.simulation.core_tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,16 @@ class WindowRunner:
         self._cluster = open_cluster(cluster)
         self._jobs = open_jobs(self._table, cluster)
 
-    def run(self, settings: Settings, first: Sequence[int], length: int, threads: int = 1) -> WindowResults:
+    def run(self, scheduler: Scheduler, first: Sequence[int], length: int, threads: int = 1) -> WindowResults:
         """Simulates the windows that begin at these jobs. The result does not depend on the number of threads.
 
         Args:
-            settings: Checked settings, from `shunter.policies.settings`.
+            scheduler: From `shunter.policies.scheduler.resolve_scheduler`; its policy is one that the core runs.
             first: The place of each window's first job in the workload.
             length: How many jobs a window has.
             threads: How many threads share the windows.
         """
-        config = core_config(settings, self._table, self._nodes)
+        config = core_config(scheduler, self._table, self._nodes)
         begins = np.ascontiguousarray(first, dtype=np.uintp) + np.uintp(self._before)
         shape = (len(begins), length)
         results = WindowResults(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.comparison.classics import REQUESTED, Progress, classics, learns, part_of
+from shunter.comparison.classics import Progress, classics, learns, part_of
 from shunter.comparison.compare import compare
 from shunter.comparison.report import LogReport, Report, make_report, report_rows
+from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
@@ -103,8 +104,8 @@ def report(
         threads: How many threads share the windows.
         progress: Called after each combination with how many are done, and of how many.
     """
-    requested = classics(tuned.settings, [REQUESTED])
-    learned = classics(tuned.settings, [tuned.settings.estimate]) if learns(tuned.settings) else ()
+    requested = classics(tuned.scheduler, [REQUESTED])
+    learned = classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
     everybody = list(dict.fromkeys([*requested, *learned, site, tuned]))
     reports = []
     for place, later in enumerate(logs):

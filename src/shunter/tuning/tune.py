@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shunter.comparison.bench import Measured
     from shunter.comparison.objective import Objective
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
 TETHER: Final = 0.03
 """How much the cost grows with the mean square distance from where the search began: training days are few, and a
@@ -66,7 +66,7 @@ class Tuned:
 
     kind: str
     parameters: dict[str, float]
-    settings: Settings
+    scheduler: Scheduler
     """With which dispatch rule, estimate and so on."""
     chosen: tuple[Choice, ...]
     """For each log, the classic that the bounds refer to."""
@@ -89,7 +89,7 @@ def training_benches(logs: Sequence[Log], plan: Plan) -> list[Bench]:
 def tune(
     benches: Sequence[Bench],
     chosen: Sequence[Choice],
-    settings: Settings,
+    scheduler: Scheduler,
     space: Space,
     objective: Objective,
     plan: Plan,
@@ -100,7 +100,7 @@ def tune(
     Args:
         benches: The training windows of each log.
         chosen: For each log, the classic chosen on the same windows.
-        settings: What candidates share with the classics: the dispatch rule, the estimate, and so on.
+        scheduler: What candidates share with the classics: the dispatch rule, the estimate, and so on.
         space: Which family of policies is searched.
         objective: What is to become better, and what must not become worse.
         plan: How long to search.
@@ -112,7 +112,7 @@ def tune(
     done = 0
 
     def cost(vector: NDArray[np.float64], some: Sequence[Bench], bases: Sequence[Measured]) -> float:
-        candidate = replace(settings, policy=spec_text(space.kind, space.parameters(vector)))
+        candidate = scheduler.changed(policy=spec_text(space.kind, space.parameters(vector)))
         found = (bench.measure(candidate, objective.metrics) for bench in some)
         return float(np.mean([objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
 
@@ -148,7 +148,7 @@ def tune(
     return Tuned(
         kind=space.kind,
         parameters=space.parameters(found),
-        settings=settings,
+        scheduler=scheduler,
         chosen=tuple(chosen),
         costs=np.array(middle_costs),
         simulations=sum(total * min(plan.drawn, len(bench)) + len(middle_costs) * len(bench) for bench in benches),

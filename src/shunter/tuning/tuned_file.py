@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shunter.policies.native_estimate import estimate_spec, prior_of
-from shunter.policies.specs import spec_file
-from shunter.simulation.fit_prior import fit_prior, prior_text
+from shunter.policies.estimates import resolve_estimate
+from shunter.simulation.estimating import fit_prior, prior_text
 from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.model.log import Log
-    from shunter.policies.prior import Prior
+    from shunter.policies.estimates import Prior
     from shunter.tuning.tune import Tuned
 
 Value = str | float | Sequence[str]
@@ -32,11 +31,11 @@ def estimate_section(text: str, logs: Sequence[Log], train: tuple[float, float])
         logs: Whose run times are learned from.
         train: From which fraction of each log's jobs to which one.
     """
-    spec = estimate_spec(text)
-    if spec.kind != "posterior":
-        return section("estimate", {"kind": spec.kind, **spec.parameters})
-    prior = prior_of(spec)
-    if spec_file(text) is None:
+    estimate = resolve_estimate(text)
+    if estimate.kind != "posterior":
+        return section("estimate", {"kind": estimate.kind, **estimate.spec.parameters})
+    prior = estimate.prior
+    if estimate.file is None:
         fitted = _pooled_prior(logs, train)
         prior = replace(prior, mean_run_s=fitted.mean_run_s, mean_inverse=fitted.mean_inverse)
     return prior_text(prior)

@@ -24,7 +24,7 @@ from shunter.envs.options import PickJobOptions, RewardOptions
 from shunter.envs.pick_job import pick_job_vector
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
-from shunter.policies.settings import check_settings
+from shunter.policies.scheduler import resolve_scheduler
 from tests.agents.untrained import LUBLIN, opinionated, waiting, write_host_policy, write_policy
 
 
@@ -35,7 +35,7 @@ def log() -> Log:
 
 def watched(checkpoint: str, count: int = 3) -> Decisions:
     windows = choose_windows(600, count=count, length=60)
-    return job_decisions(load_policy(checkpoint), log(), windows, check_settings(policy=checkpoint))
+    return job_decisions(load_policy(checkpoint), log(), windows, resolve_scheduler(policy=checkpoint))
 
 
 @pytest.mark.parametrize("classic", CLASSICS)

@@ -12,7 +12,7 @@ from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.residual import HostResidual
 from shunter.agents.training.checkpoint import PolicyRecord
 from shunter.agents.training.trials import host_trials
-from shunter.agents.training.validation import host_settings
+from shunter.agents.training.validation import host_scheduler
 from shunter.envs.layout import Layout
 from shunter.envs.options import PickHostOptions
 from tests.agents.observing import HOST_LAYOUT, random_hosts
@@ -27,8 +27,8 @@ def test_at_first_it_plays_as_best_fit_does(kind: str, temperature: float) -> No
     policy = LearnedPolicy(build(network, options.layout), PolicyRecord(options.layout, options, network, {}))
     trials = host_trials(options, episodes=3, threads=1)
     (learned,) = trials.of_policy(policy, METRICS)
-    (native,) = trials.of_settings([host_settings("best-fit")], METRICS)
-    (other,) = trials.of_settings([host_settings("first-fit")], METRICS)
+    (native,) = trials.of_schedulers([host_scheduler("best-fit")], METRICS)
+    (other,) = trials.of_schedulers([host_scheduler("first-fit")], METRICS)
     trials.close()
     for name in METRICS:
         np.testing.assert_allclose(learned[name], native[name], rtol=1e-12, err_msg=name)

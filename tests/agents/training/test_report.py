@@ -22,7 +22,7 @@ from shunter.agents.training.report import (
 from shunter.agents.training.setup import INITIAL, Site
 from shunter.comparison.combinations import Combination, combine
 from shunter.envs.options import PickJobOptions
-from shunter.policies.checkpoint_path import BEST
+from shunter.policies.checkpoint import BEST
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 from tests.agents.untrained import waiting, write_host_policy, write_policy
 
@@ -51,9 +51,9 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
     trials = here.trials(here.report, 0)
     options = here.config.environment
     assert isinstance(options, PickJobOptions)
-    settings = {SITE: usual_combination(here).settings, CHOSEN: CHOSEN_CLASSIC.settings, LEARNED: options.settings()}
-    for role, each in settings.items():
-        (expected,) = trials.of_settings([each], ["mean_bounded_slowdown", "max_wait_s"])
+    schedulers = {SITE: usual_combination(here).scheduler, CHOSEN: CHOSEN_CLASSIC.scheduler, LEARNED: options.scheduler}
+    for role, each in schedulers.items():
+        (expected,) = trials.of_schedulers([each], ["mean_bounded_slowdown", "max_wait_s"])
         for name, values in expected.items():
             np.testing.assert_allclose(group.rows[role].metrics[name], values, err_msg=f"{role} {name}")
     waits = [group.rows[role].metrics["mean_wait_s"].mean() for role in (LEARNED, BEGINNING)]

@@ -15,7 +15,7 @@ from shunter.agents.training.trainer import Progress
 from shunter.agents.training.validation import Validation, placement_combination
 from shunter.comparison.combinations import Combination, combine
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import BEST, LAST
+from shunter.policies.checkpoint import BEST, LAST
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
 from tests.agents.untrained import waiting, write_policy
 
@@ -99,8 +99,8 @@ def test_a_network_that_begins_as_an_order_decides_as_it_does(tmp_path: Path) ->
     site = small_site(environment={"window": 200}, network={"order_temperature": 8.0})
     chosen = trained(site, tmp_path)
     trials = site.trials(site.config.validation, VALIDATION)
-    (found,) = trials.of_settings([site.config.environment.settings()], site.objective.metrics)  # type: ignore[union-attr]
-    (base,) = trials.of_settings([chosen[0].settings], site.objective.metrics)
+    (found,) = trials.of_schedulers([site.config.environment.scheduler], site.objective.metrics)  # type: ignore[union-attr]
+    (base,) = trials.of_schedulers([chosen[0].scheduler], site.objective.metrics)
     begun = Validation(trials, chosen, site.objective)(load_policy(tmp_path / INITIAL))
     assert begun["objective"] == pytest.approx(site.objective.cost(found, base))
 

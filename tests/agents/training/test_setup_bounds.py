@@ -33,7 +33,7 @@ def test_each_log_has_the_bounds_of_its_own_classic() -> None:
     expected: list[float] = []
     for log, windows, one in zip(site.logs, site.windows(site.config.episodes), chosen, strict=True):
         trials = job_trials([log], [windows], site.config.environment, 1)  # type: ignore[arg-type]
-        (found,) = trials.of_settings([one.settings], ["mean_wait_s"])
+        (found,) = trials.of_schedulers([one.scheduler], ["mean_wait_s"])
         expected += (1.5 * found["mean_wait_s"]).tolist()
     np.testing.assert_allclose(rows["wait_bound_s"], expected)
     assert len(rows) == 24
@@ -46,7 +46,7 @@ def test_hosts_have_the_bounds_of_the_chosen_placement() -> None:
     site = small_site(HOSTS, reward=reward)
     chosen = [placement_combination("best-fit")]
     trials = host_trials(site.config.environment, 6, 1)  # type: ignore[arg-type]
-    (found,) = trials.of_settings([chosen[0].settings], ["mean_wait_s"])
+    (found,) = trials.of_schedulers([chosen[0].scheduler], ["mean_wait_s"])
     rows = bounds_of(site, chosen=chosen)
     np.testing.assert_allclose(rows["wait_bound_s"], 2.0 * found["mean_wait_s"])
     assert (rows["utilization_bound"] == -1).all()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.training import trials as trials_module
 from shunter.agents.training.trials import Trials, host_trials, job_trials
-from shunter.agents.training.validation import host_settings
+from shunter.agents.training.validation import host_scheduler
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions
 from shunter.envs.pick_job import episode_windows
 from shunter.metrics.table import window_metrics
@@ -38,7 +38,7 @@ def test_a_network_that_decides_as_its_order_is_measured_as_the_order(
     assert isinstance(policy.options, PickJobOptions)
     trials = two_logs(policy.options)
     learned = trials.of_policy(policy, EVERY)
-    native = trials.of_settings([policy.options.settings()] * 2, EVERY)
+    native = trials.of_schedulers([policy.options.scheduler] * 2, EVERY)
     assert [len(one["mean_wait_s"]) for one in learned] == [5, 3]
     for found, expected in zip(learned, native, strict=True):
         for name in EVERY:
@@ -50,7 +50,7 @@ def test_another_policy_gets_something_else_and_the_same_each_time(tmp_path: Pat
     assert isinstance(policy.options, PickJobOptions)
     trials = two_logs(policy.options)
     first, second = (trials.of_policy(policy, ["mean_wait_s"]) for _ in range(2))
-    native = trials.of_settings([policy.options.settings()] * 2, ["mean_wait_s"])
+    native = trials.of_schedulers([policy.options.scheduler] * 2, ["mean_wait_s"])
     for one, again, base in zip(first, second, native, strict=True):
         np.testing.assert_array_equal(one["mean_wait_s"], again["mean_wait_s"])
         assert (one["mean_wait_s"] != base["mean_wait_s"]).any()
@@ -76,7 +76,7 @@ def test_hosts_are_measured_as_the_placement_that_does_the_same(tmp_path: Path) 
     options = PickHostOptions(num_hosts=3, episode_length=10, max_jobs_per_step=9, host_cores=(4, 6))
     trials = host_trials(options, episodes=6, threads=1)
     (first,) = trials.of_policy(FirstHost(learned.network, learned.record), EVERY)
-    (native,) = trials.of_settings([host_settings("first-fit")], EVERY)
+    (native,) = trials.of_schedulers([host_scheduler("first-fit")], EVERY)
     assert native["mean_wait_s"].max() > 0
     for name in EVERY:
         np.testing.assert_allclose(first[name], native[name], rtol=1e-12, err_msg=name)

@@ -13,7 +13,7 @@ from shunter.agents.training.validation import (
     Validation,
     chosen_classics,
     chosen_placement,
-    host_settings,
+    host_scheduler,
     objective_note,
     objective_of,
     standard_error,
@@ -23,7 +23,7 @@ from shunter.comparison.combinations import combine
 from shunter.comparison.objective import PENALTY, SAFETY, Bound, Objective
 from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
 from shunter.envs.pick_job import episode_windows
-from shunter.policies.names import PLACEMENTS
+from shunter.policies.catalog import PLACEMENTS
 from tests.agents.untrained import opinionated, waiting, write_policy
 from tests.tuning.small import small_log
 
@@ -71,7 +71,7 @@ def test_the_chosen_classic_is_the_best_on_training_days() -> None:
     every = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"]).possible
 
     def cost(combination: combinations.Combination) -> float:
-        (found,) = trials.of_settings([combination.settings], ["mean_bounded_slowdown"])
+        (found,) = trials.of_schedulers([combination.scheduler], ["mean_bounded_slowdown"])
         return float(np.log(found["mean_bounded_slowdown"]).mean())
 
     assert cost(chosen) == min(cost(one) for one in every)
@@ -83,13 +83,13 @@ def test_the_chosen_placement_is_the_best_on_training_episodes(metric: str) -> N
     options = PickHostOptions(num_hosts=3, episode_length=20, max_jobs_per_step=9, host_cores=(4, 6))
     chosen = chosen_placement(options, 5, Objective(metric), 1)
     trials = host_trials(options, 5, 1)
-    (base,) = trials.of_settings([host_settings("first-fit")], [metric])
+    (base,) = trials.of_schedulers([host_scheduler("first-fit")], [metric])
     costs = {
-        name: Objective(metric).cost(trials.of_settings([host_settings(name)], [metric])[0], base)
+        name: Objective(metric).cost(trials.of_schedulers([host_scheduler(name)], [metric])[0], base)
         for name in PLACEMENTS
     }
     assert costs[chosen.label] == min(costs.values()) < max(costs.values())
-    assert chosen.settings == host_settings(chosen.label)
+    assert chosen.scheduler == host_scheduler(chosen.label)
 
 
 def measured(folder: str, objective: Objective, base: str = "fcfs/easy") -> dict[str, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from shunter.agents.learned_run import open_windows, play
 from shunter.envs.options import PickHostOptions, RewardOptions
 from shunter.envs.pick_host import pick_host_vector
-from shunter.simulation.tables import numbers
+from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from shunter.envs.layout import Layout
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
-    from shunter.model.schedule import Settings
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
     from shunter.simulation.simulation import Simulation
 
 MOST: Final = 4096
@@ -104,16 +104,16 @@ class Recorder:
         return replace(self._kept[0], **joined).thinned(MOST)
 
 
-def job_decisions(policy: LearnedPolicy, log: Log, windows: Windows, settings: Settings) -> Decisions:
+def job_decisions(policy: LearnedPolicy, log: Log, windows: Windows, scheduler: Scheduler) -> Decisions:
     """Returns what a policy does in windows of a log.
 
     Args:
         policy: Who decides.
         log: The log and its cluster.
         windows: Windows with jobs that can run.
-        settings: From `shunter.policies.settings.check_settings`; the policy is the checkpoint.
+        scheduler: Its policy is the checkpoint.
     """
-    with open_windows(log, windows, settings) as vector:
+    with open_windows(log, windows, scheduler) as vector:
         recorder = Recorder(vector)
         play(policy, vector, finished=_close, seen=recorder)
         return recorder.decisions()

@@ -16,8 +16,8 @@ from shunter.envs.layout import PICK_JOB
 from shunter.envs.pick_job import read_log
 from shunter.errors import InputError
 from shunter.model.windows import check_numbers, choose_windows, parse_part
-from shunter.policies.checkpoint_path import checkpoint_folder
-from shunter.policies.settings import check_settings
+from shunter.policies.checkpoint import checkpoint_folder
+from shunter.policies.scheduler import resolve_scheduler
 
 if TYPE_CHECKING:
     from shunter.agents.inspection.decisions import Decisions
@@ -139,7 +139,7 @@ def _watch_jobs(
     policy: LearnedPolicy, checkpoint: str, workload: str | None, cluster: str | None, sample: Sample
 ) -> tuple[str, Decisions, dict[str, float | None]]:
     """Returns where a policy that chooses jobs was watched, what it did, and which classics do the same."""
-    settings = check_settings(policy=checkpoint, seed=sample.seed)
+    scheduler = resolve_scheduler(policy=checkpoint, seed=sample.seed)
     log = read_log(workload or GENERATED, cluster)
     windows = choose_windows(
         len(log.workload),
@@ -148,5 +148,5 @@ def _watch_jobs(
         part=parse_part(sample.part),
         seed=sample.seed,
     )
-    decisions = job_decisions(policy, log, with_fitting_jobs(log, windows), settings)
+    decisions = job_decisions(policy, log, with_fitting_jobs(log, windows), scheduler)
     return log.workload.name, decisions, agreement(decisions, log.workload)

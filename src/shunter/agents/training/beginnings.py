@@ -16,7 +16,7 @@ from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.envs.options import environment_table
 from shunter.errors import InputError
 from shunter.files import write_file
-from shunter.policies.checkpoint_path import checkpoint_folder
+from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.specs import read_toml, spec_file
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from shunter.agents.training.checkpoint import POLICY, read_part
 from shunter.agents.training.config import FILE_KEYS
 from shunter.comparison.seen_days import CHOSEN, DAYS, TRAINED, TUNED, UNKNOWN, Judged, are_days, places
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import LAST, checkpoint_folder, read_record
+from shunter.policies.checkpoint import LAST, checkpoint_folder, read_record
 from shunter.policies.specs import read_toml, spec_file
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from shunter.agents.training.validation import placement_combination
 from shunter.comparison.combinations import combine
 from shunter.comparison.report import BESIDE, LogReport, Report, make_report, report_rows
 from shunter.envs.options import PickHostOptions
-from shunter.policies.checkpoint_path import BEST
-from shunter.policies.names import PLACEMENTS
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.checkpoint import BEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,8 +104,8 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
         LEARNED: [BEST] * len(chosen),
     }
     measured = {
-        SITE: trials.of_settings([usual.settings] * len(chosen), metrics),
-        CHOSEN: trials.of_settings([one.settings for one in chosen], metrics),
+        SITE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
+        CHOSEN: trials.of_schedulers([one.scheduler for one in chosen], metrics),
         BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
         LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
     }
@@ -121,7 +121,7 @@ def usual_combination(site: Site) -> Combination:
     options = site.config.environment
     if isinstance(options, PickHostOptions):
         return placement_combination(next(iter(PLACEMENTS)))
-    settings = options.settings()
+    settings = options.scheduler.settings
     policy, dispatch = USUAL.split("/")
     return combine(
         [policy],

@@ -16,7 +16,7 @@ from shunter.checks import NOTHING, check_name
 from shunter.envs.layout import PICK_JOB
 from shunter.envs.options import ENVIRONMENTS
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import LAST
+from shunter.policies.checkpoint import LAST
 from shunter.policies.specs import read_toml, spec_file
 
 RUNS: Final = Path("runs")

@@ -154,7 +154,7 @@ class Site:
             "max_steps": episodes.max_steps,
             "horizon_factor": episodes.horizon_factor,
         }
-        bounding = [one.settings for one in chosen]
+        bounding = [one.scheduler for one in chosen]
         if isinstance(options, PickHostOptions):
             drawn = self._host_episodes(episodes)
             return pick_host_vector(options, config.reward, episodes=drawn, bounding=bounding[0], **shared)

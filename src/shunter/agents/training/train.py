@@ -69,9 +69,9 @@ class Training:
         options = self.site.config.environment
         if isinstance(options, PickHostOptions):
             return []
-        settings = options.settings()
+        scheduler = options.scheduler
         logs = self.site.logs
-        return [(log.workload.name, result_ledger(log.workload, log.cluster, settings)) for log in logs]
+        return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
 
     @property
     def is_interrupted(self) -> bool:

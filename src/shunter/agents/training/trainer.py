@@ -30,7 +30,7 @@ from shunter.agents.training.progress_log import ProgressLog
 from shunter.checks import from_table
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
-from shunter.policies.checkpoint_path import BEST, LAST
+from shunter.policies.checkpoint import BEST, LAST
 
 if TYPE_CHECKING:
     from pathlib import Path

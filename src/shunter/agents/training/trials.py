@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shunter.envs.options import PickHostOptions, PickJobOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
     from shunter.simulation.simulation import Simulation
 
 MOST_TOGETHER: Final = 256
@@ -82,9 +82,9 @@ class Trials:
         each = iter(results)
         return [group.bench.measure_results([next(each) for _ in group.bench.parts], metrics) for group in self.groups]
 
-    def of_settings(self, settings: Sequence[Settings], metrics: Sequence[str]) -> list[Measured]:
+    def of_schedulers(self, schedulers: Sequence[Scheduler], metrics: Sequence[str]) -> list[Measured]:
         """Returns what policies of Shunter's own do, one for each group."""
-        return [group.bench.measure(each, metrics) for group, each in zip(self.groups, settings, strict=True)]
+        return [group.bench.measure(each, metrics) for group, each in zip(self.groups, schedulers, strict=True)]
 
     def close(self) -> None:
         """Frees the environments' memory."""

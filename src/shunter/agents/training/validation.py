@@ -14,8 +14,8 @@ from shunter.comparison.bench import Bench
 from shunter.comparison.classics import choose_classic, part_of
 from shunter.comparison.combinations import Combination
 from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
-from shunter.policies.names import PLACEMENTS
-from shunter.policies.settings import check_settings
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.scheduler import resolve_scheduler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shunter.comparison.classics import Progress
     from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
     from shunter.model.log import Log
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
 METRICS: Final = {
     "bounded_slowdown": "mean_bounded_slowdown",
@@ -93,19 +93,19 @@ def chosen_classics(
     for place, log in enumerate(logs):
         bench = Bench.on(log, some.windows_of(log), threads)
         told = part_of(progress, place, len(logs))
-        chosen.append(choose_classic(bench, options.settings(), objective, progress=told).combination)
+        chosen.append(choose_classic(bench, options.scheduler, objective, progress=told).combination)
     return chosen
 
 
 def chosen_placement(options: PickHostOptions, episodes: int, objective: Objective, threads: int) -> Combination:
     """Returns the placement that does best on some of the training episodes."""
     combinations = [placement_combination(name) for name in PLACEMENTS]
-    first = combinations[0].settings
+    first = combinations[0].scheduler
     trials = host_trials(options, min(episodes, CHOICE_WINDOWS), threads)
-    (base,) = trials.of_settings([first], objective.metrics)
+    (base,) = trials.of_schedulers([first], objective.metrics)
 
     def cost(combination: Combination) -> float:
-        (found,) = trials.of_settings([combination.settings], objective.metrics)
+        (found,) = trials.of_schedulers([combination.scheduler], objective.metrics)
         return Objective(objective.metric).cost(found, base)
 
     best = min(combinations, key=cost)
@@ -115,12 +115,12 @@ def chosen_placement(options: PickHostOptions, episodes: int, objective: Objecti
 
 def placement_combination(placement: str) -> Combination:
     """Returns a placement as a way to schedule; jobs come first come, first served."""
-    return Combination(placement, host_settings(placement))
+    return Combination(placement, host_scheduler(placement))
 
 
-def host_settings(placement: str | None = None) -> Settings:
-    """Returns the settings of pick-host's simulations."""
-    return check_settings(dispatch="strict", placement=placement)
+def host_scheduler(placement: str | None = None) -> Scheduler:
+    """Returns how pick-host's simulations schedule."""
+    return resolve_scheduler(dispatch="strict", placement=placement)
 
 
 class Validation:
@@ -137,7 +137,7 @@ class Validation:
         self._trials = trials
         self._objective = objective
         self._metrics = tuple(dict.fromkeys((*objective.metrics, WAIT, UTILIZATION)))
-        self._base = trials.of_settings([one.settings for one in chosen], self._metrics)
+        self._base = trials.of_schedulers([one.scheduler for one in chosen], self._metrics)
         self._beginning: list[Measured] | None = None
 
     def begins_as(self, policy: LearnedPolicy) -> None:

@@ -1,0 +1,101 @@
+//! What has been promised: who holds reservations, who is committed, and how the last pass ended.
+
+use crate::sim::bytes::{Reader, Writer};
+
+/// The job that will start next under a committed rule, whoever arrives meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Commitment {
+    pub(crate) job: u32,
+    /// When it was expected to start, computed once; jobs that end before may be filled in.
+    pub(crate) earliest_ms: i64,
+}
+
+/// How a pass of EASY over a pool ended. As long as nothing ends, only those that arrive can start: a pure cache, which
+/// may be thrown away at any time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocked {
+    pub(super) head: u32,
+    pub(super) reserved_ms: i64,
+    pub(super) spare_cores_milli: i64,
+    /// Jobs before this one were there in that pass.
+    pub(super) next_arrival: u32,
+}
+
+/// The promises that outlive a pass. A reservation itself is part of its job's state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Promises {
+    /// The waiting jobs that hold reservations, in order.
+    pub(super) holders: Vec<u32>,
+    pub(super) commitment: Option<Commitment>,
+    /// Something was done from outside since the last pass: reservations may no longer have room.
+    pub(super) disturbed: bool,
+    pub(super) blocked: Option<Blocked>,
+    /// Grows whenever something in the projection becomes free earlier than it was: until then, planning a reservation
+    /// again would give the same.
+    pub(super) freed: u64,
+}
+
+impl Promises {
+    /// The waiting jobs that hold reservations, in order.
+    pub(crate) fn holders(&self) -> &[u32] {
+        &self.holders
+    }
+
+    /// The job that will start next, where one is committed.
+    pub(crate) fn commitment(&self) -> Option<Commitment> {
+        self.commitment
+    }
+
+    /// Something was done from outside the rule: what was known of the last pass no longer holds.
+    pub(crate) fn disturb(&mut self) {
+        self.disturbed = true;
+        self.blocked = None;
+    }
+
+    /// A running job gives back what it used; `is_early` says that it was expected to run on.
+    pub(crate) fn release(&mut self, is_early: bool) {
+        self.blocked = None;
+        self.freed += u64::from(is_early);
+    }
+
+    /// More may be free in the projection than was planned with.
+    pub(crate) fn plan_again(&mut self) {
+        self.freed += 1;
+    }
+
+    /// The order has changed: how the last pass ended says nothing of the next.
+    pub(crate) fn forget_last_pass(&mut self) {
+        self.blocked = None;
+    }
+
+    /// A job was started from outside: nothing is promised to it any more.
+    pub(crate) fn forget(&mut self, job: u32) {
+        self.holders.retain(|&holder| holder != job);
+        self.commitment = self.commitment.filter(|commitment| commitment.job != job);
+    }
+
+    pub(crate) fn write_version(&self, out: &mut Writer) {
+        out.put(self.freed as i64);
+        out.put(i64::from(self.disturbed));
+    }
+
+    pub(crate) fn read_version(&mut self, input: &mut Reader) -> Result<(), String> {
+        self.freed = input.number()?;
+        self.disturbed = input.flag()?;
+        Ok(())
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        let (job, earliest_ms) = self.commitment.map_or((-1, 0), |held| (i64::from(held.job), held.earliest_ms));
+        out.put(job);
+        out.put(earliest_ms);
+        out.put_all(self.holders.iter().map(|&job| i64::from(job)));
+    }
+
+    pub(crate) fn read(&mut self, input: &mut Reader) -> Result<(), String> {
+        let (job, earliest_ms) = (input.get()?, input.time()?);
+        self.commitment = u32::try_from(job).ok().map(|job| Commitment { job, earliest_ms });
+        self.holders = input.numbers()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! What is simulated, and how: fixed when a simulation is made.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::model::cluster::{reject_reason, stretched_ms, Cluster, RejectReason, FULL_SPEED, UNTRACKED};
+use crate::model::config::Config;
+use crate::model::free::Free;
+use crate::model::job::{Jobs, Shape};
+use crate::order::estimate::requested_ms;
+use crate::place::placement::Placement;
+use crate::place::rules::{Rule, Search};
+use crate::sim::job_state::JobState;
+
+/// The jobs of a window, the cluster, and the rules. Jobs are counted from the first of the window.
+#[derive(Clone)]
+pub struct Setup {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) window: Range<usize>,
+    pub(crate) config: Config,
+    /// What the caller brought for each job, where an order that moves needs it.
+    pub(crate) given: Arc<[f64]>,
+    /// One node on which only cores bind: a job fits exactly if its cores do.
+    pub(crate) is_pool: bool,
+}
+
+impl Setup {
+    /// A setup of a window that is known to lie in the table, with as many scores as the policy wants.
+    pub(crate) fn new(
+        cluster: Arc<Cluster>,
+        jobs: Arc<Jobs>,
+        window: Range<usize>,
+        config: Config,
+        given: &[f64],
+    ) -> Result<Self, String> {
+        check_durations(&cluster, &jobs)?;
+        if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
+            return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
+        }
+        Ok(Setup {
+            is_pool: is_pool(&cluster, &jobs, &config),
+            given: if config.order_moves() { given.into() } else { Arc::default() },
+            cluster,
+            jobs,
+            window,
+            config,
+        })
+    }
+
+    /// A job's place in the table.
+    pub(crate) fn place(&self, job: u32) -> usize {
+        self.window.start + job as usize
+    }
+
+    /// A job's absolute submit time.
+    pub(crate) fn submit_ms(&self, job: u32) -> i64 {
+        self.jobs.submit_ms[self.place(job)]
+    }
+
+    pub(crate) fn shape_of(&self, state: &JobState) -> &Shape {
+        &self.jobs.shapes[state.shape as usize]
+    }
+
+    /// A job's milli-cores over all tasks.
+    pub(crate) fn cores_milli(&self, state: &JobState) -> i64 {
+        self.jobs.sizes.cores_milli(state.shape)
+    }
+
+    /// Why a job of this shape can never run here.
+    pub(crate) fn reject_reason(&self, shape: &Shape) -> RejectReason {
+        // On a pool a comparison says what the general search would.
+        if self.is_pool && shape.partition.is_none() && shape.total_cores_milli() <= self.cluster.nodes[0].cores_milli {
+            return RejectReason::None;
+        }
+        reject_reason(&self.cluster, shape)
+    }
+
+    /// How long a job runs in all at full speed, until it completes or is killed.
+    pub(crate) fn work_ms(&self, job: u32, state: &JobState) -> i64 {
+        if state.doomed {
+            requested_ms(&self.jobs, self.place(job), &self.config)
+        } else {
+            self.jobs.run_ms[self.place(job)]
+        }
+    }
+
+    /// What a start of this job costs before it makes progress.
+    pub(crate) fn overhead_ms(&self, state: &JobState) -> i64 {
+        if state.was_stopped() {
+            self.config.preemption_overhead_ms
+        } else {
+            0
+        }
+    }
+
+    /// How long a job is expected to hold nodes of this speed.
+    pub(crate) fn span_ms(&self, state: &JobState, speed_milli: i64) -> i64 {
+        self.overhead_ms(state) + stretched_ms(state.limit_ms, speed_milli)
+    }
+
+    /// How long a job is expected to hold these nodes.
+    pub(crate) fn span_on(&self, state: &JobState, placement: &Placement) -> i64 {
+        self.span_ms(state, self.cluster.speed_milli(self.shape_of(state), placement))
+    }
+
+    /// The search for nodes for a job of this shape.
+    pub(crate) fn search<'a>(&'a self, free: &'a Free, shape: &'a Shape, job: u32) -> Search<'a> {
+        let classes = if self.config.placement == Rule::Fgd { self.jobs.classes() } else { &[] };
+        let job = self.place(job) as u32;
+        Search { cluster: &self.cluster, free, shape, seed: self.config.seed, job, classes }
+    }
+}
+
+fn is_pool(cluster: &Cluster, jobs: &Jobs, config: &Config) -> bool {
+    let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
+    cluster.nodes.len() == 1
+        && !config.has_failures()
+        && config.placement != Rule::External
+        && (cluster.nodes[0].memory_mb == UNTRACKED && jobs.shapes.iter().all(|shape| shape.gpu_milli == 0)
+            || jobs.shapes.iter().all(cores_alone))
+}
+
+/// Whether the clock can count what all jobs take on the slowest nodes.
+fn check_durations(cluster: &Cluster, jobs: &Jobs) -> Result<(), String> {
+    let slowest = cluster.nodes.iter().map(|node| node.speed_milli).min().unwrap_or(FULL_SPEED).min(FULL_SPEED);
+    let total_ms: i128 = jobs.run_ms.iter().map(|&run_ms| i128::from(run_ms)).sum();
+    if cluster.has_speeds && total_ms * i128::from(FULL_SPEED) / i128::from(slowest) > i128::from(i64::MAX / 4) {
+        return Err("run_ms: the jobs together run longer than the clock can count on the slowest nodes".to_string());
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Who waits, in which order: the queue, what is ranked anew at every pass, and the starvation guard.
+
+use crate::model::cluster::FULL_SPEED;
+use crate::model::config::{Config, Dispatch};
+use crate::model::free::Free;
+use crate::order::contest::Contest;
+use crate::order::queue::{Indexed, Queue};
+use crate::order::ranking::{Candidate, Ranking, Scene, Turn};
+use crate::order::scores::{seconds, standing_score};
+use crate::sim::accounts::Accounts;
+use crate::sim::job_state::{JobState, Phase};
+use crate::sim::setup::Setup;
+
+/// The waiting jobs. An order that stands still is the queue's own; one that moves is made of candidates at each pass.
+#[derive(Clone)]
+pub(crate) struct Waiting {
+    pub(crate) queue: Queue,
+    /// Who is next, where the order moves.
+    ranking: Option<Ranking>,
+    /// Who waits for whom, where the policy stops running jobs.
+    pub(crate) contest: Option<Contest>,
+    /// Every job before this one has been put first by the guard, or does not wait.
+    guard_cursor: u32,
+}
+
+impl Waiting {
+    /// Nobody waits. `order` is that of the policy, of all jobs.
+    pub(crate) fn new(setup: &Setup, order: Vec<u32>) -> Self {
+        let Setup { jobs, window, config, .. } = setup;
+        let guarded = config.max_wait_ms.is_some();
+        Waiting {
+            queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config)),
+            ranking: Ranking::new(config),
+            contest: config.policy.preempts().then(|| Contest::new(jobs.shapes.len(), window.len())),
+            guard_cursor: 0,
+        }
+    }
+
+    /// Whether the order is made anew at every pass.
+    pub(crate) fn order_moves(&self) -> bool {
+        self.ranking.is_some()
+    }
+
+    /// A job begins to wait. `rank` is its place in the contest, where there is one; `first` says that the guard puts it
+    /// before the policy's order.
+    pub(crate) fn insert(
+        &mut self,
+        setup: &Setup,
+        accounts: &Accounts,
+        job: u32,
+        state: &JobState,
+        rank: Option<i64>,
+        first: bool,
+    ) {
+        self.queue.insert(job, setup.cores_milli(state), setup.span_ms(state, FULL_SPEED), first);
+        if let Some(ranking) = &mut self.ranking {
+            let others = self.queue.len() - 1;
+            let is_older = ranking.candidates.last().is_some_and(|last| job < last.job);
+            if is_older || others == ranking.candidates.len() && ranking.room() > 0 {
+                ranking.add(candidate(setup, accounts, ranking, job));
+            }
+        }
+        if let (Some(contest), Some(rank)) = (&mut self.contest, rank) {
+            contest.insert(state.shape, job, rank);
+        }
+    }
+
+    /// A job waits no longer.
+    pub(crate) fn remove(&mut self, job: u32, state: &JobState) {
+        self.queue.remove(job);
+        if let Some(ranking) = &mut self.ranking {
+            ranking.remove(job);
+        }
+        if let Some(contest) = &mut self.contest {
+            contest.remove(state.shape, job);
+        }
+    }
+
+    /// The guard puts a waiting job before the policy's order; `rank` is its place in the contest from now on.
+    pub(crate) fn put_first(&mut self, setup: &Setup, job: u32, state: &JobState, rank: Option<i64>) {
+        self.queue.remove(job);
+        self.queue.insert(job, setup.cores_milli(state), setup.span_ms(state, FULL_SPEED), true);
+        if let (Some(contest), Some(rank)) = (&mut self.contest, rank) {
+            contest.remove(state.shape, job);
+            contest.insert(state.shape, job, rank);
+        }
+    }
+
+    /// The next waiting job that reaches the guard's bound, and when.
+    pub(crate) fn next_starving(&mut self, setup: &Setup, states: &[JobState], arrived: u32) -> Option<(i64, u32)> {
+        let max_wait_ms = setup.config.max_wait_ms?;
+        while self.guard_cursor < arrived {
+            let waits = states[self.guard_cursor as usize].phase == Phase::Waiting;
+            if waits && !self.queue.is_first(self.guard_cursor) {
+                return Some((setup.submit_ms(self.guard_cursor) + max_wait_ms, self.guard_cursor));
+            }
+            self.guard_cursor += 1;
+        }
+        None
+    }
+
+    /// A job that has waited before waits again: the guard looks at it once more.
+    pub(crate) fn guard_again(&mut self, job: u32) {
+        self.guard_cursor = self.guard_cursor.min(job);
+    }
+
+    /// Brings the candidates of an order that moves up to date: their estimates, and those that have moved up from behind.
+    pub(crate) fn refresh_ranking(&mut self, setup: &Setup, accounts: &Accounts) {
+        let Some(ranking) = &mut self.ranking else { return };
+        if accounts.learns() {
+            for place in 0..ranking.candidates.len() {
+                let Candidate { job, changes, .. } = ranking.candidates[place];
+                if accounts.changes(job) != changes {
+                    ranking.candidates[place] = candidate(setup, accounts, ranking, job);
+                }
+            }
+        }
+        let listed = ranking.candidates.len();
+        if listed < self.queue.len() && ranking.room() > 0 {
+            // The queue of an order that moves is in the order of the table, so the candidates are its first.
+            for job in self.queue.iter().skip(listed).take(ranking.room()) {
+                let candidate = candidate(setup, accounts, ranking, job);
+                ranking.candidates.push(candidate);
+            }
+        }
+    }
+
+    /// The candidates' turns as of now, in the order of the table; none where the order stands still.
+    pub(crate) fn turns(&self, setup: &Setup, accounts: &Accounts, now_ms: i64, free: &Free) -> Vec<Turn> {
+        let Some(ranking) = &self.ranking else { return Vec::new() };
+        let mut turns = ranking.turns(&Scene {
+            now_ms,
+            seed: setup.config.seed,
+            first_job: setup.window.start,
+            free_cores_milli: free.total_cores_milli(),
+            total_cores_milli: setup.cluster.empty.total_cores_milli(),
+            usage: accounts.usage(),
+            user: &setup.jobs.user,
+        });
+        if setup.config.max_wait_ms.is_some() {
+            for turn in turns.iter_mut().filter(|turn| self.queue.is_first(turn.job)) {
+                *turn = Turn::plain(0, turn.job);
+            }
+        }
+        turns
+    }
+
+    /// Whether any candidate of an order that moves needs no more cores than this.
+    pub(crate) fn any_candidate_within(&self, cores_milli: i64) -> bool {
+        let fits = |one: &Candidate| one.cores_milli <= cores_milli;
+        self.ranking.as_ref().is_some_and(|ranking| ranking.candidates.iter().any(fits))
+    }
+}
+
+fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32) -> Candidate {
+    let place = setup.place(job);
+    let estimate_ms = accounts.estimate(setup, job).0;
+    let r = seconds(estimate_ms).max(1.0);
+    let n = setup.jobs.cores(place);
+    Candidate {
+        job,
+        changes: accounts.changes(job),
+        submit_ms: setup.jobs.submit_ms[place] as f64,
+        cores_milli: setup.jobs.sizes.cores_milli(setup.jobs.shape[place]),
+        r,
+        n,
+        standing: match setup.given.get(job as usize) {
+            Some(&given) => given,
+            None => standing_score(&setup.config, &setup.jobs, place, estimate_ms),
+        },
+        logs: ranking.logs(r, n, setup.cluster.empty.total_cores_milli() as f64 / 1000.0),
+    }
+}
+
+fn indexed(config: &Config) -> Indexed {
+    match config.dispatch {
+        _ if config.policy.preempts() => Indexed::No,
+        Dispatch::Reserve { depth: 0 | 1 } if !config.order_moves() => Indexed::ByOrder,
+        Dispatch::Committed { backfill: true } => Indexed::ByArrival,
+        _ => Indexed::No,
+    }
+}
