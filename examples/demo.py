@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
-from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
 import shunter
 from shunter import Cluster, read_workload
@@ -32,6 +31,7 @@ from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
 from shunter.simulation import simulate
 from shunter.tuning.space import SPACES
+from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 from shunter.tuning.weights import Plan, find_weights, training_benches
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from shunter.policies.estimates import resolve_estimate
 from shunter.simulation.estimating import fit_prior, prior_text
 from shunter.toml_values import toml_value
 
@@ -78,7 +79,6 @@ def section(name: str, values: Mapping[str, Value]) -> str:
 
 def write_tuned(path: Path, text: str) -> None:
     """Writes the file; one that is there is replaced."""
-    from shunter.policies.estimates import resolve_estimate
-from shunter.files import write_file
+    from shunter.files import write_file
 
     write_file(path, lambda file: file.write(text.encode()))
