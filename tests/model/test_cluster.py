@@ -141,8 +141,8 @@ def test_a_generated_cluster_is_read_elsewhere() -> None:
     [
         ("hpc2m", "unknown cluster 'hpc2m'; did you mean 'hpc2n'?"),
         ("lublin256", "did you mean 'lublin-256'?"),
-        ("abc", "The known ones are alibaba-2017, alibaba-openb"),
-        ("", "The known ones are alibaba-2017, alibaba-openb"),
+        ("abc", "the known ones are alibaba-2017, alibaba-openb"),
+        ("", "the known ones are alibaba-2017, alibaba-openb"),
         ("5 nodes", "; or give a number of cores, or a TOML file"),
     ],
 )
