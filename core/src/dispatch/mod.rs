@@ -11,13 +11,14 @@ mod standing;
 pub(crate) mod turns;
 
 use crate::model::config::Dispatch;
-use crate::place::rules::Rule;
 use crate::sim::simulation::Simulation;
 use turns::Turns;
 
 /// One pass: starts what the rule lets start now. Without an order, the policy's own.
 pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
-    if matches!(simulation.setup.config.dispatch, Dispatch::Reserve { depth: 0 | 1 }) && !may_decline(simulation) {
+    if matches!(simulation.setup.config.dispatch, Dispatch::Reserve { depth: 0 | 1 })
+        && !simulation.setup.config.may_decline()
+    {
         reserving::drop_reservations(simulation);
     }
     if let Some(order) = order {
@@ -44,7 +45,7 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
             }
         }
         Dispatch::Reserve { depth: 0 } => standing::greedy_pass(simulation),
-        Dispatch::Reserve { depth: 1 } if !may_decline(simulation) => standing::easy_pass(simulation),
+        Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => standing::easy_pass(simulation),
         Dispatch::Reserve { depth } => {
             let scanned = if depth == 1 { usize::MAX } else { simulation.setup.config.scan_depth as usize };
             let order: Vec<u32> = simulation.waiting.queue.iter().take(scanned).collect();
@@ -71,7 +72,7 @@ fn pass_in_turns(simulation: &mut Simulation, mut turns: Turns) {
     match simulation.setup.config.dispatch {
         Dispatch::Strict => turns::strict_pass(simulation, turns),
         Dispatch::Reserve { depth: 0 } => turns::greedy_pass(simulation, turns),
-        Dispatch::Reserve { depth: 1 } if !may_decline(simulation) => turns::easy_pass(simulation, turns),
+        Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => turns::easy_pass(simulation, turns),
         Dispatch::Reserve { depth } => reserving::pass(simulation, depth, &turns.sorted()),
         Dispatch::Committed { .. } => {
             if let Some(first) = turns.take_first() {
@@ -79,11 +80,6 @@ fn pass_in_turns(simulation: &mut Simulation, mut turns: Turns) {
             }
         }
     }
-}
-
-/// Whether a job that fits may be given no nodes all the same.
-fn may_decline(simulation: &Simulation) -> bool {
-    simulation.setup.config.placement == Rule::External
 }
 
 /// A caller's order behind the jobs that the guard puts first, cut at the scan depth.

@@ -96,7 +96,9 @@ impl Pass<'_> {
         let now_ms = simulation.now_ms();
         let held = simulation.state(job).reservation.as_deref().copied();
         if let Some(held) = held {
-            if held.start_ms > now_ms && held.planned_at == simulation.promises.freed {
+            // Whoever may decline may also think better of it, though nothing has become free.
+            let is_settled = held.planned_at == simulation.promises.freed && !simulation.setup.config.may_decline();
+            if held.start_ms > now_ms && is_settled {
                 return true;
             }
             projection.lift_reservation(simulation, job);

@@ -62,9 +62,11 @@ impl Simulation {
         self.waiting.contest.as_ref()?.review_ms.filter(|&review_ms| review_ms > self.now_ms())
     }
 
-    /// Planned for slow nodes, a job that got fast ones may have to wait for its time though nobody runs.
+    /// Planned for slow nodes, a job that got fast ones may have to wait for its time though nobody runs; and so may one
+    /// that was declined what is free now.
     fn next_reserved_ms(&self) -> Option<i64> {
-        if self.machine.running() > 0 || !self.setup.cluster.has_speeds {
+        let is_possible = self.setup.cluster.has_speeds || self.setup.config.may_decline();
+        if self.machine.running() > 0 || !is_possible {
             return None;
         }
         let times = self.promises.holders().iter().map(|&job| self.state(job).reserved_ms());
