@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import time
 
-from shunter import Cluster, Workload, read_workload
-from shunter.evaluate.combinations import CLASSICS, combine
-from shunter.evaluate.compare import compare
-from shunter.evaluate.windows import Windows, choose_windows
-from shunter.simulate import WindowRunner, check_settings
+from shunter import Cluster, Workload, read_cluster, read_workload
+from shunter.comparison.combinations import CLASSICS, combine
+from shunter.comparison.comparison import compare_combinations
+from shunter.model.log import Log
+from shunter.model.windows import Windows, choose_windows
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation import WindowRunner
 
 LUBLIN = "generate:lublin?seed=1&jobs=10000&cores=256&load=1.06"
 """As crowded as the published lublin_256."""
@@ -35,7 +37,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     workload = read_workload(arguments.workload)
-    cluster = Cluster.parse(workload.cluster_spec or "256")
+    cluster = read_cluster(workload.cluster_spec or "256")
     windows = choose_windows(len(workload), count=20, length=1024)
     measure_comparison(workload, cluster, windows, arguments.threads)
     measure_moving(workload, cluster, windows)
@@ -55,7 +57,7 @@ def measure_comparison(workload: Workload, cluster: Cluster, windows: Windows, t
         last = now
 
     begin = time.perf_counter()
-    comparison = compare(workload, cluster, combinations, windows, threads=threads, progress=clock)
+    comparison = compare_combinations(Log(workload, cluster), combinations, windows, threads=threads, progress=clock)
     seconds = time.perf_counter() - begin
     starts = len(combinations) * len(windows) * windows.length
     print(
@@ -75,7 +77,7 @@ def measure_moving(workload: Workload, cluster: Cluster, windows: Windows) -> No
     for policy in ("fcfs", "sjf", *MOVING):
         figures = []
         for dispatch in ("committed", "strict", "easy"):
-            settings = check_settings(policy=policy, dispatch=dispatch)
+            settings = resolve_scheduler(policy=policy, dispatch=dispatch)
             seconds = []
             for _ in range(ROUNDS):
                 begin = time.perf_counter()

@@ -22,11 +22,11 @@ from rich.table import Table
 
 from benchmarks.simulate import lublin_256, verdict
 from shunter import Cluster
+from shunter.comparison.bench import available_threads
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
 from shunter.envs.vector import NativeVectorEnv
-from shunter.evaluate.window_runs import available_threads
-from shunter.evaluate.windows import choose_windows
-from shunter.tune.cases import Log
+from shunter.model.log import Log
+from shunter.model.windows import choose_windows
 
 STEPS = 100
 GOAL_RATE = 500_000

@@ -32,16 +32,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from shunter import Cluster, read_workload
+from shunter import read_cluster, read_workload
 from shunter.native import ffi, lib, pointer
-from shunter.place.milp import MilpPlacer
-from shunter.place.tiers import ORDER_CODES
-from shunter.simulate import WindowRunner, check_settings, simulate
+from shunter.policies.placements.milp import MilpPlacer
+from shunter.policies.placements.tier_options import ORDER_CODES
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation import WindowRunner, simulate
 from shunter.workloads.load import scale_arrivals
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.place.placer import Assignment, Scene
+    from shunter.policies.placements.placer import Assignment, Scene
 
 VENUS_JOBS = 125_303
 CALL_GOALS_S = {("fcfs", "pack"): 2.0, ("srtf", "pack"): 10.0}
@@ -76,7 +77,7 @@ def venus() -> Workload:
 
 def whole_calls(console: Console) -> None:
     """Measures whole simulations of Venus, as logged and at twice the load."""
-    logged, cluster = venus(), Cluster.parse("helios-venus")
+    logged, cluster = venus(), read_cluster("helios-venus")
     for factor in (1, 2):
         workload = scale_arrivals(logged, 1 / factor)
         table = Table(title=f"simulate(), {len(logged):,} jobs of {logged.name}, load x {factor}, {cluster.name}")
@@ -152,7 +153,7 @@ def tier_searches(console: Console) -> None:
 def starts(console: Console) -> None:
     """Measures whole simulations on the same nodes, under each placement."""
     workload = read_workload(f"generate:helios-like?nodes={NODES}&seed=1&jobs={START_JOBS}&load=0.9")
-    runner = WindowRunner(workload, Cluster.parse(f"generate:helios-like?nodes={NODES}"))
+    runner = WindowRunner(workload, read_cluster(f"generate:helios-like?nodes={NODES}"))
     table = Table(title=f"Job starts a second, {NODES} nodes with {GPUS} GPUs, {workload.name}, fcfs under greedy")
     for column in ("placement", "starts a CPU second", "us a start", "times pack"):
         table.add_column(column, justify="left" if column == "placement" else "right")
@@ -160,7 +161,7 @@ def starts(console: Console) -> None:
     # In turn, so that a busy moment of the machine meets all of them.
     for _ in range(START_ROUNDS):
         for placement in PLACEMENTS:
-            chosen = check_settings(policy="fcfs", dispatch="greedy", placement=placement)
+            chosen = resolve_scheduler(policy="fcfs", dispatch="greedy", placement=placement)
             begin = time.process_time()
             runner.run(chosen, [0], len(workload))
             fastest_s[placement] = min(fastest_s[placement], time.process_time() - begin)
@@ -191,7 +192,7 @@ class Timed(MilpPlacer):
 
 def solver_decisions(console: Console, quick: bool) -> None:
     """Measures decisions of `milp` and `milp-full` in a simulation of the same nodes."""
-    cluster = Cluster.parse(f"generate:helios-like?nodes={NODES}")
+    cluster = read_cluster(f"generate:helios-like?nodes={NODES}")
     table = Table(title=f"Decisions of the solver, {NODES} nodes with {GPUS} GPUs, helios-like jobs at load 0.9, fcfs")
     columns = (
         "placement",

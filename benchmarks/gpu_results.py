@@ -25,12 +25,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter import Cluster, Workload, read_workload
+from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.errors import InputError
-from shunter.evaluate.metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.schedule import Schedule
 from shunter.model.segments import held_ms
-from shunter.simulate import simulate
+from shunter.simulation import simulate
 from shunter.workloads.load import offered_load, scale_arrivals
 
 HOUR_S = 3600.0
@@ -90,7 +90,7 @@ class Run:
 def read_sample(sample: Sample) -> tuple[Workload, Cluster]:
     """Returns a sample's jobs as logged, and its cluster."""
     folder = Path(os.environ.get("SHUNTER_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
-    return read_workload(folder / sample.file), Cluster.parse(sample.cluster)
+    return read_workload(folder / sample.file), read_cluster(sample.cluster)
 
 
 def node_form(workload: Workload) -> Workload:

@@ -22,16 +22,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter import Cluster, Workload, read_workload
-from shunter.evaluate.combinations import Combination, combine
-from shunter.evaluate.statistics import RESAMPLES, drawn_means, interval_of
-from shunter.evaluate.windows import choose_windows
-from shunter.simulate import check_settings
-from shunter.simulate.fit_prior import fit_prior, save_prior
-from shunter.tune.cases import Case, Log
-from shunter.tune.objective import parse_objective
-from shunter.tune.space import SPACES
-from shunter.tune.tune import DISPATCHES, Choice, Plan, choose_classic, training_cases, tune
+from shunter import Workload, read_cluster, read_workload
+from shunter.comparison.bench import Bench
+from shunter.comparison.classics import DISPATCHES, Choice, choose_classic
+from shunter.comparison.combinations import Combination, combine
+from shunter.comparison.objective import parse_objective
+from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
+from shunter.model.log import Log
+from shunter.model.windows import choose_windows
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.estimating import fit_prior, save_prior
+from shunter.tuning.space import SPACES
+from shunter.tuning.tune import Plan, training_benches, tune
 
 LOGS = {
     "SDSC-SP2": ["SDSC-SP2-1998.easy_sim_waits.swf.gz"],
@@ -103,10 +105,10 @@ def read_log(folder: Path, name: str) -> Log:
     if len(parts) > 1:
         jobs = pl.concat([part.jobs for part in parts])
         workload = Workload.from_frame(jobs, name=name, cluster_spec=parts[0].cluster_spec)
-    return Log(workload, Cluster.parse(str(workload.cluster_spec)))
+    return Log(workload, read_cluster(str(workload.cluster_spec)))
 
 
-def study(name: str, log: Log, reports: dict[str, Case], seeds: list[int], threads: int) -> list[Row]:
+def study(name: str, log: Log, reports: dict[str, Bench], seeds: list[int], threads: int) -> list[Row]:
     """Returns what every method did on the report windows of one log."""
     with tempfile.TemporaryDirectory() as folder:
         prior = Path(folder) / "prior.toml"
@@ -118,17 +120,17 @@ def study(name: str, log: Log, reports: dict[str, Case], seeds: list[int], threa
     return rows
 
 
-def report_case(log: Log, warmup: int, seed: int, threads: int) -> Case:
+def report_case(log: Log, warmup: int, seed: int, threads: int) -> Bench:
     """Returns the windows on which all methods are judged."""
     windows = choose_windows(len(log.workload), count=20, length=1024, part=REPORT, warmup=warmup, seed=seed)
-    return Case(log, windows, check_settings(), threads)
+    return Bench.on(log, windows, threads)
 
 
-def classic_rows(name: str, reports: dict[str, Case], estimate: str, spec: str) -> list[Row]:
+def classic_rows(name: str, reports: dict[str, Bench], estimate: str, spec: str) -> list[Row]:
     """Returns every classic under every dispatch rule."""
     combinations = combine(["all"], DISPATCHES, estimates=[spec]).possible
     return [
-        Row(name, start, "classic", estimate, None, label(one), case.measure(one.settings, METRICS), case.windows.block)
+        Row(name, start, "classic", estimate, None, label(one), case.measure(one.scheduler, METRICS), case.block)
         for one in combinations
         for start, case in reports.items()
     ]
@@ -139,24 +141,25 @@ def label(combination: Combination) -> str:
     return f"{combination.settings.policy}/{combination.settings.dispatch}"
 
 
-def tuned_rows(name: str, log: Log, reports: dict[str, Case], specs: dict[str, str], plan: Plan) -> list[Row]:
+def tuned_rows(name: str, log: Log, reports: dict[str, Bench], specs: dict[str, str], plan: Plan) -> list[Row]:
     """Returns, for each estimate, the classic chosen on training days, and the score tuned there."""
     rows: list[Row] = []
     reference: Choice | None = None
     for estimate, spec in specs.items():
-        case = training_cases([log], check_settings(estimate=spec), plan)[0]
-        choice = choose_classic(case, OBJECTIVE, [spec])
+        scheduler = resolve_scheduler(estimate=spec)
+        (bench,) = training_benches([log], plan)
+        choice = choose_classic(bench, scheduler, OBJECTIVE, [spec])
         # The bounds refer to the classic that sees requested times, whatever the tuned score sees.
         reference = reference or choice
-        found = tune([case], [reference], SPACES["linear"], OBJECTIVE, plan)
+        found = tune([bench], [reference], scheduler, SPACES["linear"], OBJECTIVE, plan)
         for start, report in reports.items():
             methods = {
-                "chosen": (label(choice.combination), choice.combination.settings),
-                "tuned": (found.spec, report.with_policy(found.spec, "easy", spec)),
+                "chosen": (label(choice.combination), choice.combination.scheduler),
+                "tuned": (found.spec, scheduler.changed(policy=found.spec)),
             }
-            for method, (policy, settings) in methods.items():
-                measured = report.measure(settings, METRICS)
-                rows.append(Row(name, start, method, estimate, plan.seed, policy, measured, report.windows.block))
+            for method, (policy, way) in methods.items():
+                measured = report.measure(way, METRICS)
+                rows.append(Row(name, start, method, estimate, plan.seed, policy, measured, report.block))
     return rows
 
 

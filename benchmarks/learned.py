@@ -40,16 +40,15 @@ from benchmarks.headroom import (
     select,
     to_json,
 )
-from shunter.agents.trials import host_trials
-from shunter.agents.validation import host_settings, placement_combination
+from shunter.agents.training.trials import host_trials
+from shunter.agents.training.validation import placement_combination
+from shunter.comparison.bench import Bench
+from shunter.comparison.combinations import combine
 from shunter.envs.options import PickHostOptions
-from shunter.evaluate.combinations import Combination, combine
-from shunter.evaluate.window_metrics import WindowColumns
-from shunter.evaluate.window_runs import WindowRuns
-from shunter.simulate.names import PLACEMENTS
-from shunter.simulate.settings import check_settings
-from shunter.simulate.specs import read_toml
-from shunter.tune.cases import Case, Log
+from shunter.model.log import Log
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.specs import read_toml
 
 STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"
@@ -133,10 +132,10 @@ def reserve(study: Study, names: list[str]) -> list[Row]:
         for seed in study.seeds:
             for start, case in cases.items():
                 toml, run = found[name, seed]
-                settings = case.with_policy(str(toml), "easy", str(toml))
+                settings = resolve_scheduler(policy=str(toml), dispatch="easy", estimate=str(toml))
                 add = {"tuned": case.measure(settings, METRICS), "learned": measured_by(case, run)}
                 for method, values in add.items():
-                    rows.append(Row(name, start, method, "posterior", seed, method, values, case.windows.block))
+                    rows.append(Row(name, start, method, "posterior", seed, method, values, case.block))
         print(f"{name}: done", file=sys.stderr, flush=True)
     chosen = {name: chosen_classic(found[name, study.seeds[0]][0]) for name in names}
     for start in STARTS:
@@ -176,12 +175,9 @@ def chosen_classic(toml: Path) -> str:
     return str(read_toml(toml)["tuned"]["logs"][0]["chosen"])
 
 
-def measured_by(case: Case, run: Path) -> Measured:
-    """Returns what a checkpoint does on the windows of a case."""
-    log, windows = case.log, case.windows
-    combination = Combination(run.name, check_settings(policy=str(run)))
-    results = WindowRuns(log.workload, log.cluster, windows, threads=2).of(combination)
-    return WindowColumns(log.workload, windows, log.cluster).metrics(results, METRICS)
+def measured_by(case: Bench, run: Path) -> Measured:
+    """Returns what a checkpoint does on the windows of a bench."""
+    return case.measure(resolve_scheduler(policy=str(run)), METRICS)
 
 
 def print_reserve(rows: list[Row], start: str, chosen: dict[str, str]) -> None:
@@ -264,15 +260,13 @@ def committed(study: Study, _: list[str]) -> list[Row]:
     with ThreadPoolExecutor(study.workers) as executor:
         runs = list(executor.map(learn, study.seeds))
     rows = [
-        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.settings, METRICS),
-            case.windows.block)
+        Row(name, "cold", "classic", "requested", None, one.settings.policy, case.measure(one.scheduler, METRICS),
+            case.block)
         for one in combine(["all"], ["committed"]).possible
     ]  # fmt: skip
     for seed, run in zip(study.seeds, runs, strict=True):
         measured = measured_by(case, run)
-        rows.append(
-            Row(name, "cold", "learned", "requested", seed, f"learned, seed {seed}", measured, case.windows.block)
-        )
+        rows.append(Row(name, "cold", "learned", "requested", seed, f"learned, seed {seed}", measured, case.block))
     print("\n| under committed | geometric mean | mean | mean wait, h |\n|---|---|---|---|")
     rows.sort(key=lambda row: float(row.log_metric.mean()))
     for row in rows[:10]:
@@ -308,10 +302,10 @@ def hosts(study: Study, _: list[str]) -> list[Row]:
         policy = load_policy(run)
         options = policy.options
         assert isinstance(options, PickHostOptions)
-        trials = host_trials(replace(options, seed=seed), host_settings(), 100, threads=2)
+        trials = host_trials(replace(options, seed=seed), 100, threads=2)
         (learned,) = trials.of_policy(policy, metrics)
         for name in PLACEMENTS:
-            (measured,) = trials.of_settings([placement_combination(name).settings], metrics)
+            (measured,) = trials.of_schedulers([placement_combination(name).scheduler], metrics)
             gained[name].append(learned["mean_wait_s"] - measured["mean_wait_s"])
             print_hosts(seed, name, measured, paired(gained[name][-1]))
         print_hosts(seed, "learned", learned)

@@ -21,9 +21,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from shunter.agents.config import load_config
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
-from shunter.agents.setup import REPORT, Site, open_trainer, read_logs
+from shunter.agents.training.config import load_config
+from shunter.agents.training.setup import REPORT, Site, open_trainer, read_logs
 from shunter.envs.options import PARTS, EpisodeOptions
 
 WORKLOAD = "generate:lublin?seed=7&jobs=20000&cores=256&load=0.95&requests=factor"
@@ -88,7 +88,7 @@ def trained(kind: str, hidden: tuple[int, ...], workload: str, steps: int, seed:
         outcome = trainer.run()
         before, best = (load_policy(Path(folder) / name) for name in ("initial", "best"))
     trials = site.trials(report, REPORT)
-    (base,) = trials.of_settings([chosen[0].settings], [METRIC])
+    (base,) = trials.of_schedulers([chosen[0].scheduler], [METRIC])
 
     def ratio(policy: LearnedPolicy) -> float:
         (measured,) = trials.of_policy(policy, [METRIC])

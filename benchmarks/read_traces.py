@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shunter.workloads import FORMATS, read_workload, reader_of
+from shunter.workloads import FORMATS, read_workload
+from shunter.workloads.formats import reader_of
 
 GOALS_ROWS_PER_S = {"swf": 1_000_000, "sacct": 300_000}
 MEMORY_GOAL = 4.0

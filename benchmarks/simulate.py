@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from shunter import Cluster, read_workload
-from shunter.simulate import WindowRunner, check_settings
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation import WindowRunner
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -91,7 +92,7 @@ def fastest_in_rounds(
         for key, (policy, dispatch, first, length) in runs.items():
             if dispatch == "conservative" and number >= 3:
                 continue
-            chosen = check_settings(policy=policy, dispatch=dispatch)
+            chosen = resolve_scheduler(policy=policy, dispatch=dispatch)
             begin = time.perf_counter()
             runner.run(chosen, first, length)
             fastest_s[key] = min(fastest_s[key], time.perf_counter() - begin)
@@ -130,7 +131,7 @@ def million(console: Console) -> None:
     generated_s = time.perf_counter() - begin
     runner = WindowRunner(workload, Cluster.pool(10_000))
     begin = time.perf_counter()
-    runner.run(check_settings(policy="fcfs", dispatch="easy"), [0], len(workload))
+    runner.run(resolve_scheduler(policy="fcfs", dispatch="easy"), [0], len(workload))
     seconds = time.perf_counter() - begin
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     console.print(

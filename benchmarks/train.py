@@ -27,13 +27,13 @@ from rich.table import Table
 import shunter.envs
 from benchmarks.simulate import lublin_256, verdict
 from shunter import Cluster
-from shunter.agents.networks import build
-from shunter.agents.options import NetworkOptions, PpoOptions
+from shunter.agents.algorithms import PpoOptions
+from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
 from shunter.envs.vector import NativeVectorEnv, StepArrays
-from shunter.evaluate.windows import choose_windows
-from shunter.tune.cases import Log
+from shunter.model.log import Log
+from shunter.model.windows import choose_windows
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv

@@ -16,25 +16,27 @@ from rich.table import Table
 
 import shunter
 from shunter import Cluster, read_workload
-from shunter.evaluate.combinations import combine
-from shunter.evaluate.compare import Comparison, compare
-from shunter.evaluate.comparison_figures import draw_comparison
-from shunter.evaluate.comparison_rows import combination_rows
-from shunter.evaluate.figures import draw_schedule
-from shunter.evaluate.learning_figure import draw_learning, read_curves
-from shunter.evaluate.statistics import contrast
-from shunter.evaluate.window_runs import available_threads
-from shunter.evaluate.windows import choose_windows
-from shunter.simulate import check_settings, simulate
-from shunter.tune.cases import Log
-from shunter.tune.objective import mean_ratio, parse_objective
-from shunter.tune.space import SPACES
-from shunter.tune.tune import Plan, choose_classic, training_cases, tune
-from shunter.tune.tuned_file import estimate_section, tuned_text, write_tuned
+from shunter.comparison.bench import available_threads
+from shunter.comparison.classics import choose_classic
+from shunter.comparison.combinations import combine
+from shunter.comparison.comparison import Comparison, compare_combinations
+from shunter.comparison.objective import mean_ratio, parse_objective
+from shunter.comparison.rows import combination_rows
+from shunter.comparison.statistics import contrast
+from shunter.model.log import Log
+from shunter.model.windows import choose_windows
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.report.comparison_figure import draw_comparison
+from shunter.report.learning_figure import draw_learning, read_curves
+from shunter.report.schedule_figure import draw_schedule
+from shunter.simulation import simulate
+from shunter.tuning.space import SPACES
+from shunter.tuning.tune import Plan, training_benches, tune
+from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
 if TYPE_CHECKING:
-    from shunter.cli.training import Training
-    from shunter.evaluate.windows import Windows
+    from shunter.agents.training.train import Training
+    from shunter.model.windows import Windows
 
 WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9"
 POLICIES = ["fcfs", "sjf", "smallest", "saf", "f1", "f2", "f3", "f4", "wfp3", "unicef"]
@@ -80,8 +82,9 @@ def main() -> None:
 def tune_score(log: Log) -> None:
     """Searches the weights of a score on training days, and writes them to a file."""
     objective = parse_objective("bounded-slowdown", [])
-    (case,) = training_cases([log], check_settings(dispatch="easy"), PLAN)
-    found = tune([case], [choose_classic(case, objective)], SPACES["linear"], objective, PLAN)
+    settings = resolve_scheduler(dispatch="easy")
+    (bench,) = training_benches([log], PLAN)
+    found = tune([bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN)
     write_tuned(TUNED, tuned_text(found, estimate_section("requested", [log], PLAN.train), {}, [], ["The demo's."]))
 
 
@@ -106,7 +109,9 @@ def compare_all(log: Log, windows: Windows) -> Comparison:
     classics = combine(POLICIES, DISPATCHES).possible
     ours = (*combine([str(TUNED)], ["easy"]).possible, *combine([str(LEARNED)]).possible)
     threads = available_threads()
-    return compare(log.workload, log.cluster, [*classics, *ours], windows, baseline="fcfs/easy", threads=threads)
+    return compare_combinations(
+        Log(log.workload, log.cluster), [*classics, *ours], windows, baseline="fcfs/easy", threads=threads
+    )
 
 
 def table(comparison: Comparison) -> Table:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from shunter import Cluster, Policy, QueueView, Schedule, ShunterError, compute_metrics, read_workload
-from shunter.simulate import simulate
+from shunter import Policy, QueueView, Schedule, ShunterError, compute_metrics, read_cluster, read_workload
+from shunter.simulation import simulate
 
 WORKLOAD = "generate:lublin?seed=42&jobs=2000&cores=256&load=0.9&requests=factor"
 
@@ -77,7 +77,7 @@ def main() -> None:
         if machine is None:
             parser.error("the log does not say how many cores the machine has; pass --cores")
         policies: list[str | Policy] = ["fcfs", "sjf", SmallestAreaWithAging(arguments.patience)]
-        cluster = Cluster.parse(machine)
+        cluster = read_cluster(machine)
         schedules = [simulate(workload, cluster, policy=policy, dispatch=arguments.dispatch) for policy in policies]
     except ShunterError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from shunter.evaluate import combinations
+from shunter.comparison import combinations
 
 # A landing must not depend on luck, so the ordinary run draws the same examples every time; `make soak` draws new ones.
 PATIENT = [HealthCheck.too_slow, HealthCheck.differing_executors]

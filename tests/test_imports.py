@@ -11,7 +11,7 @@ import pytest
 HEAVY = {"torch", "matplotlib", "numpy", "polars"}
 
 
-@pytest.mark.parametrize("module", ["shunter", "shunter.cli", "shunter.simulate", "shunter.simulate.names"])
+@pytest.mark.parametrize("module", ["shunter", "shunter.cli", "shunter.simulation", "shunter.policies.catalog"])
 def test_imports_nothing_heavy(module: str) -> None:
     script = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -33,7 +33,7 @@ def test_a_placement_of_ones_own_needs_little(name: str) -> None:
     script = f"import sys; from shunter import {name}; print({name}.__module__, *sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     home, *loaded = done.stdout.split()
-    assert home == "shunter.place.placer"
+    assert home == "shunter.policies.placements.placer"
     assert set(loaded).isdisjoint({"torch", "matplotlib", "highspy", "polars"})
 
 

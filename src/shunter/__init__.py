@@ -5,18 +5,26 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from shunter.simulation.learned import provide_learned
+
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
-    from shunter.agents.train import train
+    from shunter.agents.training.train import train
+    from shunter.comparison.changes import what_if
+    from shunter.comparison.contest import compare
+    from shunter.comparison.evaluation import evaluate
     from shunter.errors import InputError, ShunterError
-    from shunter.evaluate.metrics import compute_metrics
+    from shunter.metrics.calibration_report import calibrate
+    from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
-    from shunter.place.placer import Placer, Scene
-    from shunter.simulate.policy import Policy, QueueView
-    from shunter.workloads import read_workload
+    from shunter.policies.own import Policy, QueueView
+    from shunter.policies.placements.placer import Placer, Scene
+    from shunter.policies.scheduler import resolve
+    from shunter.simulation.run import simulate
+    from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
     "Cluster",
@@ -29,27 +37,44 @@ __all__ = [
     "ShunterError",
     "Workload",
     "__version__",
+    "calibrate",
+    "compare",
     "compute_metrics",
+    "evaluate",
     "load_policy",
+    "read_cluster",
     "read_workload",
+    "resolve",
+    "simulate",
     "train",
+    "what_if",
 ]
 
 _HOMES = {
     "Cluster": "model.cluster",
     "InputError": "errors",
-    "Placer": "place.placer",
-    "Policy": "simulate.policy",
-    "QueueView": "simulate.policy",
-    "Scene": "place.placer",
+    "Placer": "policies.placements.placer",
+    "Policy": "policies.own",
+    "QueueView": "policies.own",
+    "Scene": "policies.placements.placer",
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
-    "compute_metrics": "evaluate.metrics",
+    "calibrate": "metrics.calibration_report",
+    "compare": "comparison.contest",
+    "compute_metrics": "metrics.table",
+    "evaluate": "comparison.evaluation",
     "load_policy": "agents.learned_policy",
+    "read_cluster": "workloads",
     "read_workload": "workloads",
-    "train": "agents.train",
+    "resolve": "policies.scheduler",
+    "simulate": "simulation.run",
+    "train": "agents.training.train",
+    "what_if": "comparison.changes",
 }
+
+# Simulations need what agents can do, and must not import it: the front door tells them where it is.
+provide_learned("shunter.agents.learned_run")
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files: small ones that are read as text, and others that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,6 +12,27 @@ from shunter.errors import InputError
 
 Writer = Callable[[BinaryIO], object]
 """Writes a file's content to an open file."""
+
+
+def read_text(path: Path, what: str, expected: str) -> str:
+    """Returns a file's text.
+
+    Args:
+        path: The file.
+        what: What it is to the user: ``cluster file``.
+        expected: What it should be, for the error: ``a TOML file``.
+
+    Raises:
+        InputError: There is no such file, or it is no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such {what}; check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory; name {expected} in it") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}); expected {expected}") from None
 
 
 def write_file(path: Path, write: Writer) -> None:

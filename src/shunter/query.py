@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
 from urllib.parse import parse_qsl
 
 from shunter.errors import InputError
+
+GENERATE: Final = "generate:"
+"""How the text that names a generator starts: ``generate:lublin?seed=42&jobs=10000&cores=256&load=0.9``."""
 
 
 def read_query(query: str, where: str, example: str) -> dict[str, str]:

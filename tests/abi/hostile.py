@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from shunter.simulate.native_estimate import CODES as ESTIMATES
-from shunter.simulate.native_policy import CODES as POLICIES
+from shunter.policies.catalog import ESTIMATE_CODES as ESTIMATES
+from shunter.policies.catalog import GIVEN, KNOWN_POLICIES
 from tests.abi import opening
 from tests.abi.opening import Config
 from tests.abi.scene import Scene
 
 HOSTILE = settings(max_examples=200)
+POLICIES = {name: known.code for name, known in KNOWN_POLICIES.items() if known.code != GIVEN}
+"""The core's numbers for policies, without the one that brings its own scores."""
 
 JOBS = 5
 USERS = 3

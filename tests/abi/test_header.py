@@ -9,8 +9,9 @@ import pytest
 from shunter import native
 from shunter._core import ffi, lib
 from shunter.model.schedule import BASES, RejectReason
-from shunter.simulate import core_config, native_estimate, native_policy
+from shunter.policies import catalog
 from tests.abi import declarations
+from tests.abi.hostile import POLICIES
 
 STRUCTURES = ["ShunterConfig", "ShunterEnvConfig", "ShunterEpisode", "ShunterScene", "ShunterStatus"]
 
@@ -95,24 +96,24 @@ def test_numbers_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     results = header_numbers(header, "ShunterResult", "SHUNTER_")
     assert (results["INVALID_HANDLE"], results["PANICKED"]) == (native.INVALID_HANDLE, native.PANICKED)
     placements = header_numbers(header, "ShunterPlacement", "SHUNTER_PLACEMENT_")
-    assert placements.pop("EXTERNAL") == core_config.EXTERNAL
+    assert placements.pop("EXTERNAL") == catalog.EXTERNAL
     placements["SLOWEST_THAT_FITS"] = placements.pop("SLOWEST")
-    assert placements == in_capitals(core_config.PLACEMENT_CODES)
-    assert header_numbers(header, "ShunterEstimate", "SHUNTER_ESTIMATE_") == in_capitals(native_estimate.CODES)
+    assert placements == in_capitals(catalog.PLACEMENT_CODES)
+    assert header_numbers(header, "ShunterEstimate", "SHUNTER_ESTIMATE_") == in_capitals(catalog.ESTIMATE_CODES)
     bases = header_numbers(header, "ShunterBasis", "SHUNTER_BASIS_")
     assert bases == in_capitals({name: code for code, name in enumerate(BASES)})
 
 
 def test_policies_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     policies = header_numbers(header, "ShunterPolicy", "SHUNTER_POLICY_")
-    assert policies.pop("GIVEN") == native_policy.GIVEN
+    assert policies.pop("GIVEN") == catalog.GIVEN
     others = {"FIFO": policies["FCFS"], "FIRST_AVAILABLE": policies["FCFS"]}
-    assert policies | others == in_capitals(native_policy.CODES)
+    assert policies | others == in_capitals(POLICIES)
 
 
 def test_dispatch_rules_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     rules = header_numbers(header, "ShunterDispatch", "SHUNTER_DISPATCH_")
-    codes = {name: code for name, (code, _) in core_config.DISPATCH_CODES.items()}
+    codes = {name: code for name, (code, _) in catalog.DISPATCH_CODES.items()}
     reserving = {name for name, code in codes.items() if code == rules["RESERVE"]}
     assert reserving == {"greedy", "easy", "conservative"}
     others = in_capitals({name: code for name, code in codes.items() if name not in reserving})

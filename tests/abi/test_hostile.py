@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from shunter._core import ffi, lib
 from shunter.errors import InputError
 from shunter.native import check, opened, pointer
-from shunter.simulate.core_config import PLACEMENT_CODES
-from shunter.simulate.native_estimate import CODES as ESTIMATES
-from shunter.simulate.native_policy import CODES as POLICIES
-from shunter.simulate.native_policy import GIVEN
+from shunter.policies.catalog import ESTIMATE_CODES as ESTIMATES
+from shunter.policies.catalog import GIVEN, PLACEMENT_CODES
 from tests.abi import opening, scene
 from tests.abi.hostile import (
     ANY_INT32,
@@ -25,6 +23,7 @@ from tests.abi.hostile import (
     JOBS,
     KINDS,
     NODE_EVENTS,
+    POLICIES,
     PRIOR,
     TIMES,
     USERS,

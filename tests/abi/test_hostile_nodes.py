@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
-from shunter.simulate.native_policy import CODES as POLICIES
 from tests.abi import opening, scene
-from tests.abi.hostile import HOSTILE, JOBS, NODE_EVENTS, TIMES, failing, open_scene
+from tests.abi.hostile import HOSTILE, JOBS, NODE_EVENTS, POLICIES, TIMES, failing, open_scene
 from tests.abi.opening import EXTERNAL, Answer, Config
 from tests.abi.scene import Scene
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from shunter.agents.config import load_config
-from shunter.agents.setup import Site, read_logs
+from shunter.agents.training.config import load_config
+from shunter.agents.training.setup import Site, read_logs
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
 

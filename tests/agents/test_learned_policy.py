@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from shunter.agents.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
-from shunter.agents.networks import Network, build
-from shunter.agents.normalization import ValueNormalizer
-from shunter.agents.options import NetworkOptions
+from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.networks.base import Network
 from shunter.agents.ppo import NORMALIZER
+from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.envs.options import PickJobOptions
 from shunter.errors import InputError, ShunterError
 from tests.agents.observing import random_jobs

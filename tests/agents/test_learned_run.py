@@ -15,10 +15,11 @@ import torch
 from shunter import Cluster, InputError, Policy, QueueView, Schedule, Workload, read_workload
 from shunter.agents import learned_run
 from shunter.agents.learned_run import run_learned_windows
-from shunter.evaluate.windows import Windows, choose_windows
-from shunter.model.schedule import Settings
-from shunter.simulate import WindowRunner, check_settings, simulate
-from shunter.simulate.windows import WindowResults
+from shunter.model.settings import Settings
+from shunter.model.windows import Windows, choose_windows
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation import WindowRunner, simulate
+from shunter.simulation.windows import WindowResults
 from tests.agents.untrained import LUBLIN, opinionated, write_policy
 
 CLUSTER = Cluster.pool(64)
@@ -100,7 +101,7 @@ def test_a_window_of_a_log(tmp_path: Path) -> None:
 
 
 def results(checkpoint: str, windows: Windows, threads: int = 1, cluster: Cluster = CLUSTER) -> WindowResults:
-    return run_learned_windows(workload(), cluster, windows, check_settings(policy=checkpoint), threads)
+    return run_learned_windows(workload(), cluster, windows, resolve_scheduler(policy=checkpoint), threads)
 
 
 def assert_same(one: WindowResults, other: WindowResults) -> None:
@@ -124,7 +125,7 @@ def test_windows_are_those_of_simulations_of_their_own(tmp_path: Path, monkeypat
 def test_windows_with_a_warmup(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best", order="saf", estimate="posterior")
     windows = choose_windows(250, count=4, length=30, warmup=40)
-    settings = check_settings(policy="saf", estimate="posterior")
+    settings = resolve_scheduler(policy="saf", estimate="posterior")
     expected = WindowRunner(workload(), CLUSTER).run(settings, windows.simulated_first.tolist(), 70)
     assert_same(results(checkpoint, windows), expected)
 
@@ -142,12 +143,12 @@ def test_jobs_that_never_fit(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "best")
     small = Cluster.pool(4)
     windows = Windows(np.array([0, 5, 10], np.uintp), np.arange(3), length=10, warmup=0)
-    learned = run_learned_windows(giants(), small, windows, check_settings(policy=checkpoint))
-    assert_same(learned, WindowRunner(giants(), small).run(check_settings(), [0, 5, 10], 10))
+    learned = run_learned_windows(giants(), small, windows, resolve_scheduler(policy=checkpoint))
+    assert_same(learned, WindowRunner(giants(), small).run(resolve_scheduler(), [0, 5, 10], 10))
     assert (learned.phase == 5).sum(axis=1).tolist() == [0, 5, 10]
     assert simulate(giants().window(10), small, policy=checkpoint).rejected.all()
     never = Windows(np.array([10], np.uintp), np.zeros(1, np.int64), length=10, warmup=0)
-    assert (run_learned_windows(giants(), small, never, check_settings(policy=checkpoint)).phase == 5).all()
+    assert (run_learned_windows(giants(), small, never, resolve_scheduler(policy=checkpoint)).phase == 5).all()
 
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from shunter.agents.checkpoint import PolicyRecord
+from shunter.agents.algorithms import PpoOptions
 from shunter.agents.learned_policy import LearnedPolicy
-from shunter.agents.networks import build
-from shunter.agents.options import NetworkOptions, PpoOptions
+from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
+from shunter.agents.training.checkpoint import PolicyRecord
 from shunter.envs.options import PickJobOptions
 from tests.agents import toy
 

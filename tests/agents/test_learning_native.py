@@ -10,19 +10,19 @@ import numpy as np
 import polars as pl
 import torch
 
-from shunter.agents.checkpoint import PolicyRecord
+from shunter.agents.algorithms import PpoOptions
 from shunter.agents.learned_policy import LearnedPolicy
-from shunter.agents.networks import build
-from shunter.agents.options import NetworkOptions, PpoOptions
+from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
+from shunter.agents.training.checkpoint import PolicyRecord
 from shunter.envs.options import PickHostOptions, PickJobOptions, RewardOptions
 from shunter.envs.pick_host import pick_host_vector
 from shunter.envs.pick_job import pick_job_vector
 from shunter.envs.rewards import TOTALS
-from shunter.evaluate.windows import Windows
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
+from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.tune.cases import Log
 from tests.agents import toy
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from shunter.agents.divergence import DivergenceError
-from shunter.agents.masking import choices
-from shunter.agents.networks import build
+from shunter.agents.algorithms import PpoOptions
+from shunter.agents.common.divergence import DivergenceError
+from shunter.agents.common.masking import choices
+from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Batch, DenseBatch, Network
-from shunter.agents.options import NetworkOptions, PpoOptions
 from shunter.agents.ppo import Ppo, Samples
 from tests.agents import toy
 
@@ -47,12 +47,12 @@ def _loss(options: PpoOptions, exploration: float = 0.0) -> tuple[Tensor, dict[s
     samples = Samples(
         DenseBatch(torch.zeros(3, 1), torch.ones(3, 2, dtype=torch.bool)),
         actions=torch.zeros(3, dtype=torch.int64),
-        log_probability=torch.tensor([0.4, 0.4, 0.4]).log(),
+        old_log_probs=torch.tensor([0.4, 0.4, 0.4]).log(),
         advantages=torch.tensor([2.0, -1.0, -1.0]),
         returns=torch.tensor([1.5, 0.0, 3.0]),
-        values=torch.tensor([0.0, 2.0, 3.0]),
+        old_values=torch.tensor([0.0, 2.0, 3.0]),
     )
-    return *ppo._loss(samples, entropy_weight=0.1, exploration=exploration), network
+    return *ppo._loss(samples, entropy_coefficient=0.1, exploration=exploration), network
 
 
 def test_the_loss_of_a_minibatch() -> None:
@@ -186,8 +186,8 @@ def test_stored_log_probabilities_are_those_of_the_policy_that_acted() -> None:
     with torch.inference_mode():
         masks = torch.from_numpy(rollout.masks[5])
         logits, _ = ppo.network(torch.from_numpy(rollout.observations[5]), masks)
-        expected = choices(logits, masks, 0.25).of(torch.from_numpy(rollout.actions[5]).long())
-    torch.testing.assert_close(ppo._log_probability[5], expected)
+        expected = choices(logits, masks, 0.25).log_probs_of(torch.from_numpy(rollout.actions[5]).long())
+    torch.testing.assert_close(ppo._log_probs[5], expected)
 
 
 @pytest.mark.parametrize(

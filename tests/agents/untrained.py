@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from shunter.agents.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
-from shunter.agents.networks import Network, build
-from shunter.agents.options import NetworkOptions
+from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.networks.base import Network
+from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.envs.options import PickHostOptions, PickJobOptions
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"

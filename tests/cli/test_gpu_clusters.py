@@ -10,7 +10,7 @@ import pytest
 from tests.agents.untrained import LUBLIN, write_policy
 from tests.cli.conftest import Command
 from tests.cli.gpu_site import CLUSTER, JOBS, Site
-from tests.simulate.placers import write_placers
+from tests.simulation.placers import write_placers
 
 GPU_METRICS = (
     *("mean_fragmentation", "mean_partly_used_nodes", "nodes_per_job", "flops_weighted_utilization"),

@@ -54,9 +54,12 @@ def test_which_verbs_have_the_options(shunter: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--preemption-overhead", "-5"), "--preemption-overhead (preemption_overhead_s) is -5.0; expected 0 to"),
+        (
+            ("--preemption-overhead", "-5"),
+            "--preemption-overhead (preemption_overhead_s) is -5.0; expected a number",
+        ),
         (("--min-run", "x"), "'x' is not a number"),
-        (("--preempted-progress", "some"), "unknown preempted-progress 'some'"),
+        (("--preempted-progress", "some"), "unknown --preempted-progress (preempted_progress) 'some'"),
         (("--mtbf", "5"), "--mtbf (mtbf_s) is 5, but --mttr (mttr_s) is not given; give both"),
         (("--failures", "gone.csv"), "gone.csv: no such failures file; check the path"),
         (("--policy", "las", "--dispatch", "easy"), "policy 'las' starts whatever fits, and stops others for it, but"),

@@ -66,7 +66,7 @@ def test_a_generated_cluster_for_other_jobs(shunter: Command, log: Path, tmp_pat
     assert (result["cluster"], result["cluster_from"]) == ("generate:eda?hosts=2", "--cluster")
     assert shunter("replay", tmp_path / "run").code == 0
     message = shunter("replay", tmp_path / "run", "--cluster", "generate:eda?hosts=none").error()
-    assert message.startswith('generate:eda: hosts is "none"')
+    assert message.startswith("generate:eda: hosts is 'none'")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_log_that_has_no_load(shunter: Command, tmp_path: Path) -> None:
 
 
 def test_the_help_names_every_generator(shunter: Command) -> None:
-    from shunter.workloads.generate import GENERATORS
+    from shunter.workloads.generators import GENERATORS
 
     text = shunter("simulate", "--help").out
     assert all(name in text for name in GENERATORS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 from tests.cli.conftest import Command
 
 

@@ -13,6 +13,7 @@ from shunter.cli.arguments import RunArguments
 from shunter.cli.options import JsonOption
 from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
 from shunter.errors import InputError
+from shunter.model.settings import SETTING_NAMES
 
 CountOption = Annotated[int, typer.Option(metavar="N")]
 SEEN: list[tuple[RunArguments, int, bool]] = []
@@ -31,9 +32,10 @@ def run(*arguments: str) -> tuple[RunArguments, int, bool]:
     return SEEN.pop()
 
 
-def test_every_field_has_one_option_in_the_order_of_the_fields() -> None:
+def test_every_argument_and_every_setting_has_one_option() -> None:
     groups = [SITE, LOAD, POLICY, WINDOW, STOPS, SETTINGS]
-    assert [name for group in groups for name in group] == [field.name for field in fields(RunArguments)]
+    own = [field.name for field in fields(RunArguments) if field.name not in ("given", "asked")]
+    assert sorted(name for group in groups for name in group) == sorted([*own, *SETTING_NAMES])
 
 
 def test_options_stand_where_the_arguments_stood_behind_what_is_required_and_the_cluster() -> None:
@@ -54,12 +56,12 @@ def test_the_unit_is_in_the_name_of_the_field_only() -> None:
 
 def test_values_reach_the_verb_as_they_were_given() -> None:
     # What is not taken or not given keeps its default: nothing stands in for the dispatch rule yet.
-    expected = RunArguments("log.swf", cluster="8", load=0.5)
+    expected = RunArguments("log.swf", cluster="8", load=0.5, asked=frozenset())
     given = ("--workload", "log.swf", "--cluster", "8", "--load", "0.5", "--count", "3", "--json")
     assert run(*given) == (expected, 3, True)
 
 
-def test_what_is_wrong_does_not_reach_the_verb() -> None:
+def test_what_is_wrong_is_told_when_the_scheduler_is_asked_for() -> None:
+    shared, _, _ = run("--workload", "log.swf", "--load", "-1", "--count", "3")
     with pytest.raises(InputError, match=r"--load \(load\) is -1"):
-        run("--workload", "log.swf", "--load", "-1", "--count", "3")
-    assert not SEEN
+        shared.scheduler()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shunter.cli.tables import format_metric, format_seconds
+from shunter.report.tables import format_metric, format_seconds
 from tests.cli.conftest import Command
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from shunter.cli.trace_check import find
 from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
+from shunter.report.log_check import check_log
 from shunter.workloads.statistics import describe
 from tests.cli.conftest import Command, swf_line, write_log
 from tests.cli.test_trace_info import flat
@@ -23,7 +23,7 @@ DAY_S = 86_400.0
 def found(cluster: Cluster | None = None, **columns: list[Any]) -> dict[str, str]:
     """Returns what is found in these jobs, by kind."""
     workload = Workload.from_frame(pl.DataFrame(columns), name="mine")
-    findings = list(find(workload, describe(workload, cluster)))
+    findings = list(check_log(workload, describe(workload, cluster)).findings)
     assert len({finding.kind for finding in findings}) == len(findings)
     return {finding.kind: finding.what for finding in findings}
 

@@ -8,7 +8,7 @@ import pytest
 
 from shunter.model.cluster import Cluster
 from tests.cli.conftest import Command
-from tests.workloads.test_swf import line
+from tests.workloads.formats.test_swf import line
 
 MACHINES = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm2, 8, 24GB\nm3, 8, 24GB\n"
 
@@ -62,7 +62,7 @@ def test_a_log_that_tells_its_machine_and_one_that_does_not(shunter: Command, tm
     [
         (["--force"], "--force is given without --output"),
         (["-o", "cluster.txt"], "give a name that ends in .toml"),
-        (["--format", "nonsense"], 'format "nonsense" is unknown'),
+        (["--format", "nonsense"], "unknown format 'nonsense'"),
     ],
 )
 def test_mistakes(shunter: Command, machines: Path, options: list[str], message: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shunter import __version__
-from shunter.simulate.native_estimate import estimate_spec, prior_of
+from shunter.policies.estimates import resolve_estimate
 from tests.cli.conftest import Command, write_log
 from tests.support import trace
 
@@ -73,7 +73,7 @@ def test_the_file_says_where_it_comes_from(shunter: Command, history: Path, tmp_
     assert "on the first 6 of 10 jobs of history.swf" in comments
     result = shunter("trace", "estimate", "--workload", history, "--json").json()
     assert f"sha256 {result['workload_sha256']}" in comments
-    assert list(prior_of(estimate_spec(str(prior))).mean_run_s) == result["prior"]["mean_run_s"]
+    assert list(resolve_estimate(str(prior)).prior.mean_run_s) == result["prior"]["mean_run_s"]
     simulated = shunter("simulate", "--workload", history, "--policy", "sjf", "--estimate", prior, "--json").json()
     assert simulated["estimated_from"] == {"learned": 9, "prior": 1}
 

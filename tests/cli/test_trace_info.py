@@ -130,7 +130,7 @@ def test_plot(shunter: Command, log: Path, tmp_path: Path, suffix: str) -> None:
         (["--plot", "log.gif"], "unknown suffix '.gif'"),
         (["--cluster", "nowhere.toml"], "nowhere.toml: no such cluster file"),
         (["--cluster", "0"], "expected a whole number of cores"),
-        (["--format", "swff"], 'format "swff" is unknown'),
+        (["--format", "swff"], "unknown format 'swff'; did you mean 'swf'?"),
     ],
 )
 def test_bad_options(shunter: Command, log: Path, options: list[str], message: str) -> None:

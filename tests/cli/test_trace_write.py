@@ -11,7 +11,7 @@ from shunter.model.cluster import Cluster
 from shunter.workloads import read_workload
 from shunter.workloads.load import offered_load
 from tests.cli.conftest import Command
-from tests.workloads.test_swf import FIVE_JOBS, line
+from tests.workloads.formats.test_swf import FIVE_JOBS, line
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_generate(shunter: Command, tmp_path: Path) -> None:
     assert made.jobs.equals(read_workload(f"generate:{spec}").jobs)
     assert made.cluster_spec == "64"
     assert (
-        'no generator of jobs is called "lubin"'
+        "unknown generator 'lubin'; did you mean 'lublin'?"
         in shunter("trace", "generate", "lubin", "-o", tmp_path / "x.csv").error()
     )
 

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 import torch
 
-from shunter.agents.best import Near
+from shunter.agents.algorithms import PpoOptions
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.ppo import Ppo
-from shunter.agents.trainer import Outcome, Progress
-from shunter.cli.train_arguments import TrainArguments
-from shunter.cli.train_tables import kept_words
+from shunter.agents.training.best import Near
+from shunter.agents.training.request import TrainRequest
+from shunter.agents.training.trainer import Outcome, Progress
 from shunter.cli.training import BarWords
 from shunter.envs.options import PickJobOptions
-from shunter.simulate.specs import read_toml
+from shunter.policies.specs import read_toml
+from shunter.report.training import kept_words
 from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
 
@@ -79,7 +80,7 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert "best on validation at step" in answer.out
     assert "validation, on which the best policy was chosen: 4 windows in 2 blocks" in answer.out
     assert "report, never looked at before: 6 windows in 6 blocks" in answer.out
-    assert f"{LUBLIN}: in the report the learned policy" in answer.out
+    assert f"{LUBLIN}: the learned policy" in answer.out
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
@@ -117,19 +118,20 @@ def test_the_report_is_part_of_the_configuration(shunter: Command, out: Path, tm
 def test_options_go_over_the_file_and_the_file_over_the_preset(out: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[ppo]\ngamma = 0.5\nclip = 0.3\n")
-    arguments = TrainArguments({"ppo": {"gamma": 0.25}}, preset="quick", config=file)
+    arguments = TrainRequest({"ppo": {"gamma": 0.25}}, preset="quick", config=file)
     config = arguments.resolved(out).config
-    assert (config.ppo.gamma, config.ppo.clip, config.ppo.num_envs) == (0.25, 0.3, 64)
+    assert isinstance(config.algorithm, PpoOptions)
+    assert (config.algorithm.gamma, config.algorithm.clip, config.algorithm.num_envs) == (0.25, 0.3, 64)
 
 
 def test_the_preset_follows_the_environment(out: Path, tmp_path: Path) -> None:
     file = tmp_path / "hosts.toml"
     file.write_text('[environment]\nkind = "pick-host"\n')
-    for arguments in (TrainArguments({"environment": {"kind": "pick-host"}}), TrainArguments({}, config=file)):
+    for arguments in (TrainRequest({"environment": {"kind": "pick-host"}}), TrainRequest({}, config=file)):
         assert arguments.resolved(out).config.network.kind == "hosts"
-    assert TrainArguments({}).resolved(out).config.network.kind == "kernel"
+    assert TrainRequest({}).resolved(out).config.network.kind == "kernel"
     checkpoint = write_host_policy(tmp_path / "policy")
-    begun = TrainArguments({"training": {"init": checkpoint}}).resolved(out).config
+    begun = TrainRequest({"training": {"init": checkpoint}}).resolved(out).config
     assert (begun.network.kind, begun.reward.weights, begun.training.init) == ("hosts", {"wait": 1.0}, checkpoint)
 
 
@@ -137,12 +139,12 @@ def test_what_a_beginning_brings_goes_under_the_file(out: Path, tmp_path: Path) 
     tuned, file = tmp_path / "found.toml", tmp_path / "mine.toml"
     tuned.write_text(TUNED)
     file.write_text('[environment]\nestimate = "perfect"\n')
-    resolved = TrainArguments({"training": {"init": str(tuned)}}, config=file).resolved(out)
+    resolved = TrainRequest({"training": {"init": str(tuned)}}, config=file).resolved(out)
     assert isinstance(resolved.config.environment, PickJobOptions)
     assert (resolved.config.environment.order, resolved.config.environment.estimate) == (str(tuned), "perfect")
     (note,) = resolved.notes
     assert note.endswith("asked for was 'perfect', which stands")
-    flag = TrainArguments({"training": {"init": str(tuned)}, "environment": {"estimate": "requested"}}, config=file)
+    flag = TrainRequest({"training": {"init": str(tuned)}, "environment": {"estimate": "requested"}}, config=file)
     config = flag.resolved(out).config
     assert isinstance(config.environment, PickJobOptions)
     assert config.environment.estimate == "requested"

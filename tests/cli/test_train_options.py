@@ -2,60 +2,73 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 import pytest
 import typer
 
-from shunter.agents.config import config_from
-from shunter.cli.train import train
-from shunter.cli.train_options import FLAGS, Changes, add_settings, bound, takes_changes, weights, whole_numbers
+from shunter.agents.training.config import config_from
+from shunter.agents.training.options import training_options
+from shunter.cli.train_options import Changes, TrainCommand, add_settings, bound, given_changes, weights, whole_numbers
 from shunter.errors import InputError
+from tests.cli.conftest import Command
 
 
-def test_every_flag_stands_for_a_key_that_there_is() -> None:
-    sections = config_from({}, "here").sections()
-    for flag in FLAGS:
-        for name in flag.keys:
-            section, key = name.split(".")
-            assert key in sections[section], flag.name
+class Given:
+    """A verb with the options of ``shunter train`` that keeps what it is given."""
 
+    def __init__(self) -> None:
+        self.changes = Changes()
+        self.app = typer.Typer(add_completion=False)
 
-def test_flags_are_options_of_the_verb() -> None:
-    shown = signature(train).parameters
-    for flag in FLAGS:
-        assert shown[flag.name].default is None
-    assert "changes" not in shown
+        @self.app.command(cls=TrainCommand)
+        def verb(context: typer.Context) -> None:
+            self.changes = given_changes(context, [])
 
-
-def given(**values: object) -> Changes:
-    """Returns what a verb is handed when Typer calls it with these values."""
-    handed: list[Changes] = []
-
-    def verb(*, changes: Changes) -> None:
-        handed.append(changes)
-
-    takes_changes(verb)(**{flag.name: values.get(flag.name) for flag in FLAGS})
-    return handed[0]
+    def __call__(self, *arguments: str) -> Changes:
+        self.app(list(arguments), standalone_mode=False)
+        return self.changes
 
 
 def test_only_what_is_given_is_handed_over() -> None:
+    given = Given()
     assert given() == {}
-    assert given(steps=5, lr=0.1, max_wait=60.0) == {
-        "training": {"steps": 5},
+    assert given("--steps", "5", "--lr", "0.1", "--max-wait", "60", "--patience", "none") == {
+        "training": {"steps": 5, "patience": "none"},
         "ppo": {"learning_rate": 0.1},
         "environment": {"max_wait_s": 60.0},
     }
 
 
+def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) -> None:
+    text = " ".join(shunter("train", "--help").out.split())
+    for name, option in training_options().items():
+        assert f" --{name} {option.said.metavar} " in text
+        assert option.said.help, name
+    assert text.count("[default: ") == len(training_options()) + len(
+        ("--set", "--preset", "--config", "--out", "--resume", "--force", "--json")
+    )
+    assert "[default: (1024 in [episodes], 512 in [validation])]" in text
+
+
+def test_every_option_stands_for_keys_that_there_are() -> None:
+    sections = config_from({}, "here").sections()
+    for name, option in training_options().items():
+        for section, key in option.keys:
+            assert key in sections[section], name
+
+
 def test_the_length_is_that_of_training_and_of_validation() -> None:
-    assert given(length=64) == {"episodes": {"length": 64}, "validation": {"length": 64}}
+    assert Given()("--length", "64") == {"episodes": {"length": 64}, "validation": {"length": 64}}
 
 
 def test_bounds_together() -> None:
-    changes = given(bound=[bound("mean-wait=1.1"), bound("utilization=0.9")])
+    changes = Given()("--bound", "mean-wait=1.1", "--bound", "utilization=0.9")
     assert changes == {"reward": {"bounds": {"wait": 1.1, "utilization": 0.9}}}
+
+
+def test_logs_together() -> None:
+    assert Given()("--workload", "a.swf", "--workload", "b.swf") == {"data": {"workload": ["a.swf", "b.swf"]}}
 
 
 @pytest.mark.parametrize(

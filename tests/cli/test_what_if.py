@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shunter.evaluate.metrics import METRIC_NAMES
+from shunter.metrics.table import METRICS
 from tests.cli.conftest import Command
 
 TWO_CHANGES = ("--change", "cores=2x", "--change", "cores=7")
@@ -36,7 +36,7 @@ def test_differences_by_hand(shunter: Command, log: Path) -> None:
     assert case["difference"]["mean_wait_s"] == {"absolute": 10 - 55, "percent": pytest.approx(-100 * 45 / 55)}
     assert case["difference"]["makespan_s"]["absolute"] == 100 - 180
     assert case["difference"]["memory_utilization"] == {"absolute": None, "percent": None}
-    assert list(case["difference"]) == list(METRIC_NAMES)
+    assert list(case["difference"]) == list(METRICS)
 
 
 def test_several_cases_and_changes_that_act_together(shunter: Command, log: Path) -> None:

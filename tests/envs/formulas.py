@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from shunter.simulate.simulation import Simulation
-from shunter.tune.cases import Log
+from shunter.model.log import Log
+from shunter.simulation.simulation import Simulation
 
 RAN = (3, 4)
 """Completed, and killed."""

@@ -12,8 +12,8 @@ from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, Reward
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.vector import StepArrays
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
 from shunter.model.workload import Workload
-from shunter.tune.cases import Log
 
 MODES = ("reserve", "feasible", "committed", "committed-backfill")
 ALL = EpisodeOptions(part=(0.0, 1.0), length=12, warmup=3)

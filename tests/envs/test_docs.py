@@ -6,8 +6,9 @@ import re
 from dataclasses import fields
 
 from shunter.envs.layout import CLUSTER_FEATURES, JOB_FEATURES
-from shunter.envs.options import LOOKAHEADS, MODES, PARTS, PickHostOptions, PickJobOptions
+from shunter.envs.options import LOOKAHEADS, PARTS, PickHostOptions, PickJobOptions
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES
+from shunter.policies.catalog import PICK_JOB_MODES
 from tests.support import PROJECT
 
 TEXT = (PROJECT / "docs" / "environments.md").read_text(encoding="utf-8")
@@ -43,7 +44,7 @@ def test_rewards_and_which_way_is_better() -> None:
 
 
 def test_modes_and_lookaheads() -> None:
-    assert names("mode") == list(MODES)
+    assert names("mode") == list(PICK_JOB_MODES)
     assert names("`lookahead`") == list(LOOKAHEADS)
     assert "`reserve` (default)" in TEXT
     assert PickJobOptions().mode == "reserve"

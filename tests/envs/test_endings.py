@@ -16,9 +16,9 @@ from shunter.envs import (
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError
-from shunter.evaluate.windows import Windows
 from shunter.model.cluster import Cluster
-from shunter.tune.cases import Log
+from shunter.model.log import Log
+from shunter.model.windows import Windows
 from tests.envs.small import ALL, crowded_log, play, vector_of
 
 LOG = crowded_log(5)

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import typer
 
-from shunter.agents.config import load_config
-from shunter.agents.setup import REPORT, VALIDATION
+from shunter.agents.training.config import load_config
+from shunter.agents.training.setup import REPORT, VALIDATION
 from shunter.cli.envs import envs
 from shunter.cli.errors import OneLineErrorGroup
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv
 from shunter.envs.export import FILES, SEEDS, cluster_text, pick_host_episodes, pick_job_episodes, write_episodes
 from shunter.errors import InputError
-from shunter.evaluate.metrics import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Cluster, Node
-from shunter.simulate import simulate
-from shunter.tune.cases import Log
-from shunter.workloads import read_workload
+from shunter.model.log import Log
+from shunter.simulation import simulate
+from shunter.workloads import read_cluster, read_workload
 from tests.envs.small import crowded_log
 
 LUBLIN = "generate:lublin?seed=1&jobs=200&cores=64&load=1.2"
@@ -81,7 +81,7 @@ def test_files_read_back_give_the_same_schedule(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "episodes.json").read_text()) == json.loads(json.dumps(index))
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES, "manifest.json"}
     for episode, record in zip(episodes, index["episodes"], strict=True):
-        cluster = Cluster.parse(str(tmp_path / "out" / record["cluster"]))
+        cluster = read_cluster(str(tmp_path / "out" / record["cluster"]))
         assert cluster.content_sha256 == log.cluster.content_sha256
         alone = Log(episode.log.workload, log.cluster)
         expected = simulate(alone.workload, alone.cluster)

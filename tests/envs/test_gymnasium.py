@@ -136,7 +136,7 @@ def test_vectors_by_gymnasiums_own_function() -> None:
 
 
 def test_a_log_that_tells_of_no_machine_needs_one() -> None:
-    with pytest.raises(InputError, match="crowd: does not tell how many cores its machine had; give cluster, a number"):
+    with pytest.raises(InputError, match="crowd: does not tell how many cores its machine had; give cluster with"):
         PickJobEnv(crowded_log().workload)
 
 

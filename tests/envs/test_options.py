@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shunter.checks import deal_out
 from shunter.envs import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions, make_vec
-from shunter.envs.checks import dealt_out
-from shunter.envs.options import policy_words
+from shunter.envs.options import reference_policy
 from shunter.errors import InputError
 from tests.envs.small import crowded_log, vector_of
 
@@ -34,13 +34,18 @@ def test_parts_are_disjoint_in_time() -> None:
 
 
 def test_a_policy_and_its_dispatch_rule() -> None:
-    assert policy_words("fcfs/easy") == ("fcfs", "easy")
-    assert policy_words("sjf") == ("sjf", None)
-    assert policy_words("hybrid?aging=0.5/2") == ("hybrid?aging=0.5", "2")
+    for text, policy, dispatch in (
+        ("fcfs/easy", "fcfs", "easy"),
+        ("sjf", "sjf", "easy"),
+        ("random-feasible", "random-feasible", "greedy"),
+        ("hybrid?aging=0.5/2", "hybrid?aging=0.5", "2"),
+    ):
+        found, rule = reference_policy(text)
+        assert (found.text, rule) == (policy, dispatch)
 
 
 def test_keywords_go_to_the_classes_that_know_them() -> None:
-    options, reward, episodes = dealt_out(
+    options, reward, episodes = deal_out(
         {"mode": "feasible", "seed": 7, "log": True, "length": 9}, PickJobOptions, RewardOptions, EpisodeOptions
     )
     assert (options.mode, options.seed, reward.log, episodes.length, episodes.seed) == ("feasible", 7, True, 9, 7)
@@ -88,7 +93,7 @@ def test_keywords_go_to_the_classes_that_know_them() -> None:
         (lambda: EpisodeOptions(windows=0), "windows is 0; expected a whole number from 1"),
         (lambda: EpisodeOptions(warmup="3"), "warmup is '3'; expected a whole number from 0"),  # type: ignore[arg-type]
         (lambda: EpisodeOptions(max_steps=0), "max_steps is 0; expected a whole number from 1"),
-        (lambda: EpisodeOptions(horizon_factor=0), "horizon_factor is 0; expected a number above 0, or None"),
+        (lambda: EpisodeOptions(horizon_factor=0), "horizon_factor is 0; expected a finite number above 0"),
         (lambda: EpisodeOptions(length=99).windows_of(crowded_log()), "a window has 99 jobs (--length), but crowd has"),
         (lambda: make_vec("shunter/PickJobs-v0", 1), "unknown id 'shunter/PickJobs-v0'; did you mean"),
         (lambda: make_vec("shunter/PickHost-v0", 1, hosts=3), "unknown keyword 'hosts'; did you mean"),

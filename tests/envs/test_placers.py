@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shunter.envs import NativeVectorEnv, PickJobOptions, make_vec
+from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, RewardOptions, make_vec, pick_job_vector
+from shunter.envs.pick_job import episode_windows
 from shunter.errors import InputError
-from shunter.tune.cases import Log
+from shunter.model.log import Log
+from shunter.simulation.simulation import Simulation
 from tests.envs.small import MODES, allowed_action, play, vector_of
-from tests.simulate.driving import state_of
-from tests.simulate.placers import CLUSTER, gpu_log, write_placers
+from tests.simulation.driving import state_of
+from tests.simulation.placers import CLUSTER, gpu_log, write_placers
 
 LOG = Log(gpu_log(), CLUSTER)
 OTHERS = """
-from tests.simulate.placers import Declines, FirstFit
+from tests.simulation.placers import Declines, FirstFit
 
 
 class Mine(FirstFit):
@@ -118,9 +121,6 @@ def test_a_saved_state_is_gone_on_from(others: Path) -> None:
 
 
 def test_several_logs_are_refused(others: Path) -> None:
-    from shunter.envs import EpisodeOptions, RewardOptions, pick_job_vector
-    from shunter.envs.pick_job import episode_windows
-
     windows = [episode_windows(LOG, EpisodeOptions(part=(0.0, 1.0), length=12))] * 2
     options = PickJobOptions(window=6, placement=f"{others}:Mine")
     with pytest.raises(InputError, match="placement 'mine' lives in Python, and knows one log and one cluster; train"):
@@ -132,6 +132,21 @@ def test_who_picks_hosts_has_no_placement() -> None:
         make_vec("shunter/PickHost-v0", 2, placement="milp")
 
 
-def test_qssf_orders_as_others_do() -> None:
-    for mode in MODES:
-        play(vector_of(LOG, options=PickJobOptions(window=6, order="qssf", estimate="history", mode=mode)), 0)
+@pytest.mark.parametrize("mode", MODES)
+def test_qssf_sorts_the_window_by_service(mode: str) -> None:
+    """Always taking the first row that the order itself would take gives the schedule of qssf under the mode's rule."""
+    options = PickJobOptions(window=len(LOG.workload), order="qssf", estimate="history", mode=mode)
+    vector = vector_of(LOG, options=options, episodes=EpisodeOptions(part=(0.0, 1.0), length=len(LOG.workload)))
+    held_back = vector.layout.job_features.index("held_back")
+    arrays = vector.step_arrays()
+    vector.reset_into(arrays.observations, arrays.masks, np.array([0]))
+    while not arrays.terminated[0]:
+        rows = arrays.masks[0, 1:] & (vector.layout.split(arrays.observations[0])["jobs"][:, held_back] == 0)
+        action = int(rows.argmax()) + 1 if rows.any() else 0
+        vector.step_into(np.array([action], dtype=np.int32), arrays)
+    alone = Simulation(LOG.workload, LOG.cluster, options.scheduler)
+    alone.run()
+    assert state_of(vector.simulation(0)) == state_of(alone)
+    first_come = Simulation(LOG.workload, LOG.cluster, replace(options, order="fcfs").scheduler)
+    first_come.run()
+    assert state_of(alone) != state_of(first_come)

@@ -14,9 +14,9 @@ from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
-from shunter.simulate.settings import check_settings
-from shunter.simulate.simulation import Simulation
-from shunter.tune.cases import Log
+from shunter.model.log import Log
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.simulation import Simulation
 from tests.envs.formulas import Ran, objectives, ran_jobs
 from tests.envs.small import ALL, MODES, crowded_log, play, vector_of
 
@@ -49,7 +49,7 @@ def of_policy(
 ) -> dict[str, float]:
     """Returns the objectives of a policy on the same jobs."""
     jobs = log.workload.window(first, WINDOWS.simulated_length)
-    simulation = Simulation(jobs, log.cluster, check_settings(policy=policy, dispatch=dispatch))
+    simulation = Simulation(jobs, log.cluster, resolve_scheduler(policy=policy, dispatch=dispatch))
     simulation.run()
     return objectives(log, ran_jobs(log, simulation, first, ALL.warmup), logarithms)
 
@@ -218,7 +218,7 @@ def test_rewards_of_hosts(relative_to: str | None) -> None:
     values = objectives(log, ran_jobs(log, vector.simulation(0), 0, 0, late_s=2 * options.episode_length))
     expected = values["wait"] + 100 * values["balance"]
     if relative_to:
-        simulation = Simulation(log.workload, log.cluster, check_settings(dispatch="strict"))
+        simulation = Simulation(log.workload, log.cluster, resolve_scheduler(dispatch="strict"))
         simulation.run()
         policy = objectives(log, ran_jobs(log, simulation, 0, 0))
         expected -= policy["wait"] + 100 * policy["balance"]

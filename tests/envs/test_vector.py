@@ -19,7 +19,7 @@ from shunter.envs.pick_job import PickJobEnv
 from shunter.envs.resets import LEAVE
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError
-from shunter.tune.cases import Log
+from shunter.model.log import Log
 from tests.envs.small import MODES, allowed_action, crowded_log, play, vector_of
 
 LOG = crowded_log(3)

@@ -72,7 +72,7 @@ def test_mistakes_in_a_file(tmp_path: Path, text: str) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such failures file"):
         check_given(tmp_path / "absent.csv")
-    with pytest.raises(InputError, match="cannot be read as text"):
+    with pytest.raises(InputError, match="is a directory; name a CSV file in it"):
         check_given(tmp_path)
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="cannot be read as text"):

@@ -16,7 +16,7 @@ from shunter.model.rejections import explain_rejection, first_rejection, refuse_
 from shunter.model.schedule import Outcome, RejectReason, Schedule
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from tests.evaluate.handmade import Row, cluster, make_schedule
+from tests.metrics.handmade import Row, cluster, make_schedule
 
 NODES = (
     Node("a0", 8.0, 1000, 4, "A100", "big"),

@@ -9,7 +9,7 @@ import pytest
 
 from shunter.model.cluster import Node
 from shunter.model.schedule import BASES, Outcome, RejectReason, Schedule, count_bases
-from tests.evaluate.handmade import Row, cluster, make_schedule
+from tests.metrics.handmade import Row, cluster, make_schedule
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from shunter.envs.baselines import NEVER_MS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulate.core_config import core_config
-from shunter.simulate.simulation import Simulation
-from shunter.simulate.tables import open_cluster, open_jobs
+from shunter.simulation.core_config import core_config
+from shunter.simulation.core_tables import open_cluster, open_jobs
+from shunter.simulation.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.strategies import Scene
 from tests.reference.environment import Environment, Limits
@@ -22,7 +22,7 @@ from tests.reference.environment_jobs import PickJobOptions, pick_job
 from tests.reference.environment_rewards import BETTER, OBJECTIVES, Reward
 from tests.reference.model import Config, RefJob, Result
 from tests.reference.state import State
-from tests.simulate.driving import settings_of
+from tests.simulation.driving import settings_of
 
 MODE_NUMBERS = {"reserve": 0, "feasible": 1, "committed": 2, "committed-backfill": 3}
 PICK_HOST_NUMBER = 4

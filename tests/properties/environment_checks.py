@@ -12,7 +12,7 @@ from tests.properties import observed
 from tests.properties.environment_adapter import CoreEnvironment, Play, reference_environment
 from tests.reference.environment import Environment, Seen, Step
 from tests.reference.environment_rewards import OBJECTIVES
-from tests.simulate.driving import observe
+from tests.simulation.driving import observe
 
 
 def play_both(play: Play, random: Random, carelessness: float = 0.0) -> None:

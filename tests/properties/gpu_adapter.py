@@ -9,9 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
-from shunter.model.schedule import Outcome, RejectReason, Settings
+from shunter.model.schedule import Outcome, RejectReason
 from shunter.model.workload import Workload
-from shunter.simulate import Simulation, check_settings
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
+from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene
 from tests.reference.model import Allocation, Config, Preempt, Result, Share, Stop
@@ -77,10 +78,10 @@ def node_name(number: int) -> str:
     return f"n{number}"
 
 
-def gpu_settings(config: Config) -> Settings:
+def gpu_settings(config: Config) -> Scheduler:
     """Returns a configuration of the reference as checked settings."""
     assert isinstance(config.policy, str)
-    return check_settings(
+    return resolve_scheduler(
         policy=config.policy,
         dispatch=config.dispatch,
         placement=config.placement,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from shunter.envs import NativeVectorEnv, PickJobOptions, RewardOptions, pick_job_vector
-from shunter.evaluate.windows import Windows
-from shunter.tune.cases import Log
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
+from shunter.model.log import Log
+from shunter.model.windows import Windows
+from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.environment_adapter import Play, reference_environment
 from tests.properties.environment_checks import check_reward, check_seen, check_totals, random_action
 from tests.properties.environment_strategies import crowd_play
@@ -23,9 +23,7 @@ from tests.reference.environment_rewards import OBJECTIVES, Reward, objectives
 from tests.reference.model import Config, Result
 from tests.reference.simulator import run_instants
 from tests.reference.state import State
-from tests.simulate.driving import settings_of
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
+from tests.simulation.driving import settings_of
 
 POLICIES = ["fcfs/easy", "sjf/greedy", "wfp3/committed", "saf/strict"]
 LENGTH, WARMUP = 4, 1
@@ -107,7 +105,7 @@ def episode_of(play: Play, first: int, words: RewardOptions, factor: float | Non
 def options_of(play: Play) -> PickJobOptions:
     """Returns what kind of environment it is, in words."""
     assert play.options is not None
-    settings = settings_of(play.config)
+    settings = settings_of(play.config).settings
     return PickJobOptions(
         mode=play.options.mode,
         order=settings.policy,

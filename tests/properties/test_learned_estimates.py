@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shunter.simulate import Simulation, WindowRunner
+from shunter.simulation import Simulation, WindowRunner
 from tests.properties import observed
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
+from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.strategies import (
     DISPATCHES,
@@ -24,9 +24,7 @@ from tests.properties.strategies import (
 )
 from tests.reference.model import Config, RefJob
 from tests.reference.simulator import simulate
-from tests.simulate.driving import observe, settings_of
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
+from tests.simulation.driving import observe, settings_of
 
 BY_ESTIMATE = ["sjf", "saf", "srf", "f1", "hybrid", "wfp3", "linear?hold_share=0.2&hold_from_s=2&reserve_below=-9.4"]
 PRIOR = """

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shunter.simulate import Simulation
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
+from shunter.simulation import Simulation
+from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.strategies import (
     ESTIMATES,
     GATED,
@@ -23,10 +23,8 @@ from tests.properties.strategies import (
     random_scenes,
 )
 from tests.reference.model import Config
-from tests.simulate.driving import disturb, drive, observe, open_scene, reopen, settings_of, state_of
-from tests.simulate.test_preemption import check_preempted
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
+from tests.simulation.driving import disturb, drive, observe, open_scene, reopen, settings_of, state_of
+from tests.simulation.test_preemption import check_preempted
 
 POLICIES = ["sjf", "saf", *MOVING, *GATED]
 ENDED = [3, 4]

@@ -15,7 +15,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import FORMATS, read_workload
-from shunter.workloads import source as source_module
+from shunter.workloads.text import source as source_module
 from tests.workloads.samples import SAMPLES
 
 ROUNDS: Final = 40
@@ -150,7 +150,7 @@ def test_half_a_gzip_file(tmp_path: Path, layout: str) -> None:
 def test_an_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str) -> None:
     """Stands for a line of a gigabyte: whatever its length, no more is read than the limit."""
     monkeypatch.setattr(source_module, "LINE_BYTES", 1 << 16)
-    monkeypatch.setattr("shunter.workloads.json_text.LINE_BYTES", 1 << 16)
+    monkeypatch.setattr("shunter.workloads.text.json_text.LINE_BYTES", 1 << 16)
     monkeypatch.setattr(source_module, "BLOCK_BYTES", 1 << 14)
     format_name, content = SAMPLES[layout]
     message = _read(tmp_path / "log.txt", content.rstrip(b"]}\n \r") + b"7" * (1 << 20), format_name)

@@ -11,9 +11,9 @@ import pytest
 
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
+from shunter.workloads.formats.swf_tokens import header
 from shunter.workloads.machines import read_machines
-from shunter.workloads.swf_tokens import header
 from tests.support import trace
 
 SWF = {
@@ -33,7 +33,7 @@ def kinds(cluster: Cluster) -> Counter[tuple[float, int | None, int, str | None]
 
 @pytest.mark.parametrize("name", SWF)
 def test_machines_have_the_processors_of_the_header_and_hold_every_job(name: str) -> None:
-    path, cluster = trace(f"swf/{SWF[name]}"), Cluster.parse(name)
+    path, cluster = trace(f"swf/{SWF[name]}"), read_cluster(name)
     with gzip.open(path) as file:
         told = header(file.read(100_000))
     if name != "ricc":
@@ -45,17 +45,17 @@ def test_machines_have_the_processors_of_the_header_and_hold_every_job(name: str
 
 
 def test_curie_has_nodes_of_three_kinds() -> None:
-    found = kinds(Cluster.parse("cea-curie"))
+    found = kinds(read_cluster("cea-curie"))
     assert {cores: count for (cores, *_), count in found.items()} == {16: 5040, 32: 360, 8: 144}
 
 
 def test_philly() -> None:
     listed, _ = read_machines([trace("philly/cluster_machine_list")])
-    assert kinds(Cluster.parse("philly")) == kinds(listed)
+    assert kinds(read_cluster("philly")) == kinds(listed)
 
 
 def test_philly_of_rltune() -> None:
-    cluster = Cluster.parse("philly-rltune")
+    cluster = read_cluster("philly-rltune")
     assert Counter(node.gpus for node in cluster.nodes) == {2: 16, 8: 20}
 
 
@@ -65,7 +65,7 @@ def test_philly_of_rltune() -> None:
 )
 def test_helios(name: str, nodes: int, gpus: int, mean_gpus: int) -> None:
     """Over the months of the log there were a few more or fewer."""
-    cluster = Cluster.parse(f"helios-{name}")
+    cluster = read_cluster(f"helios-{name}")
     assert (len(cluster.nodes), cluster.total_gpus) == (nodes, gpus)
     assert cluster.total_gpus == pytest.approx(mean_gpus, rel=0.15)
     with trace("helios/helios_cluster_summary.csv").open(encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def test_helios(name: str, nodes: int, gpus: int, mean_gpus: int) -> None:
 
 
 def test_the_virtual_clusters_of_the_slice_hold_every_job_of_theirs() -> None:
-    cluster = Cluster.parse("helios-venus-2vc")
+    cluster = read_cluster("helios-venus-2vc")
     assert Counter(node.partition for node in cluster.nodes) == {"vcvGl": 20, "vcvlY": 2}
     shapes = read_workload(trace("helios/helios_venus_2vc_sept.csv"), format="helios").jobs.unique(
         ["tasks", "partition"]
@@ -94,7 +94,7 @@ def test_alibaba_pai() -> None:
     expected = Counter(
         (row["cores"], row["memory_gb"] * 1024, row["gpus"], row["gpu_type"] if row["gpus"] else None) for row in rows
     )
-    cluster = Cluster.parse("alibaba-pai")
+    cluster = read_cluster("alibaba-pai")
     assert kinds(cluster) == expected
     assert (len(cluster.nodes), cluster.total_gpus) == (1897, 6742)
 
@@ -102,13 +102,13 @@ def test_alibaba_pai() -> None:
 def test_alibaba_openb() -> None:
     rows = table("alibaba_openb_v2023/openb_node_list_all_node.csv.gz").iter_rows(named=True)
     expected = Counter((row["cpu_milli"] / 1000, row["memory_mib"], row["gpu"], row["model"]) for row in rows)
-    cluster = Cluster.parse("alibaba-openb")
+    cluster = read_cluster("alibaba-openb")
     assert kinds(cluster) == expected
     sizes = (len(cluster.nodes), cluster.total_gpus, cluster.total_cores, cluster.total_memory_mb)
     assert sizes == (1523, 6212, 125_514, 597_684 * 1024)
 
 
 def test_nodes_of_one_kind_stand_together() -> None:
-    cluster = Cluster.parse("philly")
+    cluster = read_cluster("philly")
     assert cluster.nodes[0] == Node("two0", 2.0, None, 2, "12GB")
     assert cluster.nodes[-1] == Node("eight230", 8.0, None, 8, "24GB")

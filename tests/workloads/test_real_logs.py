@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shunter.model.cluster import Cluster
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.load import offered_load
 from tests.support import trace
 
@@ -91,5 +90,5 @@ def test_published_jobs_days_and_load(
     assert sum(entry.count for entry in workload.ledger.entries if entry.rule.endswith("job dropped")) == dropped
     span_s = workload.jobs["submit_s"][-1] - workload.jobs["submit_s"][0]
     assert span_s / 86_400 == pytest.approx(days, abs=0.5 if days > 30 else 0.05)
-    offered = offered_load(workload, Cluster.parse(str(cores or workload.cluster_spec)))
+    offered = offered_load(workload, read_cluster(str(cores or workload.cluster_spec)))
     assert offered == pytest.approx(load, abs=0.0051)

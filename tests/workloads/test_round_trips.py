@@ -8,7 +8,7 @@ import pytest
 
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.generate import GENERATORS
+from shunter.workloads.generators import GENERATORS
 from shunter.workloads.write import write_table
 from tests.cli.test_every_family import FAMILIES
 from tests.support import trace

@@ -13,7 +13,7 @@ import pytest
 from shunter.model.cluster import Cluster, Node
 from shunter.model.ledger import Ledger
 from shunter.model.workload import Workload
-from shunter.workloads import read_workload
+from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.clock import Clock, read_clock
 from shunter.workloads.statistics import Description, describe
 from tests.support import trace
@@ -189,7 +189,7 @@ def described(name: str) -> Description:
     path = trace(f"swf/{name}.swf.gz")
     workload = read_workload(path, format="swf")
     assert workload.cluster_spec is not None
-    return describe(workload, Cluster.parse(workload.cluster_spec), read_clock(workload, str(path)))
+    return describe(workload, read_cluster(workload.cluster_spec), read_clock(workload, str(path)))
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from shunter.agents import masking
-from shunter.agents.checkpoint import POLICY, PolicyRecord, load_network, read_part
+from shunter.agents.common import masking
+from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.networks import build
-from shunter.agents.normalization import ValueNormalizer
 from shunter.agents.ppo import NORMALIZER
-from shunter.envs.checks import MOST_SEED, whole
+from shunter.agents.training.checkpoint import POLICY, PolicyRecord, load_network, read_part
+from shunter.checks import MOST_SEED, whole
 from shunter.errors import InputError
-from shunter.simulate.checkpoint_path import POLICY_FILE, checkpoint_folder, read_record
+from shunter.policies.checkpoint import POLICY_FILE, checkpoint_folder, read_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from shunter.agents.config import EnvironmentOptions
-    from shunter.agents.networks import Network
+    from shunter.agents.networks.base import Network
     from shunter.envs.layout import Layout
+    from shunter.envs.options import EnvironmentOptions
 
 
 class LearnedPolicy:
@@ -59,14 +59,14 @@ class LearnedPolicy:
             masks: (..., actions).
         """
         with torch.inference_mode():
-            logits, _, allowed = self._told(observations, masks)
-            probabilities: NDArray[np.float32] = masking.choices(logits, allowed).probability.numpy(force=True)
+            logits, _, allowed = self._evaluate(observations, masks)
+            probabilities: NDArray[np.float32] = masking.choices(logits, allowed).probs.numpy(force=True)
         return probabilities.reshape(masks.shape)
 
     def actions(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Returns the most probable action of each; the first of those that are equal."""
         with torch.inference_mode():
-            logits, _, allowed = self._told(observations, masks)
+            logits, _, allowed = self._evaluate(observations, masks)
             best = masking.best(logits, allowed).numpy(force=True)
         return best.astype(np.int32).reshape(masks.shape[:-1])
 
@@ -98,7 +98,7 @@ class LearnedPolicy:
         else:
             generator.manual_seed(whole("seed", seed, 0, MOST_SEED))
         with torch.inference_mode():
-            logits, _, allowed = self._told(observation, mask)
+            logits, _, allowed = self._evaluate(observation, mask)
             return int(masking.choices(logits, allowed).sample(generator))
 
     def values(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -109,11 +109,11 @@ class LearnedPolicy:
             masks: (..., actions).
         """
         with torch.inference_mode():
-            _, told, _ = self._told(observations, masks)
-            values: NDArray[np.float32] = self._normalizer.denormalize(told.cpu()).numpy()
+            _, normalized, _ = self._evaluate(observations, masks)
+            values: NDArray[np.float32] = self._normalizer.denormalize(normalized.cpu()).numpy()
         return values.reshape(masks.shape[:-1])
 
-    def _told(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
+    def _evaluate(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
         """Returns logits, values in the network's units, and the masks, all for many observations."""
         size, actions = self.layout.observation_size, self.layout.actions
         if observations.shape[-1] != size or masks.shape[-1] != actions:

@@ -12,16 +12,16 @@ import torch
 
 from shunter.agents.learned_policy import load_policy
 from shunter.envs.episodes import has_fitting_job
-from shunter.envs.options import RewardOptions
+from shunter.envs.options import PickJobOptions, RewardOptions, environment_from
 from shunter.envs.pick_job import pick_job_vector
 from shunter.envs.resets import LEAVE
-from shunter.evaluate.windows import Windows
+from shunter.model.log import Log
 from shunter.model.schedule import whole_milliseconds
-from shunter.simulate.checkpoint_path import checkpoint_options
-from shunter.simulate.simulation import Simulation
-from shunter.simulate.tables import numbers
-from shunter.simulate.windows import WindowResults, WindowRunner
-from shunter.tune.cases import Log
+from shunter.model.windows import Windows
+from shunter.policies.checkpoint import Checkpoint
+from shunter.simulation.core_tables import numbers
+from shunter.simulation.simulation import Simulation
+from shunter.simulation.windows import WindowResults, WindowRunner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from shunter.agents.learned_policy import LearnedPolicy
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 MOST_TOGETHER: Final = 64
 """So many windows are played together; the next one begins when one has ended."""
@@ -44,14 +44,14 @@ Seen = Callable[["NDArray[np.int64]", "NDArray[np.float32]", "NDArray[np.bool_]"
 
 
 def run_learned(
-    workload: Workload, cluster: Cluster, settings: Settings, progress: Callable[[int, int], None] | None = None
+    workload: Workload, cluster: Cluster, scheduler: Scheduler, progress: Callable[[int, int], None] | None = None
 ) -> Simulation:
     """Returns the simulation of a whole workload under a checkpoint, at its end.
 
     Args:
         workload: The jobs.
         cluster: The nodes.
-        settings: From `shunter.simulate.check_settings`; the policy is a checkpoint.
+        scheduler: Its policy is a checkpoint.
         progress: Called now and then with the number of jobs that have ended, and of all jobs.
 
     Raises:
@@ -61,27 +61,27 @@ def run_learned(
     whole = Windows.whole(len(workload))
     if not has_fitting_job(log, whole).all():
         # Nobody ever asks the policy.
-        simulation = Simulation(workload, cluster, _order_settings(settings))
+        simulation = Simulation(workload, cluster, _order_alone(scheduler))
         simulation.run()
         return simulation
     ended: list[Simulation] = []
-    policy = load_policy(settings.policy)
-    with open_windows(log, whole, settings) as vector:
+    policy = load_policy(scheduler.settings.policy)
+    with open_windows(log, whole, scheduler) as vector:
         watch = _telling(vector, workload, progress) if progress else None
         play(policy, vector, finished=lambda _, simulation: ended.append(simulation), seen=watch)
     return ended[0]
 
 
 def run_learned_windows(
-    workload: Workload, cluster: Cluster, windows: Windows, settings: Settings, threads: int = 1
+    workload: Workload, cluster: Cluster, windows: Windows, scheduler: Scheduler, threads: int = 1
 ) -> WindowResults:
     """Returns what happens in windows under a checkpoint; the result does not depend on the number of threads.
 
     Args:
         workload: The whole log.
         cluster: The nodes, empty when a window begins.
-        windows: From `shunter.evaluate.windows.choose_windows`.
-        settings: From `shunter.simulate.check_settings`; the policy is a checkpoint.
+        windows: From `shunter.model.windows.choose_windows`.
+        scheduler: Its policy is a checkpoint.
         threads: How many threads step the simulations.
 
     Raises:
@@ -93,7 +93,7 @@ def run_learned_windows(
     if not decides.all():
         # Where no measured job can ever run there is nothing to measure either: the order's schedule stands there.
         runner, first = WindowRunner(workload, cluster), windows.simulated_first[~decides].tolist()
-        _put(results, ~decides, runner.run(_order_settings(settings), first, windows.simulated_length, threads))
+        _put(results, ~decides, runner.run(_order_alone(scheduler), first, windows.simulated_length, threads))
     if not decides.any():
         return results
     places = np.flatnonzero(decides)
@@ -106,9 +106,9 @@ def run_learned_windows(
         _put(results, places[episode], WindowResults(*times, states.phase, basis))
         simulation.close()
 
-    policy = load_policy(settings.policy)
-    chosen = replace(windows, first=windows.first[decides], block=windows.block[decides])
-    with open_windows(log, chosen, settings, threads) as vector:
+    policy = load_policy(scheduler.settings.policy)
+    chosen = windows.take(decides)
+    with open_windows(log, chosen, scheduler, threads) as vector:
         play(policy, vector, finished=finished)
     return results
 
@@ -120,10 +120,11 @@ def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: Windo
 
 
 @contextmanager
-def open_windows(log: Log, windows: Windows, settings: Settings, threads: int = 1) -> Iterator[NativeVectorEnv]:
+def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int = 1) -> Iterator[NativeVectorEnv]:
     """Yields environments in which a checkpoint decides; their episodes are the windows of a log."""
+    settings = scheduler.settings
     options = replace(
-        checkpoint_options(settings.policy),
+        checkpoint_options(_checkpoint(scheduler)),
         max_wait_s=settings.max_wait_s,
         kill_at_request=settings.kill_at_request,
         seed=settings.seed,
@@ -193,8 +194,25 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _order_settings(settings: Settings) -> Settings:
-    return replace(settings, policy=checkpoint_options(settings.policy).order)
+def checkpoint_options(checkpoint: Checkpoint) -> PickJobOptions:
+    """Returns the environment in which a checkpoint decides.
+
+    Raises:
+        InputError: Its options are wrong.
+    """
+    options = environment_from(checkpoint.record["options"], f"{checkpoint.file}: options")
+    assert isinstance(options, PickJobOptions), "a policy that picks hosts is refused when it is resolved"
+    return options
+
+
+def _checkpoint(scheduler: Scheduler) -> Checkpoint:
+    assert isinstance(scheduler.policy, Checkpoint)
+    return scheduler.policy
+
+
+def _order_alone(scheduler: Scheduler) -> Scheduler:
+    """Returns the schedule's conditions with the policy that sorts the window in the place of the learned one."""
+    return scheduler.changed(policy=_checkpoint(scheduler).order)
 
 
 def _telling(vector: NativeVectorEnv, workload: Workload, progress: Callable[[int, int], None]) -> Seen:

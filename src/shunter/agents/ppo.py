@@ -19,17 +19,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from shunter.agents import masking
-from shunter.agents.checkpoint import Part, Tensors, load_network, network_tensors
-from shunter.agents.divergence import check_finite
-from shunter.agents.normalization import ValueNormalizer
-from shunter.agents.optimizers import load_optimizer, optimizer_tensors
-from shunter.agents.returns import advantages, explained_variance
-from shunter.agents.rollouts import Environments, Rollout
+from shunter.agents.common import masking
+from shunter.agents.common.divergence import check_finite
+from shunter.agents.common.normalization import ValueNormalizer
+from shunter.agents.common.returns import explained_variance, generalized_advantages
+from shunter.agents.common.rollouts import Environments, Rollout
+from shunter.agents.training.checkpoint import (
+    Part,
+    Tensors,
+    load_network,
+    load_optimizer,
+    network_tensors,
+    optimizer_tensors,
+)
 
 if TYPE_CHECKING:
+    from shunter.agents.algorithms import PpoOptions
     from shunter.agents.networks.base import Batch, Network
-    from shunter.agents.options import PpoOptions
 
 NORMALIZER: Final = "value_normalizer."
 SMALL: Final = 1e-8
@@ -41,17 +47,17 @@ class Samples:
 
     batch: Batch
     actions: Tensor
-    log_probability: Tensor
-    """Of the actions, when they were taken."""
+    old_log_probs: Tensor
+    """The log-probabilities that the actions had when they were taken."""
     advantages: Tensor
     returns: Tensor
-    """What came of it, as the next in the units of the value function."""
-    values: Tensor
-    """What the network said before."""
+    """The discounted rewards that followed, in the units of the value function."""
+    old_values: Tensor
+    """What the network said when the actions were taken, in the units of the value function."""
 
     def select(self, indices: Tensor) -> Samples:
         """Returns some of the samples."""
-        tensors = (self.actions, self.log_probability, self.advantages, self.returns, self.values)
+        tensors = (self.actions, self.old_log_probs, self.advantages, self.returns, self.old_values)
         return Samples(self.batch.select(indices), *(each.index_select(0, indices) for each in tensors))
 
 
@@ -88,10 +94,11 @@ class Ppo:
         self._normalizer = ValueNormalizer().to(device)
         self._rollout = Rollout(environments, options.rollout_steps)
         shape = (options.rollout_steps, environments.num_envs)
-        self._log_probability = torch.zeros(shape)
+        self._log_probs = torch.zeros(shape)
         self._values = torch.zeros(shape)
-        self._told = torch.zeros(shape)
-        """The same as the network told them, in the units of then."""
+        """What the network expects of each observation, in the units of the reward."""
+        self._normalized_values = torch.zeros(shape)
+        """The same in the units that the value function had when it said so."""
 
     def update(self) -> dict[str, float]:
         """Plays and learns once; returns figures to be written down.
@@ -103,7 +110,7 @@ class Ppo:
         now = {name: schedule.at(self.steps) for name, schedule in self._schedules.items()}
         self._collect(now["exploration"])
         samples, explained = self._samples()
-        figures = self._learn(samples, **now)
+        figures = self._learn(samples, now["learning_rate"], now["entropy_weight"], now["exploration"])
         count = self._values.numel()
         self.steps += count
         speed = count / (time.perf_counter() - began)
@@ -117,8 +124,8 @@ class Ppo:
             logits, values = self.network(observations.to(self._device), masks)
             choices = masking.choices(logits, masks, exploration)
             actions = choices.sample(self._random)
-            self._log_probability[step] = choices.of(actions)
-            self._told[step] = values
+            self._log_probs[step] = choices.log_probs_of(actions)
+            self._normalized_values[step] = values
             self._values[step] = self._normalizer.denormalize(values)
             return actions
 
@@ -134,7 +141,7 @@ class Ppo:
         if rollout.cut_at:
             final_values[tuple(np.concatenate(rollout.cut_at, axis=1))] = self._values_of(*rollout.cut_off())
         last = torch.from_numpy(rollout.observations[-1]), torch.from_numpy(rollout.masks[-1])
-        better = advantages(
+        advantages = generalized_advantages(
             rollout.rewards,
             values,
             self._values_of(*last),
@@ -144,18 +151,18 @@ class Ppo:
             gamma=options.gamma,
             gae_lambda=options.gae_lambda,
         )
-        returns = better + values
+        returns = advantages + values
         if options.normalize_values:
             self._normalizer.update(self._flat(returns))
         if options.normalize_advantages:
-            better = (better - better.mean()) / (better.std() + SMALL)
+            advantages = (advantages - advantages.mean()) / (advantages.std() + SMALL)
         samples = Samples(
             self.network.pack(self._flat(rollout.observations[:-1]), self._flat(rollout.masks[:-1])),
             self._flat(rollout.actions).long(),
-            self._flat(self._log_probability.numpy()),
-            self._flat(better),
+            self._flat(self._log_probs.numpy()),
+            self._flat(advantages),
             self._normalizer.normalize(self._flat(returns)),
-            self._flat(self._told.numpy()),
+            self._flat(self._normalized_values.numpy()),
         )
         return samples, explained_variance(values, returns)
 
@@ -169,7 +176,7 @@ class Ppo:
         return torch.from_numpy(array).flatten(0, 1).to(self._device)
 
     def _learn(
-        self, samples: Samples, learning_rate: float, entropy_weight: float, exploration: float
+        self, samples: Samples, learning_rate: float, entropy_coefficient: float, exploration: float
     ) -> dict[str, float]:
         """Takes gradient steps until all epochs are over, or the policy has moved far enough."""
         options = self._options
@@ -180,15 +187,15 @@ class Ppo:
             order = torch.randperm(len(samples.actions), generator=self._random).to(self._device)
             for places in torch.split(order, options.minibatch * options.accumulate):
                 self._optimizer.zero_grad()
-                moved = 0.0
+                approx_kl = 0.0
                 for part in torch.split(places, options.minibatch):
-                    loss, figures = self._loss(samples.select(part), entropy_weight, exploration)
+                    loss, figures = self._loss(samples.select(part), entropy_coefficient, exploration)
                     check_finite("the loss", loss.item())
                     share = len(part) / len(places)
                     (loss * share).backward()  # type: ignore[no-untyped-call]
-                    moved += share * figures["approximate_kl"]
+                    approx_kl += share * figures["approximate_kl"]
                     seen.append(figures)
-                if options.target_kl is not None and moved > options.target_kl:
+                if options.target_kl is not None and approx_kl > options.target_kl:
                     return _means(seen)
                 norm = nn.utils.clip_grad_norm_(self.network.parameters(), options.max_gradient_norm).item()
                 check_finite("the norm of the gradient", norm)
@@ -196,29 +203,36 @@ class Ppo:
                 self._optimizer.step()
         return _means(seen)
 
-    def _loss(self, samples: Samples, entropy_weight: float, exploration: float) -> tuple[Tensor, dict[str, float]]:
+    def _loss(
+        self, samples: Samples, entropy_coefficient: float, exploration: float
+    ) -> tuple[Tensor, dict[str, float]]:
         """Returns the loss of a minibatch, and figures of it."""
         options = self._options
         logits, values = self.network.evaluate(samples.batch)
         choices = masking.choices(logits, samples.batch.masks, exploration)
-        change = choices.of(samples.actions) - samples.log_probability
-        ratio = change.exp()
-        within = ratio.clamp(1 - options.clip, 1 + options.clip)
-        policy_loss = -torch.minimum(ratio * samples.advantages, within * samples.advantages).mean()
-        errors = (values - samples.returns).square()
+        log_ratio = choices.log_probs_of(samples.actions) - samples.old_log_probs
+        ratio = log_ratio.exp()
+        clipped_ratio = ratio.clamp(1 - options.clip, 1 + options.clip)
+        # The smaller of the two is a bound from below: there is nothing to gain from moving beyond the clip.
+        policy_loss = -torch.minimum(ratio * samples.advantages, clipped_ratio * samples.advantages).mean()
+        value_errors = (values - samples.returns).square()
         if options.value_clip is not None:
-            near = samples.values + (values - samples.values).clamp(-options.value_clip, options.value_clip)
-            errors = torch.maximum(errors, (near - samples.returns).square())
-        value_loss = errors.mean()
+            change = (values - samples.old_values).clamp(-options.value_clip, options.value_clip)
+            clipped_values = samples.old_values + change
+            value_errors = torch.maximum(value_errors, (clipped_values - samples.returns).square())
+        value_loss = value_errors.mean()
         entropy = choices.entropy().mean()
-        loss = policy_loss + options.value_weight * value_loss - entropy_weight * entropy
+        loss = policy_loss + options.value_weight * value_loss - entropy_coefficient * entropy
         with torch.no_grad():
+            # Always positive, and with less variance than the mean of -log_ratio (Schulman, "Approximating KL").
+            approx_kl = (ratio - 1 - log_ratio).mean()
+            clip_fraction = ((ratio - 1).abs() > options.clip).float().mean()
             figures = {
                 "policy_loss": policy_loss.item(),
                 "value_loss": value_loss.item(),
                 "entropy": entropy.item(),
-                "approximate_kl": (ratio - 1 - change).mean().item(),
-                "clip_share": ((ratio - 1).abs() > options.clip).float().mean().item(),
+                "approximate_kl": approx_kl.item(),
+                "clip_share": clip_fraction.item(),
             }
         return loss, figures
 

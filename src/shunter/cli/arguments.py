@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from shunter.checks import declarations, typed
 from shunter.errors import InputError
+from shunter.model.settings import SETTING_NAMES, Settings
 
-_JSON_TYPES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "bool": (bool,),
-    "None": (type(None),),
-}
-"""What JSON gives for each part of an annotation."""
+if TYPE_CHECKING:
+    from shunter.policies.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -27,30 +24,9 @@ class RunArguments:
     """None: the one that the workload tells of."""
     load: float | None = None
     """None: the arrivals as they are."""
-    policy: str = "fcfs"
-    dispatch: str | None = None
-    """None: ``easy``, or ``greedy`` if the policy never waits."""
-    placement: str | None = None
-    """None: ``first-fit``."""
-    estimate: str | None = None
-    """None: ``requested``, or ``history`` with the policy ``qssf``."""
     start: int = 0
     length: int | None = None
     """None: to the end of the log."""
-    preemption_overhead_s: float = 0.0
-    preempted_progress: str = "kept"
-    min_run_s: float = 0.0
-    failures: str | None = None
-    """A failures file."""
-    mtbf_s: float | None = None
-    mttr_s: float | None = None
-    failed_progress: str = "lost"
-    max_wait_s: float | None = None
-    missing_request: str = "run-time"
-    reserve_by: str = "requested"
-    kill_at_request: bool = False
-    scan_depth: int = 1000
-    seed: int = 0
     format: str | None = None
     """None: told from the file's content."""
     columns: str | None = None
@@ -58,34 +34,27 @@ class RunArguments:
     only: str | None = None
     """The statuses to keep, with commas between them. None: all jobs."""
     strict: bool = False
-
-    def settings(self) -> dict[str, Any]:
-        """Returns what `shunter.simulate.simulate` takes besides the workload and the cluster."""
-        names = (
-            "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request",
-            "max_wait_s", "scan_depth", "seed", "preemption_overhead_s", "preempted_progress", "min_run_s", "failures",
-            "mtbf_s", "mttr_s", "failed_progress",
-        )  # fmt: skip
-        return {name: getattr(self, name) for name in names}
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The settings that are not as `Settings` has them, by name; what goes with the policy may be left open."""
+    asked: Collection[str] = ()
+    """The options that the user named."""
 
     @property
-    def files(self) -> dict[str, str | Path | None]:
-        """What is read, by what errors call it; a name that is not that of a file does no harm."""
-        from shunter.simulate.policy_file import policy_path, python_path
-        from shunter.simulate.specs import spec_file
+    def words(self) -> dict[str, Any]:
+        """All settings, as `shunter.simulate` takes them; None where what goes with the policy stands in."""
+        return {**default_words(), **self.given}
 
-        return {
-            "workload": self.workload,
-            "cluster": self.cluster,
-            "policy": policy_path(self.policy) or spec_file(self.policy),
-            "estimate": spec_file(self.estimate or ""),
-            "placement": python_path(self.placement or ""),
-            "failures": self.failures,
-        }
+    @property
+    def seed(self) -> int:
+        """The seed of everything random."""
+        return int(self.words["seed"])
 
-    def checked(self) -> RunArguments:
-        """Returns the arguments with what stands in for those not given; the first that is wrong is an error."""
-        from shunter.simulate import check_settings
+    def with_settings(self, **words: Any) -> RunArguments:  # noqa: ANN401 - the settings by name
+        """Returns the same arguments with other settings."""
+        return replace(self, given={**self.given, **words})
+
+    def check_numbers(self) -> None:
+        """Raises an error for a load or a window that cannot be, whatever the log is."""
         from shunter.workloads.load import check_load
 
         if self.load is not None:
@@ -94,26 +63,46 @@ class RunArguments:
             raise InputError(f"--start is {self.start}; expected 0 or more")
         if self.length is not None and self.length < 1:
             raise InputError(f"--length is {self.length}; expected 1 or more")
-        settings = check_settings(**self.settings())
-        return replace(self, dispatch=settings.dispatch, placement=settings.placement, estimate=settings.estimate)
+
+    def scheduler(self) -> Scheduler:
+        """Returns the way to schedule that is asked for, having checked all that can be checked without the log.
+
+        Raises:
+            InputError: The first word or number that is wrong.
+        """
+        from shunter.policies.scheduler import resolve_scheduler
+
+        self.check_numbers()
+        return resolve_scheduler(**self.words, asked=self.asked)
+
+    def inputs(self, scheduler: Scheduler) -> dict[str, str | Path | None]:
+        """Returns what is read, by what errors call it; a name that is not that of a file does no harm."""
+        return {"workload": self.workload, "cluster": self.cluster, **scheduler.files}
 
     def to_json(self) -> dict[str, Any]:
         """Returns the arguments as a plain object."""
-        return asdict(self)
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("given", "asked")}
+        return own | self.words
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> RunArguments:
         """Returns the arguments that ``to_json`` gave; what this version does not know is an error."""
-        unknown = set(values) - {field.name for field in fields(cls)}
+        hints = get_type_hints(cls)
+        own = [one.name for one in fields(cls) if one.name not in ("given", "asked")]
+        unknown = set(values) - {*own, *SETTING_NAMES}
         if unknown or "workload" not in values:
             raise InputError(f"arguments not understood: {', '.join(sorted(unknown)) or 'no workload'}")
-        for field in fields(cls):
-            if field.name in values and not _is_of_type(values[field.name], str(field.type)):
-                raise InputError(f"argument {field.name} is {values[field.name]!r}; expected {field.type}")
-        return cls(**values)
+        hints |= get_type_hints(Settings)
+        hints |= {name: hints[name] | None for name, said in declarations(Settings).items() if said.is_open}
+        for name, value in values.items():
+            # JSON has a word of its own for None.
+            if value is not None or type(None) not in get_args(hints[name]):
+                typed(value, hints[name], f"argument {name}")
+        settings = {name: value for name, value in values.items() if name in SETTING_NAMES}
+        return cls(**{name: value for name, value in values.items() if name in own}, given=settings)
 
 
-def _is_of_type(value: object, annotation: str) -> bool:
-    """Returns whether a value from JSON is of one of the types that an annotation such as ``int | None`` names."""
-    # By the exact type, for a bool is also an int.
-    return any(type(value) in _JSON_TYPES[part] for part in annotation.split(" | "))
+def default_words() -> dict[str, Any]:
+    """Returns the settings of those who ask for none; None where what goes with the policy stands in."""
+    words = Settings().words()
+    return {name: None if said.is_open else words[name] for name, said in declarations(Settings).items()}

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shunter.cli.commands import GroupedCommand
 from shunter.cli.options import ClusterOption, JsonOption, given_text, path, whole_number
 from shunter.cli.outputs import check_folder, given_options
 from shunter.cli.progress import step
@@ -20,7 +21,7 @@ WorkloadOption = Annotated[
         parser=given_text,
         metavar="FILE",
         show_default="none: PickHost's episodes",
-        help="A job log or a generator: the episodes are windows of it, chosen as PickJob's reset(seed=...) does.",
+        help="A job log or a generator. Its windows are the episodes, the same that PickJob's reset(seed=...) chooses.",
     ),
 ]
 PartOption = Annotated[
@@ -36,23 +37,23 @@ WindowsOption = Annotated[
         parser=whole_number,
         metavar="K",
         show_default="as many as there are, at most 1000",
-        help="How many windows of the log there are to choose from.",
+        help="How many windows of the log to choose from.",
     ),
 ]
 SeedOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="For the windows that there are to choose from.")
+    int, typer.Option(parser=whole_number, metavar="N", help="The seed by which the windows to choose from are drawn.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite what this command wrote there.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what this command wrote to --out before.")]
 
 LOG_ONLY = ("cluster", "part", "windows", "length", "warmup", "seed")
 """Options that mean nothing without a log."""
 
-envs = typer.Typer()
+envs = typer.Typer(rich_markup_mode=None)
 
 
 @envs.callback(invoke_without_command=True)
 def root(context: typer.Context) -> None:
-    """Look at the environments that policies learn in.
+    """Export the environments that policies learn in.
 
     For instance:
 
@@ -62,7 +63,7 @@ def root(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@envs.command("export")
+@envs.command("export", cls=GroupedCommand)
 def export(
     context: typer.Context,
     out: OutOption,
@@ -78,8 +79,8 @@ def export(
 ) -> None:
     """Write the fixed test episodes (seeds 42, 43, 44) as files that any tool can read.
 
-    Nothing trains on them by default: PickJob's are from the last days of the log, PickHost's are drawn from these
-    seeds, which are not those that training draws from.
+    No training sees them by default: the episodes of PickJob come from the last days of the log, and those of PickHost
+    are drawn from these seeds, which training does not use.
 
     For instance:
 
@@ -104,7 +105,7 @@ def export(
             log = read_log(workload, cluster)
         index = write_episodes(out, "shunter/PickJob-v0", options, pick_job_episodes(log, options))
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(index))
         return

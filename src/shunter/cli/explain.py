@@ -28,19 +28,19 @@ def explain(run: RunArgument, job: JobArgument, top: TopOption = 10, json: JsonO
 
         shunter explain runs/pack 17 --top 50 --json
     """
-    from shunter.evaluate.explain import explain as explained
-    from shunter.evaluate.record import Record
+    from shunter.metrics.explanation import explain as explained
+    from shunter.metrics.record import Record
 
     if top < 1:
         raise InputError(f"--top is {top}; expected 1 or more")
     record = Record.read(run)
     explanation = explained(record, record.find(job))
     if json:
-        from shunter.evaluate.explain_text import explanation_object
-        from shunter.results import to_json_text
+        from shunter.metrics.explanation_text import explanation_object
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(explanation_object(explanation, top)))
         return
-    from shunter.cli.explain_tables import print_explanation
+    from shunter.report.explanation import print_explanation
 
     print_explanation(explanation, top)

@@ -14,7 +14,7 @@ CheckpointArgument = Annotated[
     typer.Argument(
         metavar="CHECKPOINT",
         parser=given_text,
-        help="The folder of a run (its best checkpoint is taken) or of a checkpoint.",
+        help="The folder of a checkpoint, or of a run: then its best checkpoint.",
     ),
 ]
 InspectedWorkloadOption = Annotated[
@@ -24,7 +24,7 @@ InspectedWorkloadOption = Annotated[
         parser=given_text,
         metavar="FILE",
         show_default="a generated one",
-        help="The job log in which it is watched.",
+        help="The job log in which the policy is watched.",
     ),
 ]
 
@@ -39,7 +39,10 @@ def inspect(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Tell what a learned policy is made for, what it looks at, and whether it has collapsed.
+    """Show what a learned policy was made for, which features it uses, and whether it has collapsed.
+
+    The policy plays some windows of a log. Its choices are compared with those of classics, and each feature is
+    shuffled to see how much the choices depend on it. A policy that chooses hosts plays drawn episodes instead.
 
     For instance:
 
@@ -49,15 +52,16 @@ def inspect(
 
         shunter inspect runs/first --workload log.swf.gz --json
     """
-    from shunter.cli.inspecting import InspectArguments, run_inspection
+    from shunter.agents.inspection.inspect import Sample
+    from shunter.agents.inspection.inspect import inspect as inspect_policy
+    from shunter.cli.progress import step
 
-    arguments = InspectArguments(checkpoint, workload, cluster, part, windows, length, seed)
-    inspected = run_inspection(arguments)
+    inspected = inspect_policy(checkpoint, workload, cluster, Sample(part, windows, length, seed), stage=step)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(inspected.result()))
         return
-    from shunter.cli.inspect_tables import print_inspection
+    from shunter.report.inspection import print_inspection
 
     print_inspection(inspected)

@@ -8,15 +8,6 @@ from typing import Annotated
 import typer
 
 from shunter.errors import InputError
-from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES, PROGRESS, RESERVE_BY
-
-
-def _choices(intro: str, names: dict[str, str]) -> str:
-    return f"{intro}: {', '.join(names)}."
-
-
-def _meanings(intro: str, names: dict[str, str]) -> str:
-    return f"{intro}: {', '.join(f'{name} ({meaning})' for name, meaning in names.items())}."
 
 
 def whole_number(text: str) -> int:
@@ -82,41 +73,6 @@ LoadOption = Annotated[
         help="Stretch the arrivals of the whole workload so that its offered load on the cluster is X.",
     ),
 ]
-PolicyOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help=_choices("Who is next", POLICIES)[:-1] + ", a name with parameters such as hybrid?aging=0.5, FILE.toml, "
-        "the folder of a run of 'shunter train' (which brings its own dispatch rule, placement and estimate), or "
-        "FILE.py[:CLASS]: a policy of your own (it is run).",
-    ),
-]
-DispatchOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        show_default="easy",
-        help=_choices("What happens when the next job does not fit", DISPATCHES)[:-1]
-        + ", or a number k: so many jobs hold reservations.",
-    ),
-]
-PlacementOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        show_default="first-fit",
-        help=_choices("Which nodes a job gets", PLACEMENTS)[:-1] + ", milp also with parameters (milp?alpha=2), or "
-        "FILE.py[:CLASS]: a placement of your own (it is run).",
-    ),
-]
-ESTIMATE_HELP = (
-    _choices("The run time that the policy sees", ESTIMATES)[:-1]
-    + ", also with parameters (noisy?sigma=2), or FILE.toml with a prior."
-)
-EstimateOption = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", show_default="requested; history with qssf", help=ESTIMATE_HELP),
-]
 StartOption = Annotated[
     int, typer.Option(parser=whole_number, metavar="I", help="The first job of the window, counted from 0.")
 ]
@@ -124,81 +80,7 @@ LengthOption = Annotated[
     int | None,
     typer.Option(parser=whole_number, metavar="N", show_default="to the end", help="How many jobs the window has."),
 ]
-MaxWaitOption = Annotated[
-    float | None,
-    typer.Option(
-        parser=number, metavar="S", show_default="off", help="A job that has waited S seconds stands before all others."
-    ),
-]
-MissingRequestOption = Annotated[
-    str,
-    typer.Option(
-        metavar="run-time|S",
-        help="What stands in for a requested time that the log does not have; counted in the ledger.",
-    ),
-]
-ReserveByOption = Annotated[str, typer.Option(metavar="NAME", help=_choices("How long reservations last", RESERVE_BY))]
-KillOption = Annotated[bool, typer.Option("--kill-at-request", help="Kill a job that outlives its requested time.")]
-ScanDepthOption = Annotated[
-    int,
-    typer.Option(
-        parser=whole_number,
-        metavar="N",
-        help="How many waiting jobs a pass with two or more reservations, or over an order that moves, looks at.",
-    ),
-]
-SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="For everything random.")]
-PreemptionOverheadOption = Annotated[
-    float,
-    typer.Option(
-        parser=number,
-        metavar="S",
-        help="What each start of a job costs, in seconds, that was stopped before: --preemption-overhead 30.",
-    ),
-]
-PreemptedProgressOption = Annotated[
-    str,
-    typer.Option(metavar="kept|lost", help=_meanings("The work of a job that a policy stops (srtf, las)", PROGRESS)),
-]
-MinRunOption = Annotated[
-    float,
-    typer.Option(
-        parser=number,
-        metavar="S",
-        help="How many seconds a job runs at least before a policy may stop it: --min-run 300.",
-    ),
-]
-FailuresOption = Annotated[
-    str | None,
-    typer.Option(
-        parser=given_text,
-        metavar="FILE",
-        show_default="none",
-        help="A CSV file of failures with the columns time_s, node and event (down or up): --failures failures.csv.",
-    ),
-]
-MtbfOption = Annotated[
-    float | None,
-    typer.Option(
-        parser=number,
-        metavar="S",
-        show_default="no failures are drawn",
-        help="Draw failures: the mean time in seconds until a node fails, as in --mtbf 2592000 --mttr 7200.",
-    ),
-]
-MttrOption = Annotated[
-    float | None,
-    typer.Option(
-        parser=number,
-        metavar="S",
-        show_default="no failures are drawn",
-        help="The mean time in seconds until a node that has failed is up again; goes with --mtbf.",
-    ),
-]
-FailedProgressOption = Annotated[
-    str,
-    typer.Option(metavar="kept|lost", help=_meanings("The work of a job whose node fails", PROGRESS)),
-]
+SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="The seed of everything random.")]
 FormatOption = Annotated[
     str | None,
     typer.Option(

@@ -26,7 +26,7 @@ def check_folder(out: Path | None, force: bool, files: Sequence[str], inputs: Ma
         files: The names of the files that are written there.
         inputs: The files that are read, by what they are called: ``workload``.
     """
-    from shunter.results import check_output_folder
+    from shunter.metrics.run_folder import check_output_folder
 
     if out is not None:
         check_apart("--out", [out / name for name in files], inputs)

@@ -32,7 +32,7 @@ def plot(runs: RunsArgument, out: OutOption = None) -> None:
 
         shunter plot runs/first runs/second --out curves.svg
     """
-    from shunter.evaluate.learning_figure import draw_learning, read_curves
+    from shunter.report.learning_figure import draw_learning, read_curves
 
     curves = [read_curves(run) for run in runs]
     file = runs[0] / "learning.png" if out is None else out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from shunter.cli.options import JsonOption
-from shunter.simulate.names import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 
 KINDS = {
     "policy": ("--policy: who is next (r estimate, n cores, w wait, s submit time)", POLICIES),
@@ -23,7 +23,7 @@ def policies(json: JsonOption = False) -> None:
         shunter policies
     """
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text({kind: names for kind, (_, names) in KINDS.items()}))
         return

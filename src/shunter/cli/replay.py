@@ -18,9 +18,8 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from shunter.cli.running import Run
-    from shunter.model.cluster import Cluster
-    from shunter.model.workload import Workload
+    from shunter.metrics.run import Run
+    from shunter.model.log import Log
 
 COMPARED = ("job_id", "start_s", "end_s", "nodes", "outcome")
 """The columns in which a job's row must be the same."""
@@ -48,7 +47,7 @@ def replay(
         shunter replay runs/pack --workload moved/log.swf.gz
     """
     from shunter import __version__
-    from shunter.results import read_manifest, read_schedule, to_json_text
+    from shunter.metrics.run_folder import read_manifest, read_schedule, to_json_text
 
     manifest = read_manifest(folder)
     rows = read_schedule(folder)
@@ -72,34 +71,33 @@ def replay(
 def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
-    from shunter.results import RECORDED
+    from shunter.metrics.run_folder import RECORDED
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
-    by_user = [f'cluster "{cluster}"'] * bool(cluster) + ["generate:"] * bool(workload or cluster)
+    by_user = [f"unknown cluster {cluster!r}"] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
     files = {
-        name: _recorded_file(folder, what, manifest.get(name), getattr(recorded, name))
-        for name, what in RECORDED.items()
+        name: _recorded_file(folder, what, manifest.get(name), recorded.words[name]) for name, what in RECORDED.items()
     }
 
-    def check_unchanged(read: Workload, parsed: Cluster) -> None:
+    def check_unchanged(log: Log) -> None:
         # With a load, the arrivals depend on the cluster: so the cluster comes first.
-        _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
-        _check_unchanged("workload", workload, read.content_sha256, manifest)
+        _check_unchanged("cluster", cluster, log.cluster.content_sha256, manifest)
+        _check_unchanged("workload", workload, log.workload.content_sha256, manifest)
 
-    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster, **files)
+    inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster).with_settings(**files)
     # What is wrong with a file is said under the file's own name.
-    named = [file for file in inputs.files.values() if file]
+    named = [file for file in (workload, cluster, *(_file_of(given) for given in files.values())) if file]
     with _naming(folder, *(f"{name}:" for file in named for name in (file, Path(file))), *by_user):
-        return run(inputs, check_unchanged)
+        return run(inputs, inspect=check_unchanged)
 
 
 @contextmanager
 def _naming(folder: Path, *others: str) -> Iterator[None]:
     """Lets errors name the manifest, whose content is at fault, unless they begin with one of the others."""
-    from shunter.results import MANIFEST
+    from shunter.metrics.run_folder import MANIFEST
 
     try:
         yield
@@ -111,8 +109,7 @@ def _naming(folder: Path, *others: str) -> Iterator[None]:
 
 def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given: str | None) -> Any:  # noqa: ANN401
     """Returns a setting; if it comes from a file, that must be where it was, and unchanged."""
-    from shunter.results import file_record
-    from shunter.simulate.policy_file import class_name
+    from shunter.metrics.run_folder import file_record
 
     if record is None or given is None:
         return given
@@ -121,8 +118,14 @@ def _recorded_file(folder: Path, what: str, record: dict[str, str] | None, given
         raise InputError(f"{folder}: its {what} {path} is gone; put it back")
     if file_record(path) != record:
         raise InputError(f"{path}: the {what} has changed since the run; put the original back")
-    name = class_name(given)
+    # A Python file may be followed by the name of a class.
+    name = given.rpartition(":")[2] if ".py:" in given else ""
     return f"{record['path']}:{name}" if name else record["path"]
+
+
+def _file_of(given: str | None) -> str | None:
+    """Returns the file that a setting comes from; a name that is not that of a file does no harm."""
+    return given.partition(".py:")[0] + ".py" if given is not None and ".py:" in given else given
 
 
 def _recorded_input(folder: Path, path: str | None, given: str | None, option: str) -> str | None:

@@ -1,44 +1,18 @@
-"""One run: read the workload, simulate, measure."""
+"""One run of a verb: read the log, simulate, measure."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shunter.cli.progress import step
-from shunter.errors import InputError
-from shunter.results import result_object
 
 if TYPE_CHECKING:
     from shunter.cli.arguments import RunArguments
-    from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Schedule
-    from shunter.model.workload import Workload
-
-
-WORKLOAD = "the workload"
-"""What told the cluster where no option did."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run gave."""
-
-    arguments: RunArguments
-    """As checked, with what stood in for options not given."""
-    schedule: Schedule
-    metrics: dict[str, float | None]
-    seconds: float
-    """How long the simulation itself took."""
-    cluster_from: str
-    """What told the cluster: `WORKLOAD`, or an option."""
-
-    def result(self) -> dict[str, Any]:
-        """Returns what ``--json`` prints."""
-        extra = {"cluster_from": self.cluster_from, "load": self.arguments.load}
-        return result_object(self.schedule, self.metrics, self.seconds) | extra
+    from shunter.metrics.run import Run
+    from shunter.model.log import Log
+    from shunter.policies.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -46,105 +20,57 @@ class Inputs:
     """What is simulated."""
 
     arguments: RunArguments
-    """As given and checked, with the format that was read and the cluster that the workload tells of."""
-    workload: Workload
+    """As given, with the format that was read and the cluster that the workload tells of."""
+    log: Log
     """Whole, whatever window is asked for; at the load that is asked for."""
-    cluster: Cluster
-    cluster_from: str
-    """What told the cluster: `WORKLOAD`, or an option."""
-
-    @property
-    def cluster_from_workload(self) -> bool:
-        """Whether the cluster is the one that the workload tells of."""
-        return self.cluster_from == WORKLOAD
 
 
 def read_inputs(arguments: RunArguments) -> Inputs:
-    """Reads workload and cluster; whatever can be checked without the workload is checked first."""
-    from shunter.model.cluster import Cluster
+    """Reads workload and cluster; the numbers that can be checked without the workload are checked first."""
+    from shunter.model.log import FROM_WORKLOAD
+    from shunter.workloads.logs import read_log
 
-    arguments.checked()
-    cluster = None if arguments.cluster is None else Cluster.parse(arguments.cluster)
-    workload = read_workload(arguments)
-    arguments = replace(arguments, format=workload.format)
-    cluster_from = "--cluster"
-    if cluster is None:
-        cluster_from = WORKLOAD
-        cluster = cluster_of_workload(workload)
-        arguments = replace(arguments, cluster=workload.cluster_spec)
-    if arguments.load is not None:
-        from shunter.workloads.load import scale_to_load
-
-        workload = scale_to_load(workload, cluster, arguments.load)
-    return Inputs(arguments, workload, cluster, cluster_from)
-
-
-def run(arguments: RunArguments, inspect: Callable[[Workload, Cluster], None] | None = None) -> Run:
-    """Reads, simulates and measures.
-
-    Args:
-        arguments: What to do.
-        inspect: Called with the whole workload and the cluster before the simulation; it may raise an error.
-    """
-    inputs = read_inputs(arguments)
-    if inspect is not None:
-        inspect(inputs.workload, inputs.cluster)
-    return simulate_inputs(inputs)
-
-
-def simulate_inputs(inputs: Inputs) -> Run:
-    """Simulates and measures the window that is asked for."""
-    arguments = inputs.arguments.checked()
-    window = inputs.workload.window(arguments.start, arguments.length)
-    schedule, seconds = _simulate(window, inputs.cluster, arguments)
-    _check_rejections(schedule, arguments.strict)
-    with step("measuring"):
-        from shunter.evaluate.metrics import compute_metrics
-
-        metrics = compute_metrics(schedule)
-    return Run(arguments, schedule, metrics, seconds, inputs.cluster_from)
-
-
-def read_workload(arguments: RunArguments) -> Workload:
-    """Reads the whole workload."""
-    from shunter.workloads import read_workload as read
-
+    arguments.check_numbers()
     with step(f"reading {arguments.workload}"):
-        return read(
+        log = read_log(
             arguments.workload,
+            arguments.cluster,
+            load=arguments.load,
             format=arguments.format,
             strict=arguments.strict,
             only=arguments.only,
             columns=arguments.columns,
         )
+    arguments = replace(arguments, format=log.workload.format)
+    if log.cluster_from == FROM_WORKLOAD:
+        arguments = replace(arguments, cluster=log.workload.cluster_spec)
+    return Inputs(arguments, log)
 
 
-def cluster_of_workload(workload: Workload) -> Cluster:
-    """Returns the machine that the workload tells of."""
-    from shunter.model.cluster import Cluster
+def run(
+    arguments: RunArguments, scheduler: Scheduler | None = None, inspect: Callable[[Log], None] | None = None
+) -> Run:
+    """Reads, simulates and measures.
 
-    if workload.cluster_spec is None:
-        why = workload.cluster_note or "does not tell how many cores its machine had"
-        raise InputError(f"{workload.name}: {why}; give --cluster with a number of cores, a preset or a TOML file")
-    return Cluster.parse(workload.cluster_spec)
+    Args:
+        arguments: What to do.
+        scheduler: What the arguments resolve to, if it is known already.
+        inspect: Called with the whole log before the simulation; it may raise an error.
+    """
+    from shunter.metrics.run import run_log
 
-
-def _simulate(workload: Workload, cluster: Cluster, arguments: RunArguments) -> tuple[Schedule, float]:
-    from shunter.simulate import simulate
-
+    scheduler = arguments.scheduler() if scheduler is None else scheduler
+    inputs = read_inputs(arguments)
+    if inspect is not None:
+        inspect(inputs.log)
+    arguments = inputs.arguments
     with step("simulating") as progress:
-        began = time.perf_counter()
-        schedule = simulate(workload, cluster, **arguments.settings(), progress=progress)
-        return schedule, time.perf_counter() - began
-
-
-def _check_rejections(schedule: Schedule, strict: bool) -> None:
-    """Raises an error if all jobs were rejected, or with ``--strict`` any."""
-    from shunter.model.rejections import first_rejection, refuse_rejected
-
-    if strict:
-        refuse_rejected(schedule)
-    if schedule.rejected.all():
-        first = first_rejection(schedule)
-        none = f"none of the {len(schedule)} jobs can ever fit" if len(schedule) > 1 else "the only job can never fit"
-        raise InputError(f"{schedule.workload.name}: {none}: {first.text}; check --cluster")
+        return run_log(
+            inputs.log,
+            scheduler,
+            start=arguments.start,
+            length=arguments.length,
+            strict=arguments.strict,
+            arguments=arguments.to_json(),
+            progress=progress,
+        )

@@ -6,7 +6,7 @@ the place of one parameter; when Typer calls, it makes one object of their value
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
@@ -18,10 +18,12 @@ Make = Callable[[dict[str, Any], dict[str, Any]], object]
 """Makes the object of the values of its options, and sees what else the verb was given."""
 
 
-def fills(kind: type, options: Options, make: Make) -> Callable[[Verb], Verb]:
+def fills(
+    kind: type, options: Options, make: Make, defaults: Mapping[str, Any] | None = None
+) -> Callable[[Verb], Verb]:
     """Returns a decorator for a verb whose one parameter of this type is filled by these options.
 
-    The default of an option is that of the field which it fills.
+    The default of an option is the one that is given for it, or that of the field which it fills.
     """
 
     def decorate(verb: Verb) -> Verb:
@@ -33,7 +35,7 @@ def fills(kind: type, options: Options, make: Make) -> Callable[[Verb], Verb]:
             values: dict[str, Any] = {field: given.pop(_option_name(field)) for field in options}
             verb(**given, **{place: make(values, given)})
 
-        called_by_typer.__signature__ = _shown(own, place, options, kind)  # type: ignore[attr-defined]
+        called_by_typer.__signature__ = _shown(own, place, options, _defaults(kind) | dict(defaults or {}))  # type: ignore[attr-defined]
         return called_by_typer
 
     return decorate
@@ -44,13 +46,19 @@ def _option_name(field: str) -> str:
     return field.removesuffix("_s")
 
 
-def _shown(own: Signature, place: str, options: Options, kind: type) -> Signature:
+def _defaults(kind: type) -> dict[str, Any]:
+    return {name: one.default for name, one in signature(kind).parameters.items()}
+
+
+def _shown(own: Signature, place: str, options: Options, defaults: Mapping[str, Any]) -> Signature:
     """Returns what Typer sees: first what is required, then the cluster, then the others as they stand."""
-    fields = signature(kind).parameters
     shown: list[Parameter] = []
     for parameter in own.parameters.values():
         if parameter.name == place:
-            shown += [fields[name].replace(name=_option_name(name), annotation=options[name]) for name in options]
+            shown += [
+                Parameter(_option_name(name), Parameter.KEYWORD_ONLY, default=defaults[name], annotation=options[name])
+                for name in options
+            ]
         else:
             shown.append(parameter)
     shown.sort(key=lambda one: (one.default is not Parameter.empty, one.name != "cluster"))

@@ -14,7 +14,7 @@ from shunter.cli.progress import step
 from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
 
 if TYPE_CHECKING:
-    from shunter.cli.running import Run
+    from shunter.metrics.run import Run
 
 
 @takes(SITE | LOAD | POLICY | WINDOW | STOPS | SETTINGS)
@@ -43,11 +43,13 @@ def simulate(
         shunter simulate --workload log.csv --cluster gpus.toml --failures failures.csv
     """
     from shunter.cli.running import run
-    from shunter.results import RUN_FILES
+    from shunter.metrics.run_folder import RUN_FILES
 
-    check_folder(out, force, RUN_FILES, arguments.files)
-    check_plot(plot, out, arguments.files)
-    result = run(arguments)
+    scheduler = arguments.scheduler()
+    inputs = arguments.inputs(scheduler)
+    check_folder(out, force, RUN_FILES, inputs)
+    check_plot(plot, out, inputs)
+    result = run(arguments, scheduler)
     if out is not None:
         _write(out, result, given_options(context))
     if plot is not None:
@@ -56,26 +58,26 @@ def simulate(
 
 
 def _write(folder: Path, result: Run, given: dict[str, Any]) -> None:
-    from shunter.results import build_manifest, write_run
+    from shunter.metrics.run_folder import build_manifest, write_run
 
     with step(f"writing {folder}"):
-        manifest = build_manifest(result.schedule, given, result.arguments.to_json())
+        manifest = build_manifest(result.schedule, given, result.resolved(), result.scheduler.files)
         write_run(folder, result.schedule, result.result(), manifest)
 
 
 def _draw(path: Path, result: Run) -> None:
-    from shunter.evaluate.figures import draw_schedule
+    from shunter.report.schedule_figure import draw_schedule
 
     with step(f"drawing {path}"):
         save_figure(path, draw_schedule(result.schedule))
 
 
 def _print(result: Run, json: bool, out: Path | None, plot: Path | None) -> None:
-    from shunter.results import to_json_text
+    from shunter.metrics.run_folder import to_json_text
 
     if json:
         typer.echo(to_json_text(result.result()))
         return
-    from shunter.cli.tables import print_run
+    from shunter.report.tables import print_run
 
     print_run(result, [path for path in (out, plot) if path is not None])

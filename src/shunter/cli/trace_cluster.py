@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +22,7 @@ FilesArgument = Annotated[
     typer.Argument(
         parser=given_text,
         metavar="FILE",
-        help="A list of machines, or a job log that tells of its machine; several files are one list.",
+        help="A list of machines, or a job log that tells its machine. Several files are read as one.",
         show_default=False,
     ),
 ]
@@ -46,7 +45,7 @@ InferOption = Annotated[
     bool,
     typer.Option(
         "--infer",
-        help="For a log that does not tell its machine: as many cores, and GPUs, as its jobs had in use at once.",
+        help="For a log that does not tell its machine: take as many cores and GPUs as its jobs had in use at once.",
     ),
 ]
 NameOption = Annotated[
@@ -63,7 +62,7 @@ def cluster(
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write the cluster file of a list of machines: scontrol show node, sinfo, lshosts and bhosts, or a published list.
+    """Make a cluster file from a list of machines: scontrol show node, sinfo, lshosts and bhosts, or a published list.
 
     For instance:
 
@@ -80,6 +79,7 @@ def cluster(
     from shunter.cli.outputs import check_toml
     from shunter.model.cluster_file import cluster_toml, write_cluster
     from shunter.workloads import files_of
+    from shunter.workloads.clusters import find_cluster
 
     paths = files_of(files)
     inputs: dict[str, str | Path | None] = {f"list's part {number + 1}": file for number, file in enumerate(paths)}
@@ -88,7 +88,7 @@ def cluster(
     elif force:
         raise InputError("--force is given without --output; it lets --output overwrite a file, and means nothing else")
     with step(f"reading {paths[0]}"):
-        found, ledger, comment = _find(paths, format_, infer, strict)
+        found, ledger, comment = find_cluster(paths, format=format_, infer=infer, strict=strict)
     if name is not None:
         found = replace(found, name=name)
     if output is None:
@@ -98,33 +98,12 @@ def cluster(
     _print(found, ledger, output)
 
 
-def _find(paths: Sequence[Path], format_: str | None, infer: bool, strict: bool) -> tuple[Cluster, Ledger, str]:
-    """Returns the cluster, what was repaired, and where it comes from."""
-    from shunter.cli.running import cluster_of_workload
-    from shunter.workloads import read_workload
-    from shunter.workloads.infer import infer_cluster
-    from shunter.workloads.machines import MACHINES, detect_machines, read_machines
-    from shunter.workloads.source import open_source
-
-    if not infer and (format_ in MACHINES or (format_ is None and detect_machines(open_source(paths[0])))):
-        found, ledger = read_machines(paths, format=format_, strict=strict)
-        return found, ledger, f"From {', '.join(file.name for file in paths)}."
-    workload = read_workload(paths, format=format_, strict=strict)
-    if infer:
-        note = f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes."
-        return infer_cluster(workload), workload.ledger, note
-    try:
-        return cluster_of_workload(workload), workload.ledger, f"As {workload.name} says."
-    except InputError as error:
-        raise InputError(f"{error}; or add --infer to take what the jobs had in use at once") from None
-
-
 def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
     """Prints what was repaired and written; beside the file itself, if that is printed."""
     from rich.console import Console
 
-    from shunter.cli.tables import ledger_table
-    from shunter.evaluate.labels import cluster_label
+    from shunter.metrics.labels import cluster_label
+    from shunter.report.tables import ledger_table
 
     console = Console(stderr=output is None)
     if ledger:

@@ -17,12 +17,12 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shunter.evaluate.forecasts import Trial
+    from shunter.metrics.forecasts import Trial
 
 TrainOption = Annotated[
     float,
     typer.Option(
-        parser=number, metavar="X", help="The part of the jobs, from the first on, that the prior is fitted on."
+        parser=number, metavar="X", help="The share of the jobs, from the first on, that the prior is fitted on."
     ),
 ]
 EstimatesOption = Annotated[
@@ -30,18 +30,28 @@ EstimatesOption = Annotated[
     typer.Option(
         "--estimate",
         metavar="A,B,...",
-        help="Estimates to hold against the fitted posterior, with commas between them: names (see 'shunter policies'; "
+        help="Estimates to compare with the fitted posterior, with commas between them: names (see 'shunter policies'; "
         "also with parameters), or FILE.toml with a prior.",
     ),
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="FILE", help="Write the fitted prior: a .toml file, to be given to --estimate."),
+    typer.Option(
+        parser=path,
+        metavar="FILE",
+        show_default="not written",
+        help="Write the fitted prior to a .toml file, for --estimate.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --save overwrite a file.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="FILE", help="Draw run times against estimates: a .png, .svg or .pdf file."),
+    typer.Option(
+        parser=path,
+        metavar="FILE",
+        show_default="no figure",
+        help="Draw run times against estimates: a .png, .svg or .pdf file.",
+    ),
 ]
 WorkloadOption = Annotated[
     str | None, typer.Option(parser=given_text, metavar="FILE", help="The log, as other verbs take it.", hidden=True)
@@ -88,7 +98,7 @@ def estimate(
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit a prior for run times on the first days of a log, and say how good estimates are on the later ones.
+    """Fit a prior for run times on the first days of a log, and measure how good estimates are on the later ones.
 
     For instance:
 
@@ -104,18 +114,18 @@ def estimate(
     _check(log, names, train, seed, save, force, plot)
     report = Report(_try(log, names, train, seed, save), train, seed)
     if plot is not None:
-        from shunter.evaluate.estimate_figure import draw_trial
+        from shunter.report.estimates import draw_trial
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_trial(report.trial))
     if save is not None:
         _save(save, report)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(report.result()))
         return
-    from shunter.cli.estimate_tables import print_trial
+    from shunter.report.estimates import print_trial
 
     print_trial(report.trial, [written for written in (save, plot) if written is not None])
 
@@ -124,13 +134,13 @@ def _check(
     log: LogArguments, names: list[str], train: float, seed: int, save: Path | None, force: bool, plot: Path | None
 ) -> None:
     """Raises an error for what can be known to fail before the log is read."""
-    from shunter.evaluate.forecasts import check_train
-    from shunter.simulate import check_settings
-    from shunter.simulate.specs import spec_file
+    from shunter.metrics.forecasts import check_train
+    from shunter.policies.scheduler import resolve_scheduler
+    from shunter.policies.specs import spec_file
 
     check_train(train)
     for name in names:
-        check_settings(estimate=name, seed=seed)
+        resolve_scheduler(estimate=name, seed=seed)
     inputs = {**log.inputs, **{f"estimate {name}": spec_file(name) for name in names}}
     _check_save(save, force, inputs)
     check_plot(plot, None, inputs)
@@ -145,7 +155,7 @@ def _check_save(save: Path | None, force: bool, inputs: Mapping[str, str | Path 
 
 
 def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Path | None) -> Trial:
-    from shunter.evaluate.forecasts import check_estimable, try_estimates
+    from shunter.metrics.forecasts import check_estimable, try_estimates
 
     workload = log.read()
     if save is not None:
@@ -156,7 +166,7 @@ def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Pat
 
 def _save(save: Path, report: Report) -> None:
     from shunter import __version__
-    from shunter.simulate.fit_prior import save_prior
+    from shunter.simulation.estimating import save_prior
 
     trial = report.trial
     comments = [

@@ -24,18 +24,19 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.workloads.clock import Clock
+    from shunter.workloads.statistics import Description
 
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
         parser=given_text,
         metavar="FILE",
-        help="A job log, also .gz; several files, or a pattern in quotes, are one log; - is standard input. Or a "
-        "generator: generate:...",
+        help="A job log, also .gz. Several files, or a pattern in quotes, are read as one log; - is standard input. Or "
+        "a generator: generate:...",
         show_default=False,
     ),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Make an error of each repair.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Stop with an error where something would be repaired.")]
 
 OPTIONS: Options = {
     "files": FilesArgument,
@@ -69,7 +70,8 @@ class LogArguments:
     @property
     def inputs(self) -> dict[str, str | Path | None]:
         """The files that are read, by what errors call them, for checks that none of them is overwritten."""
-        from shunter.workloads import GENERATE, files_of
+        from shunter.query import GENERATE
+        from shunter.workloads import files_of
 
         self.check()
         files = [] if self.files[0].startswith(GENERATE) else files_of(self.spec)
@@ -80,6 +82,18 @@ class LogArguments:
         from shunter.workloads.clock import read_clock
 
         return read_clock(workload, self.files[0])
+
+    def describe(self, cluster: str | None) -> tuple[Workload, Description]:
+        """Reads and describes the log, on a cluster that is given or told by the log, or on none."""
+        from shunter.workloads import read_cluster
+        from shunter.workloads.statistics import describe
+
+        # A mistake in the cluster is told before the log is read.
+        given = None if cluster is None else read_cluster(cluster)
+        workload = self.read()
+        if given is None and workload.cluster_spec is not None:
+            given = read_cluster(workload.cluster_spec)
+        return workload, describe(workload, given, self.clock(workload))
 
     def read(self) -> Workload:
         """Reads the log."""

@@ -28,7 +28,7 @@ OutputOption = Annotated[
         help="What to write: a name that ends in .parquet, .csv, .csv.gz, .swf or .swf.gz.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what is written if it is there.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
 
 
 def check_output(output: Path, force: bool, inputs: Mapping[str, str | Path | None]) -> None:
@@ -67,8 +67,8 @@ def write_workload(workload: Workload, output: Path, clock: Clock | None = None)
         lost.append(f"the date of the log's second 0 (Unix time {clock.offset_s:.15g}, {clock.meaning})")
     from rich.console import Console
 
-    from shunter.cli.tables import ledger_table
-    from shunter.evaluate.labels import counted
+    from shunter.metrics.labels import counted
+    from shunter.report.tables import ledger_table
 
     console = Console()
     if workload.ledger:

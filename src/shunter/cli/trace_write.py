@@ -1,21 +1,23 @@
-"""The verbs of ``shunter trace`` that write one log from another: convert, slice, scale, anonymize, generate."""
+"""The verbs of ``shunter trace`` that write one log from another: convert, slice, scale, anonymize, generate, split."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from shunter.cli.options import ClusterOption, LengthOption, LoadOption, SeedOption, number, whole_number
+from shunter.cli.options import ClusterOption, LengthOption, LoadOption, SeedOption, number, path, whole_number
+from shunter.cli.outputs import check_apart
 from shunter.cli.progress import step
 from shunter.cli.trace_log import LogArguments, reads_log
-from shunter.cli.trace_output import ForceOption, OutputOption, check_output, write_workload
+from shunter.cli.trace_output import ForceOption, OutputOption, check_file, check_output, write_workload
 from shunter.errors import InputError
 
 
 @reads_log
 def convert(log: LogArguments, output: OutputOption, force: ForceOption = False) -> None:
-    """Write a log in another format; what that format cannot carry is named.
+    """Write a log in another format, and print what that format cannot hold.
 
     For instance:
 
@@ -45,7 +47,12 @@ FromOption = Annotated[
 ]
 ToOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="TIME", show_default="the end", help="Jobs submitted before this; as in --from."),
+    typer.Option(
+        "--to",
+        metavar="TIME",
+        show_default="the end",
+        help="Take only jobs submitted before this time, written as for --from.",
+    ),
 ]
 
 
@@ -80,7 +87,7 @@ def slice_(
     if by_index:
         write_workload(workload.window(start or 0, length), output, log.clock(workload))
         return
-    from shunter.workloads.parts import slice_time
+    from shunter.workloads.variants import slice_time
 
     clock = log.clock(workload)
     write_workload(slice_time(workload, begin, end, clock), output, clock)
@@ -89,7 +96,10 @@ def slice_(
 FactorOption = Annotated[
     float | None,
     typer.Option(
-        parser=number, metavar="X", show_default="none", help="Multiply the load by X: gaps between arrivals shrink."
+        parser=number,
+        metavar="X",
+        show_default="none",
+        help="Multiply the log's own load by X: the gaps between arrivals become X times shorter.",
     ),
 ]
 
@@ -103,7 +113,7 @@ def scale(
     factor: FactorOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Write a log with its arrivals stretched or squeezed; run times and sizes stay.
+    """Write a log in which jobs arrive faster or slower; run times and sizes stay the same.
 
     For instance:
 
@@ -116,17 +126,16 @@ def scale(
     if factor is not None and not 0 < factor < float("inf"):
         raise InputError(f"--factor is {factor:g}; expected a number above 0")
     check_output(output, force, log.inputs)
-    from shunter.cli.running import cluster_of_workload
-    from shunter.model.cluster import Cluster
+    from shunter.workloads import cluster_of, read_cluster
     from shunter.workloads.load import scale_arrivals, scale_to_load
 
-    machine = None if cluster is None else Cluster.parse(cluster)
+    machine = None if cluster is None else read_cluster(cluster)
     workload = log.read()
     with step("scaling"):
         if load is None:
             scaled = scale_arrivals(workload, 1 / (factor or 1))
         else:
-            scaled = scale_to_load(workload, machine or cluster_of_workload(workload), load)
+            scaled = scale_to_load(workload, machine or cluster_of(workload), load)
     write_workload(scaled, output, log.clock(workload))
 
 
@@ -147,14 +156,14 @@ def anonymize(
 ) -> None:
     """Write a log without the names of users, groups, accounts, programs and jobs, and with new job ids.
 
-    The same name stays the same: user7 is one person throughout. Keep the seed to yourself.
+    Each name gets one new name throughout: user7 is always the same person. Keep the seed secret.
 
     For instance:
 
         shunter trace anonymize sacct.txt --seed 8134 --shift -o public.parquet
     """
     check_output(output, force, log.inputs)
-    from shunter.workloads.anonymize import anonymize as without_names
+    from shunter.workloads.variants import anonymize as without_names
 
     write_workload(without_names(log.read(), seed=seed, places=places, shift=shift), output)
 
@@ -165,7 +174,7 @@ SpecArgument = Annotated[
 
 
 def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = False) -> None:
-    """Write a workload that a generator makes; docs/workloads.md lists them with their parameters.
+    """Generate a workload and write it; docs/workloads.md lists the generators with their parameters.
 
     For instance:
 
@@ -174,8 +183,87 @@ def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = Fals
         shunter trace generate 'helios-like?jobs=50000&arrival=diurnal' -o helios.parquet
     """
     check_output(output, force, {})
-    from shunter.workloads import GENERATE, read_workload
+    from shunter.query import GENERATE
+    from shunter.workloads import read_workload
 
     with step(f"generating {spec}"):
         workload = read_workload(f"{GENERATE}{spec.removeprefix(GENERATE)}")
     write_workload(workload, output)
+
+
+FolderOption = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        parser=path,
+        metavar="DIR",
+        help="The folder for the files train, validation and report.",
+    ),
+]
+SharesOption = Annotated[
+    str, typer.Option(metavar="A,B,C", help="The shares of train, validation and report; 0 leaves a part out.")
+]
+ByOption = Annotated[
+    str,
+    typer.Option(metavar="jobs|time", help="What is divided by these shares: the number of jobs, or the span of time."),
+]
+EndingOption = Annotated[
+    str, typer.Option("--as", metavar="ENDING", help="What to write: parquet, csv, csv.gz, swf or swf.gz.")
+]
+
+
+@reads_log
+def split(
+    log: LogArguments,
+    output: FolderOption,
+    shares: SharesOption = "0.6,0.1,0.3",
+    by: ByOption = "jobs",
+    ending: EndingOption = "parquet",
+    force: ForceOption = False,
+) -> None:
+    """Cut a log into three parts, one after another in time: to train on, to validate on, and to report on.
+
+    'shunter train' and 'shunter tune' make the same cuts by themselves; this is for other tools.
+
+    For instance:
+
+        shunter trace split log.swf.gz -o parts
+
+        shunter trace split log.swf.gz --shares 0.7,0.1,0.2 --by time --as swf -o parts
+    """
+    from shunter.workloads.variants import PARTS
+    from shunter.workloads.variants import split as cut
+    from shunter.workloads.write import check_ending
+
+    if by not in ("jobs", "time"):
+        raise InputError(f"--by is {by!r}; expected jobs or time")
+    numbers = _numbers(shares)
+    files = {part: output / f"{part}.{ending}" for part in PARTS}
+    inputs = log.inputs
+    for file in files.values():
+        check_ending(file)
+        check_apart("--output", [file], inputs)
+    workload = log.read()
+    parts = cut(workload, numbers, by)
+    _make_folder(output)
+    for part in parts:
+        check_file(files[part], force, inputs)
+    for part, jobs in parts.items():
+        write_workload(jobs, files[part])
+
+
+def _numbers(shares: str) -> list[float]:
+    try:
+        return [float(share) for share in shares.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--shares is {shares!r}; expected three numbers with commas between them: 0.6,0.1,0.3"
+        ) from None
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--output {folder}: cannot be made ({error.strerror}); give another folder") from None

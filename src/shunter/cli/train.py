@@ -9,14 +9,17 @@ import typer
 
 from shunter.cli.errors import EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, path
-from shunter.cli.train_options import Changes, SetOption, add_settings, takes_changes
+from shunter.cli.train_options import SetOption, TrainCommand, given_changes
+
+COMMAND = TrainCommand
+"""Typer makes the verb of it, since its options follow from the declared keys of a training file."""
 
 PresetOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
         show_default="pick-job, or pick-host with --env pick-host",
-        help="What the options start from: pick-job, pick-job-committed, pick-host, or quick (a minute).",
+        help="The options to start from: pick-job, pick-job-committed, pick-host, or quick (trains for a minute).",
     ),
 ]
 ConfigOption = Annotated[
@@ -24,7 +27,8 @@ ConfigOption = Annotated[
     typer.Option(
         parser=path,
         metavar="FILE",
-        help="A training file, such as the config.toml of a run; over the preset, and over what --init brings.",
+        show_default="none",
+        help="A training file, such as the config.toml of a run. It overrides --preset and what --init brings.",
     ),
 ]
 OutOption = Annotated[
@@ -37,17 +41,15 @@ ResumeOption = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on with the run in --out, by its own config.toml. How long, how often and on what it is judged may be "
-        "given anew (--steps, --eval-every, --patience, --threads, --report, ...), and is kept there.",
+        help="Go on with the run in --out, by its own config.toml. Options for how long to train, how often to "
+        "validate and what to judge on may be given anew (--steps, --eval-every, --patience, --threads, --report ...).",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite a run.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite the run in --out.")]
 
 
-@takes_changes
 def train(
-    *,
-    changes: Changes,
+    context: typer.Context,
     settings: SetOption = None,
     preset: PresetOption = None,
     config: ConfigOption = None,
@@ -58,8 +60,9 @@ def train(
 ) -> None:
     """Train a policy by reinforcement learning on the first days of a log, and judge it on later days.
 
-    The best policy is chosen on days between those. Options go over --config, which goes over what --init brings, and
-    that over the preset; what none of them says is as docs/training.md has it.
+    The best policy is chosen on the days between those two. Every option overrides --config, which overrides what
+    --init brings, which overrides --preset. The defaults shown are those of the preset pick-job. docs/training.md
+    explains all options.
 
     For instance:
 
@@ -71,25 +74,24 @@ def train(
 
         shunter compare --workload log.swf.gz --part 0.7:1 --policy fcfs,f2,runs/first
     """
-    from shunter.cli.train_arguments import TrainArguments
-    from shunter.cli.training import run_training
+    from shunter.agents.training.train import train as train_policy
+    from shunter.cli.training import TrainingScreen
 
-    add_settings(changes, settings or [])
-    arguments = TrainArguments(
-        changes=changes,
-        preset=preset,
+    training = train_policy(
         config=config,
+        changes=given_changes(context, settings or []),
+        preset=preset,
         out=out,
         resume=resume,
         force=force,
+        watcher=TrainingScreen(),
     )
-    training = run_training(arguments)
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(training.result()))
     else:
-        from shunter.cli.train_tables import print_training
+        from shunter.report.training import print_training
 
         print_training(training)
     if training.is_interrupted:

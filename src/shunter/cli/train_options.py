@@ -1,27 +1,31 @@
-"""The options of ``shunter train`` that stand for keys of a training file: said once, with where they go.
+"""The options of ``shunter train``: one for each declared key of a training file that has one.
 
-A verb has one parameter of the type `Changes`; `takes_changes` shows Typer one option for each of `FLAGS` in its place,
-and hands over what the user gave by section and key, as `shunter.agents.config.load_config` takes it.
+`TrainCommand` makes them when they are first asked for, because the declarations load NumPy and Gymnasium, which
+``shunter --help`` does not need.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Annotated, Any, Final
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
+from typer.main import get_command
 
+from shunter.checks import NOTHING
+from shunter.cli.commands import GroupedCommand
 from shunter.cli.options import given_text, number, whole_number
 from shunter.errors import InputError
 
-NOTHING: Final = "none"
-"""What a user writes to have none of something."""
+if TYPE_CHECKING:
+    from shunter.agents.training.options import Option
+
 BOUNDED: Final = {"mean-wait": "wait", "wait": "wait", "utilization": "utilization"}
 """What can be bounded, and what rewards call it."""
+CHANGES: Final = "shunter.changes"
+"""Under this name the context of the verb has what the options say."""
 
 
 class Changes(dict[str, dict[str, Any]]):
@@ -30,38 +34,6 @@ class Changes(dict[str, dict[str, Any]]):
     def put(self, section: str, key: str, value: object) -> None:
         """Adds a value."""
         self.setdefault(section, {})[key] = value
-
-
-@dataclass(frozen=True)
-class Flag:
-    """An option, and the keys that it stands for."""
-
-    name: str
-    keys: tuple[str, ...]
-    """Each as ``section.key``."""
-    parse: Callable[[str], Any]
-    metavar: str
-    help: str
-    several: bool = False
-    """Whether it may be given several times."""
-
-    @property
-    def parameter(self) -> Parameter:
-        """What Typer sees."""
-        option = typer.Option(
-            f"--{self.name.replace('_', '-')}", parser=self.parse, metavar=self.metavar, help=self.help
-        )
-        kind: object = list[str] | None if self.several else str | None
-        return Parameter(self.name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])
-
-
-def _or_nothing(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Returns a parser that also takes the word for nothing."""
-
-    def parsed(text: str) -> object:
-        return NOTHING if text == NOTHING else parse(text)
-
-    return parsed
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -86,95 +58,22 @@ def bound(text: str) -> tuple[str, float]:
     return BOUNDED[name], number(factor)
 
 
-TEXT, WHOLE, NUMBER = given_text, whole_number, number
-_PART = "The part of each log, as fractions of its jobs, "
-
-FLAGS: Final = (
-    Flag(
-        "workload", ("data.workload",), TEXT, "FILE",
-        "A job log (SWF, CSV or Parquet, also .gz) or a generator to learn from; give it several times for one policy "
-        "for several logs.", several=True,
-    ),
-    Flag(
-        "cluster", ("data.cluster",), TEXT, "CLUSTER",
-        "A number of cores, a preset or a TOML file; one for each log, in the same order. By default what each log "
-        "tells.", several=True,
-    ),
-    Flag("env", ("environment.kind",), TEXT, "NAME", "What is decided: pick-job (which job next), or pick-host."),
-    Flag(
-        "init", ("training.init",), TEXT, "FILE|DIR",
-        "Where to begin: a policy of 'shunter tune' (.toml), to learn where to depart from it; or a checkpoint.",
-    ),
-    Flag("steps", ("training.steps",), WHOLE, "N", "How many decisions to train for, over all environments."),
-    Flag("seed", ("training.seed",), WHOLE, "N", "For everything random but the choice of windows."),
-    Flag(
-        "mode", ("environment.mode",), TEXT, "NAME",
-        "What a choice does: reserve (EASY's freedom), feasible, committed or committed-backfill.",
-    ),
-    Flag("order", ("environment.order",), TEXT, "NAME", "The policy that sorts what is chosen from."),
-    Flag("window", ("environment.window",), WHOLE, "N", "How many waiting jobs are seen."),
-    Flag("lookahead", ("environment.lookahead",), TEXT, "NAME", "Future capacity: off, per_gpu, sorted or cdf."),
-    Flag("estimate", ("environment.estimate",), TEXT, "NAME", "The run time that is seen: requested, posterior, ..."),
-    Flag(
-        "max_wait", ("environment.max_wait_s",), _or_nothing(number), "S",
-        "A job that has waited S seconds must be chosen before all others.",
-    ),
-    Flag("train", ("episodes.part",), TEXT, "A:B", _PART + "that is trained on."),
-    Flag("validation", ("validation.part",), TEXT, "A:B", _PART + "on which the best policy is chosen."),
-    Flag("report", ("report.part",), TEXT, "A:B", _PART + "on which the result is judged, behind --validation."),
-    Flag("windows", ("episodes.windows",), _or_nothing(whole_number), "K", "How many windows of each log to train on."),
-    Flag("validation_windows", ("validation.windows",), WHOLE, "K", "How many windows of each log to choose on."),
-    Flag("report_windows", ("report.windows",), WHOLE, "K", "How many windows of each log it is judged on."),
-    Flag("length", ("episodes.length", "validation.length"), WHOLE, "N", "How many jobs of each window are measured."),
-    Flag(
-        "report_length", ("report.length",), _or_nothing(whole_number), "N",
-        "The same where it is judged; none: as in validation.",
-    ),
-    Flag(
-        "warmup", ("episodes.warmup", "validation.warmup"), WHOLE, "N",
-        "How many jobs before each window are simulated too.",
-    ),
-    Flag(
-        "reward", ("reward.reward",), weights, "NAME|A=X,B=Y",
-        "What is rewarded: bounded_slowdown, wait, utilization, ... (docs/environments.md), also several with weights. "
-        "Policies are compared by the one that weighs most.",
-    ),
-    Flag("scale", ("reward.scale",), TEXT, "A/B", "Divide rewards by what this policy gets: fcfs/easy, or none."),
-    Flag("relative_to", ("reward.relative_to",), TEXT, "A/B", "Subtract what this policy gets: fcfs/easy, or none."),
-    Flag(
-        "bound", ("reward.bounds",), bound, "NAME=X",
-        "What must not become worse: mean-wait or utilization, and how many times that of the classic chosen on "
-        "training days. Give it several times for several.", several=True,
-    ),
-    Flag("network", ("network.kind",), TEXT, "NAME", "kernel, mlp, attention, or (pick-host) hosts."),
-    Flag("hidden", ("network.hidden",), whole_numbers, "N,N", "The sizes of its hidden layers."),
-    Flag("lr", ("ppo.learning_rate",), NUMBER, "X", "The learning rate."),
-    Flag("lr_schedule", ("ppo.lr_schedule",), TEXT, "NAME", "constant, linear, exponential, cosine, warmup-cosine."),
-    Flag("lr_warmup_steps", ("ppo.lr_warmup_steps",), WHOLE, "N", "How long the learning rate rises at first."),
-    Flag("entropy", ("ppo.entropy",), NUMBER, "X", "The weight of the policy's entropy."),
-    Flag("num_envs", ("ppo.num_envs",), WHOLE, "N", "How many environments are played at once."),
-    Flag("rollout_steps", ("ppo.rollout_steps",), WHOLE, "N", "How many steps of each are seen between updates."),
-    Flag("epochs", ("ppo.epochs",), WHOLE, "N", "How often each update goes through them."),
-    Flag("minibatch", ("ppo.minibatch",), WHOLE, "N", "How many samples a gradient is taken from."),
-    Flag("gamma", ("ppo.gamma",), NUMBER, "X", "The discount of later rewards."),
-    Flag(
-        "target_kl", ("ppo.target_kl",), _or_nothing(number), "X", "How far an update may move the policy, or none."
-    ),
-    Flag("eval_every", ("training.eval_every",), WHOLE, "N", "Steps from one validation to the next."),
-    Flag("save_every", ("training.save_every",), WHOLE, "N", "Steps from one save to the next."),
-    Flag(
-        "patience", ("training.patience",), _or_nothing(whole_number), "N",
-        "Stop after so many validations in a row that did not become better, or none.",
-    ),
-    Flag("threshold", ("training.threshold",), NUMBER, "X", "By how much the objective must fall to count as better."),
-    Flag(
-        "margin_se", ("training.margin_se",), NUMBER, "X",
-        "By how many standard errors a policy must be better than the beginning to be the best; 0: at all.",
-    ),
-    Flag("threads", ("training.threads",), WHOLE, "N", "How many cores to use."),
-    Flag("device", ("training.device",), TEXT, "NAME", "Where the network is: cpu, cuda or auto."),
-)  # fmt: skip
-"""In the order of the help."""
+SECTIONS: Final = {
+    "data": "The log and the cluster",
+    "environment": "What is decided, and what the policy sees",
+    "episodes": "What it is trained on",
+    "validation": "What the best policy is chosen on",
+    "report": "What the result is judged on",
+    "reward": "What is rewarded",
+    "network": "The network",
+    "ppo": "The algorithm",
+    "training": "The training",
+}
+"""The groups of the help, by the sections of a training file."""
+PARSERS: Final[dict[str, Callable[[str], Any]]] = {"hidden": whole_numbers, "reward": weights, "bound": bound}
+"""The options that are written in a way of their own."""
+SEVERAL: Final = ("workload", "cluster", "bound")
+"""The options that may be given several times."""
 
 SetOption = Annotated[
     list[str] | None,
@@ -188,32 +87,96 @@ SetOption = Annotated[
 ]
 
 
-def takes_changes(verb: Callable[..., None]) -> Callable[..., None]:
-    """Returns the verb as Typer is to see it: with an option for each flag in the place of its `Changes`."""
-    own = signature(verb, eval_str=True)
-    (place,) = (name for name, parameter in own.parameters.items() if parameter.annotation is Changes)
+class TrainCommand(GroupedCommand):
+    """A command with one option for each declared key of a training file, besides those of its function."""
 
-    @wraps(verb)
-    def called_by_typer(**given: object) -> None:
+    _made: list[Any] | None = None
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
+        """Returns the options: those of a training first."""
+        if self._made is None:
+            self._made = _training_params()
+        return [*self._made, *super().get_params(ctx)]
+
+    def group_of(self, parameter: str) -> str:
+        """Returns the section of the training file that an option stands for, in words."""
+        from shunter.agents.training.options import training_options
+
+        option = training_options().get(parameter.replace("_", "-"))
+        return SECTIONS[option.keys[0][0]] if option is not None else super().group_of(parameter)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Click's context, and whatever the function returns
+        """Puts what the options of a training say, by section and key, into the context, for `given_changes`."""
+        from shunter.agents.training.options import training_options
+
         changes = Changes()
-        for flag in FLAGS:
-            _add(changes, flag, given.pop(flag.name))
-        verb(**given, **{place: changes})
+        for name, option in training_options().items():
+            value = ctx.params.pop(_parameter_name(name), None)
+            if value not in (None, (), []):
+                value = dict(value) if name == "bound" else list(value) if name in SEVERAL else value
+                for section, key in option.keys:
+                    changes.put(section, key, value)
+        ctx.meta[CHANGES] = changes
+        return super().invoke(ctx)
 
-    others = [one for one in own.parameters.values() if one.name != place]
-    shown = [*(flag.parameter for flag in FLAGS), *(one.replace(kind=Parameter.KEYWORD_ONLY) for one in others)]
-    called_by_typer.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
-    return called_by_typer
+
+def given_changes(context: typer.Context, texts: Iterable[str]) -> Changes:
+    """Returns what the options of a training say, and ``--set``.
+
+    Raises:
+        InputError: A key of ``--set`` has no section, or there is no value.
+    """
+    changes: Changes = context.meta[CHANGES]
+    add_settings(changes, texts)
+    return changes
 
 
-def _add(changes: Changes, flag: Flag, value: Any) -> None:  # noqa: ANN401 - whatever the flag's parser gave
-    if value is None:
-        return
-    if flag.parse is bound:
-        value = dict(value)
-    for name in flag.keys:
-        section, _, key = name.partition(".")
-        changes.put(section, key, value)
+def _training_params() -> list[Any]:
+    """Returns the options as Click knows them, made by Typer of a function that has them as parameters."""
+    from shunter.agents.training.config import load_config
+    from shunter.agents.training.options import default_text, training_options
+
+    def declared() -> None: ...
+
+    sections = load_config(preset="pick-job").sections()
+    parameters = [_parameter(option, default_text(option, sections)) for option in training_options().values()]
+    declared.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    app.command()(declared)
+    return list(get_command(app).params)
+
+
+def _parameter_name(option: str) -> str:
+    return option.replace("-", "_")
+
+
+def _parameter(option: Option, default: str) -> Parameter:
+    choices = ", ".join(option.said.choices)
+    shown = typer.Option(
+        f"--{option.name}",
+        parser=_parser(option),
+        metavar=option.said.metavar,
+        help=option.said.help + (f" One of {choices}." if choices else ""),
+        show_default=default,
+    )
+    kind: object = list[str] | None if option.name in SEVERAL else str | None
+    name = _parameter_name(option.name)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown])
+
+
+def _parser(option: Option) -> Callable[[str], Any]:
+    """Returns what reads the text of an option, by the type of its keys."""
+    if option.name in PARSERS:
+        return PARSERS[option.name]
+    kinds = get_args(option.hint) or (option.hint,)
+    parse: Callable[[str], Any] = given_text
+    if int in kinds:
+        parse = whole_number
+    elif float in kinds and str not in kinds:
+        parse = number
+    if type(None) not in kinds or parse is given_text:
+        return parse
+    return lambda text: NOTHING if text == NOTHING else parse(text)
 
 
 def add_settings(changes: Changes, texts: Iterable[str]) -> None:

@@ -10,10 +10,7 @@ import typer
 
 from shunter.cli.arguments import RunArguments
 from shunter.cli.options import (
-    ESTIMATE_HELP,
-    DispatchOption,
     JsonOption,
-    PlacementOption,
     given_text,
     number,
     path,
@@ -21,7 +18,7 @@ from shunter.cli.options import (
 )
 from shunter.cli.outputs import check_plot, check_toml, save_figure
 from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, SETTINGS, takes
+from shunter.cli.run_options import LOAD, POLICY, SETTINGS, takes
 from shunter.cli.tune_arguments import TuneArguments
 from shunter.cli.window_options import ThreadsOption, WarmupOption, WindowCountOption, WindowLengthOption
 from shunter.errors import InputError
@@ -98,10 +95,9 @@ PlotOption = Annotated[
         parser=path, metavar="FILE", help="Draw the search and the result on later days: a .png, .svg or .pdf file."
     ),
 ]
-TuneEstimateOption = Annotated[str, typer.Option("--estimate", metavar="NAME", help=ESTIMATE_HELP)]
 
 
-@takes(LOAD | SETTINGS)
+@takes(LOAD | {name: POLICY[name] for name in ("dispatch", "placement", "estimate")} | SETTINGS, estimate="posterior")
 def tune(
     *,
     workload: WorkloadsOption,
@@ -111,9 +107,6 @@ def tune(
     objective: ObjectiveOption = "bounded-slowdown",
     bound: BoundOption = None,
     site: SiteOption = "fcfs/easy",
-    dispatch: DispatchOption = "easy",
-    placement: PlacementOption = None,
-    estimate: TuneEstimateOption = "posterior",
     train: TrainOption = 0.6,
     report: ReportOption = "0.7:1",
     windows: WindowCountOption = 40,
@@ -139,14 +132,13 @@ def tune(
         shunter simulate --workload log.swf.gz --policy tuned.toml --estimate tuned.toml
     """
     from shunter.cli.tuning import run_tuning
-    from shunter.evaluate.window_runs import available_threads
-    from shunter.tune.tune import Plan
+    from shunter.comparison.bench import available_threads
+    from shunter.tuning.tune import Plan
 
     clusters = _one_for_each(workload, cluster or [])
     arguments = TuneArguments(
         logs=tuple(
-            replace(shared, workload=log, cluster=machine, dispatch=dispatch, placement=placement, estimate=estimate)
-            for log, machine in zip(workload, clusters, strict=True)
+            replace(shared, workload=log, cluster=machine) for log, machine in zip(workload, clusters, strict=True)
         ),
         kind=kind,
         objective=objective,
@@ -171,16 +163,16 @@ def tune(
     check_plot(plot, None, inputs)
     tuning = run_tuning(arguments, out)
     if plot is not None:
-        from shunter.tune.tune_figure import draw_tuning
+        from shunter.report.tuning import draw_tuning
 
         with step(f"drawing {plot}"):
             save_figure(plot, draw_tuning(tuning.tuned, tuning.report))
     if json:
-        from shunter.results import to_json_text
+        from shunter.metrics.run_folder import to_json_text
 
         typer.echo(to_json_text(tuning.result()))
         return
-    from shunter.cli.tune_tables import print_tuning
+    from shunter.report.tuning import print_tuning
 
     print_tuning(tuning, [written for written in (out, plot) if written is not None])
 

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
-from shunter.simulate.specs import spec_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.cli.arguments import RunArguments
-    from shunter.evaluate.combinations import Combination
-    from shunter.model.schedule import Settings
-    from shunter.tune.cases import Days
-    from shunter.tune.objective import Objective
-    from shunter.tune.tune import Plan
+    from shunter.comparison.combinations import Combination
+    from shunter.comparison.objective import Objective
+    from shunter.model.log import Days
+    from shunter.policies.scheduler import Scheduler
+    from shunter.tuning.tune import Plan
 
 
 @dataclass(frozen=True)
@@ -36,46 +35,41 @@ class TuneArguments:
     @property
     def estimate(self) -> str:
         """The run time that the tuned policy sees, as the user gave it."""
-        return self.settings().estimate
+        return self.scheduler().settings.estimate
 
-    def settings(self, file: Path | None = None) -> Settings:
+    def scheduler(self, file: Path | None = None) -> Scheduler:
         """Returns what the tuned policy shares with the classics, checked.
 
         Args:
             file: Where a posterior's prior stands that was fitted on training days; None before that.
         """
-        from shunter.simulate import check_settings
-        from shunter.simulate.native_estimate import estimate_spec
-
-        words = self.logs[0].settings()
-        if file is not None and estimate_spec(self.estimate).kind == "posterior":
-            words["estimate"] = str(file)
-        return check_settings(**words)
+        found = self.logs[0].scheduler()
+        return found.changed(estimate=str(file)) if file is not None and found.estimate.kind == "posterior" else found
 
     def parsed_objective(self) -> Objective:
         """Returns what to tune for."""
-        from shunter.tune.objective import parse_objective
+        from shunter.comparison.objective import parse_objective
 
         return parse_objective(self.objective, self.bounds)
 
     def site_combination(self) -> Combination:
         """Returns what the site has now; it sees requested times."""
-        from shunter.evaluate.combinations import combine
-        from shunter.simulate.names import DISPATCHES
+        from shunter.comparison.combinations import combine
+        from shunter.policies.catalog import DISPATCHES
 
         policy, slash, dispatch = self.site.rpartition("/")
         if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
             # The slash is one of a file's name.
             policy, dispatch = self.site, ""
-        shared = self.logs[0].settings() | {"placement": self.settings().placement}
+        shared = self.scheduler().settings.words()
         for name in ("policy", "dispatch", "estimate"):
             del shared[name]
         return combine([policy], [dispatch or None], [shared.pop("placement")], ["requested"], **shared).possible[0]
 
     def report_days(self) -> Days:
         """Returns the days on which the result is judged; they lie behind the training days."""
-        from shunter.evaluate.windows import parse_part
-        from shunter.tune.cases import Days
+        from shunter.model.log import Days
+        from shunter.model.windows import parse_part
 
         low, high = parse_part(self.report, "--report")
         if not self.plan.train[1] <= low < high <= 1:
@@ -94,15 +88,15 @@ class TuneArguments:
             found |= {f"workload ({place})": log.workload, f"cluster ({place})": log.cluster}
         for given, path in self.site_combination().files.items():
             found[f"file of {given}:"] = path
-        return found | {"estimate": spec_file(self.estimate)}
+        return found | {"estimate": self.scheduler().estimate.file}
 
     def check(self) -> None:
         """Raises an error for what can be known to be wrong without the logs."""
-        from shunter.simulate.names import check_name
-        from shunter.tune.space import SPACES
+        from shunter.checks import check_name
+        from shunter.tuning.space import SPACES
 
         for log in self.logs:
-            log.checked()
+            log.scheduler()
         check_name("kind", self.kind, SPACES)
         self.parsed_objective()
         self.site_combination()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from shunter.cli.running import Inputs
     from shunter.cli.tune_arguments import TuneArguments
-    from shunter.tune.cases import Log
-    from shunter.tune.report import Later, Report
-    from shunter.tune.tune import Tuned
-    from shunter.tune.verdict import Finding
+    from shunter.comparison.report import Finding, Report
+    from shunter.model.log import Log
+    from shunter.tuning.report import Later, LaterReport
+    from shunter.tuning.tune import Tuned
 
 
 @dataclass(frozen=True)
@@ -31,24 +31,20 @@ class Tuning:
     arguments: TuneArguments
     inputs: tuple[Inputs, ...]
     tuned: Tuned
-    report: Report
+    report: Report[LaterReport]
     out: Path
     seconds: float
     """How long the search took, the choice of classics included."""
 
     def findings(self) -> list[Finding]:
         """Returns what the report comes to: over all logs, and then on each."""
-        from shunter.tune.verdict import findings_on, findings_over_all
+        from shunter.tuning.report import OTHERS, TUNED
 
-        found = findings_over_all(self.report)
-        for one in self.report.logs:
-            found += findings_on(one, self.report.objective.metric)
-        return found
+        return self.report.findings(TUNED, TUNED, OTHERS)
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         from shunter import __version__
-        from shunter.tune.report_rows import log_object, pooled_object
 
         tuned, plan = self.tuned, self.arguments.plan
         return {
@@ -56,9 +52,9 @@ class Tuning:
             "policy": tuned.spec,
             "kind": tuned.kind,
             "parameters": tuned.parameters,
-            "dispatch": tuned.settings.dispatch,
-            "placement": tuned.settings.placement,
-            "estimate": self.arguments.logs[0].estimate,
+            "dispatch": tuned.scheduler.settings.dispatch,
+            "placement": tuned.scheduler.settings.placement,
+            "estimate": self.arguments.logs[0].words["estimate"],
             "objective": self.report.objective.metric,
             "bounds": [asdict(bound) for bound in self.report.objective.bounds],
             "training": asdict(plan)
@@ -67,8 +63,8 @@ class Tuning:
                 "costs": tuned.costs.tolist(),
             },
             "report": self.arguments.report,
-            "logs": [log_object(one) for one in self.report.logs],
-            "pooled": pooled_object(self.report),
+            "logs": [one.to_json() for one in self.report.logs],
+            "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
             "seed": plan.seed,
             "version": __version__,
@@ -78,12 +74,11 @@ class Tuning:
 
 def run_tuning(arguments: TuneArguments, out: Path) -> Tuning:
     """Reads, tunes, writes the policy and reports; all that can be checked is checked before the search."""
-    from shunter.tune.cases import Log
-    from shunter.tune.tuned_file import estimate_section, tuned_text, write_tuned
+    from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
     arguments.check()
     inputs = tuple(read_inputs(log) for log in arguments.logs)
-    logs = [Log(one.workload, one.cluster) for one in inputs]
+    logs = [one.log for one in inputs]
     _check_logs(arguments, logs)
     began = time.perf_counter()
     section = estimate_section(arguments.estimate, logs, arguments.plan.train)
@@ -114,24 +109,25 @@ def _check_logs(arguments: TuneArguments, logs: Sequence[Log]) -> None:
 
 def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[Tuned, list[Later]]:
     """Returns what was found, and the later days of each log with the classics that its training days would choose."""
-    from shunter.tune.report import Later, part_of
-    from shunter.tune.space import SPACES
-    from shunter.tune.tune import choose_classic, learns, training_cases, tune
+    from shunter.comparison.classics import choose_classic, learns, part_of
+    from shunter.tuning.report import Later
+    from shunter.tuning.space import SPACES
+    from shunter.tuning.tune import training_benches, tune
 
-    settings, objective = arguments.settings(file), arguments.parsed_objective()
-    cases = training_cases(logs, settings, arguments.plan)
+    scheduler, objective = arguments.scheduler(file), arguments.parsed_objective()
+    benches = training_benches(logs, arguments.plan)
     chosen, learned = [], []
     with step("choosing classics on training days") as progress:
-        for place, case in enumerate(cases):
-            parts = 2 * len(cases)
-            chosen.append(choose_classic(case, objective, progress=part_of(progress, 2 * place, parts)))
-            if not learns(settings):
+        for place, bench in enumerate(benches):
+            parts = 2 * len(benches)
+            chosen.append(choose_classic(bench, scheduler, objective, progress=part_of(progress, 2 * place, parts)))
+            if not learns(scheduler):
                 learned.append(chosen[-1])
                 continue
-            estimates = [settings.estimate]
-            learned.append(choose_classic(case, objective, estimates, part_of(progress, 2 * place + 1, parts)))
+            told = part_of(progress, 2 * place + 1, parts)
+            learned.append(choose_classic(bench, scheduler, objective, [scheduler.settings.estimate], told))
     with step("tuning") as progress:
-        tuned = tune(cases, chosen, SPACES[arguments.kind], objective, arguments.plan, progress)
+        tuned = tune(benches, chosen, scheduler, SPACES[arguments.kind], objective, arguments.plan, progress)
     later = [
         Later(log, arguments.report_days().windows_of(log), one.combination.label, other.combination.label)
         for log, one, other in zip(logs, chosen, learned, strict=True)
@@ -139,16 +135,16 @@ def _search(arguments: TuneArguments, logs: Sequence[Log], file: Path) -> tuple[
     return tuned, later
 
 
-def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Report:
+def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Report[LaterReport]:
     """Returns what the file that was written does on later days."""
-    from shunter.evaluate.combinations import Combination
-    from shunter.tune.report import report
+    from shunter.comparison.combinations import Combination
+    from shunter.tuning.report import report
 
-    settings = replace(arguments.settings(out), policy=str(out))
+    scheduler = arguments.scheduler(out).changed(policy=str(out))
     with step("simulating later days") as progress:
         return report(
             later,
-            Combination(f"{out.name}/{settings.dispatch}", settings),
+            Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler),
             arguments.site_combination(),
             arguments.parsed_objective(),
             seed=arguments.plan.seed,
@@ -158,16 +154,17 @@ def _report(arguments: TuneArguments, later: Sequence[Later], out: Path) -> Repo
 
 
 def _comments(tuned: Tuned, out: Path) -> list[str]:
+    dispatch = tuned.scheduler.settings.dispatch
     return [
         "A policy that 'shunter tune' found on training days; [tuned] says on which, and is for people. To use it:",
-        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {tuned.settings.dispatch} ...",
+        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {dispatch} ...",
     ]
 
 
 def _facts(arguments: TuneArguments, tuned: Tuned) -> dict[str, Any]:
     from shunter import __version__
 
-    settings = asdict(tuned.settings) | {"estimate": arguments.estimate}
+    settings = tuned.scheduler.settings.words() | {"estimate": arguments.estimate}
     del settings["policy"]
     plan, objective = arguments.plan, arguments.parsed_objective()
     return {

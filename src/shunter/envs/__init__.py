@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gymnasium.envs.registration import register
 
-from shunter.simulate.names import check_name
+from shunter.checks import check_name
 
 if TYPE_CHECKING:
     from shunter.envs.features import JobView, register_feature

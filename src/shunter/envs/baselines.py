@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.envs.options import ORDER, policy_words
+from shunter.envs.options import ORDER, reference_policy
 from shunter.envs.rewards import OBJECTIVES
-from shunter.evaluate.window_metrics import MILLISECONDS, ended
-from shunter.model.schedule import BOUNDED_SLOWDOWN_THRESHOLD_S
-from shunter.simulate.settings import check_settings
-from shunter.simulate.simulation import Simulation
-from shunter.simulate.windows import WindowRunner
+from shunter.metrics.measures import MILLISECONDS, ended
+from shunter.model.schedule import bounded_slowdown
+from shunter.simulation.simulation import Simulation
+from shunter.simulation.windows import WindowRunner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.evaluate.windows import Windows
-    from shunter.model.schedule import Settings
-    from shunter.simulate.windows import WindowResults
-    from shunter.tune.cases import Log
+    from shunter.model.log import Log
+    from shunter.model.windows import Windows
+    from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.windows import WindowResults
 
 NEVER_MS = np.iinfo(np.int64).min
 """Stands for the start of a job that never starts."""
@@ -44,37 +43,36 @@ class WindowJobs:
     total_cores: float
 
 
-def baseline_settings(policy: str, settings: Settings) -> Settings:
-    """Returns the settings under which a policy such as ``fcfs/easy`` runs: all but policy and rule as they are.
+def baseline_scheduler(policy: str, scheduler: Scheduler) -> Scheduler:
+    """Returns how a policy such as ``fcfs/easy`` schedules: all but policy and dispatch rule as they are.
 
-    Those given are the environment's: its own order is what they say.
+    The scheduler is the environment's, so its own order is what `ORDER` means.
     """
     if policy == ORDER:
-        return settings
-    name, dispatch = policy_words(policy)
-    checked = check_settings(policy=name, dispatch=dispatch)
-    return replace(settings, policy=checked.policy, dispatch=checked.dispatch)
+        return scheduler
+    found, dispatch = reference_policy(policy)
+    return scheduler.changed(policy=found, dispatch=dispatch)
 
 
 def run_baseline(
-    log: Log, windows: Windows, jobs: WindowJobs, settings: Settings, *, balance: bool, threads: int
+    log: Log, windows: Windows, jobs: WindowJobs, scheduler: Scheduler, *, balance: bool, threads: int
 ) -> Outcome:
-    """Returns what happens in each window under checked settings.
+    """Returns what happens in each window under one way to schedule.
 
     Args:
         log: The log and its cluster.
         windows: Which parts of it.
         jobs: Their jobs.
-        settings: From `baseline_settings`.
+        scheduler: From `baseline_scheduler`.
         balance: Whether the balance of hosts is asked for, which takes a simulation of its own for each window.
         threads: How many threads share the windows.
     """
     first, length = windows.simulated_first.tolist(), windows.simulated_length
-    results = WindowRunner(log.workload, log.cluster).run(settings, first, length, threads)
+    results = WindowRunner(log.workload, log.cluster).run(scheduler, first, length, threads)
     balances = np.zeros(len(windows))
     if balance:
         for place, begin in enumerate(first):
-            simulation = Simulation(log.workload.window(begin, length), log.cluster, settings)
+            simulation = Simulation(log.workload.window(begin, length), log.cluster, scheduler)
             simulation.run()
             balances[place] = _mean_variance(simulation, log, begin, jobs.submit_ms[place, 0])
             simulation.close()
@@ -99,7 +97,7 @@ class Outcome:
     def objectives(self, logarithms: Collection[str] = ()) -> NDArray[np.float64]:
         """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning."""
         turnaround_s = self._wait_s + self._run_s
-        bounded = np.maximum(turnaround_s / np.maximum(self._run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
+        bounded = bounded_slowdown(turnaround_s, self._run_s)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
         weighted_s = self._jobs.priority * self._wait_s
         used_s = (self._jobs.cores * self._run_s).sum(axis=1) / self._jobs.total_cores

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shunter.envs.checks import MOST_SEED, whole
-from shunter.envs.custom import CustomVectorEnv
-from shunter.envs.features import own_features
-from shunter.envs.options import check_ending
-from shunter.envs.rewards import own_rewards
-from shunter.envs.vector import NativeVectorEnv
+import numpy as np
+
+from shunter.checks import MOST_SEED, whole
+from shunter.envs.features import Feature, JobColumns, JobView, own_features, values
+from shunter.envs.options import Ending
+from shunter.envs.resets import DRAW, LEAVE
+from shunter.envs.rewards import TOTALS, Reward, StepView, own_rewards, worth
+from shunter.envs.vector import NativeVectorEnv, StepArrays, View
+from shunter.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
 
     from shunter.envs.options import PickHostOptions, PickJobOptions, RewardOptions
     from shunter.envs.world import CoreMode, World
 
 MOST_ENVIRONMENTS = 1_000_000
 MOST_THREADS = 4096
+MILLISECONDS = 1000.0
+"""In a second."""
 
 
 def build_vector(
@@ -54,7 +61,7 @@ def build_vector(
     whole("num_envs", num_envs, 1, MOST_ENVIRONMENTS)
     whole("threads", threads, 1, MOST_THREADS)
     whole("seed", seed, 0, MOST_SEED)
-    check_ending(max_steps, horizon_factor)
+    Ending(max_steps, horizon_factor)
     layout = options.layout
     features, rewards = own_features(layout.extra_features), own_rewards(reward)
     own = bool(features or rewards)
@@ -82,3 +89,107 @@ def build_vector(
         rewards=rewards,
         final=reward.timing == "final",
     )
+
+
+class CustomVectorEnv(NativeVectorEnv):
+    """Works features and rewards of the user's own out in Python, after each native step.
+
+    The core does not begin the next episode by itself here: first the last observation is to be completed.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,  # noqa: ANN401 - passed on as they came
+        features: Mapping[str, Feature],
+        rewards: Mapping[str, tuple[float, Reward]],
+        final: bool,
+        **keywords: Any,  # noqa: ANN401 - passed on as they came
+    ) -> None:
+        """Takes over environments that do not begin the next episode by themselves.
+
+        Args:
+            arguments: As in `NativeVectorEnv`.
+            features: By name, in the order of the columns.
+            rewards: By name, with their weights.
+            final: Whether rewards are held until the last step.
+            keywords: As in `NativeVectorEnv`; `autoreset` is done here.
+        """
+        super().__init__(*arguments, **keywords)
+        self._features = features
+        self._rewards = rewards
+        self._final = final
+        self._columns = JobColumns(self.world.workloads)
+        self._seen: View | None = None
+        self._sum = np.zeros(self.num_envs)
+        """What the rewards here have come to in each environment's episode."""
+
+    def reset_into(
+        self,
+        observations: NDArray[np.float32],
+        masks: NDArray[np.bool_],
+        episodes: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Begins episodes, as `NativeVectorEnv` does."""
+        super().reset_into(observations, masks, episodes)
+        self._sum[slice(None) if episodes is None else episodes != LEAVE] = 0.0
+        self._look(observations)
+
+    def step_into(self, actions: NDArray[np.int32], arrays: StepArrays) -> None:
+        """Takes one action in each environment, as `NativeVectorEnv` does."""
+        before = self._seen
+        super().step_into(actions, arrays)
+        after = self._look(arrays.observations)
+        assert before is not None, "the core refuses a step before the first reset"
+        done = arrays.terminated | arrays.truncated
+        self._reward(actions, arrays, done, before, after)
+        if self.autoreset and done.any():
+            arrays.final_observations[done] = arrays.observations[done]
+            arrays.final_masks[done] = arrays.masks[done]
+            self.reset_into(arrays.observations, arrays.masks, np.where(done, DRAW, LEAVE))
+
+    def state(self) -> bytes:
+        """Returns everything that decides what comes next; what the rewards here have come to stands at the end."""
+        return super().state() + self._sum.tobytes()
+
+    def load_state(self, state: bytes, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> None:
+        """Puts the environments into a saved state, as `NativeVectorEnv` does."""
+        if len(state) < self._sum.nbytes:
+            raise InputError("the saved state is cut short; save it again")
+        cut = len(state) - self._sum.nbytes
+        super().load_state(state[:cut], observations, masks)
+        self._sum = np.frombuffer(state[cut:], dtype=np.float64).copy()
+        self._look(observations)
+
+    def _look(self, observations: NDArray[np.float32]) -> View:
+        """Completes the observations, and remembers what was looked at."""
+        view = self.view()
+        if self._features:
+            offsets = self.world.first_place[self.world.episodes["table"][view.episode]]
+            places = np.where(view.jobs >= 0, view.jobs + offsets[:, None], -1)
+            jobs = JobView(self._columns, places, view.now_ms[:, None] / MILLISECONDS)
+            rows = self.layout.split(observations)["jobs"]
+            for column, (name, feature) in enumerate(self._features.items(), start=-len(self._features)):
+                rows[..., column] = values(name, feature, jobs)
+        self._seen = view
+        return view
+
+    def _reward(
+        self, actions: NDArray[np.int32], arrays: StepArrays, done: NDArray[np.bool_], before: View, after: View
+    ) -> None:
+        """Adds what the rewards here give for a step."""
+        view = StepView(
+            action=actions,
+            invalid=arrays.invalid,
+            now_s=before.now_ms / MILLISECONDS,
+            waiting_jobs=before.waiting,
+            running_jobs=before.running,
+            elapsed_s=(after.now_ms - before.now_ms) / MILLISECONDS,
+            terminated=arrays.terminated,
+            truncated=arrays.truncated,
+        )
+        given = np.zeros(self.num_envs)
+        for name, (weight, reward) in self._rewards.items():
+            given += weight * worth(name, reward, view)
+        self._sum += given
+        arrays.rewards[:] += np.where(done, self._sum, 0.0) if self._final else given
+        arrays.totals[done, TOTALS.index("reward")] += self._sum[done]

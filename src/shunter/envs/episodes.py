@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.envs.baselines import NEVER_MS, Outcome, WindowJobs, baseline_settings, run_baseline
+from shunter.envs.baselines import NEVER_MS, Outcome, WindowJobs, baseline_scheduler, run_baseline
 from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import whole_milliseconds
-from shunter.simulate.tables import numbers
+from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.envs.options import RewardOptions
-    from shunter.evaluate.windows import Windows
-    from shunter.model.schedule import Settings
+    from shunter.model.log import Log
+    from shunter.model.windows import Windows
     from shunter.model.workload import Workload
-    from shunter.tune.cases import Log
+    from shunter.policies.scheduler import Scheduler
 
 EPISODE: Final = np.dtype(
     [
@@ -105,12 +105,12 @@ def log_episodes(
     place: int,
     log: Log,
     windows: Windows,
-    settings: Settings,
+    scheduler: Scheduler,
     reward: RewardOptions,
     *,
     horizon_factor: float | None,
     threads: int,
-    bounding: Settings | None = None,
+    bounding: Scheduler | None = None,
 ) -> Episodes:
     """Returns the episodes of a log, in the order of its windows.
 
@@ -118,7 +118,7 @@ def log_episodes(
         place: Of the log among all logs.
         log: The log and its cluster.
         windows: Which parts of it.
-        settings: Of the simulations.
+        scheduler: Of the simulations.
         reward: What policies have to be run for it.
         horizon_factor: How far the clock may go; None: as far as it takes.
         threads: How many threads share the windows.
@@ -138,7 +138,7 @@ def log_episodes(
     episodes["count"] = windows.simulated_length
     episodes["warmup"] = windows.warmup
     jobs = window_jobs(log, windows)
-    starts = fill_values(episodes, log, windows, jobs, settings, reward, threads=threads, bounding=bounding)
+    starts = fill_values(episodes, log, windows, jobs, scheduler, reward, threads=threads, bounding=bounding)
     episodes["horizon_ms"] = NONE if horizon_factor is None else _horizon_ms(log, windows, jobs, horizon_factor)
     return Episodes(episodes, starts)
 
@@ -161,22 +161,22 @@ def fill_values(
     log: Log,
     windows: Windows,
     jobs: WindowJobs,
-    settings: Settings,
+    scheduler: Scheduler,
     reward: RewardOptions,
     *,
     threads: int,
-    bounding: Settings | None,
+    bounding: Scheduler | None,
 ) -> NDArray[np.int64]:
     """Writes into the episodes of a log what policies get on the same windows; returns `relative_start_ms`."""
     balance = "balance" in reward.weights
     weighted = np.isin(OBJECTIVES, list(reward.weights))
 
     @cache
-    def outcome_of(chosen: Settings) -> Outcome:
+    def outcome_of(chosen: Scheduler) -> Outcome:
         return run_baseline(log, windows, jobs, chosen, balance=balance, threads=threads)
 
     def outcome(policy: str) -> Outcome:
-        return outcome_of(baseline_settings(policy, settings))
+        return outcome_of(baseline_scheduler(policy, scheduler))
 
     episodes["scale"], episodes["relative"] = 1.0, 0.0
     starts = np.empty(0, dtype=np.int64)
@@ -189,7 +189,7 @@ def fill_values(
         episodes["relative"] = np.where(weighted, relative.objectives(reward.logarithms), 0.0)
         starts = relative.start_ms.ravel()
     if bounding is None and reward.bound_policy is not None:
-        bounding = baseline_settings(reward.bound_policy, settings)
+        bounding = baseline_scheduler(reward.bound_policy, scheduler)
     for name, field in (("wait", "wait_bound_s"), ("utilization", "utilization_bound")):
         episodes[field] = NONE
         if name in reward.bounds and bounding is not None:

@@ -13,9 +13,9 @@ from shunter.envs.pick_host import drawn_log
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
+from shunter.metrics.run_folder import to_json_text, write_folder
 from shunter.model.cluster_file import cluster_toml
-from shunter.results import to_json_text, write_folder
-from shunter.tune.cases import Log
+from shunter.model.log import Log
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.envs.layout import JOB_FEATURES
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS
-from shunter.simulate.names import check_name
-from shunter.simulate.tables import numbers, user_numbers
+from shunter.simulation.core_tables import numbers, user_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class JobView:
 
     @property
     def submit_hour(self) -> NDArray[np.float64]:
-        """The same as the hour of the day (UTC), from 0 to below 24."""
+        """The hour of the day (UTC) at which the job was submitted, from 0 to below 24."""
         return (self.submit_s % DAY_S) / HOUR_S
 
     @property

@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import deal_out, declared
 from shunter.envs.build import build_vector
-from shunter.envs.checks import dealt_out, whole
 from shunter.envs.episodes import Episodes, log_episodes
-from shunter.envs.options import MODES, PickHostOptions, RewardOptions
+from shunter.envs.options import Ending, PickHostOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
-from shunter.evaluate.windows import Windows
 from shunter.model.cluster import Cluster, Node
+from shunter.model.log import Log
+from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.simulate.settings import check_settings
-from shunter.tune.cases import Log
-from shunter.workloads.eda import GB
+from shunter.policies.catalog import PICK_JOB_MODES
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.workloads.generators.eda import GB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.model.schedule import Settings
+    from shunter.policies.scheduler import Scheduler
 
 EPISODES: Final = 64
 """So many episodes are drawn, unless the user says otherwise."""
@@ -33,15 +34,10 @@ MOST_EPISODES: Final = 100_000
 
 
 @dataclass(frozen=True)
-class DrawnEpisodes:
+class DrawnEpisodes(Ending):
     """How many episodes there are, and what ends one before its own end."""
 
-    episodes: int = EPISODES
-    max_steps: int | None = None
-    horizon_factor: float | None = None
-
-    def __post_init__(self) -> None:
-        whole("episodes", self.episodes, 1, MOST_EPISODES)
+    episodes: int = declared(EPISODES, "How many episodes are drawn.", low=1, high=MOST_EPISODES)
 
 
 def drawn_log(options: PickHostOptions, episode: int) -> Log:
@@ -83,7 +79,7 @@ def pick_host_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
-    bounding: Settings | None = None,
+    bounding: Scheduler | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes each have hosts and jobs of their own.
 
@@ -102,8 +98,8 @@ def pick_host_vector(
     Raises:
         InputError: A number or a name is wrong.
     """
-    DrawnEpisodes(episodes)
-    settings = check_settings(dispatch="strict")
+    DrawnEpisodes(episodes=episodes)
+    scheduler = resolve_scheduler(dispatch="strict")
 
     def world() -> World:
         logs = [drawn_log(options, episode) for episode in range(episodes)]
@@ -112,7 +108,7 @@ def pick_host_vector(
                 0,
                 log,
                 Windows.whole(len(log.workload)),
-                settings,
+                scheduler,
                 reward,
                 horizon_factor=horizon_factor,
                 threads=threads,
@@ -121,11 +117,11 @@ def pick_host_vector(
             for log in logs
         ]
         table, played = _one_table(logs, rows, options.episode_length)
-        return World((table,), tuple(log.cluster for log in logs), played, settings)
+        return World((table,), tuple(log.cluster for log in logs), played, scheduler)
 
     return build_vector(
         world,
-        CoreMode(len(MODES)),
+        CoreMode(len(PICK_JOB_MODES)),
         options,
         reward,
         num_envs=num_envs,
@@ -165,7 +161,7 @@ def make_vector(
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, drawn = dealt_out(keywords, PickHostOptions, RewardOptions, DrawnEpisodes)
+    options, reward, drawn = deal_out(keywords, PickHostOptions, RewardOptions, DrawnEpisodes)
     return pick_host_vector(
         options,
         reward,
@@ -180,8 +176,27 @@ def make_vector(
 
 
 class PickHostEnv(SingleEnv):
-    """Which host for the job at the head of the queue; ``docs/environments.md`` is its specification."""
+    """Decides on which host the job at the head of the queue runs; hosts and jobs are drawn.
 
-    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - as above
+    Observation: ``Box(0, 1)`` of ``float32``, flat, in two parts that `layout` names and splits.
+        ``hosts`` (num_hosts, 4): used cores, used memory, cores and memory of each host (`HOST_FEATURES`); the last two
+        as parts of the largest host's.
+        ``job`` (2,): cores and memory that the job asks for, as parts of the largest host's (`HOST_JOB_FEATURES`).
+
+    Action: ``Discrete(num_hosts)``: the host. The job starts there at once.
+
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (num_hosts,) of ``bool``: the hosts on which the job fits now;
+        the clock moves until there is one. An action that it forbids is taken as the first host that it allows, costs
+        `invalid_penalty`, and ``info["invalid_action"]`` is True.
+
+    Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
+        of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
+
+    Ending: jobs arrive for `episode_length` seconds. ``terminated`` when every job has started (the clock then runs on
+        until the last has ended). ``truncated`` after `max_steps` decisions, or at the first decision behind the
+        horizon; by default never. Then ``info["totals"]`` has the objectives of the episode.
+    """
+
+    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - the fields of three classes, checked there
         """Opens the environment; the keywords are those of `make_vector`."""
         super().__init__(make_vector(1, autoreset=False, **keywords))

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from shunter.checks import deal_out
 from shunter.envs.build import build_vector
-from shunter.envs.checks import dealt_out
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
-from shunter.envs.options import LOOKAHEADS, MODES, EpisodeOptions, PickJobOptions, RewardOptions
+from shunter.envs.options import LOOKAHEADS, EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
-from shunter.errors import InputError
 from shunter.model.cluster import Cluster
-from shunter.tune.cases import Log
-from shunter.workloads import read_workload
+from shunter.model.log import Log
+from shunter.policies.catalog import PICK_JOB_MODES
+from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
-    from shunter.evaluate.windows import Windows
-    from shunter.model.schedule import Settings
+    from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 
 def pick_job_vector(
@@ -35,7 +35,7 @@ def pick_job_vector(
     autoreset: bool = True,
     max_steps: int | None = None,
     horizon_factor: float | None = None,
-    bounding: Sequence[Settings | None] | None = None,
+    bounding: Sequence[Scheduler | None] | None = None,
 ) -> NativeVectorEnv:
     """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
 
@@ -55,20 +55,20 @@ def pick_job_vector(
     Raises:
         InputError: A number or a name is wrong, or no job of a window can ever run.
     """
-    settings = options.settings()
+    scheduler = options.scheduler
     bounding = bounding or [None] * len(logs)
 
     def world() -> World:
         episodes = [
             log_episodes(
-                place, log, chosen, settings, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
+                place, log, chosen, scheduler, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
             )
             for place, (log, chosen, one) in enumerate(zip(logs, windows, bounding, strict=True))
         ]
         tables = tuple(log.workload.whole() for log in logs)
-        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), settings)
+        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
-    mode = CoreMode(list(MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
+    mode = CoreMode(list(PICK_JOB_MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
     return build_vector(
         world,
         mode,
@@ -97,7 +97,7 @@ def make_vector(
     Args:
         num_envs: How many environments.
         workload: A log, or what `shunter.read_workload` reads.
-        cluster: A cluster, or what `Cluster.parse` reads; None: the one that the log tells of.
+        cluster: A cluster, or what `shunter.read_cluster` takes; None: the one that the log tells of.
         threads: How many threads step them.
         autoreset: Whether an environment that is done begins its next episode in the same step.
         keywords: The fields of `PickJobOptions`, `RewardOptions` and `EpisodeOptions`.
@@ -105,7 +105,7 @@ def make_vector(
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, episodes = dealt_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
+    options, reward, episodes = deal_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
     log = read_log(workload, cluster)
     return pick_job_vector(
         [log],
@@ -128,13 +128,10 @@ def read_log(workload: str | Workload, cluster: str | Cluster | None) -> Log:
         InputError: Either cannot be read, or the log tells of no cluster and none is given.
     """
     if isinstance(cluster, str):
-        cluster = Cluster.parse(cluster)
+        cluster = read_cluster(cluster)
     jobs = read_workload(workload) if isinstance(workload, str) else workload
     if cluster is None:
-        if jobs.cluster_spec is None:
-            why = jobs.cluster_note or "does not tell how many cores its machine had"
-            raise InputError(f"{jobs.name}: {why}; give cluster, a number of cores, a preset or a TOML file")
-        cluster = Cluster.parse(jobs.cluster_spec)
+        cluster = cluster_of(jobs, "cluster")
     return Log(jobs, cluster)
 
 
@@ -144,13 +141,34 @@ def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
 
 
 class PickJobEnv(SingleEnv):
-    """Which waiting job next; ``docs/environments.md`` is its specification."""
+    """Decides which waiting job goes next on the cluster of a log.
+
+    Observation: ``Box(0, 1)`` of ``float32``, flat, in three parts that `layout` names and splits.
+        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`).
+        ``lookahead`` (lookahead_size,): when running jobs give capacity back.
+        ``jobs`` (window, 21 + own features): the waiting jobs in the order of `order` (`JOB_FEATURES`). Jobs that may
+        be chosen come first, then others; rows without a job are zeros.
+
+    Action: ``Discrete(window + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What choosing
+        does depends on `mode`: the job starts, gets the pass's reservation, or is committed.
+
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + 1,) of ``bool``. An action that it forbids is taken
+        as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and ``info["invalid_action"]`` is
+        True. At least one action is always allowed.
+
+    Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
+        of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
+
+    Ending: an episode is one window of the log, on an empty cluster. ``terminated`` when every job has started (the
+        clock then runs on until the last has ended). ``truncated`` after `max_steps` decisions, or at the first
+        decision behind the horizon; by default never. Then ``info["totals"]`` has the objectives of the episode.
+    """
 
     def __init__(
         self,
         workload: str | Workload,
         cluster: str | Cluster | None = None,
-        **keywords: Any,  # noqa: ANN401 - as above
+        **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
     ) -> None:
         """Opens the environment; the arguments are those of `make_vector`."""
         super().__init__(make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords))

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
-from shunter.envs.checks import MOST_SEED, whole
+from shunter.checks import MOST_SEED, check_name, whole
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

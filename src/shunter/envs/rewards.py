@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.checks import check_name
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
-from shunter.simulate.names import check_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,9 +59,11 @@ class StepView:
     invalid: NDArray[np.bool_]
     """Whether the mask forbade the action."""
     now_s: NDArray[np.float64]
-    """When the step began, as are the next two."""
+    """The clock when the step began."""
     waiting_jobs: NDArray[np.int64]
+    """How many jobs waited when the step began."""
     running_jobs: NDArray[np.int64]
+    """How many jobs ran when the step began."""
     elapsed_s: NDArray[np.float64]
     """How far the clock moved."""
     terminated: NDArray[np.bool_]

@@ -106,7 +106,7 @@ class Sb3VecEnv(VecEnv):
         method_name: str,
         *method_args: Any,  # noqa: ANN401 - the signature of the method that this one overrides
         indices: Indices = None,
-        **method_kwargs: Any,  # noqa: ANN401 - as above
+        **method_kwargs: Any,  # noqa: ANN401 - the signature of the method that this one overrides
     ) -> list[Any]:
         """Returns what each environment's ``action_masks`` gives; there is no other method.
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 
+from shunter.checks import MOST_SEED, whole
 from shunter.envs.arrays import as_actions
-from shunter.envs.checks import MOST_SEED, whole
 from shunter.envs.resets import draw_episode
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError

@@ -11,13 +11,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from shunter.checks import MOST_SEED, whole
 from shunter.envs.arrays import VectorArrays, as_actions
-from shunter.envs.checks import MOST_SEED, whole
 from shunter.envs.layout import PICK_JOB
 from shunter.envs.resets import DRAW, checked_reset
 from shunter.envs.rewards import TOTALS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulate.simulation import Simulation
+from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,10 +40,11 @@ class StepArrays:
     invalid: NDArray[np.bool_]
     """Whether the mask forbade the action."""
     final_observations: NDArray[np.float32]
-    """As the next two, written only where an episode has ended: its last observation."""
+    """The last observation of an episode; written only where one has ended."""
     final_masks: NDArray[np.bool_]
+    """The last mask of an episode; written only where one has ended."""
     totals: NDArray[np.float64]
-    """(environments, totals): in the order of `shunter.envs.rewards.TOTALS`."""
+    """(environments, totals): by `shunter.envs.rewards.TOTALS`; written only where an episode has ended."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,26 @@ class View:
 
 
 class NativeVectorEnv(VectorEnv[Any, Any, Any]):
-    """Environments that share a world; `shunter.envs.make_vec` and its kind make them."""
+    """Many environments of one kind, stepped natively by a pool of threads; `shunter.envs.make_vec` makes them.
+
+    Observation: (num_envs, observation size) of ``float32`` in [0, 1]; the parts are those of the single environment,
+        and `layout` splits them.
+
+    Action: (num_envs,) of ``int32``, one of ``layout.actions`` for each environment.
+
+    Mask: ``info["action_mask"]``, (num_envs, actions) of ``bool``. An action that it forbids is replaced by one that is
+        allowed, and ``info["invalid_action"]`` is True there.
+
+    Reward: (num_envs,) of ``float64``.
+
+    Ending: ``terminated`` and ``truncated``, (num_envs,) of ``bool``, as in the single environment. With `autoreset` an
+        environment that is done begins its next episode in the same step (Gymnasium's ``SAME_STEP``): observation and
+        mask are then those of the new episode, the last ones are in ``info["final_obs"]`` and ``info["final_info"]``.
+        Without, it stays where it is until ``reset(options={"reset_mask": ...})``.
+
+    `reset` and `step` return arrays of the caller's own; `reset_into` and `step_into` write into given ones. The same
+    seed gives the same trajectories, whatever the number of threads.
+    """
 
     def __init__(
         self,

@@ -11,8 +11,8 @@ from shunter.envs.episodes import Episodes, scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
 from shunter.native import Handle, ffi, lib, opened, pointer
-from shunter.simulate.core_config import core_config
-from shunter.simulate.tables import open_cluster, open_jobs
+from shunter.simulation.core_config import core_config
+from shunter.simulation.core_tables import open_cluster, open_jobs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from shunter.envs.layout import Layout
     from shunter.envs.options import RewardOptions
     from shunter.model.cluster import Cluster
-    from shunter.model.schedule import Settings
     from shunter.model.workload import Workload
-    from shunter.simulate.core_config import CoreConfig
+    from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.core_config import CoreConfig
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class World:
         workloads: tuple[Workload, ...],
         clusters: tuple[Cluster, ...],
         episodes: Episodes,
-        settings: Settings,
+        scheduler: Scheduler,
     ) -> None:
         """Hands everything over.
 
@@ -50,14 +50,14 @@ class World:
                 them, or the first one.
             clusters: One for each table, or any number where there is one table.
             episodes: What can be played, naming tables and clusters by their places.
-            settings: Of the simulations.
+            scheduler: Of the simulations.
         """
         self.workloads = workloads
         self.episodes = episodes.rows
         self._relative_start_ms = episodes.relative_start_ms
         self.first_place = np.cumsum([0, *map(len, workloads)])
         """(tables + 1): the place of each table's first job among the jobs of all tables."""
-        self._configs = [core_config(settings, workload, clusters[place]) for place, workload in enumerate(workloads)]
+        self._configs = [core_config(scheduler, workload, clusters[place]) for place, workload in enumerate(workloads)]
         _check_same(self._configs)
         _check_placer(self._configs, len(clusters))
         self.asked = self._configs[0].asked

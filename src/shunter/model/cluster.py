@@ -1,4 +1,4 @@
-"""The cluster: nodes and what they hold; a number of cores, a preset, a TOML file, or generated."""
+"""The cluster: nodes and what they hold; from a number of cores, a preset or a TOML file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
+from shunter.checks import check_name
 from shunter.errors import InputError
+from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
-from shunter.workloads import GENERATE
+from shunter.query import GENERATE
 
 NODES_LIMIT: Final = 1_000_000
 CORES_LIMIT: Final = 10**9
@@ -92,31 +93,26 @@ class Cluster:
 
     @classmethod
     def parse(cls, spec: str) -> Cluster:
-        """Returns the cluster that a word on the command line means.
+        """Returns the cluster that a text describes; `shunter.read_cluster` also takes generated ones.
 
         Args:
-            spec: ``256``, a preset's name, a TOML file, or a generator's spec (``generate:eda?hosts=20&seed=42``).
+            spec: A number of cores (``256``), a preset's name, or the path of a TOML file.
 
         Raises:
-            InputError: It is none of these, or the file or the spec has a mistake.
+            InputError: It is none of these, or the file has a mistake.
         """
-        from shunter.model.cluster_toml import cluster_from_toml
+        from shunter.model.cluster_file import cluster_from_toml
 
         if spec.startswith(GENERATE):
-            from shunter.workloads.generate import generate_cluster
-
-            return generate_cluster(spec.removeprefix(GENERATE))
+            raise InputError(f'cluster "{spec}" is to be generated; read it with shunter.read_cluster')
         if _is_number(spec):
             return cls.pool(_whole_cores(spec))
-        if spec in preset_names():
-            text = (resources.files("shunter") / "presets" / f"{spec}.toml").read_text(encoding="utf-8")
-            return cluster_from_toml(text, spec, spec)
-        path = Path(spec)
-        if path.suffix.lower() == ".toml" or "/" in spec or path.is_file():
+        presets, path = preset_names(), Path(spec)
+        if spec not in presets and (path.suffix.lower() == ".toml" or "/" in spec or path.is_file()):
             return cls.read(path)
-        close = get_close_matches(spec, preset_names(), n=1, cutoff=0.4)
-        hint = f'did you mean "{close[0]}"?' if close else f"presets: {', '.join(preset_names())}"
-        raise InputError(f'cluster "{spec}" is neither a number of cores, nor a preset, nor a TOML file; {hint}')
+        check_name("cluster", spec, presets, also="; or give a number of cores, or a TOML file")
+        text = (resources.files("shunter") / "presets" / f"{spec}.toml").read_text(encoding="utf-8")
+        return cluster_from_toml(text, spec, spec)
 
     @classmethod
     def read(cls, path: str | Path) -> Cluster:
@@ -125,18 +121,10 @@ class Cluster:
         Raises:
             InputError: The file cannot be read, or has a mistake.
         """
-        from shunter.model.cluster_toml import cluster_from_toml
+        from shunter.model.cluster_file import cluster_from_toml
 
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise InputError(f"{path}: no such cluster file; check the path, or name a preset") from None
-        except IsADirectoryError:
-            raise InputError(f"{path}: is a directory; name a TOML file in it") from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read as text ({error}); expected a TOML file") from None
-        return cluster_from_toml(text, str(path), path.stem)
+        return cluster_from_toml(read_text(path, "cluster file", "a TOML file"), str(path), path.stem)
 
     @cached_property
     def partitions(self) -> tuple[str, ...]:

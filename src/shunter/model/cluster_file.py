@@ -1,23 +1,220 @@
-"""Clusters to files: the TOML that `Cluster.read` takes."""
+"""Cluster files: TOML to clusters, and clusters to TOML."""
 
 from __future__ import annotations
 
-import json
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
+from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
 from shunter.files import write_file
+from shunter.model.cluster import (
+    CORES_LIMIT,
+    GPUS_LIMIT,
+    MEMORY_LIMIT_MB,
+    NODES_LIMIT,
+    SPEED_RANGE,
+    Cluster,
+    Node,
+    check_nodes,
+)
 from shunter.model.gpu_types import catalog_tflops
+from shunter.toml_values import toml_value
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
-    from shunter.model.cluster import Cluster, Node
-
+TFLOPS_LIMIT: Final = 1e9
 _WIDTH: Final = 100
-"""Of the lines in which names stand."""
+"""Of the written lines in which names stand."""
+_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types")
+_GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names")
+_TYPE_KEYS = ("speed", "tflops")
+_GROUP_LIMITS = {
+    "count": (1, NODES_LIMIT),
+    "cores": (1, CORES_LIMIT),
+    "memory_mb": (1, MEMORY_LIMIT_MB),
+    "gpus": (0, GPUS_LIMIT),
+}
+
+
+@dataclass(frozen=True)
+class _GpuType:
+    """What a file says of a type, in its table or by the reference."""
+
+    speed: float | None
+    tflops: float | None
+
+
+def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
+    """Returns the cluster that a file's text describes; the format is in ``docs/workloads.md``.
+
+    Args:
+        text: TOML.
+        where: What errors call the file.
+        default_name: What the cluster is called if the text does not say.
+
+    Raises:
+        InputError: The text has a mistake.
+    """
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{where}: is not valid TOML: {error}; mend the file") from None
+    _check_keys(content, _FILE_KEYS, where)
+    name = _text(content, "name", where) or default_name
+    mix = content.get("mix", False)
+    if not isinstance(mix, bool):
+        raise InputError(f"{where}: mix is {mix!r}; expected true or false")
+    groups = content.get("nodes")
+    if not (isinstance(groups, list) and groups and all(isinstance(group, dict) for group in groups)):
+        raise InputError(f"{where}: no nodes; describe them in [[nodes]] groups with count and cores")
+    nodes: list[Node] = []
+    for place, group in enumerate(groups, start=1):
+        nodes.extend(_group_nodes(group, f"{where}: [[nodes]] group {place}", len(nodes)))
+    if (total := sum(node.cores for node in nodes)) > CORES_LIMIT:
+        raise InputError(f"{where}: {total:.0f} cores in all; expected at most {CORES_LIMIT}")
+    check_nodes(nodes, where)
+    return Cluster.from_nodes(_with_types(nodes, content, where), name, mix)
+
+
+def _with_types(nodes: Sequence[Node], content: Mapping[str, Any], where: str) -> tuple[Node, ...]:
+    """Returns the nodes with the speed and the teraflops of their types."""
+    names = list(dict.fromkeys(node.gpu_type for node in nodes if node.gpu_type is not None))
+    reference = _text(content, "reference_gpu", where)
+    if reference is not None:
+        # As nodes write it, if one has it.
+        reference = next((name for name in names if name.casefold() == reference.casefold()), reference)
+    tables = _type_tables(content, [*names, *([reference] if reference else [])], where)
+    reference_tflops = None if reference is None else _reference_tflops(reference, tables, where)
+    types = {name: _gpu_type(name, tables.get(name), reference, reference_tflops, where) for name in names}
+    return tuple(_with_type(node, types) for node in nodes)
+
+
+def _with_type(node: Node, types: Mapping[str, _GpuType]) -> Node:
+    if node.gpu_type is None:
+        return node
+    told = types[node.gpu_type]
+    if told == _GpuType(None, node.tflops):
+        return node
+    return replace(node, speed=told.speed or 1.0, tflops=told.tflops)
+
+
+def _type_tables(content: Mapping[str, Any], known: Collection[str], where: str) -> dict[str, _GpuType]:
+    """Returns what the tables ``[gpu_types.NAME]`` say."""
+    tables = content.get("gpu_types", {})
+    if not (isinstance(tables, dict) and all(isinstance(table, dict) for table in tables.values())):
+        raise InputError(f"{where}: gpu_types is not a table of types; write [gpu_types.NAME] with speed = ...")
+    found = {}
+    for name, table in tables.items():
+        place = f"{where}: [gpu_types.{name}]"
+        if name not in known:
+            hint = f"the nodes have {', '.join(known)}" if known else "give a group gpu_type"
+            raise InputError(f"{place}: no node has this gpu_type; {hint}")
+        _check_keys(table, _TYPE_KEYS, place)
+        speed = _number(table, "speed", place, *SPEED_RANGE)
+        tflops = _number(table, "tflops", place, 0.001, TFLOPS_LIMIT)
+        found[name] = _GpuType(speed, tflops)
+    return found
+
+
+def _reference_tflops(reference: str, tables: Mapping[str, _GpuType], where: str) -> float:
+    told = tables[reference].tflops if reference in tables else None
+    tflops = told or catalog_tflops(reference)
+    if tflops is None:
+        raise InputError(
+            f'{where}: reference_gpu is "{reference}", whose speed is not known; name a type such as "V100", or give '
+            f"it tflops in [gpu_types.{reference}]"
+        )
+    return tflops
+
+
+def _gpu_type(
+    name: str, table: _GpuType | None, reference: str | None, reference_tflops: float | None, where: str
+) -> _GpuType:
+    """Returns how fast a type is: as its table says, or by the teraflops that it and the reference have."""
+    table = table or _GpuType(None, None)
+    tflops = table.tflops or catalog_tflops(name)
+    if table.speed is not None or reference_tflops is None:
+        return _GpuType(table.speed, tflops)
+    if tflops is None:
+        raise InputError(
+            f'{where}: gpu_type "{name}" has no known speed against reference_gpu "{reference}"; give it speed or '
+            f"tflops in [gpu_types.{name}]"
+        )
+    low, high = SPEED_RANGE
+    if not low <= (speed := tflops / reference_tflops) <= high:
+        raise InputError(
+            f'{where}: gpu_type "{name}" would have speed {speed:g} against reference_gpu "{reference}"; expected '
+            f"{low:g} to {high:g}; check tflops"
+        )
+    return _GpuType(speed, tflops)
+
+
+def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> list[Node]:
+    _check_keys(group, _GROUP_KEYS, where)
+    names = _names(group, where)
+    count = _whole(group, "count", where, len(names) or 1)
+    if names and count != len(names):
+        raise InputError(f"{where}: count is {count}, but names has {len(names)}; leave count out, or mend one of them")
+    if first_number + count > NODES_LIMIT:
+        raise InputError(f"{where}: more than {NODES_LIMIT} nodes in all; check the counts")
+    if "cores" not in group:
+        raise InputError(f"{where}: cores is missing; say how many cores each node has")
+    cores, gpus = _whole(group, "cores", where, 1), _whole(group, "gpus", where, 0)
+    memory_mb = _whole(group, "memory_mb", where, 0) or None
+    gpu_type, partition = _text(group, "gpu_type", where), _text(group, "partition", where)
+    rack, switch = _text(group, "rack", where), _text(group, "switch", where)
+    prefix = _text(group, "name", where)
+    return [
+        Node(name, float(cores), memory_mb, gpus, gpu_type, partition, rack=rack, switch=switch)
+        for name in names or [_node_name(prefix, count, first_number, index) for index in range(count)]
+    ]
+
+
+def _names(group: Mapping[str, Any], where: str) -> list[str]:
+    """Returns the names of a group's nodes, if it lists them."""
+    names = group.get("names", [])
+    if not (isinstance(names, list) and all(isinstance(name, str) and name.strip() for name in names)):
+        raise InputError(f"{where}: names is {str(names)[:60]}; expected a list of names in quotes")
+    if names and "name" in group:
+        raise InputError(f"{where}: has both name and names; give one of them")
+    return names
+
+
+def _node_name(prefix: str | None, count: int, first_number: int, index: int) -> str:
+    """Numbers nodes within a named group, and through the whole file where groups have no name."""
+    if prefix is None:
+        return f"node{first_number + index}"
+    return prefix if count == 1 else f"{prefix}{index}"
+
+
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in table:
+        check_name("key", key, known, where=f"{where}: ")
+
+
+def _whole(group: Mapping[str, Any], key: str, where: str, default: int) -> int:
+    return whole(f"{where}: {key}", group[key], *_GROUP_LIMITS[key]) if key in group else default
+
+
+def _number(table: Mapping[str, Any], key: str, where: str, low: float, high: float) -> float | None:
+    return number(f"{where}: {key}", table[key], low, high) if key in table else None
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if not (isinstance(value, str) and value.strip()):
+        raise InputError(f"{where}: {key} is {value!r}; expected text in quotes")
+    return value
 
 
 def write_cluster(cluster: Cluster, path: Path, comments: Sequence[str] = ()) -> None:
@@ -41,11 +238,11 @@ def cluster_toml(cluster: Cluster, comments: Sequence[str] = (), *, in_order: bo
     Raises:
         InputError: A file cannot say how fast its nodes are, for nodes of one type differ.
     """
-    lines = [*(f"# {comment}" for comment in comments), f"name = {_quoted(cluster.name)}"]
+    lines = [*(f"# {comment}" for comment in comments), f"name = {toml_value(cluster.name)}"]
     lines += ["mix = true"] if cluster.mix else []
     lines += _types(cluster)
     for nodes in _groups(cluster, in_order):
-        lines += ["", "[[nodes]]", *_group(nodes)]
+        lines += ["", "[[nodes]]", *_written_group(nodes)]
     return "\n".join(lines) + "\n"
 
 
@@ -77,13 +274,13 @@ def _types(cluster: Cluster) -> list[str]:
     for gpu_type, (speed, tflops) in told.items():
         says = [f"speed = {speed!r}"] if speed != 1.0 else []
         says += [f"tflops = {tflops!r}"] if gpu_type and tflops not in (None, catalog_tflops(gpu_type)) else []
-        lines += ["", f"[gpu_types.{_quoted(gpu_type)}]", *says] if gpu_type and says else []
+        lines += ["", f"[gpu_types.{toml_value(gpu_type)}]", *says] if gpu_type and says else []
     return lines
 
 
-def _group(nodes: Sequence[Node]) -> list[str]:
+def _written_group(nodes: Sequence[Node]) -> list[str]:
     first = nodes[0]
-    lines = _names([node.name for node in nodes])
+    lines = _written_names([node.name for node in nodes])
     # A file tells whole cores; a share of one would be more than the node has.
     lines.append(f"cores = {int(first.cores)}")
     if first.memory_mb is not None:
@@ -92,28 +289,23 @@ def _group(nodes: Sequence[Node]) -> list[str]:
         lines.append(f"gpus = {first.gpus}")
     for key in ("gpu_type", "partition", "rack", "switch"):
         if (value := getattr(first, key)) is not None:
-            lines.append(f"{key} = {_quoted(value)}")
+            lines.append(f"{key} = {toml_value(value)}")
     return lines
 
 
-def _names(names: Sequence[str]) -> list[str]:
+def _written_names(names: Sequence[str]) -> list[str]:
     """Returns a prefix and a count where names are numbered so, and otherwise each name."""
     if len(names) == 1:
-        return [f"name = {_quoted(names[0])}"]
+        return [f"name = {toml_value(names[0])}"]
     prefix = names[0].removesuffix("0")
     if prefix and list(names) == [f"{prefix}{index}" for index in range(len(names))]:
-        return [f"name = {_quoted(prefix)}", f"count = {len(names)}"]
+        return [f"name = {toml_value(prefix)}", f"count = {len(names)}"]
     lines = ["names = ["]
     line = "   "
     for name in names:
-        item = f" {_quoted(name)},"
+        item = f" {toml_value(name)},"
         if len(line) + len(item) > _WIDTH:
             lines.append(line)
             line = "   "
         line += item
     return [*lines, line, "]"]
-
-
-def _quoted(text: str) -> str:
-    # TOML's basic strings are those of JSON, but for the delete sign.
-    return json.dumps(text).replace("\x7f", "\\u007f")

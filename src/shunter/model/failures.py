@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.files import read_text
+from shunter.model.settings import FailureEvent
 from shunter.model.workload import SUBMIT_LIMIT_S
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = ("time_s", "node", "event")
 DOWN, UP = "down", "up"
-FailureEvent = tuple[float, str, str]
-"""When (absolute, as the workload's submit times), the node's name, and ``down`` or ``up``."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _events(given: str | Sequence[FailureEvent]) -> list[_Event]:
 def _read(path: Path) -> list[_Event]:
     places: dict[str, int] = {}
     events = []
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path, "failures file", "a CSV file").splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         cells = [cell.strip() for cell in next(csv.reader([line]))]
@@ -106,15 +106,6 @@ def _read(path: Path) -> list[_Event]:
     if not events:
         raise InputError(f"{path}: holds no event; write a line {','.join(COLUMNS)}, and one for each event")
     return events
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such failures file; check the path") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}); expected a CSV file") from None
 
 
 def _header(cells: Sequence[str], where: str) -> dict[str, int]:

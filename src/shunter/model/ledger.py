@@ -1,8 +1,16 @@
-"""The ledger: every repair and every stand-in, counted, with an example."""
+"""Where a workload comes from: where its jobs stand in their source, and every repair, counted with an example."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Locate = Callable[[int], str]
+"""Names the place of a row (counted from 0, or as its source counts) in its source: ``jobs.csv:12``."""
 
 
 @dataclass(frozen=True)
@@ -41,3 +49,21 @@ class Ledger:
     def to_json(self) -> list[dict[str, str | int]]:
         """Returns the entries as plain objects."""
         return [{"rule": entry.rule, "count": entry.count, "example": entry.example} for entry in self.entries]
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of all jobs of a source; found by their ids, they hold for every window and part of it."""
+
+    ids: pl.Series
+    """The ids of the jobs, in any order."""
+    lines: pl.Series
+    """Where each stands, as the source counts; in the order of the ids."""
+    locate: Locate
+
+    def of(self, job_id: int | str) -> str | None:
+        """Returns where a job stands: ``jobs.csv:12``; None for one that the source does not have."""
+        if isinstance(job_id, str) != (not self.ids.dtype.is_integer()):
+            return None
+        row = self.ids.index_of(job_id)
+        return None if row is None else self.locate(self.lines[row])

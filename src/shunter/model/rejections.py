@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.fitting import can_ever_fit
-from shunter.model.gpu_masks import ANY, gpu_type_masks, type_numbers, wanted_types
+from shunter.model.fitting import ANY, can_ever_fit, gpu_type_masks, type_numbers, wanted_types
 from shunter.model.schedule import RejectReason
 from shunter.model.workload import COLUMNS
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.failures import FailureEvent
     from shunter.model.ledger import Ledger
-    from shunter.model.stops import Segments, Stops
+    from shunter.model.segments import Segments, Stops
+    from shunter.model.settings import Settings
     from shunter.model.workload import Workload
 
 
@@ -50,34 +50,6 @@ class RejectReason(IntEnum):
     GPUS = 4
     COMBINATION = 5
     NO_SUCH_GPU_TYPE = 6
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a simulation was asked to do, in the words of the command line."""
-
-    policy: str
-    dispatch: str
-    placement: str
-    estimate: str
-    missing_request: str
-    reserve_by: str
-    kill_at_request: bool
-    max_wait_s: float | None
-    scan_depth: int
-    seed: int
-    preemption_overhead_s: float = 0.0
-    """What each start of a job costs that was stopped before."""
-    preempted_progress: str = "kept"
-    min_run_s: float = 0.0
-    """How long a job runs at least before a policy may stop it."""
-    failures: str | tuple[FailureEvent, ...] | None = None
-    """A failures file, or its events."""
-    mtbf_s: float | None = None
-    """The mean time until a node fails; None: no failures are drawn."""
-    mttr_s: float | None = None
-    """The mean time until it is up again."""
-    failed_progress: str = "lost"
 
 
 @dataclass(frozen=True)
@@ -183,10 +155,8 @@ class Schedule:
 
     @property
     def bounded_slowdown(self) -> NDArray[np.float64]:
-        """Turnaround over run time, for which at least 10 s count, and at least 1; NaN where a job did not end."""
-        ratio = self.turnaround_s / np.maximum(self.run_time_s, BOUNDED_SLOWDOWN_THRESHOLD_S)
-        bounded: NDArray[np.float64] = np.maximum(ratio, 1.0)
-        return bounded
+        """The bounded slowdown of each job; NaN where a job did not end."""
+        return bounded_slowdown(self.turnaround_s, self.run_time_s)
 
     @property
     def cores(self) -> NDArray[np.float64]:
@@ -228,6 +198,11 @@ def count_bases(basis: NDArray[np.uint8]) -> dict[str, int]:
     """Returns how often each basis of an estimate occurs, those that do not left out."""
     counts = np.bincount(basis.ravel(), minlength=len(BASES)).tolist()
     return {name: count for name, count in zip(BASES, counts, strict=True) if count}
+
+
+def bounded_slowdown(turnaround_s: NDArray[np.float64], run_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns turnaround over run time, for which at least 10 s count; never less than 1."""
+    return np.maximum(turnaround_s / np.maximum(run_s, BOUNDED_SLOWDOWN_THRESHOLD_S), 1.0)
 
 
 def whole_milliseconds(seconds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.schedule import Schedule
-    from shunter.model.stops import Stops
+    from shunter.model.segments import Stops
 
 KILLED_REASON = "killed at its requested time"
 FAILED_REASON = "its nodes failed under it 1,000 times"

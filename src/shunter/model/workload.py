@@ -10,8 +10,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from shunter.errors import InputError
-from shunter.model.ledger import Ledger
-from shunter.model.places import Locate, Places
+from shunter.model.ledger import Ledger, Locate, Places
 
 SUBMIT_LIMIT_S: Final = 1e12
 """The latest submit time, either side of zero; a later one is a unit mistaken for another."""
@@ -86,7 +85,7 @@ class Workload:
     content_sha256: str
     """Of the source's bytes (a file), or of the canonical spec (a generator); a window keeps its source's."""
     cluster_spec: str | None = None
-    """The machine that the source tells of, as `Cluster.parse` takes it: the cores of a log's header, for instance."""
+    """The machine that the source tells of, as `shunter.read_cluster` takes it: the cores in a log's header, say."""
     cluster_note: str | None = None
     """Why what the source says of its machine is of no use, where it says something."""
     format: str | None = None

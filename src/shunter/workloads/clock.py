@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shunter.model.workload import Workload
 
 UNIX_TIMES_FROM_S: Final = 631_152_000.0
@@ -23,13 +25,13 @@ class Clock:
     """What the hours are hours of, for tables and figures."""
 
 
-def read_clock(workload: Workload, path: str) -> Clock:
-    """Returns the clock of a workload that was read from this path; what is no SWF log has no header to ask."""
+def read_clock(workload: Workload, path: str | Path | None) -> Clock:
+    """Returns the clock of a workload that was read from this path; only a SWF log has a header that can be asked."""
     header: dict[str, str] = {}
-    if workload.format == "swf":
-        from shunter.workloads import files_of
-        from shunter.workloads.source import open_source
-        from shunter.workloads.swf_tokens import header as read_header
+    if workload.format == "swf" and path is not None:
+        from shunter.workloads.formats.swf_tokens import header as read_header
+        from shunter.workloads.reading import files_of
+        from shunter.workloads.text.source import open_source
 
         header = read_header(open_source(files_of(path)[0]).head)
     zone_s = whole_number(header.get("TimeZone"))

@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.workload import SUBMIT_LIMIT_S
-from shunter.workloads.parameters import LOAD_RANGE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
 
 MILLI = 1000
+LOAD_RANGE: Final = (0.001, 1000.0)
+"""The offered loads that can be asked for."""
 
 
 def offered_load(workload: Workload, cluster: Cluster) -> float | None:

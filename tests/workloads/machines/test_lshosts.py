@@ -11,7 +11,7 @@ from shunter.model.cluster import Node
 from shunter.workloads import read_workload
 from shunter.workloads.machines import detect_machines, read_machines
 from shunter.workloads.machines.lshosts import recognizes
-from shunter.workloads.source import open_source
+from shunter.workloads.text.source import open_source
 from tests.support import trace, traces_folder
 
 LSHOSTS = """HOST_NAME      type    model  cpuf ncpus maxmem maxswp server RESOURCES

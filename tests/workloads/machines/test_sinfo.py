@@ -12,7 +12,7 @@ from shunter.model.cluster import Node
 from shunter.workloads.machines import read_machines, sinfo
 from shunter.workloads.machines.sinfo import COMMAND
 from shunter.workloads.machines.slurm_nodes import PARTITIONS_RULE
-from shunter.workloads.source import open_source
+from shunter.workloads.text.source import open_source
 from tests.support import trace
 
 BLANKS = """\

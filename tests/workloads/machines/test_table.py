@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.workloads.machines import read_machines
-from tests.workloads.published_logs import write
+from tests.workloads.formats.published_logs import write
 
 HEADER = "sn,cpu_milli,memory_mib,gpu,model\n"
 GOOD = "n1,32000,262144,0,\n"

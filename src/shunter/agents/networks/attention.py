@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from shunter.agents.masking import FORBIDDEN
-from shunter.agents.networks.base import tower
-from shunter.agents.networks.cropping import CroppedNetwork
+from shunter.agents.common.masking import FORBIDDEN
+from shunter.agents.networks.base import CroppedNetwork, tower
 
 if TYPE_CHECKING:
+    from shunter.agents.networks import NetworkOptions
     from shunter.envs.layout import Layout
 
 
@@ -23,15 +23,17 @@ class Attention(CroppedNetwork):
     Jobs and the state attend to all tokens. A job's token becomes its score, the state's becomes *wait* and the value.
     """
 
-    def __init__(self, layout: Layout, hidden: tuple[int, ...], function: str, heads: int, layers: int) -> None:
+    def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         super().__init__(layout)
-        width = hidden[0]
+        width, inner = options.layers_hidden[0], options.layers_hidden[-1]
         self.job_layer = nn.Linear(len(layout.job_features), width)
         self.state_layer = nn.Linear(len(layout.cluster_features) + layout.lookahead_size, width)
         self.slot_layer = nn.Linear(1, width)
         # Look-ahead slots differ by what they tell and by which they are.
         self.slot_places = nn.Parameter(torch.zeros(layout.lookahead_size, width))
-        self.blocks = nn.ModuleList([_Block(width, hidden[-1], heads, function) for _ in range(layers)])
+        self.blocks = nn.ModuleList(
+            [_Block(width, inner, options.heads, options.activation) for _ in range(options.blocks)]
+        )
         self.norm = nn.LayerNorm(width)
         self.score = nn.Linear(width, 1)
         self.wait = nn.Linear(width, 1)

@@ -12,7 +12,9 @@ from shunter.agents.networks.base import Network, activation, tower
 from shunter.envs.layout import HOST_FEATURES, HOST_JOB_FEATURES
 
 if TYPE_CHECKING:
+    from shunter.agents.networks import NetworkOptions
     from shunter.agents.networks.base import Batch
+    from shunter.envs.layout import Layout
 
 SCALES: Final = (32.0, 16.0, 32 / 3, 8.0, 4.0)
 """Free cores are seen at these scales, each cut at 1: one core more or less decides whether a job fits."""
@@ -72,8 +74,10 @@ class Hosts(Network):
     A weighted sum of a host's row is added to its score: what is nearly linear is learned at once.
     """
 
-    def __init__(self, hidden: tuple[int, ...], function: str) -> None:
+    def __init__(self, layout: Layout, options: NetworkOptions) -> None:
+        # The weights know nothing of how many hosts the layout has.
         super().__init__()
+        hidden, function = options.layers_hidden, options.activation
         width, inner = hidden[-1], hidden[:-1] or hidden
         self.activation = activation(function)
         self.own_tower = tower([ROW_SIZE, *inner], function)

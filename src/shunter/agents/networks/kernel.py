@@ -2,18 +2,135 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
+import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from shunter.agents.masking import FORBIDDEN
+from shunter.agents.common.masking import FORBIDDEN
 from shunter.agents.networks.base import Network, activation, tower
-from shunter.agents.networks.rows import RaggedBatch
 
 if TYPE_CHECKING:
+    from shunter.agents.networks import NetworkOptions
     from shunter.agents.networks.base import Batch
     from shunter.envs.layout import Layout
+
+
+@dataclass(frozen=True)
+class RaggedBatch:
+    """The rows that may be chosen, one sample's behind the other's, and no others."""
+
+    context: Tensor
+    """(samples, features): what is told beside the rows."""
+    masks: Tensor
+    """(samples, actions)."""
+    rows: Tensor
+    """(rows, features)."""
+    actions: Tensor
+    """(rows,): the action that chooses each."""
+    counts: Tensor
+    """(samples,): how many rows each sample has."""
+
+    @staticmethod
+    def of(context: Tensor, rows: Tensor, masks: Tensor) -> RaggedBatch:
+        """Returns the batch of whole windows (samples, window, features), whose first action chooses no row."""
+        choosable = masks[:, 1:]
+        sample, row = choosable.nonzero(as_tuple=True)
+        return RaggedBatch(context, masks, rows[sample, row], row + 1, choosable.sum(dim=1))
+
+    @cached_property
+    def owners(self) -> Tensor:
+        """(rows,): the sample that each row belongs to."""
+        samples = torch.arange(len(self.counts), device=self.counts.device)
+        return torch.repeat_interleave(samples, self.counts, output_size=len(self.rows))
+
+    @cached_property
+    def starts(self) -> Tensor:
+        """(samples,): where the rows of each sample begin."""
+        return self.counts.cumsum(0) - self.counts
+
+    def select(self, indices: Tensor) -> RaggedBatch:
+        """Returns the batch of some of the samples, in the order given."""
+        counts = self.counts.index_select(0, indices)
+        moved = self.starts.index_select(0, indices) - (counts.cumsum(0) - counts)
+        places = torch.repeat_interleave(moved, counts)
+        places += torch.arange(len(places), device=places.device)
+        return RaggedBatch(
+            self.context.index_select(0, indices),
+            self.masks.index_select(0, indices),
+            self.rows.index_select(0, places),
+            self.actions.index_select(0, places),
+            counts,
+        )
+
+    def spread(self, values: Tensor) -> Tensor:
+        """Returns for each row what its sample has: (samples, size) to (rows, size)."""
+        return _Spread.apply(values, self.owners, self.starts)  # type: ignore[no-any-return, no-untyped-call]
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Returns the mean over the rows of each sample: (rows, size) to (samples, size); 0 where there is none."""
+        total: Tensor = _Total.apply(values, self.owners, self.starts)  # type: ignore[no-untyped-call]
+        return total / self.counts.clamp_min(1).unsqueeze(1)
+
+    def largest(self, values: Tensor) -> Tensor:
+        """Returns the largest over the rows of each sample: (rows, size) to (samples, size); 0 where there is none."""
+        return _Largest.apply(values, self.owners, self.starts)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def _totals(rows: Tensor, starts: Tensor) -> Tensor:
+    """Returns the sums over segments. Nothing else in PyTorch adds up short segments on a CPU nearly as quickly."""
+    if not len(rows):
+        return rows.new_zeros(len(starts), rows.shape[1])
+    every = torch.arange(len(rows), device=rows.device)
+    return functional.embedding_bag(every, rows, starts, mode="sum")
+
+
+class _Spread(torch.autograd.Function):
+    """Copies for each row; the gradient adds up."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, owners: Tensor, starts: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(starts)
+        return values.index_select(0, owners)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        (starts,) = ctx.saved_tensors
+        return _totals(gradient.contiguous(), starts), None, None
+
+
+class _Total(torch.autograd.Function):
+    """Adds up; the gradient is copied for each row."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, owners: Tensor, starts: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(owners)
+        return _totals(rows, starts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        (owners,) = ctx.saved_tensors
+        return gradient.index_select(0, owners), None, None
+
+
+class _Largest(torch.autograd.Function):
+    """Takes the largest; the gradient goes to every row that has it."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, owners: Tensor, starts: Tensor) -> Tensor:  # noqa: ANN401
+        places = owners.unsqueeze(1).expand_as(rows)
+        largest = rows.new_zeros(len(starts), rows.shape[1])
+        largest = largest.scatter_reduce(0, places, rows, "amax", include_self=False)
+        ctx.save_for_backward(rows, largest, owners)
+        return largest
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        rows, largest, owners = ctx.saved_tensors
+        return gradient.index_select(0, owners) * (rows == largest.index_select(0, owners)), None, None
 
 
 class Kernel(Network):
@@ -24,8 +141,9 @@ class Kernel(Network):
     values must not.
     """
 
-    def __init__(self, layout: Layout, hidden: tuple[int, ...], function: str) -> None:
+    def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         super().__init__()
+        hidden, function = options.layers_hidden, options.activation
         self._layout = layout
         self._widths = hidden[0], hidden[-1]
         context = len(layout.cluster_features) + layout.lookahead_size

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from shunter.agents.networks.base import activation, tower
-from shunter.agents.networks.cropping import CroppedNetwork
+from shunter.agents.networks.base import CroppedNetwork, activation, tower
 
 if TYPE_CHECKING:
+    from shunter.agents.networks import NetworkOptions
     from shunter.envs.layout import Layout
 
 
 class Mlp(CroppedNetwork):
     """Two towers, for the policy and for the value, whose first layers are one multiplication."""
 
-    def __init__(self, layout: Layout, hidden: tuple[int, ...], function: str) -> None:
+    def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         super().__init__(layout)
+        hidden, function = options.layers_hidden, options.activation
         self.first = nn.Linear(layout.observation_size, 2 * hidden[0])
         self.activation = activation(function)
         self.policy_tower = tower([*hidden], function)

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
+import torch
 from torch import Tensor, nn
 
 from shunter.agents.networks.base import Network
+from shunter.agents.networks.hosts import free_parts, split_hosts
 
 if TYPE_CHECKING:
     from shunter.agents.networks.base import Batch
+    from shunter.envs.layout import Layout
+
+LARGEST_GAP: Final = 16.0
+"""The distance of scores at which the feature ``order_gap`` ends."""
+LEAST_ELIGIBLE: Final = -12.0
+"""No job that the order would let run falls below this; so low that a long queue of them is hardly ever drawn from."""
+WAIT: Final = -5.0
+"""*wait* comes behind the best of them, near enough to be tried now and then,"""
+HELD_BACK: Final = -10.0
+"""and what the order holds back comes behind *wait*."""
+GRID: Final = 2.0**14
+"""Free cores are rounded to this part of the largest host's, so that hosts that have the same are the same."""
+MEMORY: Final = 2.0**-10
+"""Free memory decides between hosts with the same free cores, and weighs less than one core does."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +53,11 @@ class Residual(Network):
     The network's last policy layers start at zero: before the first step the best action is the beginning's.
     """
 
-    def __init__(self, inner: Network) -> None:
+    def __init__(self, inner: Network, layout: Layout, temperature: float) -> None:
         super().__init__()
         self.inner = inner
+        self._layout = layout
+        self._temperature = temperature
         for layer in inner.policy_layers():
             for parameter in layer.parameters():
                 nn.init.zeros_(parameter)
@@ -65,3 +83,33 @@ class Residual(Network):
     def value_layer(self) -> nn.Linear:
         """Returns the inner network's."""
         return self.inner.value_layer()
+
+
+class OrderResidual(Residual):
+    """Begins with the first job in the order that is allowed and not held back."""
+
+    def __init__(self, inner: Network, layout: Layout, temperature: float) -> None:
+        super().__init__(inner, layout, temperature)
+        self._gap = layout.job_features.index("order_gap")
+        self._held_back = layout.job_features.index("held_back")
+
+    def beginning(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Returns what the order alone says of each action; the best of those allowed has 0."""
+        jobs = self._layout.split(observations)["jobs"]
+        held_back = jobs[..., self._held_back] > 0
+        gap = jobs[..., self._gap]
+        nearest = torch.where(masks[:, 1:] & ~held_back, gap, 0.0).amax(dim=1, keepdim=True)
+        eligible = (self._temperature * LARGEST_GAP * (gap - nearest)).clamp_min(LEAST_ELIGIBLE)
+        order = torch.where(held_back, HELD_BACK, eligible)
+        return torch.cat([torch.full_like(order[:, :1], WAIT), order], dim=1)
+
+
+class HostResidual(Residual):
+    """Begins with the host that has the fewest free cores, of these the least free memory, of these the first."""
+
+    def beginning(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Returns what best-fit alone says of each host; the best of those allowed has about 0."""
+        cores, memory = free_parts(split_hosts(observations)[0]).unbind(dim=2)
+        cores = (cores * GRID).round() / GRID
+        least = torch.where(masks, cores, torch.inf).amin(dim=1, keepdim=True)
+        return -self._temperature * (cores - least + MEMORY * memory)

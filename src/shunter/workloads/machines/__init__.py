@@ -1,4 +1,8 @@
-"""Lists of machines, as schedulers print them and as published logs bring them: each gives a `Cluster`."""
+"""Lists of machines, as schedulers print them and as published logs bring them, one file each.
+
+To add a list, write a module with the functions of `MachineReader`, called like the list with underscores for hyphens,
+and add a line to `MACHINES`. ``table`` and ``slurm_nodes`` hold what several lists share.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster, Node
     from shunter.model.ledger import Ledger
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 MACHINES: Final[dict[str, str]] = {
     "scontrol": "Slurm: 'scontrol show node'",
@@ -61,8 +65,8 @@ def read_machines(
         InputError: A file is no such list, or no machine is left.
     """
     from shunter.model.cluster import Cluster
-    from shunter.workloads.repairs import UNREADABLE, Repairs
-    from shunter.workloads.source import open_source
+    from shunter.workloads.text.repairs import UNREADABLE, Repairs
+    from shunter.workloads.text.source import open_source
 
     sources = [open_source(path) for path in paths]
     repairs = Repairs(sources, strict)
@@ -84,4 +88,4 @@ def read_machines(
 
 
 def _reader(name: str) -> MachineReader:
-    return cast("MachineReader", import_module(f"shunter.workloads.machines.{name.replace('-', '_')}"))
+    return cast("MachineReader", import_module(f"{__name__}.{name.replace('-', '_')}"))

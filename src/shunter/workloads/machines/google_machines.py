@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.cells import is_number, with_numbers
-from shunter.workloads.delimited import read_frames
-from shunter.workloads.google_text import RESOURCES, read_records, tells
-from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
-from shunter.workloads.repairs import PLACE
+from shunter.workloads.formats.google import RESOURCES, read_records, tells
+from shunter.workloads.machines.table import read_nodes
+from shunter.workloads.text.cells import is_number, with_numbers
+from shunter.workloads.text.delimited import read_frames
+from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 EVENTS_2011: Final = ["time", "machine_id", "type", "platform_id", *RESOURCES]
 """The columns of a file of 2011, which has no header."""
@@ -41,7 +41,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
     Raises:
         InputError: No machine is there at time 0.
     """
-    nodes = nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
+    nodes = read_nodes(sources, repairs, _read)
     if not nodes:
         raise InputError(f"{sources[0].where}: no machine with a capacity comes at time 0; give the log's first file")
     return nodes

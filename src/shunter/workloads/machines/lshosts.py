@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from shunter.errors import InputError
 from shunter.model.cluster import Node
-from shunter.workloads.json_text import read_elements
+from shunter.workloads.text.json_text import read_elements
 
 if TYPE_CHECKING:
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 _HOST: Final = "host_name"
 _REST: Final = "resources"

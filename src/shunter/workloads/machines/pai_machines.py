@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.cells import is_number, with_numbers
-from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import MB_PER_GB, has_header, most_lines, read_table
-from shunter.workloads.repairs import PLACE
+from shunter.workloads.machines.table import read_nodes
+from shunter.workloads.text.cells import is_number, with_numbers
+from shunter.workloads.text.published import MB_PER_GB, has_header, most_lines, read_table
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 COLUMNS: Final = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"]
 
@@ -30,7 +30,7 @@ def recognizes(source: Source) -> bool:
 
 def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
     """Returns the machines, in the order of the list."""
-    return nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
+    return read_nodes(sources, repairs, _read)
 
 
 def _is_row(cells: list[str]) -> bool:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.model.cluster import GPUS_LIMIT, Node
-from shunter.workloads.cells import with_numbers, with_whole
-from shunter.workloads.delimited import read_frames
-from shunter.workloads.repairs import PLACE, UNREADABLE
+from shunter.workloads.text.cells import with_numbers, with_whole
+from shunter.workloads.text.delimited import read_frames
+from shunter.workloads.text.repairs import PLACE, UNREADABLE
 
 if TYPE_CHECKING:
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 MACHINE: Final = "machineid"
 GPUS: Final = "number of gpus"

@@ -10,8 +10,8 @@ from shunter.workloads.machines.slurm_nodes import Record, nodes_of_records
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 _START: Final = "NodeName="
 _PAIR: Final = re.compile(r"(?:^|\s)(NodeName|CPUTot|RealMemory|Gres|Partitions)=(\S*)")

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.workloads.json_text import read_elements
+from shunter.workloads.formats.slurm import encodable
 from shunter.workloads.machines.slurm_nodes import Record, nodes_of_records
-from shunter.workloads.slurm_text import encodable
+from shunter.workloads.text.json_text import read_elements
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 COMMAND: Final = "sinfo --Node --all --format='%N %c %m %G %P'"
 """What errors tell to run."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
+from shunter.workloads.formats.slurm import gpus_of_gres, node_names, number
 from shunter.workloads.machines.table import NODE_COLUMNS, nodes_of
-from shunter.workloads.repairs import PLACE
-from shunter.workloads.slurm_text import gpus_of_gres, node_names, number
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.text.repairs import Repairs
 
 PARTITIONS_RULE: Final = "node in several partitions: partitions left out, each job may use each node"
 

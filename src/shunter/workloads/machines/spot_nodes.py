@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.cells import with_numbers
-from shunter.workloads.machines.table import nodes_of
-from shunter.workloads.published import read_table
-from shunter.workloads.repairs import PLACE
+from shunter.workloads.machines.table import read_nodes
+from shunter.workloads.text.cells import with_numbers
+from shunter.workloads.text.published import read_table
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
-    from shunter.workloads.repairs import Repairs
-    from shunter.workloads.source import Source
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 COLUMNS: Final = ["gpu_model", "gpu_capacity_num", "cpu_num", "node_name"]
 
@@ -27,7 +27,7 @@ def recognizes(source: Source) -> bool:
 
 def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
     """Returns the nodes, in the order of the list."""
-    return nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
+    return read_nodes(sources, repairs, _read)
 
 
 def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

@@ -9,11 +9,19 @@ import polars as pl
 from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from shunter.workloads.repairs import Repairs
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
 
 NODE_COLUMNS: Final = ["name", "cores", "memory_mb", "gpus", "gpu_type"]
+
+
+def read_nodes(
+    sources: Sequence[Source], repairs: Repairs, read_file: Callable[[Source, Repairs], Iterable[pl.DataFrame]]
+) -> list[Node]:
+    """Returns the machines of some files, each of which a function turns into tables that `nodes_of` takes."""
+    return nodes_of([frame for source in sources for frame in read_file(source, repairs)], repairs)
 
 
 def nodes_of(frames: Sequence[pl.DataFrame], repairs: Repairs) -> list[Node]:

@@ -1,0 +1,191 @@
+"""The algorithms that learn, by name, and the options of each.
+
+Nothing here loads PyTorch. A new algorithm is one file, and here its options and one line of `ALGORITHMS`: its section
+of a training file has its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from shunter.agents.common.schedules import SHAPES, Schedule
+from shunter.checks import check_fields, declared
+
+if TYPE_CHECKING:
+    from shunter.agents.training.checkpoint import Part, Tensors
+
+_MOST: Final = 10**9
+
+
+class AlgorithmOptions(Protocol):
+    """What a training asks of the options of any algorithm."""
+
+    @property
+    def num_envs(self) -> int:
+        """How many environments are played at once."""
+        ...
+
+    def schedules(self, steps: int) -> dict[str, Schedule]:
+        """Returns the numbers that change over a training of so many steps, by name.
+
+        Raises:
+            InputError: A schedule has no meaning.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class PpoOptions:
+    """Proximal policy optimization: the section ``[ppo]`` of a training file."""
+
+    num_envs: int = declared(
+        256, "How many environments are played at once.", low=1, high=_MOST, option="num-envs", metavar="N"
+    )
+    rollout_steps: int = declared(
+        64,
+        "How many steps of each environment are played before each update.",
+        low=1,
+        high=_MOST,
+        option="rollout-steps",
+        metavar="N",
+    )
+    epochs: int = declared(
+        4, "How often each update goes through these steps.", low=1, high=_MOST, option="epochs", metavar="N"
+    )
+    minibatch: int = declared(
+        4096, "How many steps a gradient is taken from.", low=1, high=_MOST, option="minibatch", metavar="N"
+    )
+    accumulate: int = declared(1, "How many minibatches one gradient step adds up.", low=1, high=_MOST)
+    gamma: float = declared(0.99, "The discount of later rewards.", low=0.0, high=1.0, option="gamma", metavar="X")
+    gae_lambda: float = declared(
+        0.95, "Advantages rely on the value function (0), on rewards alone (1), or on both.", low=0.0, high=1.0
+    )
+    clip: float = declared(
+        0.2, "How far the probability of an action may move in one update, as a ratio.", low=0.0, above=True
+    )
+    value_clip: float | None = declared(
+        None,
+        "The same for values, in standard deviations of the returns. None: without limit.",
+        low=0.0,
+        above=True,
+    )
+    value_weight: float = declared(0.5, "The weight of the value function's loss.", low=0.0)
+    entropy: float = declared(
+        0.01,
+        "The weight of the policy's entropy: more of it tries more.",
+        low=0.0,
+        option="entropy",
+        metavar="X",
+    )
+    entropy_schedule: str = declared("constant", "How that weight changes during training.", choices=SHAPES)
+    entropy_end: float = declared(0.0, "That weight at the end of training.", low=0.0)
+    exploration: float = declared(
+        0.0, "The probability with which an action is drawn evenly from those allowed.", low=0.0, high=1.0
+    )
+    exploration_schedule: str = declared("linear", "How that probability changes during training.", choices=SHAPES)
+    exploration_end: float = declared(0.0, "That probability at the end of training.", low=0.0, high=1.0)
+    learning_rate: float = declared(3e-4, "The learning rate.", low=0.0, above=True, option="lr", metavar="X")
+    lr_schedule: str = declared(
+        "constant",
+        "How the learning rate changes during training.",
+        choices=SHAPES,
+        option="lr-schedule",
+        metavar="NAME",
+    )
+    lr_end: float = declared(0.0, "The learning rate at the end of training.", low=0.0)
+    lr_warmup_steps: int = declared(
+        0,
+        "For warmup-cosine: over how many steps the learning rate rises from 0.",
+        low=0,
+        high=10**12,
+        option="lr-warmup-steps",
+        metavar="N",
+    )
+    max_gradient_norm: float = declared(0.5, "Gradients longer than this are shortened to it.", low=0.0, above=True)
+    target_kl: float | None = declared(
+        0.02,
+        "End an update early when the policy has moved this far (KL divergence). none: never.",
+        low=0.0,
+        above=True,
+        option="target-kl",
+        metavar="X",
+    )
+    normalize_values: bool = declared(True, "Learn values in standard deviations of the returns.")
+    normalize_advantages: bool = declared(True, "Scale the advantages of each update to mean 0 and deviation 1.")
+
+    def __post_init__(self) -> None:
+        check_fields(self, "[ppo] ")
+
+    def schedules(self, steps: int) -> dict[str, Schedule]:
+        """Returns the numbers that change over a training of so many steps.
+
+        Raises:
+            InputError: A schedule has no meaning.
+        """
+        return {
+            "learning_rate": Schedule(self.lr_schedule, self.learning_rate, self.lr_end, steps, self.lr_warmup_steps),
+            "entropy_weight": Schedule(self.entropy_schedule, self.entropy, self.entropy_end, steps),
+            "exploration": Schedule(self.exploration_schedule, self.exploration, self.exploration_end, steps),
+        }
+
+
+@dataclass(frozen=True)
+class AlgorithmKind:
+    """An algorithm that can be asked for by its name."""
+
+    home: str | type[Any]
+    """The class, or where it is: ``ppo:Ppo`` in this package. `Algorithm` says what it must do."""
+    options: type[Any]
+    """A dataclass of declared fields; `AlgorithmOptions` says what it must have."""
+
+    def load(self) -> type[Any]:
+        """Returns the class."""
+        if not isinstance(self.home, str):
+            return self.home
+        module, _, name = self.home.partition(":")
+        loaded: type[Any] = getattr(import_module(f"shunter.agents.{module}"), name)
+        return loaded
+
+
+ALGORITHMS: Final = {"ppo": AlgorithmKind("ppo:Ppo", PpoOptions)}
+"""All algorithms by name, which is also that of their section."""
+
+
+def register_algorithm(name: str, kind: AlgorithmKind) -> None:
+    """Makes an algorithm of your own known by a name, which is also that of its section; it replaces one of that name.
+
+    Args:
+        name: As ``[training] algorithm`` takes it.
+        kind: The class, and the class of its options.
+    """
+    ALGORITHMS[name] = kind
+
+
+class Algorithm(Protocol):
+    """What learns. It is made with environments, a network and its options, and ``steps``, ``seed`` and ``device``."""
+
+    network: Any
+    steps: int
+    """How many steps have been seen."""
+
+    def update(self) -> dict[str, float]:
+        """Plays and learns once; returns figures to be written down."""
+        ...
+
+    def policy_tensors(self) -> Tensors:
+        """Returns what a policy consists of."""
+        ...
+
+    def begin_from(self, policy: Tensors) -> None:
+        """Takes over what a checkpoint holds besides the weights of the network, which are loaded already."""
+        ...
+
+    def state(self) -> Part:
+        """Returns what is needed beside the policy to go on as if nothing had happened."""
+        ...
+
+    def load_state(self, policy: Tensors, training: Part, where: str) -> None:
+        """Goes back to a saved state."""
+        ...

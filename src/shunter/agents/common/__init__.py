@@ -1,0 +1,1 @@
+"""What algorithms share: masks, returns, rollouts, units of values, schedules."""

@@ -1,0 +1,1 @@
+"""What a learned policy looks at, how it decides, and whether it has collapsed."""

@@ -1,0 +1,187 @@
+"""What a learned policy looks at, how sure it is, and whether it has collapsed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from shunter.agents.inspection.decisions import WAIT
+from shunter.envs.layout import CLUSTER_FEATURES, HOST_FEATURES, HOST_JOB_FEATURES, PICK_JOB
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.agents.inspection.decisions import Decisions
+    from shunter.agents.learned_policy import LearnedPolicy
+
+LOOKAHEAD: Final = "lookahead"
+SHUFFLED: Final = 512
+"""On so many decisions features are shuffled."""
+TIMES: Final = 3
+"""So often each is shuffled."""
+
+LEAST_CHOICES: Final = 50
+"""Fewer tell nothing of collapse."""
+ALWAYS: Final = 0.99
+CERTAIN: Final = 0.01
+"""A mean entropy, as a part of the largest possible, below this is none."""
+EVEN: Final = 0.999
+"""Above this all actions are about as likely."""
+MOSTLY_WAITS: Final = 0.9
+MOSTLY_DEAD: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Importance:
+    """What changes when a feature is shuffled."""
+
+    feature: str
+    part: str
+    """Where it stands: ``cluster``, ``lookahead``, ``jobs``, ``hosts`` or ``job``."""
+    moved: float
+    """By how much the probabilities of actions change, in total variation: from 0 to 1."""
+    changed: float
+    """The share of choices that change."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a policy decides; None where there was nothing to see."""
+
+    choices: int
+    """Decisions between two actions or more that were looked at."""
+    entropy: float | None
+    """Of the probabilities of actions, in nats: the mean over choices."""
+    relative_entropy: float | None
+    """The same, as a part of what it would be if all actions were as likely."""
+    wait_share: float | None
+    """Where both were possible, how often it waited instead of taking a job."""
+    most_chosen: int | None
+    """The action that it takes most often."""
+    most_chosen_share: float | None
+
+
+def manner(policy: LearnedPolicy, decisions: Decisions) -> Manner:
+    """Returns how sure a policy is, and what it does most."""
+    if not len(decisions):
+        return Manner(0, None, None, None, None, None)
+    chances = policy.action_probabilities(decisions.observations, decisions.masks).astype(np.float64)
+    entropy = -(chances * np.log(np.maximum(chances, np.finfo(np.float64).tiny))).sum(axis=1)
+    counts = np.bincount(decisions.actions)
+    may_wait = decisions.masks[:, WAIT] & (decisions.layout.kind == PICK_JOB)
+    waited = (decisions.actions == WAIT)[may_wait]
+    return Manner(
+        choices=len(decisions),
+        entropy=float(entropy.mean()),
+        relative_entropy=float((entropy / np.log(decisions.masks.sum(axis=1))).mean()),
+        wait_share=float(waited.mean()) if len(waited) else None,
+        most_chosen=int(counts.argmax()),
+        most_chosen_share=float(counts.max() / len(decisions)),
+    )
+
+
+def importances(policy: LearnedPolicy, decisions: Decisions, seed: int = 0) -> list[Importance]:
+    """Returns what shuffling each feature changes, the most important first.
+
+    The features of the cluster and the look-ahead (as a whole) are shuffled over decisions, those of jobs over all jobs
+    in all windows: each keeps its values, and no longer belongs to what it was told of.
+    """
+    some = decisions.thinned(SHUFFLED)
+    if not len(some):
+        return []
+    random = np.random.default_rng(seed)
+    chances = policy.action_probabilities(some.observations, some.masks)
+    best = policy.actions(some.observations, some.masks)
+    found = []
+    for part, feature in _features(some):
+        moved, changed = [], []
+        for _ in range(TIMES):
+            shuffled = _shuffled(some, part, feature, random)
+            difference = np.abs(policy.action_probabilities(shuffled, some.masks) - chances)
+            moved.append(float(difference.sum(axis=1).mean()) / 2)
+            changed.append(float((policy.actions(shuffled, some.masks) != best).mean()))
+        found.append(Importance(feature, part, float(np.mean(moved)), float(np.mean(changed))))
+    return sorted(found, key=lambda one: (-one.moved, -one.changed))
+
+
+def _features(decisions: Decisions) -> Iterator[tuple[str, str]]:
+    """Yields parts of an observation, and the features there."""
+    layout = decisions.layout
+    if layout.kind == PICK_JOB:
+        names = {"cluster": CLUSTER_FEATURES, LOOKAHEAD: (LOOKAHEAD,), "jobs": layout.job_features}
+    else:
+        names = {"hosts": HOST_FEATURES, "job": HOST_JOB_FEATURES}
+    for part, features in names.items():
+        for feature in features:
+            yield part, feature
+
+
+def _shuffled(decisions: Decisions, part: str, feature: str, random: np.random.Generator) -> NDArray[np.float32]:
+    """Returns the observations with one feature shuffled."""
+    layout = decisions.layout
+    observations = decisions.observations.copy()
+    values: Any = layout.split(observations)[part]
+    if part == LOOKAHEAD:
+        values[:] = values[random.permutation(len(values))]
+        return observations
+    names = {"cluster": CLUSTER_FEATURES, "jobs": layout.job_features, "hosts": HOST_FEATURES, "job": HOST_JOB_FEATURES}
+    column = values[..., names[part].index(feature)]
+    # Empty rows of the window stay empty.
+    filled = values[..., layout.job_features.index("present")] > 0 if part == "jobs" else np.ones(column.shape, bool)
+    column[filled] = random.permutation(column[filled])
+    return observations
+
+
+def dead_units(policy: LearnedPolicy, decisions: Decisions) -> dict[str, tuple[int, int]]:
+    """Returns by layer how many units never act, and of how many; layers that cannot die are not among them."""
+    alive: dict[str, NDArray[np.bool_]] = {}
+
+    def watching(name: str) -> Any:  # noqa: ANN401 - a hook of PyTorch
+        def watch(_module: nn.Module, _inputs: object, output: torch.Tensor) -> None:
+            acted = (output.reshape(-1, output.shape[-1]) > 0).any(dim=0).numpy(force=True)
+            alive[name] = acted | alive.get(name, np.zeros_like(acted))
+
+        return watch
+
+    layers = [(name, module) for name, module in policy.network.named_modules() if isinstance(module, nn.ReLU)]
+    hooks = [module.register_forward_hook(watching(name)) for name, module in layers]
+    try:
+        if len(decisions):
+            policy.actions(decisions.observations, decisions.masks)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return {name: (int((~acted).sum()), len(acted)) for name, acted in alive.items()}
+
+
+def signs_of_collapse(manner: Manner, dead: dict[str, tuple[int, int]], kind: str, order: str | None) -> list[str]:
+    """Returns what speaks against a policy, in plain words; nothing is good news, or too little to go by.
+
+    Args:
+        manner: How it decides.
+        dead: From `dead_units`.
+        kind: ``pick-job`` or ``pick-host``.
+        order: What sorts the window, if anything does.
+    """
+    signs: list[str] = []
+    if manner.choices < LEAST_CHOICES:
+        return signs
+    if manner.wait_share is not None and manner.wait_share > MOSTLY_WAITS:
+        signs.append(f"it waits in {100 * manner.wait_share:.0f} % of the choices in which it could take a job")
+    if manner.most_chosen_share is not None and manner.most_chosen_share >= ALWAYS and manner.most_chosen != WAIT:
+        what = f"host {manner.most_chosen}" if kind != PICK_JOB else f"row {manner.most_chosen}"
+        what += f": it is its order, {order}" if (kind, manner.most_chosen) == (PICK_JOB, 1) else ""
+        signs.append(f"it always chooses {what}")
+    if manner.relative_entropy is not None and manner.relative_entropy < CERTAIN:
+        signs.append("it is sure of everything (entropy about 0): training on from here has nothing to try")
+    if manner.relative_entropy is not None and manner.relative_entropy > EVEN:
+        signs.append("all actions are about as likely: it has learned nothing yet")
+    for name, (count, units) in dead.items():
+        if count > MOSTLY_DEAD * units:
+            signs.append(f"{count} of the {units} units of layer {name} never act")
+    return signs

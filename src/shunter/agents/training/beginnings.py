@@ -1,0 +1,141 @@
+"""Where a training begins: from nothing, as a tuned policy, or from a checkpoint."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from shunter.agents.learned_policy import load_policy
+from shunter.agents.training.checkpoint import POLICY, check_layout, load_network, network_tensors, read_part
+from shunter.agents.training.config import FILE_KEYS, config_from
+from shunter.checks import to_table
+from shunter.envs.layout import PICK_HOST, PICK_JOB
+from shunter.envs.options import environment_table
+from shunter.errors import InputError
+from shunter.files import write_file
+from shunter.policies.checkpoint import checkpoint_folder
+from shunter.policies.specs import read_toml, spec_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from shunter.agents.networks.base import Network
+    from shunter.agents.training.checkpoint import Tensors
+    from shunter.agents.training.config import TrainConfig
+    from shunter.envs.layout import Layout
+
+TUNED_FILE: Final = "tuned.toml"
+"""The copy of the tuned policy in the folder of a run that began as it."""
+ORDER_TEMPERATURE: Final = 16.0
+"""How sharply a network that begins as an order prefers what comes first, unless the user says otherwise."""
+
+
+def beginning_changes(init: str, kind: str = PICK_JOB) -> dict[str, dict[str, Any]]:
+    """Returns what a beginning asks of the configuration, by section and key.
+
+    A tuned policy brings its order and its estimate, a checkpoint its environment and its network.
+
+    Args:
+        init: The file of a tuned policy, or the folder of a checkpoint or of a run.
+        kind: What is decided, where the beginning does not say.
+
+    Raises:
+        InputError: There is none, or it cannot be read.
+    """
+    path = spec_file(init)
+    if path is not None:
+        if kind == PICK_HOST:
+            raise InputError(f"--init {init}: pick-host has no order to begin as; give a checkpoint, or leave it out")
+        sections = read_toml(path)
+        if "policy" not in sections:
+            raise InputError(f"--init {init}: has no section [policy]; give a file that 'shunter tune' has written")
+        return {"environment": {"order": init, **({"estimate": init} if "estimate" in sections else {})}}
+    if not os.path.isdir(init):
+        raise InputError(f"--init {init}: there is no such folder; give FILE.toml, or the folder of a checkpoint")
+    record = load_policy(init).record
+    return {"environment": environment_table(record.options), "network": to_table(record.network)}
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The TOML files that a training names, for the folder of its run."""
+
+    names: dict[Path, str]
+    """What each is called there."""
+    contents: dict[str, bytes]
+    """By what they are called there."""
+
+    @staticmethod
+    def of(config: TrainConfig) -> Copies:
+        """Reads them.
+
+        Raises:
+            InputError: One cannot be read.
+        """
+        sections = config.sections()
+        names: dict[Path, str] = {}
+        for section, key in FILE_KEYS:
+            path = spec_file(str(sections[section].get(key)))
+            if path is not None:
+                names.setdefault(path, TUNED_FILE if key == "init" else f"{key}.toml")
+        return Copies(names, {copy: _content(path) for path, copy in names.items()})
+
+    def settle(self, config: TrainConfig, folder: Path) -> TrainConfig:
+        """Writes them, and returns the configuration that names them there: the folder can be moved.
+
+        A run that begins as a tuned policy prefers what comes first in its order, unless the user says otherwise.
+
+        Raises:
+            InputError: The folder cannot be written.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for copy, content in self.contents.items():
+            write_file(folder / copy, partial(_write, content))
+        sections = config.sections()
+        for section, key in FILE_KEYS:
+            copy_or_none = self.names.get(Path(str(sections[section].get(key))))
+            if copy_or_none is not None:
+                sections[section][key] = str(folder / copy_or_none)
+        if TUNED_FILE in self.contents and config.network.order_temperature is None:
+            sections["network"]["order_temperature"] = ORDER_TEMPERATURE
+        return config_from(sections, str(folder))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+
+
+def _write(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)
+
+
+def beginning_notes(config: TrainConfig, brought: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Returns a line for each thing that a beginning brings and that a file or an option has otherwise."""
+    sections = config.sections()
+    return [
+        f"--init {config.training.init} brings [{section}] {key} {value!r}; asked for was {sections[section][key]!r}, "
+        "which stands"
+        for section, table in brought.items()
+        for key, value in table.items()
+        if key in sections[section] and sections[section][key] != value
+    ]
+
+
+def load_beginning(network: Network, layout: Layout, init: str | None) -> Tensors:
+    """Gives a network the weights of a checkpoint, if that is where training begins; returns all that it holds.
+
+    Raises:
+        InputError: The checkpoint cannot be read, or is of another network.
+    """
+    if init is None or spec_file(init) is not None:
+        return {}
+    policy = load_policy(init)
+    check_layout(policy.layout, layout, init)
+    load_network(network, network_tensors(policy.network), init)
+    return read_part(checkpoint_folder(init), POLICY).tensors

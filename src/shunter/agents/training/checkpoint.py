@@ -1,0 +1,294 @@
+"""Checkpoints: folders of weights (safetensors) and facts (JSON), always whole, and never code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import safetensors
+import safetensors.torch
+
+from shunter.agents.networks import NetworkOptions
+from shunter.checks import from_table, to_table
+from shunter.envs.layout import HOST_FEATURES, PICK_HOST, Layout
+from shunter.envs.options import EnvironmentOptions, environment_from, environment_table
+from shunter.errors import InputError
+from shunter.policies.checkpoint import ASIDE, POLICY_FILE
+from shunter.policies.specs import spec_file
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+FORMAT: Final = 1
+POLICY: Final = "policy"
+"""``policy.safetensors`` and ``policy.json``: what is needed to decide."""
+TRAINING: Final = "training"
+"""``training.safetensors`` and ``training.json``: what is needed to go on training."""
+NETWORK: Final = "network."
+"""What the names of the network's weights begin with."""
+OPTIMIZER: Final = "optimizer."
+"""What the names of the optimizer's tensors begin with."""
+MAY_BE_FILES: Final = ("order", "estimate")
+"""The options of an environment that may be TOML files."""
+
+Tensors = dict[str, "Tensor"]
+
+
+@dataclass(frozen=True)
+class PolicyRecord:
+    """What a policy is, without its weights."""
+
+    layout: Layout
+    options: EnvironmentOptions
+    network: NetworkOptions
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Facts for people: where the policy comes from."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that the options name, and what their copies in a checkpoint are called."""
+        table = environment_table(self.options)
+        names: dict[str, str] = {}
+        for key in MAY_BE_FILES:
+            if key in table and spec_file(table[key]) is not None:
+                names.setdefault(table[key], f"{key}.toml")
+        return names
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the content of ``policy.json``, which names files by their copies beside it."""
+        options = environment_table(self.options)
+        copies = {key: self.files.get(options[key], options[key]) for key in MAY_BE_FILES if key in options}
+        return {
+            "kind": self.layout.kind,
+            "layout": to_table(self.layout),
+            "features": feature_names(self.layout),
+            "options": options | copies,
+            # Should the usual sizes ever change, this network keeps its own.
+            "network": to_table(replace(self.network, hidden=self.network.layers_hidden)),
+            "training": dict(self.training),
+        }
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any], where: str) -> PolicyRecord:
+        """Returns the record that ``policy.json`` describes; the files that it names have been located.
+
+        Raises:
+            InputError: It is not one that this version understands.
+        """
+        for key in ("layout", "options", "network"):
+            if key not in content:
+                raise InputError(f"{where}: has no {key!r}; give a checkpoint that 'shunter train' has written")
+        layout = from_table(Layout, content["layout"], f"{where}: layout")
+        if "features" in content:
+            check_features(content["features"], layout, where)
+        return PolicyRecord(
+            layout,
+            environment_from(content["options"], f"{where}: options"),
+            from_table(NetworkOptions, content["network"], f"{where}: network"),
+            content.get("training", {}),
+        )
+
+
+def feature_names(layout: Layout) -> dict[str, list[str]]:
+    """Returns the names of the features, by what they tell of, in the order of the observation."""
+    return {
+        "cluster": list(layout.cluster_features),
+        "host": list(HOST_FEATURES) if layout.kind == PICK_HOST else [],
+        "job": list(layout.job_features),
+    }
+
+
+def check_features(recorded: object, layout: Layout, where: str) -> None:
+    """Raises an error that names the first feature that is another one than this version has in its place.
+
+    Args:
+        recorded: What a checkpoint says.
+        layout: Of its observations.
+        where: Begins the error.
+    """
+    for part, own in feature_names(layout).items():
+        named: Any = recorded.get(part) if isinstance(recorded, dict) else None
+        if not isinstance(named, list):
+            raise InputError(f"{where}: features: has no list {part!r}; take another copy")
+        for place, (theirs, ours) in enumerate(zip_longest(named, own)):
+            if theirs != ours:
+                what = f"{part} feature {place} was {theirs or 'not there'}, here it is {ours or 'not there'}"
+                raise InputError(f"{where}: was trained on other features: {what}; use the version it was trained with")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A pair of files: tensors, and what is said of them."""
+
+    tensors: Tensors
+    facts: Mapping[str, Any]
+
+
+def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str, str] | None = None) -> None:
+    """Writes a checkpoint in place of the one that is there.
+
+    All is written to a new folder, which is then renamed: whenever the power fails, there is a whole checkpoint, the
+    old one or the new one.
+
+    Args:
+        folder: Such as ``runs/first/last``.
+        parts: By name: `POLICY`, and `TRAINING` where training is to go on from here.
+        files: Files that are copied into it, and what they are called there.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    fresh, old = folder.with_name(f"{folder.name}.new"), _old(folder)
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        for name, part in parts.items():
+            _write_part(fresh, name, part)
+        for source, copy in (files or {}).items():
+            _write(fresh / copy, Path(source).read_bytes())
+        _sync(fresh)
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        fresh.rename(folder)
+        _sync(folder.parent)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot write {folder}: {error.filename}: {reason}; make room, or mend the path") from error
+
+
+def _write_part(folder: Path, name: str, part: Part) -> None:
+    weights = safetensors.torch.save({key: value.contiguous() for key, value in part.tensors.items()})
+    content = {"format": FORMAT, "sha256": hashlib.sha256(weights).hexdigest(), **part.facts}
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    _write(folder / f"{name}.safetensors", weights)
+    _write(folder / f"{name}.json", text.encode())
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Has the names in a folder written, which on some systems cannot be asked for."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _old(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}{ASIDE}")
+
+
+def find_checkpoint(folder: Path) -> Path | None:
+    """Returns where the checkpoint of this name is: an interrupted write may have left it aside; None: nowhere."""
+    for place in (folder, _old(folder)):
+        if (place / POLICY_FILE).is_file():
+            return place
+    return None
+
+
+def read_part(folder: Path, name: str) -> Part:
+    """Returns one pair of files of a checkpoint.
+
+    Raises:
+        InputError: A file is missing, cut short, changed, or of another kind.
+    """
+    about, weights = folder / f"{name}.json", folder / f"{name}.safetensors"
+    facts = _read_facts(about)
+    try:
+        data = weights.read_bytes()
+        tensors = safetensors.torch.load(data)
+    except OSError as error:
+        raise InputError(f"{weights}: cannot be read ({error.strerror}); give a whole checkpoint") from None
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise InputError(
+            f"{weights}: is not a safetensors file, or is cut short ({error}); take another copy"
+        ) from None
+    if facts.pop("sha256", None) != hashlib.sha256(data).hexdigest():
+        raise InputError(
+            f"{weights}: is not the file that {about.name} was written with; take both from one checkpoint"
+        )
+    return Part(tensors, facts)
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a checkpoint's folder") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON ({error}); take another copy") from None
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != FORMAT:
+        raise InputError(f"{path}: has format {found!r}; this version of Shunter reads format {FORMAT}")
+    return dict(content)
+
+
+def network_tensors(network: nn.Module) -> Tensors:
+    """Returns the weights of a network under the names that a checkpoint has them."""
+    return {f"{NETWORK}{name}": value.detach() for name, value in network.state_dict().items()}
+
+
+def load_network(network: nn.Module, tensors: Tensors, where: str) -> None:
+    """Gives a network the weights of a checkpoint.
+
+    Raises:
+        InputError: They are those of another network.
+    """
+    own = network.state_dict()
+    given = {name.removeprefix(NETWORK): value for name, value in tensors.items() if name.startswith(NETWORK)}
+    for name in sorted(own.keys() | given.keys()):
+        shapes = [None if name not in those else tuple(those[name].shape) for those in (given, own)]
+        if shapes[0] != shapes[1]:
+            what = f"{name} has the shape {shapes[0]}, expected {shapes[1]}"
+            raise InputError(f"{where}: are the weights of another network: {what}; build the network as it was")
+    network.load_state_dict(given)
+
+
+def check_layout(found: Layout, wanted: Layout, where: str) -> None:
+    """Raises an error if a policy was made for other observations."""
+    if found != wanted:
+        theirs, ours = to_table(found), to_table(wanted)
+        which = [f"{key} {theirs[key]!r} instead of {ours[key]!r}" for key in theirs if theirs[key] != ours[key]]
+        raise InputError(f"{where}: was made for other observations: {', '.join(which)}; use the same [environment]")
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, prefix: str = OPTIMIZER) -> Tensors:
+    """Returns what an optimizer remembers of each parameter, under names of its own."""
+    state: dict[int, dict[str, torch.Tensor]] = optimizer.state_dict()["state"]
+    return {f"{prefix}{index}.{name}": value for index, one in state.items() for name, value in one.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors, where: str, prefix: str = OPTIMIZER) -> None:
+    """Gives an optimizer back what it remembered; its settings stay.
+
+    Raises:
+        InputError: It is what an optimizer of another network remembered.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Any]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith(prefix):
+            index, _, key = name.removeprefix(prefix).partition(".")
+            fits = index.isdecimal() and int(index) < len(parameters)
+            if not fits or tensor.shape not in ((), parameters[int(index)].shape):
+                raise InputError(f"{where}: {name} is of another network; build the network as it was")
+            # PyTorch would go on writing into the tensor that it is given.
+            state.setdefault(int(index), {})[key] = tensor.clone()
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

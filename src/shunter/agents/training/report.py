@@ -1,0 +1,136 @@
+"""What a training came to: the learned policy beside what one would have had without it, on days not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shunter.agents.learned_policy import load_policy
+from shunter.agents.training.setup import INITIAL, REPORT, VALIDATION
+from shunter.agents.training.validation import placement_combination
+from shunter.comparison.combinations import combine
+from shunter.comparison.report import BESIDE, LogReport, Report, make_report, report_rows
+from shunter.envs.options import PickHostOptions
+from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.checkpoint import BEST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from shunter.agents.training.setup import Site
+    from shunter.agents.training.trials import Trials
+    from shunter.comparison.combinations import Combination
+
+LEARNED, CHOSEN, SITE, BEGINNING = "learned", "chosen", "site", "initial"
+ROLES: Final = {
+    SITE: "usual",
+    CHOSEN: "chosen in training",
+    BEGINNING: "before training",
+    LEARNED: "learned",
+}
+"""The rows of a report."""
+USUAL: Final = "fcfs/easy"
+"""What sites have that have never thought about it."""
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """What happened on a part of the logs that was not trained on."""
+
+    part: str
+    """``validation``, on which the best policy was chosen, or ``report``."""
+    report: Report[LogReport]
+    """By role in the order of `ROLES`, against the classic chosen in training."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the part as a plain object: for each log and over all, the learned policy against that classic."""
+        pooled = self.report.pooled[LEARNED].against[CHOSEN] if self.report.pooled else None
+        return {
+            "part": self.part,
+            "metric": self.report.objective.metric,
+            "logs": [_log_object(one) for one in self.report.logs],
+            "pooled": None if pooled is None else pooled.to_json(),
+        }
+
+    def sentences(self) -> list[str]:
+        """Returns what can be said of the learned policy, over all logs and on each, and of its bounds."""
+        others = {CHOSEN: "the classic chosen in training"}
+        found = self.report.findings(LEARNED, "the learned policy", others)
+        return [f"{one.workload or 'all logs'}: {one.sentence}" for one in found]
+
+
+def _log_object(one: LogReport) -> dict[str, Any]:
+    """Returns what happened in the windows of a log."""
+    return {
+        "name": one.name,
+        "windows": len(one.block),
+        "blocks": one.blocks,
+        "interval_note": one.interval_note,
+        "rows": [_row_object(one, role) for role in one.rows],
+    }
+
+
+def _row_object(one: LogReport, role: str) -> dict[str, Any]:
+    row = one.rows[role]
+    broken = [held.bound.metric for held in row.held if not held.holds]
+    return one.row_object(role) | row.against[CHOSEN].to_json() | {"broken_bounds": broken}
+
+
+def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tuple[PartReport, ...]:
+    """Measures the best policy of a run, what it began as, and classics.
+
+    Args:
+        site: What was learned from.
+        chosen: For each log, the classic chosen on training days.
+        folder: Of the run.
+    """
+    parts = (("validation", site.config.validation, VALIDATION), ("report", site.report, REPORT))
+    reports = []
+    for part, episodes, seed_step in parts:
+        trials = site.trials(episodes, seed_step)
+        reports.append(_report(part, trials, site, chosen, folder))
+        trials.close()
+    return tuple(reports)
+
+
+def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination], folder: Path) -> PartReport:
+    metrics = tuple(dict.fromkeys((*site.objective.metrics, *BESIDE)))
+    usual = usual_combination(site)
+    labels = {
+        SITE: [usual.label] * len(chosen),
+        CHOSEN: [one.label for one in chosen],
+        BEGINNING: [INITIAL] * len(chosen),
+        LEARNED: [BEST] * len(chosen),
+    }
+    measured = {
+        SITE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
+        CHOSEN: trials.of_schedulers([one.scheduler for one in chosen], metrics),
+        BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
+        LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
+    }
+    logs = []
+    for place, group in enumerate(trials.groups):
+        found = {role: (labels[role][place], measured[role][place]) for role in ROLES}
+        logs.append(LogReport(group.name, group.block, CHOSEN, report_rows(found, group.block, site.objective, CHOSEN)))
+    return PartReport(part, make_report(site.objective, logs))
+
+
+def usual_combination(site: Site) -> Combination:
+    """Returns what a site has that has never thought about it, under the environment's settings."""
+    options = site.config.environment
+    if isinstance(options, PickHostOptions):
+        return placement_combination(next(iter(PLACEMENTS)))
+    settings = options.scheduler.settings
+    policy, dispatch = USUAL.split("/")
+    return combine(
+        [policy],
+        [dispatch],
+        [settings.placement],
+        missing_request=settings.missing_request,
+        reserve_by=settings.reserve_by,
+        kill_at_request=settings.kill_at_request,
+        max_wait_s=settings.max_wait_s,
+        scan_depth=settings.scan_depth,
+        seed=settings.seed,
+    ).possible[0]

@@ -1,0 +1,217 @@
+"""What a training is asked to do: options, file and preset made into one configuration, and the run's folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from shunter.agents.training.beginnings import beginning_changes, beginning_notes
+from shunter.agents.training.checkpoint import find_checkpoint
+from shunter.agents.training.config import FILE_KEYS, TrainConfig, file_sections, load_config
+from shunter.agents.training.options import option_name
+from shunter.checks import NOTHING, check_name
+from shunter.envs.layout import PICK_JOB
+from shunter.envs.options import ENVIRONMENTS
+from shunter.errors import InputError
+from shunter.policies.checkpoint import LAST
+from shunter.policies.specs import read_toml, spec_file
+
+RUNS: Final = Path("runs")
+"""Where runs go that are given no folder."""
+CONFIG_FILE: Final = "config.toml"
+COPIES: Final = ("tuned.toml", "order.toml", "estimate.toml")
+"""The copies of files that a configuration names."""
+MAY_CHANGE: Final = {
+    "data": {"workload"},
+    "report": {"part", "windows", "length"},
+    "training": {"steps", "eval_every", "save_every", "patience", "threshold", "margin_se", "threads", "device"},
+}
+"""What a run may have otherwise when it goes on, by section. Of logs only names may change: contents are checked."""
+
+Sections = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A whole configuration."""
+
+    config: TrainConfig
+    notes: tuple[str, ...]
+    """What a user must know of how it came about."""
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What `shunter.train` and ``shunter train`` are asked to do."""
+
+    changes: Sections
+    """What is said of the training itself, by section and key."""
+    preset: str | None = None
+    config: Path | None = None
+    out: Path | None = None
+    """None: a new folder in `RUNS`."""
+    resume: bool = False
+    force: bool = False
+
+    def check(self) -> None:
+        """Raises an error for options that contradict each other."""
+        if self.resume and self.out is None:
+            raise InputError("--resume is given without --out; name the run that is to go on, as in --out runs/first")
+        if self.resume and self.force:
+            raise InputError("--resume goes on with a run, --force overwrites it; give one of them")
+        if self.force and self.out is None:
+            raise InputError("--force is given without --out; it lets --out overwrite a run, and means nothing else")
+
+    def has_run(self, folder: Path) -> bool:
+        """Returns whether a run has begun in the folder, and it is wanted to go on."""
+        return self.resume and (folder / CONFIG_FILE).is_file()
+
+    def is_resumed(self, folder: Path) -> bool:
+        """Returns whether it has come far enough to go on."""
+        return self.has_run(folder) and find_checkpoint(folder / LAST) is not None
+
+    def resolved(self, folder: Path) -> Resolved:
+        """Returns the whole configuration.
+
+        Raises:
+            InputError: A preset, a key or a value is wrong, a file cannot be read, or a run cannot go on so.
+        """
+        if self.has_run(folder):
+            return self._of_run(folder)
+        told = file_sections(self.config) if self.config is not None else {}
+        init = self._said(told, "training", "init")
+        is_begun = isinstance(init, str) and init != NOTHING
+        beginning = beginning_changes(str(init), self._kind(told)) if is_begun else {}
+        config = load_config(self.config, self.preset or self._kind(told, beginning), self.changes, beginning)
+        return Resolved(config, tuple(beginning_notes(config, beginning)))
+
+    def _of_run(self, folder: Path) -> Resolved:
+        """Returns the configuration of a run that has begun: its own file has what preset, file and beginning said."""
+        for option, given in (("--config", self.config), ("--preset", self.preset)):
+            if given is not None:
+                raise InputError(
+                    f"{option} {given} is given with --resume; the run in {folder} goes on by its own {CONFIG_FILE}: "
+                    f"leave {option} out, or train anew in another folder"
+                )
+        before = load_config(folder / CONFIG_FILE)
+        config = load_config(folder / CONFIG_FILE, None, without_copied(self.changes, before))
+        if self.is_resumed(folder):
+            check_changes(before, config, folder)
+        return Resolved(config, ())
+
+    def _said(self, told: Sections, section: str, key: str) -> object:
+        """Returns what the options say of a key, or else a file; None: nothing."""
+        in_file = told.get(section)
+        below = in_file.get(key) if isinstance(in_file, dict) else None
+        return self.changes.get(section, {}).get(key, below)
+
+    def _kind(self, told: Sections, beginning: Sections | None = None) -> str:
+        """Returns what is decided, by the options, or else by the file, or else by the beginning."""
+        brought = (beginning or {}).get("environment", {}).get("kind", PICK_JOB)
+        kind = self._said(told, "environment", "kind")
+        return check_name("environment", str(brought if kind is None else kind), ENVIRONMENTS)
+
+    def folder(self) -> Path:
+        """Returns the folder of the run: the one that is given, or a new one."""
+        if self.out is not None:
+            return self.out
+        kind = self._kind({})
+        number = 1
+        while os.path.lexists(RUNS / f"{kind}-{number}"):
+            number += 1
+        return RUNS / f"{kind}-{number}"
+
+
+RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, *COPIES)
+"""What the folder of a run holds, beside checkpoints whose writing was cut short."""
+
+
+def check_folder(folder: Path, force: bool) -> None:
+    """Raises an error if a new run cannot have this folder: it holds something else, or a run without ``--force``."""
+    try:
+        held = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+    if held and not (CONFIG_FILE in held or held <= set(RUN_NAMES)):
+        raise InputError(f"--out {folder}: the folder is not empty, and no run (no {CONFIG_FILE}); give another")
+    if held and not force:
+        raise InputError(
+            f"--out {folder}: the folder holds a run; give another, --resume to go on with it, or --force to "
+            "overwrite it"
+        )
+
+
+def check_init(config: TrainConfig, folder: Path) -> None:
+    """Raises an error if a new run would overwrite the checkpoint that it begins from."""
+    init = config.training.init
+    if init is not None and os.path.isdir(init) and Path(init).resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"--init {init} lies in --out {folder}, which is to be overwritten; give another folder")
+
+
+def prepare_folder(folder: Path) -> None:
+    """Creates the folder of a new run; what another run left there is removed, and nothing else.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            if path.name.removesuffix(".old").removesuffix(".new") in RUN_NAMES:
+                _remove(path)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def check_changes(before: TrainConfig, after: TrainConfig, folder: Path) -> None:
+    """Raises an error for the first option that a run cannot have otherwise from now on.
+
+    Args:
+        before: As the run was.
+        after: As it is wanted.
+        folder: Of the run.
+    """
+    old, new = before.sections(), after.sections()
+    for section, table in new.items():
+        for key, value in table.items():
+            was = old[section].get(key)
+            if value != was and key not in MAY_CHANGE.get(section, ()):
+                raise InputError(
+                    f"{_option(section, key)} is {_text(value)}, but the run in {folder} has {_text(was)}, which stays "
+                    "as it is with --resume; leave it out, or train anew in another folder"
+                )
+
+
+def without_copied(changes: Sections, before: TrainConfig) -> Sections:
+    """Returns the changes without files of which the run has a copy: the same command can be given again.
+
+    Raises:
+        InputError: A file cannot be read.
+    """
+    sections = before.sections()
+    left = {name: dict(table) for name, table in changes.items()}
+    for section, key in FILE_KEYS:
+        given, copied = (spec_file(str(those.get(section, {}).get(key))) for those in (changes, sections))
+        if given is not None and copied is not None and read_toml(given) == read_toml(copied):
+            del left[section][key]
+    return left
+
+
+def _option(section: str, key: str) -> str:
+    """Returns by which option of the command line a key is given."""
+    name = option_name(section, key)
+    return f"--set {section}.{key}" if name is None else f"--{name}"
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - whatever a key holds
+    return value if isinstance(value, str) else repr(value)

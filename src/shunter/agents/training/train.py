@@ -1,0 +1,254 @@
+"""One training from Python: read the logs, choose a classic to beat, train, and judge what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shunter.agents.training.beginnings import Copies
+from shunter.agents.training.provenance import ancestor_days, recorded_days
+from shunter.agents.training.report import report_parts
+from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_folder, check_init, prepare_folder
+from shunter.agents.training.setup import Site, open_trainer, read_logs
+from shunter.agents.training.validation import objective_note
+from shunter.comparison.seen_days import DAYS, Judged, part_warning
+from shunter.envs.options import PickHostOptions
+from shunter.errors import InputError
+from shunter.files import write_file
+from shunter.simulation.run import result_ledger
+
+if TYPE_CHECKING:
+    from shunter.agents.training.report import PartReport
+    from shunter.agents.training.trainer import Outcome, Progress
+    from shunter.comparison.combinations import Combination
+    from shunter.model.ledger import Ledger
+
+Sections = Mapping[str, Mapping[str, Any]]
+Names = str | Path | Sequence[str | Path]
+
+
+class Watcher:
+    """What a training tells while it runs. This one stays silent; override what you want to hear."""
+
+    def note(self, text: str) -> None:
+        """Takes something that a user must know before the training begins."""
+
+    def stage(self, description: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        """Surrounds some work before or behind the training; yields what takes how much is done, and of how much."""
+        return nullcontext(lambda done, total: None)
+
+    def training(self, chosen: Sequence[Combination]) -> AbstractContextManager[Callable[[Progress], None]]:
+        """Surrounds the training itself; yields what is called after each update.
+
+        Args:
+            chosen: For each log, the classic that policies are compared with.
+        """
+        return nullcontext(lambda progress: None)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What was trained, and what came out."""
+
+    site: Site
+    chosen: tuple[Combination, ...]
+    """For each log, the classic chosen on training days."""
+    outcome: Outcome
+    parts: tuple[PartReport, ...]
+    """The policy beside the classics, on validation and on later days; none if the training was interrupted."""
+    folder: Path
+    is_resumed: bool
+    notes: tuple[str, ...]
+    """What was told before the training."""
+
+    def ledgers(self) -> list[tuple[str, Ledger]]:
+        """Returns for each log which repairs and stand-ins are behind what was learned."""
+        options = self.site.config.environment
+        if isinstance(options, PickHostOptions):
+            return []
+        scheduler = options.scheduler
+        logs = self.site.logs
+        return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user stopped it."""
+        return self.outcome.reason == "interrupted"
+
+    def result(self) -> dict[str, Any]:
+        """Returns what ``--json`` prints."""
+        from shunter import __version__
+
+        return {
+            "run": str(self.folder),
+            "objective": self.site.objective.metric,
+            "bounds": [asdict(bound) for bound in self.site.objective.bounds],
+            "chosen": [one.label for one in self.chosen],
+            "outcome": asdict(self.outcome),
+            "resumed": self.is_resumed,
+            "parts": [part.to_json() for part in self.parts],
+            "ledgers": [{"log": name, "ledger": ledger.to_json()} for name, ledger in self.ledgers()],
+            "notes": list(self.notes),
+            "config": self.site.config.sections(),
+            "version": __version__,
+        }
+
+
+def train(
+    workload: Names | None = None,
+    *,
+    cluster: str | Path | Sequence[str | Path] | None = None,
+    env: str | None = None,
+    out: str | Path | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    init: str | Path | None = None,
+    preset: str | None = None,
+    config: str | Path | Sections | None = None,
+    changes: Sections | None = None,
+    resume: bool = False,
+    force: bool = False,
+    watcher: Watcher | None = None,
+) -> Training:
+    """Trains a policy on the first days of a log, and judges it on later days, as ``shunter train`` does.
+
+    Args:
+        workload: A log or a generator, or several; None: as the configuration has it, or pick-host.
+        cluster: One for each log; None: the cluster that each log describes.
+        env: ``pick-job`` (the default) or ``pick-host``.
+        out: The folder of the run; None: a new one in ``runs``.
+        steps: How many decisions to train for.
+        seed: For everything random but the choice of windows.
+        init: A tuned policy or a checkpoint to begin from.
+        preset: What the configuration starts from.
+        config: A training file, or its sections: ``{"ppo": {"clip": 0.1}}``. It overrides the preset.
+        changes: Sections that override a training file. The arguments above override both.
+        resume: Go on with the run in `out`.
+        force: Overwrite the run in `out`.
+        watcher: Hears notes and progress; None: nobody does.
+
+    Returns:
+        The run: ``folder``, ``outcome`` (steps, best validation, why it ended), ``parts`` (the policy beside the
+        classics, on validation and on later days) and ``result()``, all of it for JSON. `shunter.load_policy` takes
+        the folder.
+
+    Raises:
+        InputError: A value is wrong, a file cannot be read, or the folder cannot be used.
+    """
+    given = _checked(config if isinstance(config, Mapping) else {})
+    for section, table in _checked(changes or {}).items():
+        given[section] = given.get(section, {}) | table
+    for section, key, value in (
+        ("data", "workload", _names("workload", workload)),
+        ("data", "cluster", _names("cluster", cluster)),
+        ("environment", "kind", env),
+        ("training", "steps", steps),
+        ("training", "seed", seed),
+        ("training", "init", None if init is None else str(init)),
+    ):
+        if value is not None:
+            given.setdefault(section, {})[key] = value
+    request = TrainRequest(
+        changes=given,
+        preset=preset,
+        config=None if config is None or isinstance(config, Mapping) else Path(config),
+        out=None if out is None else Path(out),
+        resume=resume,
+        force=force,
+    )
+    return _run(request, watcher or Watcher())
+
+
+def _checked(sections: Sections) -> dict[str, dict[str, Any]]:
+    """Returns a copy of the sections."""
+    for name, table in sections.items():
+        if not isinstance(table, Mapping):
+            raise InputError(f"config[{name!r}] is {table!r}; expected a section, as in {{'ppo': {{'clip': 0.1}}}}")
+    return {name: dict(table) for name, table in sections.items()}
+
+
+def _names(name: str, given: Names | None) -> list[str] | None:
+    """Returns one or several names as texts."""
+    if given is None:
+        return None
+    several = [given] if isinstance(given, str | Path) else given
+    if not isinstance(several, Sequence) or not all(isinstance(one, str | Path) for one in several):
+        raise InputError(f"{name} is {type(given).__name__}; expected a file, what generates one, or a list of these")
+    return [str(one) for one in several]
+
+
+def _run(request: TrainRequest, watcher: Watcher) -> Training:
+    """Reads, trains and judges; all that can be checked is checked before the training."""
+    request.check()
+    folder = request.folder()
+    resumed = request.is_resumed(folder)
+    if not resumed:
+        check_folder(folder, request.force or request.resume)
+    notes = _resume_notes(request, folder)
+    resolved = request.resolved(folder)
+    with watcher.stage("reading"):
+        site = Site(resolved.config, resolved.config.report_episodes, read_logs(resolved.config))
+    site.check()
+    if not resumed:
+        # Before anything is told or written; what a run that goes on began from may be gone.
+        site.check_beginning()
+    notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
+    for note in notes:
+        watcher.note(note)
+    with watcher.stage("choosing classics on training days") as progress:
+        chosen = tuple(site.choose(progress))
+    if not resumed:
+        site = _settle(site, folder)
+    with watcher.training(chosen) as callback:
+        trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
+        # What a run that goes on has otherwise from now on must be there when it goes on again.
+        _write_config(site, folder)
+        outcome = trainer.run()
+    parts: tuple[PartReport, ...] = ()
+    if outcome.reason != "interrupted":
+        with watcher.stage("judging on validation and later days"):
+            parts = report_parts(site, chosen, folder)
+    return Training(site, chosen, outcome, parts, folder, resumed, tuple(notes))
+
+
+def _resume_notes(request: TrainRequest, folder: Path) -> list[str]:
+    """Returns why a run that is to be resumed does not go on."""
+    if not request.resume or request.is_resumed(folder):
+        return []
+    if request.has_run(folder):
+        return [f"{folder}: the run was cut short before its first checkpoint; starting anew by its {CONFIG_FILE}"]
+    return [f"{folder}: there is no run to resume; starting anew"]
+
+
+def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
+    """Returns what a user must know before a training: by what policies are compared, and which days are not new.
+
+    Args:
+        site: What is learned from.
+        resumed: The folder of a run that goes on: it remembers what it began from.
+    """
+    found = [objective_note(site.config.reward)]
+    if site.logs:
+        seen = {DAYS: ancestor_days(site.config) if resumed is None else recorded_days(site, resumed)}
+        judged = (Judged.of(log.workload, site.report.bounds) for log in site.logs)
+        found += [part_warning("the report", seen, one) for one in judged]
+    return [note for note in found if note is not None]
+
+
+def _settle(site: Site, folder: Path) -> Site:
+    """Prepares the folder of a new run: what it names is copied there, and its configuration is written."""
+    # What is copied may lie in the folder that is cleared.
+    copies = Copies.of(site.config)
+    check_init(site.config, folder)
+    prepare_folder(folder)
+    site = replace(site, config=copies.settle(site.config, folder))
+    _write_config(site, folder)
+    return site
+
+
+def _write_config(site: Site, folder: Path) -> None:
+    text = site.config.to_toml(folder)
+    write_file(folder / CONFIG_FILE, lambda file: file.write(text.encode()))

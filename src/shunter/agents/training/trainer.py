@@ -1,0 +1,242 @@
+"""The loop around an algorithm: evaluations, checkpoints, a diary, and an end."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from shunter.agents.common.divergence import DivergenceError, check_tensors
+from shunter.agents.learned_policy import LearnedPolicy
+from shunter.agents.training.best import OBJECTIVE, Best, EarlyStopping, Near
+from shunter.agents.training.checkpoint import (
+    POLICY,
+    TRAINING,
+    Part,
+    PolicyRecord,
+    check_layout,
+    find_checkpoint,
+    read_part,
+    write_checkpoint,
+)
+from shunter.agents.training.progress_log import ProgressLog
+from shunter.checks import from_table
+from shunter.envs.layout import Layout
+from shunter.errors import InputError
+from shunter.policies.checkpoint import BEST, LAST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import FrameType
+
+    from shunter.agents.algorithms import Algorithm
+    from shunter.agents.training.config import TrainingOptions
+
+IS_BEST: Final = "validation/is_best"
+"""The figure that is 1 where a policy became the best."""
+
+
+Evaluate = Callable[[LearnedPolicy], Mapping[str, float]]
+"""Measures a policy on validation episodes; `shunter.agents.training.best` says which names mean what."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training has come."""
+
+    steps: int
+    total_steps: int
+    figures: Mapping[str, float]
+    """Of the last update."""
+    best: float | None
+    """The best objective so far."""
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended."""
+
+    reason: str
+    """``steps``, ``patience`` or ``interrupted``."""
+    steps: int
+    best: float | None
+    best_steps: int | None
+    elapsed_s: float
+    near: Near | None = None
+    """Of the policies that were better than the beginning, but not by enough, the one that came nearest."""
+
+
+class Trainer:
+    """Runs an algorithm and keeps what it learns in a folder."""
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        record: PolicyRecord,
+        options: TrainingOptions,
+        folder: Path,
+        *,
+        evaluate: Evaluate | None = None,
+        callbacks: tuple[Callable[[Progress], object], ...] = (),
+        resume: bool = False,
+    ) -> None:
+        """Makes ready, from the last checkpoint in the folder if that is wanted.
+
+        Args:
+            algorithm: What learns.
+            record: What the policy is: goes into its checkpoints.
+            options: How long, and what to do on the way.
+            folder: Of the run; gets ``best/``, ``last/``, ``progress.csv`` and ``tensorboard/``.
+            evaluate: Measures a policy on validation episodes; without it no policy is the best.
+            callbacks: Called after each update.
+            resume: Go on from ``last/``: what follows is the same, bit for bit, as if there had been no pause.
+
+        Raises:
+            InputError: There is nothing to resume, or it is not of this training.
+        """
+        torch.set_num_threads(options.threads)
+        self._algorithm = algorithm
+        self._record = record
+        self._options = options
+        self._folder = folder
+        self._evaluate = evaluate
+        self._callbacks = callbacks
+        self._stopping = EarlyStopping(options.patience, options.threshold)
+        self._best = Best(options.margin_se)
+        self._elapsed_s = 0.0
+        self._resumed_at = self._resume() if resume else None
+
+    def run(self) -> Outcome:
+        """Trains until the steps are done, patience is at its end, or the user interrupts.
+
+        Raises:
+            DivergenceError: The last good checkpoint stays where it is.
+        """
+        began = time.perf_counter() - self._elapsed_s
+        self._folder.mkdir(parents=True, exist_ok=True)
+        log = ProgressLog(self._folder, self._resumed_at)
+        try:
+            with interruption() as interrupted:
+                if self._resumed_at is None:
+                    figures, _ = self._measure()
+                    log.write(0, figures)
+                    self._save(LAST)
+                reason = self._loop(log, began, interrupted)
+            best = self._best
+            return Outcome(reason, self._algorithm.steps, best.objective, best.steps, self._elapsed_s, best.near)
+        except DivergenceError as error:
+            kept = f"the checkpoint before that is {self._folder / LAST}"
+            raise DivergenceError(f"step {self._algorithm.steps}: {error}; {kept}") from None
+        finally:
+            log.close()
+
+    def _loop(self, log: ProgressLog, began: float, interrupted: threading.Event) -> str:
+        options, algorithm = self._options, self._algorithm
+        reason = "steps"
+        while algorithm.steps < options.steps:
+            before = algorithm.steps
+            figures = algorithm.update()
+            finished = algorithm.steps >= options.steps
+            enough = False
+            if finished or _passed(before, algorithm.steps, options.eval_every):
+                measured, enough = self._measure()
+                figures |= measured
+            self._elapsed_s = time.perf_counter() - began
+            log.write(algorithm.steps, figures | {"elapsed_s": self._elapsed_s})
+            stop = enough or interrupted.is_set()
+            if stop or finished or _passed(before, algorithm.steps, options.save_every):
+                log.flush()
+                self._save(LAST)
+            progress = Progress(algorithm.steps, options.steps, figures, self._best.objective, self._elapsed_s)
+            for callback in self._callbacks:
+                callback(progress)
+            if stop:
+                reason = "patience" if enough else "interrupted"
+                break
+        return reason
+
+    def _measure(self) -> tuple[dict[str, float], bool]:
+        """Evaluates the present policy and keeps it if it is the best; returns figures, and whether to stop."""
+        if self._evaluate is None:
+            return {}, False
+        measured = dict(self._evaluate(LearnedPolicy(self._algorithm.network, self._record)))
+        is_best = self._best.observe(measured, self._algorithm.steps)
+        if is_best:
+            self._save(BEST)
+        figures = {f"validation/{name}": value for name, value in measured.items()} | {IS_BEST: float(is_best)}
+        return figures, self._stopping.observe(measured[OBJECTIVE])
+
+    def _save(self, name: str) -> None:
+        tensors = self._algorithm.policy_tensors()
+        check_tensors(tensors)
+        best = self._best
+        facts = {"steps": self._algorithm.steps, "best_objective": best.objective, "best_steps": best.steps}
+        record = replace(self._record, training={**self._record.training, **facts})
+        parts = {POLICY: Part(tensors, record.to_json())}
+        if name == LAST:
+            state = self._algorithm.state()
+            parts[TRAINING] = Part(state.tensors, {"algorithm": dict(state.facts), "trainer": self._state()})
+        write_checkpoint(self._folder / name, parts, record.files)
+
+    def _state(self) -> dict[str, Any]:
+        reference = self._stopping.reference
+        return {
+            **self._best.state(),
+            "reference": reference if math.isfinite(reference) else None,
+            "waited": self._stopping.waited,
+            "elapsed_s": self._elapsed_s,
+        }
+
+    def _resume(self) -> int:
+        """Goes back to the last checkpoint, and returns how many steps it had seen."""
+        folder = find_checkpoint(self._folder / LAST)
+        if folder is None:
+            raise InputError(f"{self._folder}: there is no checkpoint {LAST}/ to resume from; train without --resume")
+        policy, training = read_part(folder, POLICY), read_part(folder, TRAINING)
+        where = str(folder)
+        check_layout(from_table(Layout, policy.facts.get("layout"), where), self._record.layout, where)
+        try:
+            state = training.facts["trainer"]
+            self._best.load_state(state)
+            self._stopping.reference = math.inf if state["reference"] is None else float(state["reference"])
+            self._stopping.waited = int(state["waited"])
+            self._elapsed_s = float(state["elapsed_s"])
+            self._algorithm.load_state(policy.tensors, Part(training.tensors, training.facts["algorithm"]), where)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise InputError(f"{where}: not a training that this version can resume ({error!r})") from None
+        return self._algorithm.steps
+
+
+def _passed(before: int, after: int, every: int) -> bool:
+    """Returns whether a multiple has been reached or passed."""
+    return before // every < after // every
+
+
+@contextmanager
+def interruption() -> Iterator[threading.Event]:
+    """Yields what is set when the user interrupts, so that an update is never cut in two; a second time is at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    previous = [signal.signal(one, handle) for one in signals]
+    try:
+        yield asked
+    finally:
+        for one, handler in zip(signals, previous, strict=True):
+            signal.signal(one, handler)

@@ -1,0 +1,281 @@
+"""One way to check what comes from outside: names, numbers, and dataclasses whose fields say what they may hold.
+
+A dataclass whose fields are made by `declared` says once, for each of them, its type, default, range and meaning.
+`check_fields` checks an object of it, `from_table` reads one from TOML or JSON, `to_table` writes one, and the command
+line takes the help of its options from the same place. Every error is one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
+
+MOST_SEED: Final = 2**64 - 1
+NOTHING: Final = "none"
+"""What stands for None in a table: TOML has no word of its own for it."""
+
+_KEY: Final = "declared"
+_WORDS: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    types.NoneType: repr(NOTHING),
+}
+
+
+def check_name(kind: str, value: str, names: Iterable[str], also: str = "", where: str = "") -> str:
+    """Returns the value if it is one of the names, and otherwise raises an error with the nearest of them.
+
+    Args:
+        kind: What the value is, as the user calls it: ``policy``.
+        value: What the user gave.
+        names: The values allowed.
+        also: What else is allowed, for the error message.
+        where: Begins the error message: the file or the option, with a colon and a blank.
+    """
+    names = list(names)
+    if value in names:
+        return value
+    nearest = get_close_matches(str(value).lower(), names, n=5, cutoff=0.4)
+    # Letters are often swapped: sfj is sjf, though srf is as near.
+    nearest.sort(key=lambda name: sorted(name) != sorted(str(value).lower()))
+    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+    raise InputError(f"{where}unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")
+
+
+def whole(name: str, value: object, low: int, high: int) -> int:
+    """Returns a whole number within its bounds."""
+    # A bool is an int to Python, but nobody means 1 by true.
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise InputError(f"{name} is {value!r}; expected a whole number from {low} to {high}")
+    return int(value)
+
+
+def number(
+    name: str, value: object, low: float, high: float = math.inf, *, above: bool = False, unit: str = ""
+) -> float:
+    """Returns a finite number from `low` to `high`; with `above`, one that is larger than `low`."""
+    try:
+        given = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        given = math.nan
+    if low <= given <= high and math.isfinite(given) and not (above and given == low):
+        return given
+    if math.isfinite(high):
+        expected = f"a number {'above' if above else 'from'} {low:g} to {high:.10g}"
+    elif above:
+        expected = f"a finite number above {low:g}"
+    else:
+        expected = "a finite number" + (f" of {low:g} or more" if math.isfinite(low) else "")
+    raise InputError(f"{name} is {value!r}; expected {expected}{unit and ' ' + unit}")
+
+
+def pair(name: str, value: object, low: int, high: int) -> tuple[int, int]:
+    """Returns a range of whole numbers, the smaller one first."""
+    if isinstance(value, tuple | list) and len(value) == 2:
+        least, most = (whole(name, each, low, high) for each in value)
+        if least <= most:
+            return least, most
+    raise InputError(f"{name} is {value!r}; expected two whole numbers, the smaller one first")
+
+
+def numbers_by_name(name: str, value: object, low: float) -> dict[str, float]:
+    """Returns names with a finite number each."""
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InputError(f"{name} is {value!r}; expected names with a number each, as in {{'wait': 1.0}}")
+    return {key: number(f"{name}[{key!r}]", each, low) for key, each in value.items()}
+
+
+def distinct_names(name: str, value: object) -> tuple[str, ...]:
+    """Returns a list of different names."""
+    if isinstance(value, str) or not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
+        raise InputError(f"{name} is {value!r}; expected a list of names, as in ['night_job']")
+    if len(set(value)) < len(value):
+        raise InputError(f"{name} is {value!r}; expected each name once")
+    return tuple(value)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is said of a field besides its type and its default."""
+
+    help: str = ""
+    """One or two sentences for the help of its option and for the documentation."""
+    low: float | None = None
+    """The least value; None: a number without bounds, or no number."""
+    high: float = math.inf
+    above: bool = False
+    """Whether the value must be larger than `low`."""
+    choices: Collection[str] = ()
+    """The names allowed; none: any text. A mapping has the meaning of each name."""
+    option: str = ""
+    """The name of its option on the command line, without the hyphens before it; none: it has no option of its own."""
+    metavar: str = ""
+    """What the help of the option calls the value."""
+    shown_default: str = ""
+    """What the help says where the default is None, or says too little."""
+    is_open: bool = False
+    """Whether the option has no value of its own where it is not given: what stands in depends on something else."""
+    core: str = ""
+    """The field of the core's configuration that it fills, where it fills one by itself."""
+    to_core: Callable[[Any], Any] = field(default=lambda value: value)
+    """Turns the value into what the core's field holds."""
+
+
+def declared(default: Any, help: str = "", **said: Any) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns a field of a dataclass that says what it may hold; `said` are fields of `Declaration`."""
+    metadata = {_KEY: Declaration(help=help, **said)}
+    if isinstance(default, types.FunctionType | type):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def declarations(kind: type[DataclassInstance]) -> dict[str, Declaration]:
+    """Returns what is said of each declared field of a dataclass, by its name."""
+    return {one.name: one.metadata[_KEY] for one in fields(kind) if _KEY in one.metadata}
+
+
+def check_fields(value: DataclassInstance, section: str = "", names: Mapping[str, str] | None = None) -> None:
+    """Checks all declared fields of an object: types, ranges and names.
+
+    Args:
+        value: An object of a dataclass whose fields are `declared`.
+        section: Begins what errors call a field: ``[ppo] ``.
+        names: What errors call some of the fields, where that is not their name.
+
+    Raises:
+        InputError: A field holds something else.
+    """
+    hints = get_type_hints(type(value))
+    for name, said in declarations(type(value)).items():
+        called = (names or {}).get(name, f"{section}{name}")
+        check_field(called, getattr(value, name), hints[name], said)
+
+
+def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:  # noqa: ANN401 - any type hint
+    """Checks one value against a type hint and a declaration; errors call it by this name."""
+    kinds = _kinds(hint)
+    if value is None and types.NoneType in kinds:
+        return
+    if said.choices and (isinstance(value, str) or set(kinds) <= {str, types.NoneType}):
+        check_name(name, str(value), said.choices)
+    elif said.low is not None and int in kinds and float not in kinds and not isinstance(value, tuple):
+        whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)
+    elif said.low is not None and float in kinds and not (isinstance(value, str) and str in kinds):
+        number(name, value, said.low, said.high, above=said.above, unit="seconds" if said.metavar == "S" else "")
+    elif kinds == (bool,) and not isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}; expected true or false")
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any type hint
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def deal_out(keywords: Mapping[str, Any], *classes: type[Any]) -> list[Any]:
+    """Returns one object of each dataclass, made of the keywords that it knows; several may know one.
+
+    Raises:
+        InputError: None of them knows a keyword, or a value is wrong.
+    """
+    known = [{one.name for one in fields(kind)} for kind in classes]
+    for keyword in keywords:
+        check_name("keyword", keyword, dict.fromkeys(one.name for kind in classes for one in fields(kind)))
+    return [
+        kind(**{name: value for name, value in keywords.items() if name in names})
+        for kind, names in zip(classes, known, strict=True)
+    ]
+
+
+def to_table(value: DataclassInstance) -> dict[str, Any]:
+    """Returns the fields of a dataclass as TOML and JSON know them."""
+    return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a field holds
+    if value is None:
+        return NOTHING
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def from_table(kind: type[T], table: object, where: str) -> T:
+    """Returns a dataclass from a table; what the table leaves out is as the dataclass has it.
+
+    Args:
+        kind: A dataclass of numbers, text, and tuples and mappings of them.
+        table: What was read.
+        where: Begins every error: the file, and the section in it.
+
+    Raises:
+        InputError: A key is unknown, or a value has the wrong type or is refused by the dataclass.
+    """
+    if not isinstance(table, Mapping):
+        raise InputError(f"{where} is {table!r}; expected a table of keys and values")
+    hints = get_type_hints(kind)
+    names = [one.name for one in fields(kind)]
+    try:
+        for key in table:
+            check_name("key", key, names)
+        return kind(**{key: typed(value, hints[key], key) for key, value in table.items()})
+    except InputError as error:
+        # A dataclass names its section too, for those who make it without a file.
+        file, _, section = where.rpartition(" ")
+        named = bool(file) and str(error).startswith(f"{section} ")
+        raise InputError(f"{file if named else where + ':'} {error}") from None
+
+
+def typed(value: object, hint: Any, name: str) -> Any:  # noqa: ANN401 - whatever the field's type is
+    """Returns a value that was read from a table as the type hint wants it, or raises an error."""
+    kinds = _kinds(hint)
+    if types.NoneType in kinds and value == NOTHING:
+        return None
+    for one in kinds:
+        found, converted = _try(value, one)
+        if found:
+            return converted
+    raise InputError(f"{name} is {value!r}; expected {_expected(hint)}")
+
+
+def _try(value: object, hint: Any) -> tuple[bool, Any]:  # noqa: ANN401 - whatever the field's type is
+    """Returns whether the value is of a type that is not a union, and then the value."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        return _try_tuple(value, inner)
+    if origin is not None:  # a mapping from text
+        if not isinstance(value, Mapping):
+            return False, None
+        tried = {key: _try(each, inner[1]) for key, each in value.items()}
+        return all(found for found, _ in tried.values()), {key: each for key, (_, each) in tried.items()}
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return True, float(value)
+    return type(value) is hint, value
+
+
+def _try_tuple(value: object, inner: tuple[Any, ...]) -> tuple[bool, Any]:
+    if not isinstance(value, list | tuple):
+        return False, None
+    hints = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
+    tried = [_try(each, hint) for each, hint in zip(value, hints, strict=False)]
+    return len(value) == len(hints) and all(found for found, _ in tried), tuple(each for _, each in tried)
+
+
+def _expected(hint: Any) -> str:  # noqa: ANN401 - whatever the field's type is
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(_expected(one) for one in get_args(hint))
+    if get_origin(hint) is tuple:
+        return "a list"
+    return _WORDS.get(hint, "a table of numbers")

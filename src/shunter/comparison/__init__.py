@@ -1,0 +1,1 @@
+"""Many ways to schedule on the same windows of a log."""

@@ -1,0 +1,152 @@
+"""The combinations that a comparison goes through: policy × dispatch × placement × estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shunter.errors import InputError
+from shunter.policies.catalog import DISPATCHES, POLICIES
+from shunter.policies.estimates import REQUESTED, resolve_estimate
+from shunter.policies.placement import resolve_placement
+from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_scheduler
+
+if TYPE_CHECKING:
+    from shunter.model.settings import Settings
+
+ALL = "all"
+_NOT_ALL = ("fifo", "first-available", "linear", "qssf", "srtf", "las")
+CLASSICS = tuple(name for name in POLICIES if name not in _NOT_ALL)
+"""What ``--policy all`` means: every policy of Shunter's but second names, the score whose weights are searched, and
+those for clusters of GPUs."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to schedule, with what tables call it."""
+
+    label: str
+    """What tables and figures call it, and what ``--baseline`` takes: ``f2/easy``."""
+    scheduler: Scheduler
+
+    @property
+    def settings(self) -> Settings:
+        """What it was resolved from, in words."""
+        return self.scheduler.settings
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that it comes from, by what the user gave."""
+        return {str(getattr(self.settings, name)): path for name, path in self.scheduler.files.items()}
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """All that were asked for."""
+
+    possible: tuple[Combination, ...]
+    skipped: tuple[str, ...]
+    """Why others cannot be, one line a policy."""
+
+
+def combine(
+    policies: Sequence[str],
+    dispatches: Sequence[str | None] = (None,),
+    placements: Sequence[str | None] = (None,),
+    estimates: Sequence[str | None] = (None,),
+    **common: Any,  # noqa: ANN401
+) -> Combinations:
+    """Returns every combination that is possible; one that contradicts itself is skipped, and its reason told.
+
+    Args:
+        policies: As in `shunter.simulation.simulate`; ``all`` means each of `CLASSICS`. A learned one brings its rule,
+            placement and estimate, and is there once.
+        dispatches: What happens when the next job does not fit; None for the policy's default.
+        placements: Which nodes a job gets; None for the default.
+        estimates: The run times that the policies see; None for the policy's default.
+        common: The settings that all share, as in `shunter.simulation.simulate`.
+
+    Raises:
+        InputError: A name or a number is wrong, or no combination is possible.
+    """
+    names = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
+    # Each word is resolved once, by itself: one that is wrong is a mistake, not a combination to skip.
+    found = {name: resolve(name) for name in names}
+    for one in found.values():
+        resolve_scheduler(policy=one, **common)
+    rules, places = _distinct(dispatches), {name: name and resolve_placement(name) for name in _distinct(placements)}
+    for rule in rules:
+        resolve_dispatch(EASY if rule is None else rule)
+    seen = {name: name and resolve_estimate(name) for name in _distinct(estimates)}
+    possible: dict[Settings, Combination] = {}
+    skipped: dict[str, str] = {}
+    shown = _shown({name: policy.label for name, policy in found.items()})
+    shown_estimates = _shown({name: estimate.label for name, estimate in seen.items() if estimate})
+    for policy, dispatch, placement, estimate in product(names, rules, places, seen):
+        words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
+        try:
+            scheduler = resolve_scheduler(policy=found[policy], **words, **common)
+        except InputError as error:
+            skipped.setdefault(policy, str(error))
+            continue
+        settings, own = scheduler.settings, scheduler.estimate
+        parts = [shown[policy], settings.dispatch]
+        parts += [settings.placement] if len(places) > 1 else []
+        parts += [shown_estimates.get(own.text, own.label)] if len(seen) > 1 else []
+        possible[settings] = Combination("/".join(parts), scheduler)
+    if not possible:
+        raise InputError(next(iter(skipped.values())))
+    return Combinations(tuple(possible.values()), tuple(skipped.values()))
+
+
+def combine_like(
+    text: str, scheduler: Scheduler, estimates: Sequence[str | None] = (REQUESTED,)
+) -> tuple[Combination, ...]:
+    """Returns what ``f2/easy`` means with each of the estimates; all other settings are as in a scheduler.
+
+    Raises:
+        InputError: The policy or the dispatch rule is unknown, or they do not go together.
+    """
+    policy, dispatch = split_text(text)
+    words = scheduler.settings.words()
+    for name in ("policy", "dispatch", "estimate"):
+        del words[name]
+    return combine([policy], [dispatch], [words.pop("placement")], estimates, **words).possible
+
+
+def split_text(text: str) -> tuple[str, str | None]:
+    """Returns the policy and the dispatch rule that ``f2/easy`` names; None where it names no rule."""
+    policy, slash, dispatch = text.rpartition("/")
+    if slash and (dispatch in DISPATCHES or dispatch.isdecimal()):
+        return policy, dispatch
+    # The slash is one of a file's name.
+    return text, None
+
+
+def find_baseline(combinations: Sequence[Combination], label: str | None) -> Combination:
+    """Returns the combination of this label, or the first that begins with it; by default the first of all.
+
+    Raises:
+        InputError: There is none.
+    """
+    if label is None:
+        return combinations[0]
+    for combination in combinations:
+        if combination.label == label or combination.label.startswith(f"{label}/"):
+            return combination
+    known = [combination.label for combination in combinations]
+    raise InputError(f"--baseline {label!r} is not among what is compared; it has {', '.join(known)}")
+
+
+def _distinct(names: Sequence[Any]) -> list[Any]:
+    """Returns the names without repetitions, in their order."""
+    return list(dict.fromkeys(names))
+
+
+def _shown(labels: Mapping[str, str]) -> dict[str, str]:
+    """Returns what labels call each text: by its short name, unless two have the same."""
+    counts = list(labels.values())
+    return {text: label if counts.count(label) == 1 else text for text, label in labels.items()}

@@ -1,0 +1,102 @@
+"""What a tuned policy is to be good at, and what it must not be worse in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from shunter.errors import InputError
+from shunter.metrics.table import find_window_metric, higher_is_better
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+PENALTY: Final = 5.0
+"""How much the cost grows for each unit by which the logarithm of a bounded metric exceeds its bound."""
+SAFETY: Final = 0.1
+"""Bounds are kept by so much (in the logarithm) on training days, for later days differ."""
+LEAST: Final = 1e-3
+"""Added to both sides of a ratio, for a window in which nobody waits."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A metric that may be at most so many times the baseline's (of a metric that should be high: at least)."""
+
+    metric: str
+    factor: float
+
+    @property
+    def words(self) -> str:
+        """The bound as part of a sentence."""
+        return f"{'at least' if higher_is_better(self.metric) else 'at most'} {self.factor:g} times"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One metric to improve, and bounds on others."""
+
+    metric: str
+    bounds: tuple[Bound, ...] = ()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Everything that has to be measured."""
+        return tuple(dict.fromkeys((self.metric, *(bound.metric for bound in self.bounds))))
+
+    def cost(self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]) -> float:
+        """Returns how a policy compares with the baseline on the same windows: below 0 is better.
+
+        It is the mean over windows of the logarithm of the ratio (windows in which the metric has no meaning are left
+        out), and a penalty for each bound that does not hold on average over the windows.
+        """
+        cost = _sign(self.metric) * float(np.nanmean(_log_ratio(found[self.metric], base[self.metric])))
+        for bound in self.bounds:
+            cost += PENALTY * max(0.0, self.excess(bound, found, base) + SAFETY)
+        return cost
+
+    def excess(
+        self, bound: Bound, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]
+    ) -> float:
+        """Returns by how much, in the logarithm, the mean over windows exceeds a bound; 0 or below: it holds."""
+        ratio = mean_ratio(found[bound.metric], base[bound.metric])
+        return _sign(bound.metric) * float(np.log(ratio / bound.factor))
+
+
+def mean_ratio(found: NDArray[np.float64], base: NDArray[np.float64]) -> float:
+    """Returns the ratio of the means over windows."""
+    return float(np.exp(_log_ratio(float(np.nanmean(found)), float(np.nanmean(base)))))
+
+
+def _sign(metric: str) -> float:
+    return -1.0 if higher_is_better(metric) else 1.0
+
+
+def _log_ratio(found: NDArray[np.float64] | float, base: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    return np.asarray(np.log((np.asarray(found) + LEAST) / (np.asarray(base) + LEAST)))
+
+
+def parse_objective(metric: str, bounds: Sequence[str]) -> Objective:
+    """Returns the objective that ``bounded-slowdown`` and bounds such as ``mean-wait=1.1`` mean.
+
+    Raises:
+        InputError: A metric is unknown, or a bound is not a positive number.
+    """
+    parsed: list[Bound] = []
+    for text in bounds:
+        name, equals, value = text.partition("=")
+        try:
+            factor = float(value)
+        except ValueError:
+            factor = float("nan")
+        if not equals or not 0 < factor < float("inf"):
+            raise InputError(f"--bound is {text!r}; expected a metric and a positive factor, as in mean-wait=1.1")
+        bound = Bound(find_window_metric("bound", name.strip()), factor)
+        if any(bound.metric == other.metric for other in parsed):
+            raise InputError(f"--bound {text}: {bound.metric} is bounded twice; give one bound for each metric")
+        parsed.append(bound)
+    return Objective(find_window_metric("objective", metric), tuple(parsed))

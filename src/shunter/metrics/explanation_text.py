@@ -1,0 +1,228 @@
+"""The answer of an explanation in one sentence, and as an object for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from shunter.metrics.explanation import AHEAD, Blocker, Explanation, largest
+from shunter.metrics.labels import counted
+from shunter.metrics.occupancy import RESOURCES
+from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from shunter.metrics.explanation import Phase
+    from shunter.metrics.record import Record
+
+MILLI = 1000
+UNITS_MS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+WORTH_SAYING = 0.05
+"""A second reason is told if it held for more than this part of the wait."""
+
+
+def conclusion(explanation: Explanation) -> str:
+    """Returns in one sentence why the job started when and where it did."""
+    record, row = explanation.record, explanation.row
+    job = f"Job {record.rows['job_id'][row]}"
+    if record.rows["outcome"][row] == "rejected":
+        return f"{job} never ran: it was rejected, for it {record.rows['reason'][row]}."
+    if not explanation.waits:
+        return f"{job} {_at_once(explanation)}."
+    lasted: Counter[str] = Counter()
+    for moment in explanation.moments:
+        lasted[moment.reason] += int(moment.until_ms - moment.from_ms)
+    (main, _), *others = lasted.most_common()
+    text = f"{job} waited {duration(explanation.waited_ms)} because {_because(explanation, main)}"
+    if not explanation.stays:
+        text += "; it never started"
+    for reason, time_ms in others[:1]:
+        if time_ms > WORTH_SAYING * explanation.waited_ms:
+            text += f"; for {duration(time_ms)} of it, {_shortly(reason)}"
+    return text + "."
+
+
+def _at_once(explanation: Explanation) -> str:
+    submitted = clock(explanation.record.submit_ms[explanation.row])
+    if not explanation.stays:
+        return f"never started: nothing more happened after it was submitted at {submitted}"
+    return (
+        f"did not wait: it started when it was submitted, at {submitted}, on {named_nodes(explanation.stays[0].nodes)}"
+    )
+
+
+def _because(explanation: Explanation, reason: str) -> str:
+    until = _until(explanation)
+    place, tasks = _place(explanation), explanation.shape.tasks
+    told = [moment for moment in explanation.moments if moment.reason == reason]
+    room = max(moment.room for moment in told)
+    if reason == ORDER:
+        return _order(explanation)
+    if reason == DOWN:
+        return f"nodes of {place} on which jobs had failed were not in use again{until}"
+    if reason == SCATTERED:
+        fitted = f"at most {room} of its {counted(tasks, 'task')} had room" if tasks > 1 else "no node had room for it"
+        return f"what was free of {place} would have been enough, but was scattered: {fitted}{until}"
+    number = RESOURCES.index(reason)
+    free = amount(max(moment.free[number] for moment in told), number)
+    needed = quantity(explanation.shape.total[number], number)
+    return f"{place} had at most {free} of the {needed} that it needs free{until}"
+
+
+def _shortly(reason: str) -> str:
+    texts = {
+        ORDER: "there was room, but the order or a reservation held it back",
+        DOWN: "nodes were down",
+        SCATTERED: "enough was free, but scattered over nodes",
+    }
+    return texts.get(reason) or f"not enough {reason} {'was' if reason == 'memory' else 'were'} free"
+
+
+def _order(explanation: Explanation) -> str:
+    record = explanation.record
+    rule = f"the order ({record.policy}, {record.dispatch})"
+    ahead = [blocker for blocker in explanation.blockers if blocker.how == AHEAD and blocker.share > 0]
+    if not ahead:
+        if record.may_fail:
+            return f"{rule} or a reservation held it back, or nodes were down: what runs shows room for it"
+        return f"{rule} or a reservation held it back, though there was room for it"
+    ahead = [blocker for blocker in ahead if blocker.until_ms <= explanation.waits[-1][1]] or ahead
+    many = counted(len({blocker.row for blocker in ahead}), "job")
+    last = max(ahead, key=lambda blocker: (blocker.until_ms, blocker.share))
+    name, went = record.rows["job_id"][last.row], clock(last.until_ms)
+    last_one = (
+        f"the last of them, job {name}, started at {went}" if len(ahead) > 1 else f"job {name}, which started at {went}"
+    )
+    return f"{rule} held it back for {many} ahead of it, though there was room for it ({last_one})"
+
+
+def _until(explanation: Explanation) -> str:
+    """Returns until when something lacked: who left at the moment of the start, or nothing."""
+    left = [blocker for blocker in explanation.blockers if blocker.let_go]
+    if not left or not explanation.stays:
+        return ""
+    first = max(left, key=lambda blocker: blocker.share)
+    rows = explanation.record.rows
+    end_s = rows["end_s"][first.row]
+    ended = end_s is not None and round(end_s * MILLI) == round(first.until_ms)
+    return f" until job {rows['job_id'][first.row]} {'ended' if ended else 'was stopped'} at {clock(first.until_ms)}"
+
+
+def _place(explanation: Explanation) -> str:
+    record = explanation.record
+    partition = record.rows["partition"][explanation.row] if record.cluster.partitions else None
+    place = "the cluster" if partition is None else f"its partition {partition}"
+    one_type = explanation.shape.each[0] > 0 and not record.cluster.mix and len(record.cluster.gpu_types) > 1
+    return f"{place} (of any one type of GPU)" if one_type else place
+
+
+def amount(value: float, resource: int) -> str:
+    """Returns an amount of a resource, without its unit where it is counted: ``6``, ``0.5``, ``2,048 MB``."""
+    return f"{value:,.15g} MB" if resource == 2 else f"{value / MILLI:,.15g}"
+
+
+def quantity(value: float, resource: int) -> str:
+    """Returns an amount of a resource with its unit: ``8 GPUs``, ``1 core``, ``2,048 MB``."""
+    unit = ("GPU", "core", "")[resource]
+    return f"{amount(value, resource)} {unit}{'' if value == MILLI else 's'}" if unit else amount(value, resource)
+
+
+def size(record: Record, row: int) -> str:
+    """Returns what a job has in all: ``2 tasks, 8 GPUs, 32 cores``."""
+    tasks = int(record.tasks[row])
+    amounts = [tasks * int(each[row]) for each in (record.milli_gpus, record.milli_cores)]
+    parts = [quantity(value, number) for number, value in enumerate(amounts) if value]
+    return ", ".join([counted(tasks, "task")] * (tasks > 1) + parts) or counted(tasks, "task")
+
+
+def named_nodes(nodes: dict[str, int], most: int = 4) -> str:
+    """Returns nodes with their tasks: ``n3 (4 tasks), n5 (2 tasks)``; of many only the first."""
+    names = [name if len(nodes) == 1 else f"{name} ({counted(tasks, 'task')})" for name, tasks in nodes.items()]
+    more = [f"{len(names) - most} more"] if len(names) > most else []
+    return ", ".join(names[:most] + more)
+
+
+def clock(time_ms: float) -> str:
+    """Returns a time of the log: ``7,800 s``."""
+    return f"{time_ms / MILLI:,.15g} s"
+
+
+def duration(time_ms: float) -> str:
+    """Returns a length of time in its two largest units: ``2 h 10 min``."""
+    if time_ms < 59_500:
+        return f"{time_ms / MILLI:.3g} s"
+    place = next(number for number, (_, size) in enumerate(UNITS_MS[:-1]) if time_ms >= size or number == 2)
+    (unit, size_ms), (next_unit, next_ms) = UNITS_MS[place : place + 2]
+    # Rounding to the smaller unit first keeps "60 min" out.
+    parts, per = round(time_ms / next_ms), size_ms // next_ms
+    return f"{parts // per:,} {unit}" + (f" {parts % per} {next_unit}" if parts % per else "")
+
+
+def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
+    """Returns everything as a plain object, with the first so many blockers; times are the log's seconds."""
+    record, row = explanation.record, explanation.row
+    rows = record.rows
+    gpus, cores, memory_mb = explanation.shape.total
+    return {
+        "job_id": rows["job_id"][row],
+        "conclusion": conclusion(explanation),
+        "submit_s": record.submit_ms[row] / MILLI,
+        "waited_s": explanation.waited_ms / MILLI,
+        "outcome": rows["outcome"][row],
+        "reason": rows["reason"][row],
+        "needs": {
+            "tasks": explanation.shape.tasks,
+            "gpus": gpus / MILLI,
+            "cores": cores / MILLI,
+            "memory_mb": memory_mb,
+            "partition": rows["partition"][row],
+            "usable_nodes": len(record.usable(row)),
+        },
+        "policy": record.policy,
+        "dispatch": record.dispatch,
+        "placement": record.placement,
+        "ran": [
+            {"start_s": stay.start_ms / MILLI, "end_s": stay.end_ms / MILLI, "nodes": stay.nodes, "ended": stay.ended}
+            for stay in explanation.stays
+        ],
+        "phases": [_phase_object(phase) for phase in explanation.phases],
+        "blockers": [_blocker_object(record, blocker) for blocker in explanation.blockers[:top]],
+        "blockers_in_all": len(explanation.blockers),
+        "passed_by": _group(record, explanation.passed_by),
+        "in_front": _group(record, explanation.in_front),
+    }
+
+
+def _phase_object(phase: Phase) -> dict[str, Any]:
+    return {
+        "from_s": phase.from_ms / MILLI,
+        "until_s": phase.until_ms / MILLI,
+        "waited_s": phase.waited_ms / MILLI,
+        "reason": phase.reason,
+        "share": phase.share,
+        "most_tasks_that_fit": phase.room,
+        "most_free_gpus": phase.free[0] / MILLI,
+        "most_free_cores": phase.free[1] / MILLI,
+    }
+
+
+def _blocker_object(record: Record, blocker: Blocker) -> dict[str, Any]:
+    row = blocker.row
+    return {
+        "job_id": record.rows["job_id"][row],
+        "how": blocker.how,
+        "share": blocker.share,
+        "tasks": int(record.tasks[row]),
+        "gpus": int(record.tasks[row] * record.milli_gpus[row]) / MILLI,
+        "cores": int(record.tasks[row] * record.milli_cores[row]) / MILLI,
+        "since_s": blocker.since_ms / MILLI,
+        "until_s": blocker.until_ms / MILLI,
+        "let_go": blocker.let_go,
+    }
+
+
+def _group(record: Record, rows: NDArray[np.int64]) -> dict[str, Any]:
+    most = largest(record, rows)
+    return {"count": len(rows), "largest": None if most is None else record.rows["job_id"][most]}

@@ -1,0 +1,144 @@
+"""What the log says of each job's wait, beside what the simulation says; and what the log's machine had in use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.metrics.usage import MILLI
+from shunter.model.schedule import whole_milliseconds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.schedule import Schedule
+    from shunter.model.workload import Workload
+
+
+@dataclass(frozen=True)
+class Waits:
+    """The jobs whose wait is known from the log and from the simulation; all arrays have the same length."""
+
+    job_id: pl.Series
+    submit_s: NDArray[np.float64]
+    cores: NDArray[np.float64]
+    logged_s: NDArray[np.float64]
+    simulated_s: NDArray[np.float64]
+    logged_run_s: NDArray[np.float64]
+    simulated_run_s: NDArray[np.float64]
+    without_logged_wait: int
+    """Jobs left out, since the log does not say when they started."""
+    never_started: int
+    """Jobs left out, since they can never fit on the cluster, although the log says when they started."""
+
+    def __len__(self) -> int:
+        return len(self.submit_s)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Returns one row a job, in the order of the workload."""
+        return pl.DataFrame(
+            {
+                "job_id": self.job_id,
+                "submit_s": self.submit_s,
+                "cores": self.cores,
+                "logged_wait_s": self.logged_s,
+                "simulated_wait_s": self.simulated_s,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class LoggedLoad:
+    """The cores in use at once by the log's own starts and run times, held against the cluster as described."""
+
+    cluster_cores: float
+    most_cores: float
+    spells_above: int
+    """How often more cores than the cluster has came into use."""
+    time_above_share: float
+    """The part of the time from the first start to the last end during which they were."""
+
+
+def check_logged_waits(workload: Workload) -> None:
+    """Raises an error if the log does not say of any job when it started."""
+    if workload.jobs["logged_wait_s"].null_count() == len(workload):
+        jobs = f"of its {len(workload):,} jobs" if len(workload) > 1 else "of its only job"
+        what = f"the log does not say when jobs started (no logged wait on any {jobs})"
+        remedy = "calibrate on a log that has waits (field 3 of SWF, column logged_wait_s)"
+        raise InputError(f"{workload.name}: {what}; {remedy}")
+
+
+def compare_waits(schedule: Schedule) -> Waits:
+    """Returns the jobs that have a logged and a simulated wait.
+
+    Raises:
+        InputError: No job has both.
+    """
+    check_logged_waits(schedule.workload)
+    jobs = schedule.workload.jobs
+    logged_s = jobs["logged_wait_s"].to_numpy()
+    logged, started = np.isfinite(logged_s), schedule.ended
+    both = logged & started
+    if not both.any():
+        raise InputError(f"{schedule.workload.name}: none of the jobs with a logged wait can ever fit; check --cluster")
+    return Waits(
+        job_id=jobs["job_id"].filter(pl.Series(both)),
+        submit_s=jobs["submit_s"].to_numpy()[both],
+        cores=schedule.cores[both],
+        logged_s=logged_s[both],
+        simulated_s=schedule.queue_wait_s[both],
+        logged_run_s=jobs["run_s"].to_numpy()[both],
+        simulated_run_s=schedule.run_time_s[both],
+        without_logged_wait=int(np.count_nonzero(~logged)),
+        never_started=int(np.count_nonzero(logged & ~started)),
+    )
+
+
+def measure_logged_load(schedule: Schedule) -> LoggedLoad:
+    """Returns what the log's machine had in use, over all jobs with a logged wait, also those that can never fit."""
+    jobs = schedule.workload.jobs
+    wait_s = jobs["logged_wait_s"].to_numpy()
+    logged = np.isfinite(wait_s)
+    start_s = (jobs["submit_s"].to_numpy() + wait_s)[logged]
+    time_ms, milli_cores = _cores_in_use(start_s, jobs["run_s"].to_numpy()[logged], schedule.cores[logged])
+    capacity = schedule.cluster.total_cores
+    above = milli_cores > round(capacity * MILLI)
+    span_ms = float(time_ms[-1] - time_ms[0])
+    return LoggedLoad(
+        cluster_cores=capacity,
+        most_cores=float(milli_cores.max()) / MILLI,
+        spells_above=int(np.count_nonzero(above & ~np.concatenate([[False], above[:-1]]))),
+        time_above_share=float(np.sum(np.diff(time_ms)[above[:-1]])) / span_ms if span_ms else 0.0,
+    )
+
+
+def had_room(
+    submit_s: NDArray[np.float64],
+    start_s: NDArray[np.float64],
+    run_s: NDArray[np.float64],
+    cores: NDArray[np.float64],
+    capacity: float,
+) -> NDArray[np.bool_]:
+    """Returns which jobs could have started when they were submitted, by the cores that were not in use then."""
+    time_ms, milli_cores = _cores_in_use(start_s, run_s, cores)
+    place = np.searchsorted(time_ms, whole_milliseconds(submit_s), side="right") - 1
+    in_use = np.where(place >= 0, milli_cores[np.maximum(place, 0)], 0)
+    room: NDArray[np.bool_] = in_use + np.rint(cores * MILLI) <= round(capacity * MILLI)
+    return room
+
+
+def _cores_in_use(
+    start_s: NDArray[np.float64], run_s: NDArray[np.float64], cores: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the times at which the cores in use change, in whole ms, and the milli-cores in use from then on."""
+    time_ms = whole_milliseconds(np.concatenate([start_s, start_s + run_s]))
+    change = np.rint(cores * MILLI).astype(np.int64)
+    order = np.argsort(time_ms, kind="stable")
+    time_ms, level = time_ms[order], np.cumsum(np.concatenate([change, -change])[order])
+    # Of the changes at one instant only the last level counts: what ends makes room for what starts.
+    last = np.append(np.diff(time_ms) > 0, True)
+    return time_ms[last], level[last]

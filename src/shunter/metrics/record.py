@@ -1,0 +1,180 @@
+"""A run as its folder records it: what each job asked for, and when it held which nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
+from shunter.model.cluster import Cluster, Node
+from shunter.model.schedule import whole_milliseconds
+from shunter.model.segments import Segments
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.schedule import Schedule
+
+NEEDED = ("job_id", "submit_s", "latest_start_s", "end_s", "tasks", "cores", "memory_mb", "gpus", "partition", "nodes")
+"""Columns that a record cannot do without; runs of versions before this one lack some."""
+MILLI = 1000
+NEAREST = 3
+"""So many ids are named for one that no job has."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a run; arrays have one entry a job, in the order of the workload."""
+
+    rows: pl.DataFrame
+    """The run's table of jobs."""
+    submit_ms: NDArray[np.float64]
+    tasks: NDArray[np.int64]
+    milli_cores: NDArray[np.int64]
+    """Of one task, as the next two."""
+    memory_mb: NDArray[np.int64]
+    """0 where it is unknown, and does not bind."""
+    milli_gpus: NDArray[np.int64]
+    segments: Segments
+    cluster: Cluster
+    policy: str
+    dispatch: str
+    placement: str
+    may_fail: bool
+    """Whether nodes could go down; when they did is not recorded, but for the jobs that it stopped."""
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> Record:
+        """Returns the record of a schedule, as its folder would have it."""
+        from shunter.model.schedule_frame import stops_frame
+
+        stops = None if schedule.stops is None else stops_frame(schedule, schedule.stops)
+        settings = schedule.settings
+        names = (settings.policy, settings.dispatch, settings.placement)
+        may_fail = settings.failures is not None or settings.mtbf_s is not None
+        return cls._of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
+
+    @classmethod
+    def read(cls, folder: Path) -> Record:
+        """Reads the folder of a run.
+
+        Raises:
+            InputError: There is no run, or it was written by a version that recorded less.
+        """
+        manifest = read_manifest(folder)
+        rows = read_schedule(folder)
+        if lacking := [name for name in NEEDED if name not in rows.columns]:
+            raise InputError(
+                f"{folder / SCHEDULE}: has no column {lacking[0]}, for an earlier version wrote it; simulate again"
+            )
+        try:
+            resolved = manifest["arguments"]["resolved"]
+            names = (str(resolved["policy"]), str(resolved["dispatch"]), str(resolved["placement"]))
+            may_fail = any(resolved.get(name) is not None for name in ("failures", "mtbf_s"))
+            return cls._of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
+        except (KeyError, TypeError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{folder / MANIFEST}: does not fit {SCHEDULE} ({error!r}); simulate again") from error
+
+    @classmethod
+    def _of_tables(
+        cls,
+        rows: pl.DataFrame,
+        stops: pl.DataFrame | None,
+        cluster: Cluster,
+        names: tuple[str, str, str],
+        may_fail: bool,
+    ) -> Record:
+        policy, dispatch, placement = names
+        tasks = rows["tasks"].to_numpy()
+        return cls(
+            rows=rows,
+            submit_ms=whole_milliseconds(rows["submit_s"].to_numpy()),
+            tasks=tasks,
+            milli_cores=_whole(rows["cores"].to_numpy() / tasks * MILLI),
+            memory_mb=_whole(rows["memory_mb"].fill_null(0.0).to_numpy() / tasks),
+            milli_gpus=_whole(rows["gpus"].to_numpy() / tasks * MILLI),
+            segments=_segments(rows, stops, cluster),
+            cluster=cluster,
+            policy=policy,
+            dispatch=dispatch,
+            placement=placement,
+            may_fail=may_fail,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def find(self, job: str) -> int:
+        """Returns the row of a job.
+
+        Raises:
+            InputError: No job has this id.
+        """
+        ids = self.rows["job_id"]
+        matches = (ids.cast(pl.String) == job.strip()).arg_true()
+        if len(matches):
+            return int(matches[0])
+        raise InputError(f"no job {job!r} in this run of {len(self):,} jobs; nearest ids: {_nearest(ids, job)}")
+
+    def usable(self, row: int) -> list[int]:
+        """Returns the nodes that a job may use, by its partition and its types of GPUs."""
+        partition = self.rows["partition"][row] if self.cluster.partitions else None
+        asked = self.rows["gpu_type"][row] if "gpu_type" in self.rows.columns and self.milli_gpus[row] else None
+        known = any(node.gpu_type is not None for node in self.cluster.nodes)
+        types = set(asked.split("|")) if asked is not None and known else None
+        return [
+            number
+            for number, node in enumerate(self.cluster.nodes)
+            if (partition is None or node.partition == partition) and (types is None or node.gpu_type in types)
+        ]
+
+
+def _nearest(ids: pl.Series, job: str) -> str:
+    if ids.dtype == pl.Int64 and job.strip().lstrip("+-").isdecimal():
+        distance = (ids.cast(pl.Float64) - float(job)).abs()
+        close = ids.gather(distance.arg_sort()[:NEAREST]).sort().to_list()
+    else:
+        texts = ids.cast(pl.String).to_list()
+        close = get_close_matches(job, texts, n=NEAREST, cutoff=0.3) or texts[:NEAREST]
+    return ", ".join(str(each) for each in close)
+
+
+def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.rint(values).astype(np.int64)
+
+
+def _cluster(recorded: dict[str, Any]) -> Cluster:
+    known = {field.name for field in fields(Node)}
+    nodes = tuple(Node(**{name: value for name, value in node.items() if name in known}) for node in recorded["nodes"])
+    return Cluster(nodes, recorded["name"], recorded["sha256"], mix=bool(recorded.get("mix", False)))
+
+
+def _segments(rows: pl.DataFrame, stops: pl.DataFrame | None, cluster: Cluster) -> Segments:
+    numbered = rows.select("job_id", "end_s", "nodes", pl.col("latest_start_s").alias("start_s")).with_row_index("job")
+    table = numbered.filter(pl.col("start_s").is_not_null() & pl.col("end_s").is_not_null()).select(
+        "job", "start_s", "end_s", "nodes", pl.lit(True).alias("last"), pl.lit(False).alias("by_failure")
+    )
+    if stops is not None:
+        with_rows = stops.join(numbered.select("job_id", "job"), on="job_id", how="left", maintain_order="left")
+        table = pl.concat(
+            [table, with_rows.select("job", "start_s", "end_s", "nodes", pl.lit(False).alias("last"), "by_failure")]
+        )
+    table = table.sort("job", "start_s", "end_s", "last")
+    places = table["nodes"].explode().struct
+    names = {node.name: number for number, node in enumerate(cluster.nodes)}
+    return Segments(
+        job=table["job"].cast(pl.Int64).to_numpy(),
+        start_ms=whole_milliseconds(table["start_s"].to_numpy()),
+        end_ms=whole_milliseconds(table["end_s"].to_numpy()),
+        node_offsets=np.concatenate([[0], np.cumsum(table["nodes"].list.len().to_numpy())]).astype(np.int64),
+        nodes=places.field("node").replace_strict(names, return_dtype=pl.Int32).to_numpy(),
+        tasks=places.field("tasks").to_numpy(),
+        last=table["last"].to_numpy(),
+        by_failure=table["by_failure"].to_numpy(),
+    )

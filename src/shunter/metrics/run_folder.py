@@ -1,0 +1,255 @@
+"""Run folders: what a simulation leaves behind, complete enough to be run again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shunter import __version__
+from shunter.errors import InputError
+from shunter.files import Writer, write_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.schedule import Schedule
+    from shunter.model.workload import Workload
+
+MANIFEST = "manifest.json"
+METRICS = "metrics.json"
+SCHEDULE = "schedule.parquet"
+SCHEDULE_CSV = "schedule.csv"
+SCHEDULE_JSONL = "schedule.jsonl"
+STOPS = "stops.parquet"
+RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, STOPS, METRICS, MANIFEST)
+"""What the folder of a run holds, the stops only if a job was stopped; the manifest is written last."""
+RECORDED = {"policy": "policy", "estimate": "estimate", "placement": "placement", "failures": "failures file"}
+"""The settings that may come from files, of which the manifest has a record each, and what errors call them."""
+
+
+def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds: float) -> dict[str, Any]:
+    """Returns what ``--json`` prints and ``metrics.json`` holds.
+
+    Args:
+        schedule: what happened.
+        metrics: by name, None for those without meaning.
+        seconds: how long the simulation took.
+    """
+    from shunter.metrics.breakdowns import turnaround_by_gpus, turnaround_by_priority
+
+    settings, outcomes = schedule.settings, schedule.outcomes()
+    return {
+        "policy": settings.policy,
+        "dispatch": settings.dispatch,
+        "placement": settings.placement,
+        "estimate": settings.estimate,
+        "jobs": len(schedule),
+        "rejected": outcomes["rejected"],
+        "ledger": schedule.ledger.to_json(),
+        "metrics": metrics,
+        "turnaround_by_gpus": turnaround_by_gpus(schedule),
+        "turnaround_by_priority": turnaround_by_priority(schedule),
+        **{name: outcomes[name] for name in ("killed", "failed", "unfinished")},
+        "estimated_from": schedule.bases(),
+        "workload": schedule.workload.name,
+        "cluster": schedule.cluster.name,
+        "seed": settings.seed,
+        "version": __version__,
+        "seconds": round(seconds, 6),
+    }
+
+
+def to_json_text(value: object) -> str:
+    """Returns JSON for people and programs; a NaN would be an error, for it is not JSON."""
+    return json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def build_manifest(
+    schedule: Schedule, given: dict[str, Any], resolved: dict[str, Any], files: Mapping[str, Path]
+) -> dict[str, Any]:
+    """Returns everything that is needed to run a simulation again and to see whether it is the same.
+
+    Args:
+        schedule: what happened.
+        given: the options that the user gave.
+        resolved: all options, with what stood in for those not given.
+        files: the files that the settings come from, by the names in `RECORDED`.
+    """
+    return provenance(schedule.workload, schedule.cluster, given, resolved) | {
+        **{name: file_record(files[name]) if name in files else None for name in RECORDED},
+        "jobs": len(schedule),
+        "schedule_sha256": schedule.content_sha256,
+    }
+
+
+def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
+    """Returns what every manifest holds: the options, what they were used on, and by which versions."""
+    return {
+        "shunter": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "arguments": {"given": given, "resolved": resolved},
+        "seed": resolved["seed"],
+        "workload": {
+            "name": workload.name,
+            "path": absolute_path(resolved["workload"]),
+            "sha256": workload.content_sha256,
+        },
+        "cluster": {
+            "name": cluster.name,
+            "spec": resolved["cluster"],
+            "path": absolute_path(resolved["cluster"]),
+            "sha256": cluster.content_sha256,
+            "mix": cluster.mix,
+            "nodes": [asdict(node) for node in cluster.nodes],
+        },
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": _package_versions(),
+    }
+
+
+def file_record(path: Path) -> dict[str, str]:
+    """Returns where a file is, and its hash."""
+    return {"path": str(path.resolve()), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def absolute_path(spec: str | None) -> str | None:
+    """Returns where the file is that a specification names; None if it names none."""
+    return str(Path(spec).resolve()) if spec is not None and os.path.isfile(spec) else None
+
+
+def _package_versions() -> dict[str, str]:
+    import numpy
+    import polars
+
+    return {"numpy": numpy.__version__, "polars": polars.__version__}
+
+
+def check_output_folder(folder: Path, force: bool, files: Sequence[str] = RUN_FILES) -> None:
+    """Raises an error if these files cannot be written there; nothing is created."""
+    try:
+        _check_folder(folder, force, files)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+
+
+def _check_folder(folder: Path, force: bool, files: Sequence[str]) -> None:
+    if folder.is_dir():
+        _check_overwriting(folder, force, files)
+        nearest = folder
+    elif folder.exists() or folder.is_symlink():
+        raise InputError(f"--out {folder}: this is a file; give the name of a folder")
+    else:
+        nearest = next((parent for parent in folder.absolute().parents if parent.exists()), Path("/"))
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        raise InputError(f"--out {folder}: {nearest} cannot be written to; give another folder")
+
+
+def _check_overwriting(folder: Path, force: bool, files: Sequence[str]) -> None:
+    """Raises an error if a folder holds anything but a run, whole or not, that may be overwritten."""
+    held = {path.name for path in folder.iterdir()}
+    if not held:
+        return
+    # A run whose writing was cut short has no manifest, but nothing else than a run's files either.
+    if not (folder / MANIFEST).is_file() and held - set(files):
+        raise InputError(f"--out {folder}: the folder is not empty, and no run (no {MANIFEST} in it); give another")
+    if not force:
+        raise InputError(f"--out {folder}: the folder is not empty; give another, or --force to overwrite the run")
+
+
+def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest: dict[str, Any]) -> None:
+    """Writes the files of a run: those of `RUN_FILES`."""
+    from shunter.model.schedule_frame import stops_frame
+
+    frame = schedule.to_frame()
+    writers: dict[str, Writer] = {
+        SCHEDULE: frame.write_parquet,
+        SCHEDULE_CSV: csv_frame(frame, len(schedule.cluster.nodes)).write_csv,
+        SCHEDULE_JSONL: frame.write_ndjson,
+        METRICS: _json_writer(result),
+    }
+    # What an overwritten run has left here would be taken for this one's.
+    for name in (MANIFEST, STOPS):
+        (folder / name).unlink(missing_ok=True)
+    if schedule.stops is not None and len(schedule.stops):
+        writers[STOPS] = stops_frame(schedule, schedule.stops).write_parquet
+    write_folder(folder, writers, manifest)
+
+
+def write_folder(folder: Path, writers: Mapping[str, Writer], manifest: dict[str, Any]) -> None:
+    """Writes files by name and a manifest; it comes last, so that a folder that has one is complete."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be created ({error.strerror}); give another folder") from error
+    (folder / MANIFEST).unlink(missing_ok=True)
+    for name, write in writers.items():
+        write_file(folder / name, write)
+    write_file(folder / MANIFEST, _json_writer(manifest))
+
+
+def _json_writer(value: object) -> Writer:
+    return lambda file: file.write((to_json_text(value) + "\n").encode())
+
+
+def csv_frame(frame: pl.DataFrame, node_count: int) -> pl.DataFrame:
+    """Returns the schedule with its nodes as text: ``n3:4;n5:2``, or the name alone on a cluster of one node."""
+    import polars as pl
+
+    node = pl.element().struct.field("node")
+    count = pl.element().struct.field("tasks").cast(pl.String)
+    text = node if node_count == 1 else node + ":" + count
+    return frame.with_columns(pl.col("nodes").list.eval(text).list.join(";"))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Returns the manifest of a run folder, or raises an error that says what is wrong with it."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(f"{folder}: no {MANIFEST} here; give a folder that 'shunter simulate --out' has written")
+    try:
+        manifest = json.loads(path.read_bytes())
+        needed = manifest["workload"]["sha256"], manifest["cluster"]["sha256"], manifest["schedule_sha256"]
+        resolved = manifest["arguments"]["resolved"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{path}: not a manifest that this version understands ({error!r})") from error
+    hashes_are_text = all(isinstance(value, str) for value in needed)
+    if not (isinstance(resolved, dict) and hashes_are_text and _paths_are_text(manifest)):
+        raise InputError(f"{path}: not a manifest that this version understands")
+    return dict(manifest)
+
+
+def _paths_are_text(manifest: dict[str, Any]) -> bool:
+    """Returns whether the files that a manifest names are named by text, or not at all."""
+    records = [manifest[name] for name in RECORDED if manifest.get(name) is not None]
+    if not all(isinstance(record, dict) and isinstance(record.get("path"), str) for record in records):
+        return False
+    return all(isinstance(manifest[what].get("path"), str | None) for what in ("workload", "cluster"))
+
+
+def read_schedule(folder: Path) -> pl.DataFrame:
+    """Returns the rows of a run folder."""
+    return _read_table(folder / SCHEDULE)
+
+
+def read_stops(folder: Path) -> pl.DataFrame | None:
+    """Returns the stops of a run folder, one a row; None if no job was stopped."""
+    path = folder / STOPS
+    return _read_table(path) if path.exists() else None
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error

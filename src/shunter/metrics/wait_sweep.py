@@ -1,0 +1,238 @@
+"""A walk through the time that a job waited: what was free for it, and who held what it lacked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from shunter.metrics.occupancy import RESOURCES, WHOLE, Amounts, Place, Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.metrics.record import Record
+
+ORDER: Final = "order"
+"""There was room, but the order or a reservation of another job held it back."""
+DOWN: Final = "nodes down"
+"""There would have been room, but for nodes that had failed and on which nothing has started since."""
+SCATTERED: Final = "fragmentation"
+"""Enough was free of everything, but not together."""
+
+Wait = tuple[float, float]
+"""From when until when a job waited, in ms."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A stretch of time in which nothing changed for the job."""
+
+    from_ms: float
+    until_ms: float
+    reason: str
+    """One of the three above, or the resource of which not enough was free: one of `RESOURCES`."""
+    room: int
+    """How many of its tasks would have fitted."""
+    free: Amounts
+    """What was free where most of them would have."""
+
+
+@dataclass
+class Sweep:
+    """What the walk found."""
+
+    moments: list[Moment] = field(default_factory=list)
+    held_ms: dict[int, float] = field(default_factory=dict)
+    """By job: for how long it held what was lacking, times the tasks of the waiting job that could have run there."""
+    lacking_ms: float = 0.0
+    """For how long there was no room."""
+
+
+class Walker:
+    """Goes through starts and ends on the nodes that a job may use."""
+
+    def __init__(self, record: Record, row: int, waits: list[Wait]) -> None:
+        """Starts with empty nodes."""
+        self.record, self.row, self.waits = record, row, waits
+        self.shape = Shape.of(record, row)
+        cluster = record.cluster
+        types: dict[str | None, int] = {}
+        one_pool = bool(self.shape.each[0]) and not cluster.mix
+        self.places = {
+            number: Place.empty(
+                cluster.nodes[number],
+                self.shape,
+                types.setdefault(cluster.nodes[number].gpu_type, len(types)) if one_pool else 0,
+            )
+            for number in record.usable(row)
+        }
+        self.room = {place.pool: 0 for place in self.places.values()}
+        self.free = {pool: [0, 0, 0] for pool in self.room}
+        self.failed: set[int] = set()
+        # By node: until when it was noted, and for how long each resource has bound, by a clock that goes while the
+        # job waits for room.
+        self.clock_ms = 0.0
+        self.since = dict.fromkeys(self.places, 0.0)
+        self.bound_ms = {number: [0.0, 0.0, 0.0] for number in self.places}
+        self.taken: dict[int, tuple[list[tuple[int, int]], list[float]]] = {}
+        self.held: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+        self.counting = False
+        columns = record.milli_gpus, record.milli_cores, record.memory_mb
+        self.each: list[Amounts] = list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def walk(self) -> Sweep:
+        """Returns what was free during the waits, and who held the rest."""
+        sweep = Sweep()
+        entries, times = self._entries()
+        waits = iter(self.waits)
+        wait = next(waits, None)
+        now = -np.inf
+        for time, changes in groupby(times, key=lambda change: change[0]):
+            while wait is not None and wait[1] <= time:
+                self._wait_through(sweep, max(now, wait[0]), wait[1])
+                now, wait = wait[1], next(waits, None)
+            if wait is None:
+                break
+            if time > wait[0]:
+                self._wait_through(sweep, max(now, wait[0]), time)
+            now = time
+            for _, starts, entry in changes:
+                self._change(entry, bool(starts), *entries[entry])
+        while wait is not None:
+            self._wait_through(sweep, max(now, wait[0]), wait[1])
+            wait = next(waits, None)
+        self._close(entries)
+        sweep.lacking_ms = self.clock_ms
+        sweep.held_ms = {
+            job: max(amounts) for job, amounts in self.held.items() if max(amounts) > 0 and job != self.row
+        }
+        return sweep
+
+    def _entries(self) -> tuple[list[tuple[int, int, int, bool]], list[tuple[float, int, int]]]:
+        """Returns (job, node, tasks, by failure) of what ran on the nodes, and the changes in the order of time."""
+        segments, record = self.record.segments, self.record
+        kept = (segments.length_ms > 0) & (segments.start_ms < self.waits[-1][1])
+        if not ((record.milli_gpus > 0) & (record.milli_gpus < WHOLE)).any():
+            # On which devices a fraction lies depends on all that was there before; nothing else does.
+            kept &= segments.end_ms > self.waits[0][0]
+        usable = np.zeros(len(record.cluster.nodes), dtype=np.bool_)
+        usable[list(self.places)] = True
+        places = np.flatnonzero(kept[segments.entry] & usable[segments.nodes])
+        of = segments.entry[places]
+        columns = segments.job[of], segments.nodes[places], segments.tasks[places], segments.by_failure[of]
+        entries = list(zip(*(column.tolist() for column in columns), strict=True))
+        return entries, _in_order(segments.start_ms[of], segments.end_ms[of])
+
+    def _wait_through(self, sweep: Sweep, from_ms: float, until_ms: float) -> None:
+        if until_ms > from_ms:
+            self._count_all()
+            reason, room, pool = self._diagnosis()
+            if reason != ORDER:
+                self.clock_ms += until_ms - from_ms
+            free = self.free[pool]
+            sweep.moments.append(Moment(from_ms, until_ms, reason, room, (free[0], free[1], free[2])))
+
+    def _diagnosis(self) -> tuple[str, int, int]:
+        """Returns why the job does not run, how many of its tasks fit, and in which pool most of them do."""
+        tasks, total = self.shape.tasks, self.shape.total
+        pool = max(self.room, key=lambda each: (self.room[each], -each))
+        room = min(self.room[pool], tasks)
+        if room >= tasks:
+            return ORDER, room, pool
+        if self.failed:
+            with_failed = self.room.copy()
+            for number in self.failed:
+                with_failed[self.places[number].pool] += self.places[number].room
+            if max(with_failed.values()) >= tasks:
+                return DOWN, room, pool
+        lacking = [_lacking(free, total) for free in self.free.values()]
+        if None in lacking:
+            return SCATTERED, room, list(self.free)[lacking.index(None)]
+        return _lacking(self.free[pool], total) or SCATTERED, room, pool
+
+    def _count_all(self) -> None:
+        """Counts what is free, and from now on keeps count; before the first wait nobody asks."""
+        if not self.counting:
+            self.counting = True
+            for number, place in self.places.items():
+                place.count()
+                if number not in self.failed:
+                    self._add(place, 1)
+
+    def _change(self, entry: int, starts: bool, job: int, number: int, tasks: int, by_failure: bool) -> None:
+        place = self.places[number]
+        if self.counting:
+            self._tally(number)
+            if number not in self.failed:
+                self._add(place, -1)
+        if starts:
+            self.failed.discard(number)
+            self.taken[entry] = place.take(tasks, self.each[job]), self.bound_ms[number].copy()
+        else:
+            taken, before = self.taken.pop(entry)
+            place.give_back(tasks, self.each[job], taken)
+            self._hold(job, number, tasks, before)
+            if by_failure:
+                self.failed.add(number)
+        if self.counting:
+            place.count()
+            if number not in self.failed:
+                self._add(place, 1)
+
+    def _add(self, place: Place, sign: int) -> None:
+        self.room[place.pool] += sign * place.room
+        free = self.free[place.pool]
+        for resource, amount in enumerate(place.free):
+            free[resource] += sign * amount
+
+    def _tally(self, number: int) -> None:
+        """Notes until now for how long each resource has bound on a node: let it take fewer tasks than it could."""
+        place, lasted = self.places[number], self.clock_ms - self.since[number]
+        if lasted:
+            for resource, room in enumerate(place.rooms):
+                if room < place.most:
+                    self.bound_ms[number][resource] += lasted
+            self.since[number] = self.clock_ms
+
+    def _hold(self, job: int, number: int, tasks: int, before: list[float]) -> None:
+        """Charges a job with what it held on a node while that was lacking there."""
+        bound = self.bound_ms[number]
+        if bound == before:
+            return
+        most, each = self.places[number].most, self.each[job]
+        for resource, wanted in enumerate(self.shape.each):
+            if wanted:
+                self.held[job][resource] += min(tasks * each[resource] / wanted, most) * (
+                    bound[resource] - before[resource]
+                )
+
+    def _close(self, entries: list[tuple[int, int, int, bool]]) -> None:
+        for number in self.places:
+            self._tally(number)
+        for entry, (_, before) in self.taken.items():
+            job, number, tasks, _ = entries[entry]
+            self._hold(job, number, tasks, before)
+
+
+def _lacking(free: list[int], total: Amounts) -> str | None:
+    """Returns the first resource of which less is free than is needed in all; None if there is enough of each."""
+    return next((name for name, has, needs in zip(RESOURCES, free, total, strict=True) if has < needs), None)
+
+
+def _in_order(start_ms: NDArray[np.float64], end_ms: NDArray[np.float64]) -> list[tuple[float, int, int]]:
+    """Returns (time, whether it starts, entry) by time; at one instant ends come first."""
+    count = len(start_ms)
+    time_ms = np.concatenate([end_ms, start_ms])
+    starts = np.repeat([0, 1], count)
+    order = np.lexsort((starts, time_ms))
+    return list(zip(time_ms[order].tolist(), starts[order].tolist(), (order % max(count, 1)).tolist(), strict=True))
+
+
+def rooms(moments: list[Moment]) -> Iterator[tuple[float, float]]:
+    """Yields from when until when there was room for the job."""
+    return ((moment.from_ms, moment.until_ms) for moment in moments if moment.reason == ORDER)

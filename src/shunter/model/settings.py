@@ -1,0 +1,215 @@
+"""The settings of a simulation, each declared once: type, default, range, meaning, and the core's field.
+
+The options of the command line, the arguments of `shunter.simulate`, the checks, the manifest of a run and the core's
+configuration follow from the fields of `Settings`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from shunter.checks import check_fields, declarations, declared
+from shunter.errors import InputError
+
+FailureEvent = tuple[float, str, str]
+"""When (absolute, as the workload's submit times), the node's name, and ``down`` or ``up``."""
+
+RESERVE_BY: Final[dict[str, str]] = {
+    "requested": "reservations last as long as the user asked for",
+    "estimate": "reservations last as long as the estimate",
+}
+"""Which run time a reservation, and a running job's expected end, goes by."""
+
+PROGRESS: Final[dict[str, str]] = {
+    "kept": "the job goes on from where it was",
+    "lost": "what the job has done since its latest start is lost",
+}
+"""What becomes of the work of a job that is stopped, by a policy or by the failure of a node."""
+
+RUN_TIME: Final = "run-time"
+LONGEST_S: Final = 1e9
+UNKNOWN_MS: Final = -1
+"""Tells the core that there is no such time."""
+
+
+def _to_ms(seconds: float | None) -> int:
+    return UNKNOWN_MS if seconds is None else round(seconds * 1000)
+
+
+def _request_to_ms(missing_request: str) -> int:
+    return UNKNOWN_MS if missing_request == RUN_TIME else _to_ms(float(missing_request))
+
+
+def _is_kept(progress: str) -> bool:
+    return progress == "kept"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a simulation is asked to do, in the words of the command line.
+
+    Where no dispatch rule, placement or estimate is asked for, some policies bring another one than stands here.
+    """
+
+    policy: str = declared("fcfs", "The order in which waiting jobs are considered.", metavar="NAME")
+    dispatch: str = declared("easy", "What happens when the next job does not fit.", metavar="NAME", is_open=True)
+    placement: str = declared("first-fit", "The nodes that a job gets.", metavar="NAME", is_open=True)
+    estimate: str = declared(
+        "requested",
+        "The run time that the policy sees.",
+        metavar="NAME",
+        is_open=True,
+        shown_default="requested; history with qssf",
+    )
+    missing_request: str = declared(
+        RUN_TIME,
+        "What stands in for a requested time that the log does not have: the run time, or a number of seconds. The "
+        "ledger counts these jobs.",
+        metavar="run-time|S",
+        core="missing_request_ms",
+        to_core=_request_to_ms,
+    )
+    reserve_by: str = declared(
+        "requested",
+        "How long reservations last: as long as the user asked for, or as long as the estimate.",
+        metavar="requested|estimate",
+        choices=RESERVE_BY,
+        core="reserve_by_estimate",
+        to_core=lambda given: given == "estimate",
+    )
+    kill_at_request: bool = declared(False, "Kill a job that outlives its requested time.", core="kill_at_request")
+    max_wait_s: float | None = declared(
+        None,
+        "Starvation guard: a job that has waited S seconds goes before all others.",
+        metavar="S",
+        shown_default="off",
+        low=0.0,
+        high=LONGEST_S,
+        core="max_wait_ms",
+        to_core=_to_ms,
+    )
+    scan_depth: int = declared(
+        1000,
+        "How many waiting jobs one pass looks at, where it has two or more reservations or the order moves with time.",
+        metavar="N",
+        low=1,
+        high=2**32 - 1,
+        core="scan_depth",
+    )
+    seed: int = declared(0, "The seed of everything random.", metavar="N", low=0, high=2**64 - 1, core="seed")
+    preemption_overhead_s: float = declared(
+        0.0,
+        "Seconds that each restart of a stopped job costs before it makes progress: --preemption-overhead 30.",
+        metavar="S",
+        low=0.0,
+        high=LONGEST_S,
+        core="preemption_overhead_ms",
+        to_core=_to_ms,
+    )
+    preempted_progress: str = declared(
+        "kept",
+        "Whether a job that the policy stops (srtf, las) keeps or loses its work since its latest start.",
+        metavar="kept|lost",
+        choices=PROGRESS,
+        core="keep_progress",
+        to_core=_is_kept,
+    )
+    min_run_s: float = declared(
+        0.0,
+        "Seconds that a job runs at least before the policy may stop it: --min-run 300.",
+        metavar="S",
+        low=0.0,
+        high=LONGEST_S,
+        core="minimum_run_ms",
+        to_core=_to_ms,
+    )
+    failures: str | tuple[FailureEvent, ...] | None = declared(
+        None,
+        "A CSV file of failures with the columns time_s, node and event (down or up): --failures failures.csv.",
+        metavar="FILE",
+        shown_default="none",
+    )
+    mtbf_s: float | None = declared(
+        None,
+        "Draw failures: the mean time in seconds until a node fails, as in --mtbf 2592000 --mttr 7200.",
+        metavar="S",
+        shown_default="no failures are drawn",
+        # The core counts milliseconds, and a mean of none would be no failure at all.
+        low=0.001,
+        high=LONGEST_S,
+        core="mtbf_ms",
+        to_core=_to_ms,
+    )
+    mttr_s: float | None = declared(
+        None,
+        "The mean time in seconds until a failed node is up again. Goes with --mtbf.",
+        metavar="S",
+        shown_default="no failures are drawn",
+        low=0.001,
+        high=LONGEST_S,
+        core="mttr_ms",
+        to_core=_to_ms,
+    )
+    failed_progress: str = declared(
+        "lost",
+        "Whether a job whose node fails keeps or loses its work since its latest start.",
+        metavar="kept|lost",
+        choices=PROGRESS,
+        core="failure_keeps_progress",
+        to_core=_is_kept,
+    )
+
+    def checked(self) -> Settings:
+        """Returns the settings with failures as they are kept; names of policies and the like are not looked up here.
+
+        Raises:
+            InputError: A value is out of range, or two of them contradict each other.
+        """
+        settings = replace(self, missing_request=str(self.missing_request))
+        check_fields(settings, names=_OPTIONS)
+        given = settings.words()
+        _check_missing_request(given["missing_request"])
+        for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s")):
+            if given[name] is not None and given[other] is None:
+                what = f"{option_of(name)} is {given[name]:g}, but {option_of(other)} is not given"
+                raise InputError(f"{what}; give both or none")
+        if self.failures is not None:
+            # The command line reads this module for its help, which must not wait for NumPy.
+            from shunter.model.failures import check_given
+
+            given["failures"] = check_given(self.failures)
+        return Settings(**given)
+
+    def words(self) -> dict[str, Any]:
+        """Returns the settings by name, as `shunter.simulate` takes them."""
+        return {one.name: getattr(self, one.name) for one in fields(Settings)}
+
+    def core_fields(self) -> dict[str, Any]:
+        """Returns what the settings fill in the core's configuration by themselves."""
+        said = declarations(Settings)
+        return {one.core: one.to_core(getattr(self, name)) for name, one in said.items() if one.core}
+
+
+SETTING_NAMES: Final = tuple(one.name for one in fields(Settings))
+
+
+def option_of(name: str) -> str:
+    """Returns what errors call a setting: its option on the command line, and its name in Python."""
+    return f"--{name.removesuffix('_s').replace('_', '-')} ({name})"
+
+
+_OPTIONS: Final = {name: option_of(name) for name in SETTING_NAMES}
+
+
+def _check_missing_request(value: str) -> None:
+    if value == RUN_TIME:
+        return
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds <= LONGEST_S:
+        expected = f"{RUN_TIME!r}, or 0 to {LONGEST_S:.0f} seconds"
+        raise InputError(f"{option_of('missing_request')} is {value!r}; expected {expected}")

@@ -1,0 +1,1 @@
+"""Every policy, estimate, dispatch rule and placement by name, and what a text that names one resolves to."""

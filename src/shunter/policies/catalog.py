@@ -1,0 +1,207 @@
+"""Every policy, dispatch rule, placement and estimate that has a name, with what is known of it.
+
+To add a policy that the core runs, add an entry here, its score in the core (``order/``), and its formula in
+``docs/policies.md``. In the descriptions r is the estimated run time, n the cores, s the submit time and w the wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+WEEK_S: Final = 604_800.0
+INFINITE: Final = float("inf")
+MOST_RESERVATIONS: Final = 2**32 - 1
+"""As a number of reservations: every waiting job holds one."""
+
+
+@dataclass(frozen=True)
+class KnownPolicy:
+    """What is known of a policy that the core runs."""
+
+    words: str
+    """One line for the help."""
+    code: int
+    """The core's number."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """What stands behind its name, as in ``hybrid?aging=0.5``, with the defaults."""
+    tables: tuple[str, ...] = ()
+    """The tables of names and numbers that its file may have."""
+    dispatch: str | None = None
+    """The only dispatch rule that it goes with; None: any, and easy by default."""
+    why: str = ""
+    """Why it goes with that rule alone, to follow its name in an error."""
+    placement: str | None = None
+    """The only placement that it goes with; None: any, and first-fit by default."""
+    estimate: str = "requested"
+    """The estimate that it uses unless another is named."""
+    preempts: bool = False
+    """Whether it stops running jobs."""
+
+
+_STOPS: Final = "starts whatever fits, and stops others for it"
+_MULTIFACTOR: Final = {
+    "age": 1000.0,
+    "size": 1000.0,
+    "fair_share": 1000.0,
+    "partition": 0.0,
+    "qos": 0.0,
+    "priority": 0.0,
+    "max_age_s": WEEK_S,
+    "half_life_s": WEEK_S,
+    "favor_small": 0.0,
+}
+_LINEAR: Final = {
+    "estimate": 1.0,
+    "cores": 0.0,
+    "wait": 0.0,
+    "wait_ratio": 0.0,
+    "free_estimate": 0.0,
+    "free_cores": 0.0,
+    "queue_estimate": 0.0,
+    "queue_cores": 0.0,
+    "reserve_below": INFINITE,
+    "hold_share": 0.0,
+    "hold_from_s": 3600.0,
+    "hold_patience_s": INFINITE,
+}
+GIVEN: Final = 8
+"""The core's number for a policy whose scores are handed over with the jobs."""
+
+KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
+    "fcfs": KnownPolicy("first come, first served", 0),
+    "fifo": KnownPolicy("the same as fcfs", 0),
+    "lcfs": KnownPolicy("last come, first served", 9),
+    "sjf": KnownPolicy("shortest estimated run time first", 1),
+    "ljf": KnownPolicy("longest estimated run time first", 10),
+    "smallest": KnownPolicy("fewest cores first", 2),
+    "largest": KnownPolicy("most cores first", 11),
+    "saf": KnownPolicy("smallest area first: r·n", 12),
+    "laf": KnownPolicy("largest area first", 13),
+    "srf": KnownPolicy("smallest ratio first: r/n", 14),
+    "lrf": KnownPolicy("largest ratio first", 15),
+    "sexp": KnownPolicy("smallest expansion factor first: (w + r)/r", 17),
+    "lexp": KnownPolicy("largest expansion factor first", 18),
+    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", 3),
+    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", 4),
+    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", 5),
+    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", 6),
+    "wfp3": KnownPolicy("highest (w/r)³·n first, of Tang and others", 19),
+    "unicef": KnownPolicy("highest w/(log2(n)·r) first, of the same authors", 20),
+    "hybrid": KnownPolicy("sjf with aging: r + aging·s", 16, {"aging": 1.0}),
+    "priority": KnownPolicy("the log's own priorities, the highest first", GIVEN),
+    "fair-share": KnownPolicy(
+        "the user who has used least first, old use fading", 21, {"half_life_s": WEEK_S}, ("shares",)
+    ),
+    "multifactor": KnownPolicy(
+        "Slurm's weighted sum: age, size, fair share, partition, QOS",
+        22,
+        _MULTIFACTOR,
+        ("partitions", "queues", "shares"),
+    ),
+    "linear": KnownPolicy("a weighted sum that 'shunter tune' fits to a log", 24, _LINEAR),
+    "random": KnownPolicy("a random order, drawn once from the seed", 7),
+    "random-feasible": KnownPolicy(
+        "any job that fits, drawn anew each time; never waits (implies greedy)",
+        23,
+        dispatch="greedy",
+        why="never waits",
+    ),
+    "first-available": KnownPolicy("fcfs on the first nodes with room (implies first-fit)", 0, placement="first-fit"),
+    "qssf": KnownPolicy(
+        "smallest GPU service first: GPUs·r, with r from history unless an estimate is named", 25, estimate="history"
+    ),
+    "srtf": KnownPolicy(
+        "shortest remaining time first; stops jobs that have more left (implies greedy)",
+        26,
+        dispatch="greedy",
+        why=_STOPS,
+        preempts=True,
+    ),
+    "las": KnownPolicy(
+        "least attained GPU service first, by levels; stops jobs that have had more (implies greedy)",
+        27,
+        {"first_s": 3600.0, "second_s": 36_000.0},
+        dispatch="greedy",
+        why=_STOPS,
+        preempts=True,
+    ),
+}
+POLICIES: Final[dict[str, str]] = {name: known.words for name, known in KNOWN_POLICIES.items()}
+"""The order in which waiting jobs are considered, by name, with one line each."""
+
+POSITIVE: Final = ("half_life_s", "max_age_s", "hold_from_s", "first_s")
+"""The parameters of policies that must be above 0."""
+MAY_BE_INFINITE: Final = ("reserve_below", "hold_patience_s", "second_s")
+"""The parameters of policies that may be infinite: a bound that never binds."""
+
+DISPATCHES: Final[dict[str, str]] = {
+    "strict": "the first job that does not fit blocks all behind it",
+    "greedy": "every job that fits starts, in order",
+    "easy": "the first job that does not fit holds a reservation; others may pass if they do not delay it",
+    "conservative": "every waiting job holds a reservation that nobody behind it can delay",
+    "committed": "the chosen job is committed; the clock moves until it fits (RLScheduler's rule)",
+    "committed-backfill": "committed, with jobs that end before its earliest start filled in",
+}
+"""What happens when the next job does not fit. A number k means that k jobs hold reservations."""
+DISPATCH_CODES: Final = {
+    "strict": (0, 0),
+    "greedy": (1, 0),
+    "easy": (1, 1),
+    "conservative": (1, MOST_RESERVATIONS),
+    "committed": (2, 0),
+    "committed-backfill": (3, 0),
+}
+"""The core's numbers for dispatch rules, and how many jobs hold reservations."""
+RESERVING: Final = 1
+"""The core's number for the rule with any number of reservations."""
+
+PICK_JOB_MODES: Final = {
+    "reserve": "easy",
+    "feasible": "greedy",
+    "committed": "committed",
+    "committed-backfill": "committed-backfill",
+}
+"""The modes in which a learned policy picks jobs, in the order of the core's numbers, with the rule each is like."""
+
+PLACEMENTS: Final[dict[str, str]] = {
+    "first-fit": "nodes by number",
+    "best-fit": "nodes with the least room first",
+    "worst-fit": "nodes with the most room first",
+    "pack": "as few nodes as possible",
+    "spread": "as many nodes as possible, evenly",
+    "random": "nodes in random order, drawn from the seed",
+    "fastest": "the type with the fastest GPUs that has room, packed",
+    "slowest-that-fits": "the type with the slowest GPUs that has room, packed",
+    "tiered-defrag": "as few nodes as possible, or one more; the fewest partly used nodes after it",
+    "tiered-balance": "as few nodes as possible, or one more; the evenest use of nodes after it",
+    "tiered-lex": "as few nodes as possible, or one more; the nodes with the lowest numbers",
+    "fgd": "nodes whose free GPUs stay of most use to the jobs of the log (fragmentation gradient)",
+    "topology": "under one switch if possible, otherwise in one rack, as few nodes as possible",
+    "milp": "the best of the tiers' options for the nodes and the waiting jobs, by a mixed-integer solver",
+    "milp-full": "the same over all splits of the job's tasks",
+}
+"""The nodes that a job gets, by name, in the order of the core's numbers; the last ones live in Python."""
+PYTHON_PLACEMENTS: Final = ("milp", "milp-full")
+"""Placements whose rule is written in Python, and which take parameters: ``milp?alpha=2``."""
+PLACEMENT_CODES: Final = {
+    name: code for code, name in enumerate(name for name in PLACEMENTS if name not in PYTHON_PLACEMENTS)
+}
+"""The core's numbers for placements."""
+EXTERNAL: Final = len(PLACEMENT_CODES)
+"""The core's number for a placement that lives in Python."""
+
+ESTIMATES: Final[dict[str, str]] = {
+    "requested": "the run time that the user asked for",
+    "perfect": "the true run time",
+    "noisy": "the true run time with noise: noisy?sigma=1",
+    "last-two": "the mean of the user's last two jobs that have ended, otherwise the request",
+    "posterior": "what the jobs that have ended say of those like them",
+    "history": "the mean run time of the user's ended jobs of the same size, or else of those nearest to them",
+}
+"""The run time that a policy may see, by name, in the order of the core's numbers."""
+ESTIMATE_CODES: Final = {name: code for code, name in enumerate(ESTIMATES)}
+"""The core's numbers for estimates."""
+LEARNED_ESTIMATES: Final = ("last-two", "posterior", "history")
+"""Estimates that change as jobs end."""

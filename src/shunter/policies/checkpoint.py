@@ -1,0 +1,173 @@
+"""A learned policy in the place of a policy's name: ``runs/first``, or ``runs/first/best``.
+
+Nothing here loads a network: what a checkpoint is, and what it brings to a simulation, is told by its ``policy.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from shunter.checks import check_name, typed
+from shunter.errors import InputError
+from shunter.model.settings import Settings
+from shunter.policies.catalog import PICK_JOB_MODES, POLICIES
+from shunter.policies.native import resolve_native
+from shunter.policies.own import python_path
+
+if TYPE_CHECKING:
+    from shunter.policies.native import NativePolicy
+
+POLICY_FILE: Final = "policy.json"
+"""Says what a checkpoint is, and has the hash of its weights."""
+BEST, LAST = "best", "last"
+"""The checkpoints of a run, by their folders."""
+ASIDE: Final = ".old"
+"""The end of a folder's name under which an interrupted write may have left a checkpoint."""
+PICK_JOB: Final = "pick-job"
+
+BROUGHT: Final = ("dispatch", "placement", "estimate", "missing_request", "reserve_by", "scan_depth")
+"""The settings that a checkpoint brings: nobody may ask for other ones."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What the header of a checkpoint says."""
+
+    text: str
+    """What the user wrote."""
+    folder: Path
+    """The checkpoint's own folder, whatever was named."""
+    record: Mapping[str, Any]
+    """What ``policy.json`` holds; the files that its options name have their paths."""
+    order: NativePolicy
+    """The policy that sorts what it chooses from."""
+    settings: Settings
+    """The settings under which it was trained; the policy is the order."""
+
+    @property
+    def file(self) -> Path:
+        """The file that says what it is."""
+        return self.folder / POLICY_FILE
+
+    @property
+    def label(self) -> str:
+        """What tables call it: its run's name, with ``:last`` behind it if it is not the best."""
+        folder = self.folder.resolve()
+        name, run = folder.name.removesuffix(ASIDE), folder.parent
+        if name == BEST:
+            return run.name
+        return f"{run.name}:{name}" if any((run / other).is_dir() for other in (BEST, LAST)) else name
+
+
+def is_checkpoint(text: str) -> bool:
+    """Returns whether a text names a folder, or a checkpoint's file; a policy's name comes first."""
+    if text in POLICIES or not text:
+        return False
+    return Path(text).name == POLICY_FILE or os.path.isdir(text)
+
+
+def checkpoint_file(text: str) -> Path | None:
+    """Returns the ``policy.json`` that a text means: in its folder, or of a run's best checkpoint, else of its last.
+
+    None: the text means none, or there is none.
+    """
+    if not is_checkpoint(text):
+        return None
+    path = Path(text)
+    folder = path.parent if path.name == POLICY_FILE else path
+    for place in (folder, folder / BEST, folder / LAST):
+        for found in (place / POLICY_FILE, Path(f"{place}{ASIDE}") / POLICY_FILE):
+            if found.is_file():
+                return found
+    return None
+
+
+def checkpoint_folder(text: str) -> Path:
+    """Returns the folder of the checkpoint that a text means.
+
+    Raises:
+        InputError: There is none.
+    """
+    file = checkpoint_file(text)
+    if file is None:
+        what = f"no {POLICY_FILE} in it, nor in its {BEST}/ or {LAST}/"
+        raise InputError(f"{text}: no checkpoint here ({what}); give the folder of a run that 'shunter train' wrote")
+    return file.parent
+
+
+def read_record(text: str) -> dict[str, Any]:
+    """Returns what ``policy.json`` says, with the files that it names beside itself where they are.
+
+    Raises:
+        InputError: There is no checkpoint, or it cannot be read.
+    """
+    path = checkpoint_folder(text) / POLICY_FILE
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a whole checkpoint") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON ({error}); take another copy") from None
+    if not isinstance(content, dict) or not isinstance(content.get("options"), dict):
+        raise InputError(f"{path}: has no 'options'; give a checkpoint that 'shunter train' has written")
+    return content | {"options": located(content["options"], path.parent)}
+
+
+def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Returns the options of a checkpoint; an order or an estimate from a file in its folder has its path."""
+    found = dict(options)
+    for name in ("order", "estimate"):
+        value = found.get(name)
+        if isinstance(value, str) and value.endswith(".toml") and (folder / value).is_file():
+            found[name] = str(folder / value)
+    return found
+
+
+def resolve_checkpoint(text: str) -> Checkpoint:
+    """Returns what a checkpoint is and brings.
+
+    Raises:
+        InputError: There is no checkpoint, it cannot be read, or it does not choose jobs.
+    """
+    folder, record = checkpoint_folder(text), read_record(text)
+    options, where = record["options"], folder / POLICY_FILE
+    kind = options.get("kind", PICK_JOB)
+    if kind != PICK_JOB:
+        what = "chooses a host for each job (pick-host)" if kind == "pick-host" else f"is of the kind {kind!r}"
+        raise InputError(f"{where}: this policy {what}; give one that chooses jobs (pick-job)")
+    try:
+        settings = _settings(options)
+        return Checkpoint(text, folder, record, _order(settings.policy), settings.checked())
+    except InputError as error:
+        raise InputError(f"{where}: options: {error}") from None
+
+
+def _order(text: str) -> NativePolicy:
+    """Returns the policy that sorts what a checkpoint chooses from."""
+    if is_checkpoint(text) or python_path(text):
+        raise InputError(f"order is {text!r}; expected a policy of Shunter's own, or a TOML file")
+    return resolve_native(text)
+
+
+def _settings(options: Mapping[str, Any]) -> Settings:
+    """Returns the settings that the options of an environment stand for."""
+    mode = check_name("mode", typed(options.get("mode", "reserve"), str, "mode"), PICK_JOB_MODES)
+    order = typed(options.get("order", "fcfs"), str, "order")
+    hints = {
+        "placement": str | None,
+        "estimate": str,
+        "missing_request": str | float,
+        "reserve_by": str,
+        "kill_at_request": bool,
+        "max_wait_s": float | None,
+        "scan_depth": int,
+        "seed": int,
+    }
+    given = {name: typed(options[name], hint, name) for name, hint in hints.items() if name in options}
+    named = {name: value for name, value in given.items() if value is not None}
+    return Settings(**named | {"policy": order, "dispatch": PICK_JOB_MODES[mode]})

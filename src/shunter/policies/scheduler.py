@@ -1,0 +1,246 @@
+"""From texts to one way to schedule: every text is read once here, and everybody downstream takes the object.
+
+`resolve` reads a policy's text alone. `resolve_scheduler` puts a policy together with its dispatch rule, placement,
+estimate and all other settings, and checks that they go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from shunter.checks import check_name
+from shunter.errors import InputError
+from shunter.model.settings import SETTING_NAMES, Settings
+from shunter.policies.catalog import (
+    DISPATCH_CODES,
+    DISPATCHES,
+    GIVEN,
+    MOST_RESERVATIONS,
+    RESERVING,
+    KnownPolicy,
+)
+from shunter.policies.checkpoint import BROUGHT, Checkpoint, is_checkpoint, resolve_checkpoint
+from shunter.policies.estimates import Estimate, resolve_estimate
+from shunter.policies.native import NativePolicy, resolve_native
+from shunter.policies.own import Policy, PythonPolicy, load_python_policy, python_path
+from shunter.policies.placement import FIRST_FIT, Placement, resolve_placement
+from shunter.policies.placements.placer import Placer
+from shunter.policies.specs import spec_file
+
+AnyPolicy = NativePolicy | PythonPolicy | Checkpoint
+"""A policy that the core runs, one of the user's own in Python, or a learned one."""
+
+EASY: Final = "easy"
+"""The dispatch rule of those who name none."""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """What happens when the next job does not fit."""
+
+    text: str
+    code: int
+    """The core's number for the rule."""
+    reservations: int
+    """How many jobs hold reservations, where the rule has any number of them."""
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """One way to schedule: a policy with its dispatch rule, placement and estimate, and all other settings."""
+
+    settings: Settings
+    """What it was resolved from, in words; the dispatch rule, the placement and the estimate are always named."""
+    policy: AnyPolicy = field(compare=False, repr=False)
+    dispatch: Dispatch = field(compare=False, repr=False)
+    placement: Placement = field(compare=False, repr=False)
+    estimate: Estimate = field(compare=False, repr=False)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that it comes from, by the setting that names them."""
+        found = {"policy": self.policy.file, "estimate": self.estimate.file, "placement": self.placement.file}
+        if isinstance(self.settings.failures, str):
+            found["failures"] = Path(self.settings.failures)
+        return {name: path for name, path in found.items() if path is not None}
+
+    def changed(
+        self,
+        *,
+        policy: str | AnyPolicy | None = None,
+        dispatch: str | None = None,
+        estimate: str | Estimate | None = None,
+        **words: Any,  # noqa: ANN401 - the other settings
+    ) -> Scheduler:
+        """Returns the same way to schedule with something else in its place; whether they go together is not checked.
+
+        Raises:
+            InputError: A text is wrong by itself.
+        """
+        result = replace(self, settings=replace(self.settings, **words))
+        if policy is not None:
+            found = resolve(policy)
+            result = replace(result, policy=found, settings=replace(result.settings, policy=found.text))
+        if dispatch is not None:
+            rule = resolve_dispatch(dispatch)
+            result = replace(result, dispatch=rule, settings=replace(result.settings, dispatch=rule.text))
+        if estimate is not None:
+            seen = resolve_estimate(estimate)
+            result = replace(result, estimate=seen, settings=replace(result.settings, estimate=seen.text))
+        return result
+
+
+def resolve(given: str | Policy | AnyPolicy) -> AnyPolicy:
+    """Returns the policy that a text means, or that an object of the user's own is.
+
+    Args:
+        given: A name, also with parameters (``hybrid?aging=0.5``), a TOML file, a Python file (``my.py``,
+            ``my.py:Class``), the folder of a run or a checkpoint, or a `Policy`. What is resolved already is returned.
+
+    Raises:
+        InputError: There is no such policy, or it cannot be read.
+    """
+    if isinstance(given, Policy):
+        return PythonPolicy(given.name, given)
+    if not isinstance(given, str):
+        return given
+    if is_checkpoint(given):
+        return resolve_checkpoint(given)
+    if python_path(given):
+        return load_python_policy(given)
+    if "/" in given.partition("?")[0] and spec_file(given) is None:
+        expected = "the folder of a run or a checkpoint, FILE.toml or FILE.py"
+        raise InputError(f"policy {given!r}: there is no such folder or file; expected a name, {expected}")
+    return resolve_native(given)
+
+
+def names_native(text: str) -> bool:
+    """Returns whether a text can only mean a policy that the core runs: no Python file, and no folder."""
+    return not (is_checkpoint(text) or python_path(text))
+
+
+def resolve_dispatch(text: str) -> Dispatch:
+    """Returns the dispatch rule that a name, or a number of reservations, means.
+
+    Raises:
+        InputError: There is no such rule.
+    """
+    if text.isascii() and text.isdigit():
+        if int(text) > MOST_RESERVATIONS:
+            raise InputError(f"dispatch {text} is too deep; expected 0 to {MOST_RESERVATIONS}, or 'conservative'")
+        return Dispatch(text, RESERVING, int(text))
+    check_name("dispatch", text, DISPATCHES, also=", or a number of reservations")
+    return Dispatch(text, *DISPATCH_CODES[text])
+
+
+def resolve_scheduler(
+    *,
+    policy: str | Policy | AnyPolicy = "fcfs",
+    dispatch: str | int | None = None,
+    placement: str | Placer | Placement | None = None,
+    estimate: str | Estimate | None = None,
+    asked: Collection[str] = (),
+    **words: Any,  # noqa: ANN401 - the fields of Settings
+) -> Scheduler:
+    """Returns one way to schedule, checked.
+
+    Args:
+        policy: The order of the queue, as in `resolve`.
+        dispatch: What happens when the next job does not fit: a name, or a number of reservations.
+        placement: Which nodes a job gets: a name, also with parameters, a Python file, or a `Placer`.
+        estimate: The run time that the policy may see: a name, also with parameters, or a TOML file.
+        asked: The settings that the user named, where a default that was asked for by name must be told from one that
+            was not: a checkpoint refuses what it does not do.
+        words: The other fields of `shunter.model.settings.Settings`.
+
+    Raises:
+        InputError: A text is wrong, a number is out of range, or two of them contradict each other.
+    """
+    for name in words:
+        check_name("setting", name, SETTING_NAMES)
+    given = Settings(**words).checked()
+    found = resolve(policy)
+    if isinstance(found, Checkpoint):
+        open_words = {"dispatch": _text(dispatch), "placement": _text(placement), "estimate": _text(estimate)}
+        return _learned(found, given, open_words, asked)
+    known = KnownPolicy("a policy of the user's own", GIVEN)
+    if isinstance(found, NativePolicy):
+        known = found.known
+        _check_goes_with(found, _text(dispatch), _text(placement))
+    rule = resolve_dispatch(str(known.dispatch or EASY if dispatch is None else dispatch))
+    where = resolve_placement(placement or FIRST_FIT)
+    seen = resolve_estimate(known.estimate if estimate is None else estimate)
+    settings = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
+    return Scheduler(settings, found, rule, where, seen)
+
+
+def _text(given: str | int | Placer | Placement | Estimate | None) -> str | None:
+    """Returns what the user wrote, or the name of what was handed over; None if nothing was asked for."""
+    if isinstance(given, Placement | Estimate):
+        return given.text
+    if isinstance(given, Placer):
+        return given.name
+    return None if given is None else str(given)
+
+
+def _check_goes_with(policy: NativePolicy, dispatch: str | None, placement: str | None) -> None:
+    """Raises an error where a policy goes with one dispatch rule or placement alone, and another is asked for."""
+    known = policy.known
+    if known.dispatch is not None and dispatch not in (None, known.dispatch):
+        what = f"policy {policy.kind!r} {known.why}, but dispatch is {dispatch!r}"
+        raise InputError(f"{what}; use {known.dispatch!r} with it")
+    if known.placement is not None and placement not in (None, known.placement):
+        what = f"policy {policy.kind!r} places {known.placement}, but placement is {placement!r}"
+        raise InputError(f"{what}; use policy 'fcfs' with it")
+
+
+def _learned(
+    checkpoint: Checkpoint, given: Settings, open_words: Mapping[str, object], asked: Collection[str]
+) -> Scheduler:
+    """Returns the way to schedule that a checkpoint brings.
+
+    What it brings must not contradict what was asked for. Whether jobs are killed and the seed are not a policy's
+    business, and a starvation guard may be added.
+    """
+    try:
+        scheduler = resolve_scheduler(**checkpoint.settings.words() | {"policy": checkpoint.order})
+    except InputError as error:
+        raise InputError(f"{checkpoint.file}: options: {error}") from None
+    own, plain = scheduler.settings, Settings()
+    for name in BROUGHT:
+        value = open_words.get(name, getattr(given, name))
+        # The usual default counts as not asked for, unless it was asked for by name.
+        unsaid = (None,) if name == "dispatch" else (None, getattr(plain, name))
+        if value is not None and (name in asked or value not in unsaid):
+            _check_same(checkpoint.text, name, value, getattr(own, name))
+    for name in ("failures", "mtbf_s"):
+        if getattr(given, name) is not None:
+            option = name.removesuffix("_s")
+            what = f"policy {checkpoint.text!r} was trained on nodes that do not fail"
+            raise InputError(f"{what}; leave --{option} ({name}) out")
+    settings = replace(
+        own,
+        policy=checkpoint.text,
+        kill_at_request=given.kill_at_request,
+        seed=given.seed,
+        max_wait_s=own.max_wait_s if given.max_wait_s is None else given.max_wait_s,
+    )
+    return replace(scheduler, settings=settings, policy=checkpoint)
+
+
+def _check_same(text: str, name: str, given: object, own: object) -> None:
+    if not _same(given, own):
+        option = name.replace("_", "-")
+        what = f"policy {text!r} was trained with {option} {own}, but {option} is {given}"
+        raise InputError(f"{what}; leave --{option} ({name}) out")
+
+
+def _same(given: object, own: object) -> bool:
+    """Returns whether two words mean the same: ``3600`` and ``3600.0`` do."""
+    try:
+        return float(str(given)) == float(str(own))
+    except ValueError:
+        return given == own

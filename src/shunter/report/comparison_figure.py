@@ -1,0 +1,167 @@
+"""The figure of a comparison: the metric by combination, waits by job size, and utilization over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+
+from shunter.comparison.bench import Bench
+from shunter.metrics.labels import cluster_label, counted, shortened, size_label
+from shunter.metrics.measures import ended
+from shunter.model.log import Log
+from shunter.report.drawing import (
+    BASELINE_COLOR,
+    COLORS,
+    GRID,
+    OTHERS_COLOR,
+    binned_means,
+    finish,
+    new_figure,
+    time_unit,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from shunter.comparison.comparison import Comparison, Scored
+    from shunter.model.windows import Windows
+
+BOXES = 12
+"""So many combinations have a box, besides the baseline."""
+LINES = 3
+"""So many of the best have a line of waits by size, besides the baseline."""
+DECADES = 30.0
+"""Values that span more than this factor are drawn on a logarithmic axis."""
+BINS = 160
+
+
+def draw_comparison(comparison: Comparison) -> Figure:
+    """Returns a figure with three panels, to be saved with ``savefig``; it simulates one window again, twice."""
+    figure = new_figure(14, 8.5)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
+    boxes, sizes, use = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
+    colors = _colors(comparison)
+    _draw_boxes(boxes, comparison, colors)
+    _draw_waits(sizes, comparison, colors)
+    _draw_utilization(use, comparison, colors)
+    return finish(figure, (boxes, sizes, use), _title(comparison))
+
+
+def _title(comparison: Comparison) -> str:
+    windows = comparison.windows
+    warmup = f" after {windows.warmup:,} to warm up" if windows.warmup else ""
+    return (
+        f"{comparison.workload.name} on {cluster_label(comparison.cluster)}\n"
+        f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {counted(windows.blocks, 'block')}"
+    )
+
+
+def _colors(comparison: Comparison) -> dict[str, str]:
+    """Returns the colors of the best few and of the baseline, by label; they are the same in all panels."""
+    best = [one.combination.label for one in comparison.scored if one.combination != comparison.baseline]
+    return dict(zip(best[:LINES], COLORS, strict=False)) | {comparison.baseline.label: BASELINE_COLOR}
+
+
+def _shown(comparison: Comparison, most: int) -> list[Scored]:
+    """Returns the best, and the baseline after them if it is not among them."""
+    best = list(comparison.scored[:most])
+    return best if comparison.against in best else [*best, comparison.against]
+
+
+def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
+    shown = _shown(comparison, BOXES)
+    values = [one.metrics[comparison.metric] for one in shown]
+    values = [each[np.isfinite(each)] for each in values]
+    labels = [one.combination.label for one in shown]
+    thin: dict[str, Any] = {"color": BASELINE_COLOR, "linewidth": 0.8}
+    style: dict[str, Any] = {"whiskerprops": thin, "capprops": thin, "medianprops": {"color": "black"}}
+    parts = panel.boxplot(values, orientation="horizontal", widths=0.62, whis=(0, 100), patch_artist=True, **style)
+    random = np.random.default_rng(0)
+    for number, (label, box, each) in enumerate(zip(labels, parts["boxes"], values, strict=True), start=1):
+        color = colors.get(label, OTHERS_COLOR)
+        box.set(facecolor=color, alpha=0.35, edgecolor=color)
+        spread = number + random.uniform(-0.16, 0.16, size=len(each))
+        panel.plot(each, spread, "o", color=color, markersize=3, alpha=0.75, markeredgewidth=0)
+    names = [shortened(label) + "\n(baseline)" * (label == comparison.baseline.label) for label in labels]
+    panel.set_yticks(np.arange(1, len(names) + 1), names, fontsize=9)
+    panel.invert_yaxis()
+    everything = np.concatenate(values)
+    _choose_scale(panel, "x", everything)
+    panel.set_xlabel(f"{comparison.metric}, one point a window (box: quartiles and median; whiskers: all)")
+    panel.set_title("best first" if len(comparison.scored) <= BOXES else f"the best {BOXES}", loc="left", fontsize=10)
+    panel.grid(axis="x", **GRID)
+
+
+def _choose_scale(panel: Axes, axis: str, values: NDArray[np.float64]) -> None:
+    """Makes an axis logarithmic where positive values span decades, with plain numbers on it."""
+    if not len(values) or values.min() <= 0 or values.max() < DECADES * values.min():
+        return
+    getattr(panel, f"set_{axis}scale")("log")
+    scale = getattr(panel, f"{axis}axis")
+    narrow = values.max() < DECADES**2 * values.min()
+    scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,)))
+    scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    scale.set_minor_formatter(NullFormatter())
+
+
+def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
+    """Draws the mean wait of each size class under the best few and the baseline."""
+    lines = {one.combination.label: one.wait_by_size_s for one in comparison.scored if one.combination.label in colors}
+    filled = np.flatnonzero(np.isfinite(comparison.against.wait_by_size_s))
+    every = np.concatenate([waits[filled] for waits in lines.values()]) if len(filled) else np.zeros(1)
+    unit, seconds = time_unit(float(every.max()))
+    for label, waits in lines.items():
+        baseline = label == comparison.baseline.label
+        style: dict[str, Any] = {"linestyle": "--" if baseline else "-", "marker": "o", "markersize": 4}
+        name = shortened(label) + " (baseline)" * baseline
+        panel.plot(np.arange(len(filled)), waits[filled] / seconds, color=colors[label], label=name, **style)
+    panel.set_xticks(np.arange(len(filled)), [size_label(number) for number in filled.tolist()], fontsize=8)
+    _choose_scale(panel, "y", every / seconds)
+    if panel.get_yscale() == "linear":
+        panel.set_ylim(bottom=0)
+    panel.set(xlabel="cores of the job", ylabel=f"mean wait [{unit}]")
+    panel.grid(**GRID)
+    panel.legend(frameon=False, fontsize=9)
+
+
+def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
+    """Draws the cores in use in the window in which the baseline has its median value."""
+    window = _middle_window(comparison)
+    bench = Bench.on(Log(comparison.workload, comparison.cluster), window)
+    columns = bench.parts[0].columns
+    best = comparison.scored[0]
+    pair = {one.combination.label: one.combination for one in (best, comparison.against)}
+    results = {label: bench.run(combination.scheduler)[0] for label, combination in pair.items()}
+    begin_ms = int(columns.submit_ms.min())
+    makespan_ms = max(int(result.end_ms.max()) for result in results.values()) - begin_ms
+    unit, seconds = time_unit(makespan_ms / 1000)
+    edges = np.linspace(0, max(makespan_ms, 1), BINS + 1)
+    for label, result in results.items():
+        ran = ended(result.phase)
+        cores = columns.cores[ran]
+        time_ms = np.concatenate([result.start_ms[ran], result.end_ms[ran]]) - float(begin_ms)
+        change = np.concatenate([cores, -cores]) / comparison.cluster.total_cores
+        share = binned_means(time_ms, change, np.zeros(len(change), dtype=np.int64), 1, edges)[0]
+        filled = label == comparison.baseline.label
+        style: dict[str, Any] = {"fill": True, "alpha": 0.3} if filled else {"baseline": None, "linewidth": 1.3}
+        panel.stairs(share, edges / 1000 / seconds, color=colors[label], label=shortened(label), **style)
+    first = int(window.first[0])
+    which = f"jobs {first:,} to {first + window.length - 1:,} of the log"
+    panel.set(xlabel=f"{unit} since the first submit ({which})", ylabel="cores in use", ylim=(0, 1.05))
+    panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    panel.set_xlim(0, makespan_ms / 1000 / seconds or 1)
+    panel.grid(**GRID)
+    panel.legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0)
+
+
+def _middle_window(comparison: Comparison) -> Windows:
+    """Returns the one window in which the baseline has its median value (of two in the middle, the worse)."""
+    values = comparison.against.metrics[comparison.metric]
+    known = np.flatnonzero(np.isfinite(values))
+    middle = known[np.argsort(values[known], kind="stable")[len(known) // 2]] if len(known) else 0
+    windows = comparison.windows
+    return windows.take(np.array([middle]))

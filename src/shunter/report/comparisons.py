@@ -1,0 +1,206 @@
+"""Comparisons and evaluations for people: tables over windows, and against the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
+from shunter.comparison.statistics import interval_note
+from shunter.metrics.labels import cluster_label, counted, percent
+from shunter.model.ledger import Ledger
+from shunter.model.log import FROM_WORKLOAD
+from shunter.report.tables import (
+    hours,
+    ledger_table,
+    print_findings,
+    print_line,
+    print_written,
+    ratio_text,
+    short,
+    titled_table,
+)
+
+if TYPE_CHECKING:
+    from shunter.comparison.comparison import Comparison, Scored
+    from shunter.comparison.evaluation import Evaluation
+
+ROLES: Final = {
+    LEARNED: "learned",
+    ALSO: "also judged",
+    BEST: "best in hindsight",
+    BEST_SAME: "best, same estimate",
+    CLASSIC: "",
+}
+"""What the tables of an evaluation say below a label."""
+WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0))
+"""From the largest; below them seconds."""
+
+
+def print_comparison(comparison: Comparison, top: int | None, written: Sequence[Path]) -> None:
+    """Prints the metric over windows, the contrast with the baseline, the ledger, and what was written."""
+    every = comparison.rows()
+    rows = [row for row in every[:top] if row["label"] != comparison.baseline.label]
+    rows += [row for row in every if row["label"] == comparison.baseline.label]
+    rows.sort(key=lambda row: row["rank"])
+    console = Console()
+    console.print(_title(comparison, _common_words(comparison)), soft_wrap=True, highlight=False)
+    console.print(metric_table(comparison, rows))
+    console.print(contrast_table(comparison, rows))
+    if (hidden := len(every) - len(rows)) > 0:
+        console.print(f"not shown (--top): {hidden}", highlight=False)
+    for line in _notes(comparison):
+        print_line(console, line)
+    if ledger := _common_ledger(comparison):
+        console.print(ledger_table(ledger))
+    print_written(console, written)
+
+
+def _title(comparison: Comparison, common: str = "") -> str:
+    """Returns what was compared, in three lines."""
+    windows = comparison.windows
+    told = ", as the workload says" if comparison.log.cluster_from == FROM_WORKLOAD else ""
+    warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
+    blocks = counted(windows.blocks, "block")
+    combinations = counted(len(comparison.scored), "combination")
+    simulations = counted(len(comparison.scored) * len(windows), "simulation")
+    return (
+        f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(cluster_label(comparison.cluster) + told)}\n"
+        f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {blocks} of "
+        f"{comparison.part} of the log, seed {comparison.seed}\n"
+        f"{combinations}{common}, {simulations} in {comparison.seconds:.3g} s"
+    )
+
+
+def _common_words(comparison: Comparison) -> str:
+    """Returns the placement and the estimate that all combinations share, for labels leave those out."""
+    settings = [one.combination.settings for one in comparison.scored]
+    shared = [{each.placement for each in settings}, {f"estimate {each.estimate}" for each in settings}]
+    return "".join(f" · {escape(words.pop())}" for words in shared if len(words) == 1)
+
+
+def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
+    """Returns the metric over the windows, by combination."""
+    table = titled_table(f"{comparison.metric} over the windows, best {comparison.sorted_by} first", "combination")
+    names = {"geom.\nmean": "geometric_mean", "mean": "mean", "median": "median", "p95": "p95"}
+    for heading in (*names, "worst\nblock", "wins"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        worst = f"{short(row['worst_block_mean'])} (#{row['worst_block']})" if row["worst_block"] is not None else "–"
+        cells = [short(row[name]) for name in names.values()]
+        table.add_row(escape(row["label"]), *cells, worst, percent(row["win_rate"]))
+    return table
+
+
+def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
+    """Returns each combination against the baseline, and what users and cluster had of it."""
+    unit, seconds = _unit(rows)
+    table = titled_table(f"against {escape(comparison.baseline.label)}; waits in {unit}", "combination")
+    table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
+    for heading in ("mean\nwait", "p95\nwait", "max\nwait", "cores\nused"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        waits = [short(_in(row[name], seconds)) for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
+        ratio = "baseline" if row["label"] == comparison.baseline.label else ratio_text(comparison.metric, row)
+        table.add_row(escape(row["label"]), ratio, *waits, percent(row["core_utilization"], 1))
+    return table
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    """Returns what a reader of the tables must know."""
+    windows = comparison.windows
+    notes = [f"skipped: {reason}" for reason in comparison.skipped]
+    if comparison.asked is not None and len(windows) < comparison.asked:
+        notes.append(f"{comparison.asked} windows were asked for; the log has room for {len(windows)}")
+    if note := interval_note(windows.blocks):
+        notes.append(note)
+    if comparison.sorted_by == "mean":
+        notes.append("a value of 0 has no geometric mean, and no ratio; the mean and its differences are in --json")
+    notes += _basis_notes(comparison)
+    if rejected := max(one.rejected for one in comparison.scored):
+        notes.append(f"{rejected:,} of {windows.length * len(windows):,} jobs can never fit, and were rejected")
+    return notes
+
+
+def _basis_notes(comparison: Comparison) -> list[str]:
+    """Returns what estimates rested on where that was not the same for all jobs, for the best of each estimate."""
+    best: dict[str, Scored] = {}
+    for one in comparison.scored:
+        best.setdefault(one.combination.settings.estimate, one)
+    notes = []
+    for one in best.values():
+        if len(one.estimated_from) > 1:
+            parts = ", ".join(f"{count:,} {basis}" for basis, count in one.estimated_from.items())
+            notes.append(f"{one.combination.label}: estimates rested on {parts}")
+    return notes
+
+
+def _common_ledger(comparison: Comparison) -> Ledger:
+    """Returns every entry of any combination once."""
+    entries = [entry for one in comparison.scored for entry in one.ledger.entries]
+    return Ledger(tuple(dict.fromkeys(entries)))
+
+
+def _unit(rows: Sequence[dict[str, Any]]) -> tuple[str, float]:
+    """Returns the unit that suits the waits, between the mean and the longest."""
+    longest_s = max(row["p95_wait_s"] or 0.0 for row in rows)
+    return next(((unit, size) for unit, size in WAIT_UNITS if longest_s >= size), ("seconds", 1.0))
+
+
+def _in(value: float | None, size: float) -> float | None:
+    return None if value is None else value / size
+
+
+def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], *, named: bool) -> None:
+    """Prints the metric over windows, what lies beside it, and what it comes to.
+
+    Args:
+        evaluation: What came out.
+        top: How many classics are shown.
+        written: What was written.
+        named: Whether the user named the checkpoints.
+    """
+    console, comparison = Console(), evaluation.comparison
+    if not named:
+        newest = evaluation.entrants.learned[0].settings.policy
+        console.print(f"the newest run: [bold]{escape(newest)}[/bold]", soft_wrap=True, highlight=False)
+    console.print(_title(comparison), soft_wrap=True, highlight=False)
+    shown = {one.combination.label for one in evaluation.shown(top)}
+    rows = [row for row in evaluation.rows() if row["label"] in shown]
+    console.print(metric_table(comparison, [row | {"label": _name(row)} for row in rows]))
+    console.print(judged_table(comparison, rows))
+    if (hidden := len(comparison.scored) - len(rows)) > 0:
+        print_line(console, f"not shown (--top): {hidden} classics")
+    for line in _notes(comparison):
+        print_line(console, line)
+    if ledger := comparison.scored[0].ledger:
+        console.print(ledger_table(ledger))
+    for warning in evaluation.warnings:
+        console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
+    print_findings(console, evaluation.findings())
+    print_written(console, written)
+
+
+def judged_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
+    """Returns each row against the best classic, and what users and cluster had of it."""
+    table = titled_table(f"against {escape(comparison.baseline.label)}; waits in hours", "combination")
+    table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
+    for heading in ("mean\nwait", "wait\nratio", "max\nwait", "cores\nused"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        is_baseline = row["label"] == comparison.baseline.label
+        ratio = "baseline" if is_baseline else ratio_text(comparison.metric, row)
+        waits = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
+        table.add_row(escape(_name(row)), ratio, *waits, percent(row["core_utilization"], 1))
+    return table
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Returns the label, and below it what the row is."""
+    role = ROLES[row["role"]]
+    return f"{row['label']}\n  {role}" if role else str(row["label"])

@@ -1,0 +1,355 @@
+"""The figure of a schedule: utilization, queue and a Gantt chart over one axis of time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import PowerNorm
+from matplotlib.patches import Patch
+
+from shunter.errors import InputError
+from shunter.metrics.labels import cluster_label, size_class, size_label
+from shunter.metrics.usage import MILLI, core_changes, makespan_seconds, within_makespan
+from shunter.report.drawing import COLORS, GRID, OTHERS_COLOR, binned_means, finish, new_figure, time_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from shunter.model.schedule import Schedule
+
+NEIGHBOR_COLORS = ("#0072B2", "#8FC6E8", "#2F5D8A", "#56B4E9", "#4A90C2")
+"""Shades for jobs of which only the outlines matter."""
+CORE_COLOR, GPU_COLOR, QUEUE_COLOR = COLORS[0], COLORS[5], COLORS[2]
+
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 8}
+"""Where legends stand: beside the panel, where they hide nothing."""
+
+EXACT_CHANGES = 4_000
+"""Up to so many changes a step function is drawn exactly, beyond as means over bins."""
+BINS = 1_000
+OUTLINED_JOBS = 2_000
+"""Up to so many jobs rectangles have outlines."""
+RECTANGLE_JOBS = 150_000
+"""Beyond so many jobs on one node, and OUTLINED_JOBS on several, the chart is a heat map."""
+NAMED_NODES = 24
+"""Up to so many nodes have their names on the axis."""
+HEAT_ROWS = 400
+"""Nodes beyond this number share rows of the heat map."""
+
+Span = tuple[int, int]
+"""Milli-cores of one node, from the first to before the second."""
+
+
+def draw_schedule(schedule: Schedule) -> Figure:
+    """Returns a figure with three panels, to be saved with ``savefig``.
+
+    Raises:
+        InputError: if no job has ended, so that there is nothing to draw.
+    """
+    makespan_s = makespan_seconds(schedule)
+    if makespan_s is None:
+        raise InputError("no job has ended: there is nothing to draw")
+    axis = TimeAxis(schedule, makespan_s)
+    figure = new_figure(12, 9)
+    panels = figure.subplots(3, 1, sharex=True, height_ratios=(1, 1, 3))
+    _draw_utilization(panels[0], schedule, axis)
+    _draw_queue(panels[1], schedule, axis)
+    _draw_gantt(panels[2], schedule, axis)
+    panels[2].set_xlabel(f"{axis.unit} since the first submit")
+    panels[2].set_xlim(0, axis.last or 1)
+    return finish(figure, panels, _title(schedule))
+
+
+class TimeAxis:
+    """Times of a schedule in a unit that suits its length, from the first submit on."""
+
+    def __init__(self, schedule: Schedule, makespan_s: float) -> None:
+        """Chooses the unit."""
+        self.first_ms = float(schedule.submit_ms[~schedule.rejected].min())
+        self.unit, self.seconds = time_unit(makespan_s)
+        self.last = makespan_s / self.seconds
+
+    def of(self, time_ms: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns times in the axis' unit."""
+        return (time_ms - self.first_ms) / MILLI / self.seconds
+
+    def bins(self) -> NDArray[np.float64]:
+        """Returns the edges of bins over the whole axis."""
+        return np.linspace(0.0, self.last or 1.0, BINS + 1, dtype=np.float64)
+
+
+def _title(schedule: Schedule) -> str:
+    settings = schedule.settings
+    rejected = int(schedule.rejected.sum())
+    what = f"{len(schedule):,} jobs" + (f" ({rejected:,} rejected)" if rejected else "")
+    return (
+        f"{schedule.workload.name} on {cluster_label(schedule.cluster)}, {what}\n"
+        f"{settings.policy} · {settings.dispatch} · {settings.placement} · estimate {settings.estimate}"
+    )
+
+
+def _level(axis: TimeAxis, time_ms: NDArray[np.float64], change: NDArray[np.float64]) -> tuple[Any, Any]:
+    """Returns the points of a step function that starts at 0, as means over bins where there are too many changes."""
+    time = axis.of(time_ms)
+    if len(time) <= EXACT_CHANGES:
+        order = np.argsort(time, kind="stable")
+        time, level = np.concatenate([[0.0], time[order]]), np.concatenate([[0.0], np.cumsum(change[order])])
+        # Of the changes at one instant only the last level counts: what ends makes room for what starts.
+        last = np.append(np.diff(time) > 0, True)
+        return time[last], level[last]
+    edges = axis.bins()
+    means = binned_means(time, change, np.zeros(len(time), dtype=np.int64), 1, edges)[0]
+    return edges, np.concatenate([means, means[-1:]])
+
+
+def _draw_utilization(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
+    job, time_ms = _segment_times(schedule)
+    for name, color, used, total in (
+        ("cores", CORE_COLOR, schedule.cores[job], schedule.cluster.total_cores),
+        ("GPUs", GPU_COLOR, schedule.gpus[job], schedule.cluster.total_gpus),
+    ):
+        if total:
+            time, level = _level(axis, time_ms, np.concatenate([used, -used]) * (100.0 / total))
+            panel.step(time, level, where="post", color=color, linewidth=1, label=name)
+            panel.fill_between(time, level, step="post", color=color, alpha=0.25, linewidth=0)
+    panel.set(ylabel="in use [%]" if schedule.cluster.total_gpus else "cores in use [%]", ylim=(0, 105))
+    panel.grid(**GRID)
+    if schedule.cluster.total_gpus:
+        panel.legend(**BESIDE)
+
+
+def _segment_times(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Returns the job of each segment, and the times at which the segments start, then those at which they end."""
+    segments = schedule.segments
+    return segments.job, within_makespan(schedule, np.concatenate([segments.start_ms, segments.end_ms]))
+
+
+def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
+    segments = schedule.segments
+    # A job waits from its submit, and again from each stop, until the next start.
+    waits_from = np.concatenate([schedule.submit_ms[~schedule.rejected], segments.end_ms[~segments.last]])
+    time_ms = within_makespan(schedule, np.concatenate([waits_from, segments.start_ms]))
+    change = np.concatenate([np.ones(len(waits_from)), -np.ones(len(segments))])
+    time, level = _level(axis, time_ms, change)
+    panel.step(time, level, where="post", color=QUEUE_COLOR, linewidth=1)
+    panel.fill_between(time, level, step="post", color=QUEUE_COLOR, alpha=0.25, linewidth=0)
+    panel.set(ylabel="waiting jobs")
+    panel.set_ylim(bottom=0)
+    panel.grid(**GRID)
+
+
+def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
+    jobs, nodes = len(schedule), len(schedule.cluster.nodes)
+    if jobs > (RECTANGLE_JOBS if nodes == 1 else OUTLINED_JOBS):
+        _draw_heat(panel, schedule, axis)
+        return
+    rectangles, owner = pack_rectangles(schedule)
+    left, right = axis.of(rectangles[:, 0]), axis.of(rectangles[:, 1])
+    low, high = rectangles[:, 2], rectangles[:, 3]
+    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
+    colors, legend = _job_colors(schedule)
+    outlined = jobs <= OUTLINED_JOBS
+    panel.add_collection(
+        PolyCollection(
+            list(corners),
+            facecolors=colors[owner],
+            edgecolors="white" if outlined else "none",
+            linewidths=0.4 if jobs <= OUTLINED_JOBS // 4 else 0.15,
+            antialiased=outlined,
+            rasterized=not outlined,
+        ),
+        autolim=False,
+    )
+    panel.set_ylim(0, schedule.cluster.total_cores)
+    _label_nodes(panel, schedule)
+    if legend:
+        panel.legend(handles=legend, title="user", **BESIDE)
+
+
+def _label_nodes(panel: Axes, schedule: Schedule) -> None:
+    nodes = schedule.cluster.nodes
+    tops = np.cumsum([node.cores for node in nodes])
+    if len(nodes) == 1:
+        panel.set_ylabel("cores")
+    elif len(nodes) <= NAMED_NODES:
+        panel.set_yticks(tops - np.array([node.cores for node in nodes]) / 2, [node.name for node in nodes], fontsize=8)
+        panel.hlines(tops[:-1], 0, 1, transform=panel.get_yaxis_transform(), color="#555555", linewidth=0.6)
+        panel.tick_params(axis="y", length=0)
+    else:
+        panel.set_ylabel(f"cores of {len(nodes):,} nodes, stacked")
+    panel.grid(axis="x", **GRID)
+
+
+def _job_colors(schedule: Schedule) -> tuple[NDArray[Any], list[Patch]]:
+    """Returns a color for each job, and a legend.
+
+    The users with the most work in the workload have colors of their own, the same under every policy; the others are
+    gray. Where the log has no users, colors only tell neighbors apart.
+    """
+    jobs = schedule.workload.jobs
+    users = jobs["user"]
+    if users.null_count() == len(jobs):
+        return np.array(NEIGHBOR_COLORS)[np.arange(len(jobs)) % len(NEIGHBOR_COLORS)], []
+    work = pl.DataFrame({"user": users, "work": schedule.cores * jobs["run_s"].to_numpy()}).drop_nulls()
+    ranked = work.group_by("user").agg(pl.col("work").sum()).sort(["work", "user"], descending=[True, False])["user"]
+    top = ranked.head(len(COLORS)).to_list()
+    colors = np.full(len(jobs), OTHERS_COLOR)
+    for user, color in zip(top, COLORS, strict=False):
+        colors[(users == user).fill_null(False).to_numpy()] = color
+    legend = [Patch(color=color, label=_short(user)) for user, color in zip(top, COLORS, strict=False)]
+    if len(top) < len(ranked) or users.null_count():
+        legend.append(Patch(color=OTHERS_COLOR, label="others"))
+    return colors, legend
+
+
+def _short(name: str, most: int = 16) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _draw_heat(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
+    """Draws how much of each node is in use; of a single node, how much of it goes to jobs of each size."""
+    by_node = len(schedule.cluster.nodes) > 1
+    time_ms, used, row, capacity = _node_rows(schedule) if by_node else _size_rows(schedule)
+    edges = axis.bins()
+    share = 100 * binned_means(axis.of(time_ms), used, row, len(capacity), edges) / capacity[:, None]
+    image = panel.imshow(
+        np.clip(share, 0, 100),
+        aspect="auto",
+        origin="lower",
+        interpolation="nearest",
+        cmap="Blues",
+        extent=(0, edges[-1], 0, len(capacity)),
+        # The square root lets the small jobs of a single node be seen beside the large.
+        norm=PowerNorm(1.0 if by_node else 0.5, vmin=0, vmax=100 if by_node else None),
+    )
+    panel.figure.colorbar(image, ax=panel, pad=0.01, label="cores in use [%]")
+    if by_node:
+        _label_heat_nodes(panel, schedule, len(capacity))
+    else:
+        labels = [size_label(size) for size in range(len(capacity))]
+        panel.set_yticks(np.arange(len(capacity)) + 0.5, labels, fontsize=8)
+        panel.set_ylabel("cores of the job")
+
+
+def _label_heat_nodes(panel: Axes, schedule: Schedule, rows: int) -> None:
+    nodes = schedule.cluster.nodes
+    if len(nodes) <= NAMED_NODES:
+        panel.set_yticks(np.arange(rows) + 0.5, [node.name for node in nodes], fontsize=8)
+        return
+    places = np.linspace(0, rows, 6)
+    panel.set_yticks(places, [f"{place * len(nodes) / rows:,.0f}" for place in places])
+    panel.set_ylabel("node number")
+
+
+def _node_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
+    nodes = len(schedule.cluster.nodes)
+    rows = min(nodes, HEAT_ROWS)
+    row_of_node = np.arange(nodes) * rows // nodes
+    changes = core_changes(schedule)
+    cores = np.array([node.cores for node in schedule.cluster.nodes])
+    capacity = np.bincount(row_of_node, weights=cores, minlength=rows)
+    return changes.time_ms, changes.milli_cores / MILLI, row_of_node[changes.node], np.maximum(capacity, 1e-9)
+
+
+def _size_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
+    """Returns the changes by size class: up to 1 core, 2 to 3, 4 to 7, and so on."""
+    job, time_ms = _segment_times(schedule)
+    cores = schedule.cores[job]
+    row = size_class(cores)
+    capacity = np.full(int(row.max()) + 1, schedule.cluster.total_cores)
+    return time_ms, np.concatenate([cores, -cores]), np.concatenate([row, row]), capacity
+
+
+class Lanes:
+    """The cores of one node, of which jobs take the lowest that are free, in one piece where there is one."""
+
+    def __init__(self, milli_cores: int) -> None:
+        """Starts with all cores free."""
+        self._free: list[Span] = [(0, milli_cores)]
+
+    def take(self, amount: int) -> list[Span]:
+        """Returns the cores given to a job; fewer than it asks for if there are no more."""
+        for index, (low, high) in enumerate(self._free):
+            if high - low >= amount:
+                self._free[index : index + 1] = [(low + amount, high)] if high - low > amount else []
+                return [(low, low + amount)]
+        taken: list[Span] = []
+        while amount and self._free:
+            low, high = self._free.pop(0)
+            used = min(high - low, amount)
+            taken.append((low, low + used))
+            amount -= used
+            if used < high - low:
+                self._free.insert(0, (low + used, high))
+        return taken
+
+    def give_back(self, spans: list[Span]) -> None:
+        """Frees the cores of a job that has ended, and joins them with free neighbors."""
+        for low, high in spans:
+            index = bisect_left(self._free, (low, high))
+            if index < len(self._free) and self._free[index][0] == high:
+                high = self._free.pop(index)[1]
+            if index and self._free[index - 1][1] == low:
+                low = self._free.pop(index - 1)[0]
+                index -= 1
+            self._free.insert(index, (low, high))
+
+
+def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns rectangles and the job of each.
+
+    The cores of all nodes are stacked, node 0 at the bottom, in the order of the cluster.
+
+    Returns:
+        The rectangles as (start in ms, end in ms, lowest core, highest core)  # (rectangles, 4)
+        and the row of each rectangle's job in the workload  # (rectangles,)
+    """
+    segments = schedule.segments
+    segment, node, used = _placements(schedule)
+    job = segments.job[segment]
+    sizes = [round(each.cores * MILLI) for each in schedule.cluster.nodes]
+    base = np.concatenate([[0], np.cumsum(sizes)])
+    lanes = [Lanes(size) for size in sizes]
+    held: dict[int, list[Span]] = {}
+    rectangles: list[tuple[float, float, float, float]] = []
+    owners: list[int] = []
+    start_ms = within_makespan(schedule, segments.start_ms)[segment]
+    end_ms = within_makespan(schedule, segments.end_ms)[segment]
+    for entry, starts in _in_order(start_ms, end_ms):
+        if not starts:
+            lanes[node[entry]].give_back(held.pop(entry))
+            continue
+        held[entry] = lanes[node[entry]].take(int(used[entry]))
+        bottom = int(base[node[entry]])
+        for low, high in ((bottom + low, bottom + high) for low, high in held[entry]):
+            follows = bool(owners) and owners[-1] == job[entry] and rectangles[-1][0] == start_ms[entry]
+            if follows and rectangles[-1][3] == low / MILLI:
+                # The job goes on from the node below: one rectangle instead of two.
+                rectangles[-1] = (*rectangles[-1][:3], high / MILLI)
+                continue
+            rectangles.append((start_ms[entry], end_ms[entry], low / MILLI, high / MILLI))
+            owners.append(int(job[entry]))
+    return np.array(rectangles, dtype=np.float64).reshape(-1, 4), np.array(owners, dtype=np.int64)
+
+
+def _placements(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Returns segment, node and milli-cores of each placement that takes cores for some time."""
+    segments = schedule.segments
+    per_task = np.rint(schedule.workload.jobs["cores_per_task"].to_numpy() * MILLI).astype(np.int64)
+    used = per_task[segments.job[segments.entry]] * segments.tasks
+    kept = (used > 0) & (segments.length_ms > 0)[segments.entry]
+    return segments.entry[kept], segments.nodes[kept], used[kept]
+
+
+def _in_order(start_ms: NDArray[np.float64], end_ms: NDArray[np.float64]) -> list[tuple[int, bool]]:
+    """Returns (entry, whether it starts) by time; at one instant ends come first, then starts in their order."""
+    count = len(start_ms)
+    starts = np.concatenate([np.zeros(count, dtype=bool), np.ones(count, dtype=bool)])
+    order = np.lexsort((starts, np.concatenate([end_ms, start_ms])))
+    return list(zip((order % max(count, 1)).tolist(), starts[order].tolist(), strict=True))

@@ -1,0 +1,127 @@
+"""The tables of ``shunter train``, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shunter.agents.training.report import CHOSEN, ROLES
+from shunter.metrics.labels import counted, percent
+from shunter.report.tables import ledger_table, ratio_text, short, titled_table
+
+if TYPE_CHECKING:
+    from shunter.agents.training.train import Training
+    from shunter.agents.training.trainer import Outcome
+
+PARTS = {"validation": "validation, on which the best policy was chosen", "report": "report, never looked at before"}
+"""What tables call the parts that are not trained on."""
+WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
+"""From the largest."""
+
+
+def print_training(training: Training) -> None:
+    """Prints how the training went, what came of it, and how to go on."""
+    console = Console()
+    console.print(_title(training), soft_wrap=True, highlight=False)
+    metric = training.site.objective.metric
+    for _, ledger in training.ledgers():
+        if ledger:
+            console.print(ledger_table(ledger))
+    notes: dict[str, None] = {}
+    for part in training.parts:
+        told = part.to_json()
+        for log in told["logs"]:
+            console.print(_group_title(told["part"], log), soft_wrap=True, highlight=False)
+            console.print(metric_table(log, metric))
+            console.print(beside_table(log))
+            if log["interval_note"]:
+                notes[log["interval_note"]] = None
+        if told["pooled"] is not None:
+            ratio = ratio_text(metric, told["pooled"])
+            console.print(f"over {counted(len(told['logs']), 'log')}: learned to chosen {ratio}", highlight=False)
+    for note in notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+    if training.parts:
+        for sentence in training.parts[-1].sentences():
+            console.print(escape(sentence), highlight=False, soft_wrap=True)
+    console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
+
+
+def _title(training: Training) -> str:
+    config, outcome, objective = training.site.config, training.outcome, training.site.objective
+    bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
+    began = f", begun as {escape(config.training.init)}" if config.training.init else ""
+    ended = {"steps": "all steps done", "patience": "no better for long", "interrupted": "interrupted"}[outcome.reason]
+    lines = [
+        f"[bold]{config.kind}[/bold] · {config.network.kind} network{began} · for {objective.metric}{bounds}",
+        f"{outcome.steps:,} steps in {outcome.elapsed_s:,.0f} s "
+        f"({outcome.steps / max(outcome.elapsed_s, 1e-9):,.0f} steps/s); {ended}",
+    ]
+    if outcome.best is not None and outcome.best_steps is not None:
+        lines.append(
+            f"best on validation at step {outcome.best_steps:,}: cost {outcome.best:.3f} "
+            "(0 is as good as the classic chosen in training)"
+        )
+    if outcome.best_steps == 0 and outcome.steps > 0:
+        lines.append(kept_words(outcome, config.training.margin_se))
+    return "\n".join(lines)
+
+
+def kept_words(outcome: Outcome, margin_se: float) -> str:
+    """Returns why the policy that a training began with is its best."""
+    near = outcome.near
+    if near is None:
+        return "the beginning was kept: no later policy was better on validation"
+    gain = f"at step {near.steps:,} it was lower by {near.gain:.3g}"
+    if near.gain_error is None:
+        return f"the beginning was kept: {gain}, and one validation window does not tell how sure that is"
+    noise = f"{margin_se:g} × its standard error of {near.gain_error:.3g} (--margin-se)"
+    return f"the beginning was kept: {gain}, which is not more than {noise}"
+
+
+def _group_title(part: str, log: dict[str, Any]) -> str:
+    where = f"{counted(log['windows'], 'window')} in {counted(log['blocks'], 'block')}"
+    return f"\n[bold]{escape(log['name'])}[/bold]\n{PARTS[part]}: {where}"
+
+
+def metric_table(log: dict[str, Any], metric: str) -> Table:
+    """Returns the objective's metric in the windows of a log, against the classic chosen in training."""
+    table = titled_table(metric)
+    for heading in ("geom.\nmean", "mean", escape("to the chosen\n[95 %]"), "wins"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in log["rows"]:
+        ratio = ["=", "="] if row["role"] == CHOSEN else [ratio_text(metric, row), percent(row["win_rate"])]
+        table.add_row(_name(row), short(row["geometric_mean"]), short(row["mean"]), *ratio)
+    return table
+
+
+def beside_table(log: dict[str, Any]) -> Table:
+    """Returns what lies beside the metric."""
+    longest_s = max(row["max_wait_s"] or 0.0 for row in log["rows"])
+    unit, seconds = next((one for one in WAIT_UNITS if longest_s >= one[1]), WAIT_UNITS[-1])
+    table = titled_table(f"waits in {unit}")
+    for heading in ("mean\nwait", "to the\nchosen", "max\nwait", "cores\nused"):
+        table.add_column(heading, justify="right")
+    for row in log["rows"]:
+        mean, longest = (_in(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
+        wait_ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
+        table.add_row(_name(row), mean, wait_ratio, longest, percent(row["core_utilization"], 1))
+    return table
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Returns what a row is, and below it which policy."""
+    return f"{ROLES[row['role']]}\n  {escape(row['label'])}"
+
+
+def _in(value_s: float | None, unit_s: float) -> str:
+    return "–" if value_s is None else short(value_s / unit_s)
+
+
+def _next(training: Training) -> str:
+    if training.is_interrupted:
+        return f"saved: {training.folder}; to go on: shunter train --resume --out {training.folder}"
+    return f"written: {training.folder}; its policy: {training.folder / 'best'}"

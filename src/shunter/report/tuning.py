@@ -1,0 +1,276 @@
+"""A tuning for people: tables, and a figure of the search and of what came of it on later days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from shunter.comparison.report import findings_on
+from shunter.metrics.labels import cluster_label, counted, percent
+from shunter.metrics.table import METRICS
+from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
+from shunter.report.tables import hours, ledger_table, print_findings, print_written, ratio_text, short, titled_table
+from shunter.tuning.report import BEST, CHOSEN, OTHERS, ROLES, TUNED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from shunter.cli.tuning import Tuning
+    from shunter.comparison.report import Report
+    from shunter.tuning.report import LaterReport
+    from shunter.tuning.tune import Tuned
+
+TUNED_COLOR, OTHER_COLOR = COLORS[0], "#777777"
+LONGEST_NAME = 44
+"""Of a log: as many characters as there is room for."""
+TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (8.0, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)),
+    (1.6, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6)),
+    (1.0, tuple(place / 20 for place in range(1, 80))),
+)
+"""From which span of ratios on which of them are named on the axis."""
+
+
+def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
+    """Prints what was found, how it does on later days, what that comes to, and what was written."""
+    console = Console()
+    console.print(_title(tuning), soft_wrap=True, highlight=False)
+    console.print(parameter_table(tuning))
+    metric = tuning.report.objective.metric
+    for one in tuning.report.logs:
+        console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
+        console.print(metric_table(one, metric))
+        console.print(beside_table(one))
+        if one.scored[TUNED].ledger:
+            console.print(ledger_table(one.scored[TUNED].ledger))
+        print_findings(console, findings_on(one, metric, TUNED, TUNED, OTHERS))
+        if note := one.interval_note:
+            console.print(note, markup=False, highlight=False, soft_wrap=True)
+    if tuning.report.pooled:
+        console.print()
+        console.print(pooled_table(tuning.report))
+        print_findings(console, tuning.report.findings_over_all(TUNED, TUNED, OTHERS))
+    print_written(console, written)
+
+
+def _title(tuning: Tuning) -> str:
+    tuned, plan, objective = tuning.tuned, tuning.arguments.plan, tuning.report.objective
+    bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
+    settings = tuned.scheduler.settings
+    drawn = min(plan.drawn, plan.windows)
+    return (
+        f"[bold]{tuned.kind}[/bold] tuned for {objective.metric}{bounds}\n"
+        f"{settings.dispatch} · {settings.placement} · estimate {escape(tuning.arguments.estimate)}\n"
+        f"on the first {100 * plan.train[1]:g} % of {counted(len(tuning.inputs), 'log')}: "
+        f"{counted(plan.generations, 'generation')} of {plan.population} candidates, each in {drawn} of "
+        f"{counted(plan.windows, 'window')} of {plan.length:,} jobs, seed {plan.seed}\n"
+        f"{tuned.simulations:,} simulations; {tuning.seconds:.3g} s with the choice of classics\n"
+        f"cost on all training windows {tuned.costs[-1]:.3f}, where the search began {tuned.costs[0]:.3f} "
+        f"(0 is as good as the classic chosen there){_warning(tuned)}"
+    )
+
+
+def _warning(tuned: Tuned) -> str:
+    """Returns a line on a policy that does not even serve the days that it was tuned on."""
+    if tuned.costs[-1] <= 0:
+        return ""
+    return "\n[bold]on training days it is worse than the classic chosen there: do not use it[/bold]"
+
+
+def parameter_table(tuning: Tuning) -> Table:
+    """Returns the parameters that were found."""
+    table = Table("parameter")
+    table.add_column("value", justify="right")
+    for name, value in tuning.tuned.parameters.items():
+        table.add_row(name, f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}")
+    return table
+
+
+def _log_title(tuning: Tuning, one: LaterReport) -> str:
+    later = one.later
+    windows = later.windows
+    warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
+    rejected = one.scored[TUNED].rejected
+    text = (
+        f"\n[bold]{escape(later.log.workload.name)}[/bold] on {escape(cluster_label(later.log.cluster))}\n"
+        f"later days, {tuning.arguments.report} of the log: {counted(len(windows), 'window')} of {windows.length:,} "
+        f"jobs{warmup}, in {counted(windows.blocks, 'block')}"
+    )
+    return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
+
+
+def metric_table(one: LaterReport, metric: str) -> Table:
+    """Returns the objective's metric, against the best classic in hindsight and the one chosen on training days."""
+    table = titled_table(f"{metric} on later days")
+    for heading in ("geom.\nmean", "mean", escape("to the best\n[95 %]"), escape("to the chosen\n[95 %]")):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in one.to_json()["rows"]:
+        means = [short(row["geometric_mean"]), short(row["mean"])]
+        table.add_row(_name(row), *means, *_ratios(metric, row))
+    return table
+
+
+def beside_table(one: LaterReport) -> Table:
+    """Returns what lies beside the metric, and whether bounds hold."""
+    table = titled_table("waits in hours; ratio and bounds: to the classic chosen in training")
+    bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.rows[TUNED].held]
+    for heading in ("mean\nwait", "ratio", "max\nwait", "cores\nused", *bounds):
+        table.add_column(heading, justify="right")
+    for row in one.to_json()["rows"]:
+        cells = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
+        cells += [percent(row["core_utilization"], 1), *(_bound_text(row["role"], bound) for bound in row["bounds"])]
+        table.add_row(_name(row), *cells)
+    return table
+
+
+def pooled_table(report: Report[LaterReport]) -> Table:
+    """Returns the ratios over all logs."""
+    metric = report.objective.metric
+    table = titled_table(f"all {len(report.logs)} logs together: {metric}, each log counting the same")
+    for heading in (
+        escape("to the best\n[95 %]"),
+        escape("to the chosen\n[95 %]"),
+        "mean wait\nto the chosen",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in report.pooled_objects() or []:
+        ratios = _ratios(metric, row)
+        table.add_row(ROLES[row["role"]], *ratios, short(row["mean_wait_ratio"]))
+    return table
+
+
+def _ratios(metric: str, row: dict[str, Any]) -> list[str]:
+    """Returns the ratios of a row to the best classic in hindsight and to the chosen one."""
+    against = [(base, row["against"][base]) for base in (BEST, CHOSEN)]
+    return [
+        "=" if base == row["role"] else "–" if values is None else ratio_text(metric, values)
+        for base, values in against
+    ]
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Returns what a row is, and below it which policy."""
+    return f"{ROLES[row['role']]}\n  {escape(row['label'])}"
+
+
+def _bound_text(role: str, bound: dict[str, Any]) -> str:
+    """Returns whether a bound holds; only the tuned policy was asked to hold it."""
+    text = f"{short(bound['ratio'])} {'yes' if bound['holds'] else 'no'}"
+    return f"[red]{text}[/]" if role == TUNED and not bound["holds"] else text
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A ratio to the best classic in hindsight, on its line of a panel."""
+
+    role: str
+    name: str
+    ratio: float | None
+    interval: tuple[float, float] | None
+
+
+def draw_tuning(tuned: Tuned, report: Report[LaterReport]) -> Figure:
+    """Returns a figure with the search on the left and a panel a log on the right, to be saved with ``savefig``."""
+    panels = _panels(report)
+    figure = new_figure(13, max(4.8, 1.0 + 2.9 * len(panels)))
+    grid = figure.add_gridspec(len(panels), 2, width_ratios=(1, 1.25))
+    search = figure.add_subplot(grid[:, 0])
+    _draw_costs(search, tuned)
+    every = [search]
+    for place, (title, points) in enumerate(panels):
+        panel = figure.add_subplot(grid[place, 1], sharex=every[1] if place else None)
+        _draw_points(panel, title, points)
+        every.append(panel)
+    _name_axis(every[-1], report)
+    return finish(figure, every, _figure_title(tuned, report))
+
+
+def _figure_title(tuned: Tuned, report: Report[LaterReport]) -> str:
+    bounds = "".join(f", {bound.metric} {bound.words}" for bound in report.objective.bounds)
+    return f"{tuned.kind} tuned for {report.objective.metric}{bounds}"
+
+
+def _draw_costs(panel: Axes, tuned: Tuned) -> None:
+    """Draws the cost of the middle of the candidates over the generations, and that of the policy found."""
+    from matplotlib.ticker import MaxNLocator
+
+    last = len(tuned.costs)
+    panel.axhline(0.0, color=BASELINE_COLOR, linestyle="--", linewidth=1, label="the classic chosen there")
+    style: dict[str, Any] = {"color": TUNED_COLOR, "markersize": 4, "linewidth": 1.3}
+    panel.plot(np.arange(1, last), tuned.costs[:-1], "o-", label="middle of the candidates", **style)
+    panel.plot(last, tuned.costs[-1], "D", color=TUNED_COLOR, markersize=8, label="the policy found")
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.set(xlabel="generation", ylabel="cost: mean ln(ratio to the chosen classic) + penalties")
+    panel.set_title("the search, on all training windows", loc="left", fontsize=10)
+    panel.grid(**GRID)
+    panel.legend(frameon=False, fontsize=9)
+
+
+def _panels(report: Report[LaterReport]) -> list[tuple[str, list[_Point]]]:
+    """Returns the title and the points of each panel: all logs together, if there are several, and then each log."""
+    panels = [(_panel_title(one), _log_points(one)) for one in report.logs]
+    if not report.pooled:
+        return panels
+    return [(f"all {len(report.logs)} logs together, on later days", _pooled_points(report)), *panels]
+
+
+def _panel_title(one: LaterReport) -> str:
+    name = one.later.log.workload.name
+    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return f"{short} on {cluster_label(one.later.log.cluster)}, on later days"
+
+
+def _log_points(one: LaterReport) -> list[_Point]:
+    points = []
+    for role, row in one.rows.items():
+        contrast = row.against[BEST]
+        name = f"{ROLES[role]}\n{row.label}"
+        points.append(_Point(role, name, contrast.ratio, contrast.ratio_interval))
+    return points
+
+
+def _pooled_points(report: Report[LaterReport]) -> list[_Point]:
+    points = []
+    for role, row in report.pooled.items():
+        ratio = row.against[BEST]
+        points.append(_Point(role, ROLES[role], ratio.value if ratio else None, ratio.interval if ratio else None))
+    return points
+
+
+def _draw_points(panel: Axes, title: str, points: Sequence[_Point]) -> None:
+    """Draws ratios with their intervals, one line each."""
+    panel.axvline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1)
+    for place, point in enumerate(points):
+        if point.ratio is None:
+            continue
+        color = TUNED_COLOR if point.role == TUNED else OTHER_COLOR
+        if point.interval is not None:
+            panel.plot(point.interval, [place, place], color=color, linewidth=2.2, solid_capstyle="butt")
+        panel.plot(point.ratio, place, "o", color=color, markersize=9 if point.role == TUNED else 7)
+        style: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": 8}
+        panel.annotate(f"{point.ratio:.2f}", (point.ratio, place), color=color, **style)
+    panel.set_yticks(range(len(points)), [point.name for point in points], fontsize=9)
+    panel.set_ylim(len(points) - 0.5, -0.7)
+    panel.set_title(title, loc="left", fontsize=10)
+    panel.grid(axis="x", **GRID)
+    panel.set_xscale("log")
+
+
+def _name_axis(panel: Axes, report: Report[LaterReport]) -> None:
+    """Names the axis that all panels share, with plain numbers on it."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    better = METRICS[report.objective.metric].better
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(FixedLocator(next(ticks for span, ticks in TICKS if high > span * low)))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xlabel(f"ratio to the best classic in hindsight, with its 95 % interval ({better} is better)")

@@ -1,0 +1,36 @@
+"""The Python face of the core: simulations, policies, and their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shunter.simulation.run import simulate
+    from shunter.simulation.simulation import Simulation
+    from shunter.simulation.states import Snapshot, Status
+    from shunter.simulation.windows import WindowRunner
+
+__all__ = [
+    "Simulation",
+    "Snapshot",
+    "Status",
+    "WindowRunner",
+    "simulate",
+]
+
+_HOMES = {
+    "Simulation": "simulation",
+    "Snapshot": "states",
+    "Status": "states",
+    "WindowRunner": "windows",
+    "simulate": "run",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Imports on first use, so that a command line that only asks for help does not load NumPy."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,46 @@
+"""Learned policies, as simulations use them: whatever can run them is provided by a higher layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
+    from shunter.model.windows import Windows
+    from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.simulation import Simulation
+    from shunter.simulation.windows import WindowResults
+
+
+class LearnedRunner(Protocol):
+    """What runs a scheduler whose policy is a checkpoint."""
+
+    def run_learned(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        scheduler: Scheduler,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Simulation:
+        """Returns the simulation of a whole workload, at its end."""
+
+    def run_learned_windows(
+        self, workload: Workload, cluster: Cluster, windows: Windows, scheduler: Scheduler, threads: int = 1
+    ) -> WindowResults:
+        """Returns what happens in windows; the result does not depend on the number of threads."""
+
+
+_provider: list[str] = []
+
+
+def provide_learned(module: str) -> None:
+    """Registers the module that runs learned policies; it has the functions of `LearnedRunner`."""
+    _provider[:] = [module]
+
+
+def learned_runner() -> LearnedRunner:
+    """Returns what runs learned policies; the module is imported when it is first asked for."""
+    return cast("LearnedRunner", import_module(_provider[0]))

@@ -1,0 +1,266 @@
+"""From a workload, a cluster and some names to a schedule."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shunter.errors import InputError
+from shunter.model.schedule import Outcome, Schedule
+from shunter.model.segments import Stops
+from shunter.model.settings import RUN_TIME
+from shunter.policies.checkpoint import Checkpoint
+from shunter.policies.own import Policy, PythonPolicy, QueueView
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.core_tables import MILLI, numbers, user_numbers
+from shunter.simulation.learned import learned_runner
+from shunter.simulation.simulation import Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.ledger import Ledger
+    from shunter.model.settings import Settings
+    from shunter.model.workload import Workload
+    from shunter.policies.own import Policy
+    from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.states import CoreStops
+
+CALL_S = 0.1
+"""About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
+
+_OUTCOMES = np.array(
+    [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED, Outcome.FAILED], dtype=np.uint8
+)
+"""By the core's number for a job's phase."""
+
+
+def simulate(
+    workload: Workload,
+    cluster: Cluster,
+    scheduler: Scheduler | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **settings: Any,  # noqa: ANN401 - the settings by name, each with a type of its own
+) -> Schedule:
+    """Runs a workload on a cluster to its end. ``docs/simulation.md`` says exactly what happens.
+
+    The settings are those of `shunter.model.settings.Settings`, by name. The most important are:
+
+    - ``policy``: the order of the queue: a name, also with parameters (``hybrid?aging=0.5``), a TOML file, a
+      `shunter.Policy` of your own, a file that defines one (``my.py``, ``my.py:Class``), or the folder of a learned one
+      (``runs/first``), which brings its dispatch rule, placement and estimate.
+    - ``dispatch``: what happens when the next job does not fit: a name, or a number of reservations. ``easy`` unless
+      the policy goes with another one.
+    - ``placement``: the nodes that a job gets: a name, also with parameters, a `shunter.Placer` of your own, or a file
+      that defines one. ``first-fit`` by default.
+    - ``estimate``: the run time that the policy sees: a name, also with parameters, or a TOML file with a prior.
+      ``requested`` by default, or ``history`` with ``qssf``.
+
+    Args:
+        workload: The jobs; submit times are absolute.
+        cluster: The nodes, empty at the start.
+        scheduler: A way to schedule that is resolved already; it takes the place of the settings.
+        progress: Called now and then with the number of jobs that have ended, and of all jobs.
+        settings: What to do, by name.
+
+    Raises:
+        InputError: A name or a number is wrong, or the workload is empty.
+    """
+    if len(workload) == 0:
+        raise InputError(f"{workload.name}: there is no job to simulate")
+    if scheduler is None:
+        scheduler = resolve_scheduler(**settings)
+    elif settings:
+        raise InputError(f"{next(iter(settings))} is given beside a scheduler; give one of the two")
+    policy = scheduler.policy
+    if isinstance(policy, PythonPolicy):
+        simulation = _run_own(policy.policy, workload, cluster, scheduler, progress)
+    elif isinstance(policy, Checkpoint):
+        simulation = learned_runner().run_learned(workload, cluster, scheduler, progress)
+    else:
+        simulation = Simulation(workload, cluster, scheduler)
+        _run(simulation, progress)
+    return _schedule(simulation, workload, cluster, scheduler)
+
+
+def _run(simulation: Simulation, progress: Callable[[int, int], None] | None) -> None:
+    decisions = 16
+    begin = time.perf_counter()
+    while not simulation.run(decisions):
+        elapsed_s = time.perf_counter() - begin
+        # Decisions grow dearer with the queue, so their number follows the clock: at most doubled, cut at once.
+        decisions = max(1, min(2 * decisions, int(decisions * CALL_S / max(elapsed_s, 1e-9))))
+        if progress:
+            status = simulation.status()
+            progress(status.ended, status.jobs)
+        begin = time.perf_counter()
+
+
+def _run_own(
+    policy: Policy,
+    workload: Workload,
+    cluster: Cluster,
+    scheduler: Scheduler,
+    progress: Callable[[int, int], None] | None,
+) -> Simulation:
+    simulation = Simulation(workload, cluster, scheduler)
+    views = _Views(workload, simulation.estimates().estimate_ms, cluster.total_cores)
+    if not policy.moves:
+        everyone = np.arange(len(workload), dtype=np.uint32)
+        first_submit_s = float(workload.jobs["submit_s"][0])
+        scores = _scores(policy, views.of(everyone, first_submit_s, cluster.total_cores))
+        simulation = Simulation(workload, cluster, scheduler, scores=scores)
+        _run(simulation, progress)
+        return simulation
+    decisions = 0
+    while simulation.advance():
+        status = simulation.status()
+        # As for the core's own orders that move: only those that have waited longest are looked at.
+        waiting = np.sort(simulation.waiting())[: scheduler.settings.scan_depth]
+        if scheduler.estimate.is_learned:
+            views.refresh(simulation.estimates().estimate_ms)
+        scores = _scores(policy, views.of(waiting, status.now_s, status.free_cores))
+        simulation.dispatch(waiting[np.argsort(scores, kind="stable")])
+        decisions += 1
+        if progress and decisions % 1000 == 0:
+            progress(status.ended, status.jobs)
+    return simulation
+
+
+class _Views:
+    """Cuts views of a workload's jobs, from columns that are made once."""
+
+    def __init__(self, workload: Workload, estimate_ms: NDArray[np.int64], total_cores: float) -> None:
+        jobs = workload.jobs
+        tasks = jobs["tasks"].to_numpy()
+        self._total_cores = total_cores
+        self._columns: dict[str, NDArray[Any]] = {
+            "submit_s": numbers(jobs["submit_s"]),
+            "estimate_s": estimate_ms / MILLI,
+            "requested_s": numbers(jobs["requested_s"]),
+            "tasks": tasks,
+            "cores": tasks * numbers(jobs["cores_per_task"]),
+            "memory_mb": tasks * numbers(jobs["memory_mb_per_task"]),
+            "gpus": tasks * numbers(jobs["gpus_per_task"]),
+            "priority": numbers(jobs["priority"]),
+            "user": user_numbers(jobs["user"]),
+        }
+
+    def refresh(self, estimate_ms: NDArray[np.int64]) -> None:
+        """Takes over estimates that have changed."""
+        self._columns["estimate_s"] = estimate_ms / MILLI
+
+    def of(self, index: NDArray[np.uint32], now_s: float, free_cores: float) -> QueueView:
+        """Returns a view of these jobs."""
+        columns = {name: column[index] for name, column in self._columns.items()}
+        return QueueView(now_s=now_s, free_cores=free_cores, total_cores=self._total_cores, index=index, **columns)
+
+
+def _scores(policy: Policy, queue: QueueView) -> NDArray[np.float64]:
+    """Returns what a policy of the user's own says of a queue; whatever is wrong with it is the user's to mend."""
+    jobs = len(queue.index)
+    try:
+        scores = np.asarray(policy.score(queue), dtype=np.float64)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(f"policy {policy.name!r}: score() failed on a queue of {jobs} jobs ({what})") from error
+    if scores.shape != (jobs,):
+        raise InputError(f"policy {policy.name!r} gave scores of shape {scores.shape} for {jobs} jobs; give one each")
+    if not np.isfinite(scores).all():
+        job = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise InputError(f"policy {policy.name!r} gave {scores[job]} as a score; give finite numbers")
+    return scores
+
+
+def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, scheduler: Scheduler) -> Schedule:
+    states = simulation.job_states()
+    ended = np.isin(_OUTCOMES[states.phase], (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED))
+    placed = simulation.snapshot()
+    basis = simulation.estimates().basis
+    stops = simulation.stops()
+    ledger = result_ledger(workload, cluster, scheduler)
+    for rule, count, example in simulation.placement_ledger():
+        ledger = ledger.plus(rule, count, example)
+    simulation.close()
+    return Schedule(
+        workload=workload,
+        cluster=cluster,
+        settings=_recorded(scheduler),
+        ledger=ledger,
+        start_s=np.where(ended | (states.preemptions + states.failures > 0), states.start_ms / 1000, np.nan),
+        latest_start_s=np.where(ended, states.latest_start_ms / 1000, np.nan),
+        end_s=np.where(ended, states.end_ms / 1000, np.nan),
+        outcome=_OUTCOMES[states.phase],
+        reject_reason=states.reject_reason,
+        preemptions=states.preemptions.astype(np.int32),
+        failures=states.failures.astype(np.int32),
+        stops=_stops(stops),
+        placement_offsets=placed.node_offsets,
+        placement_nodes=placed.nodes,
+        placement_tasks=placed.tasks,
+        estimate_basis=basis,
+    )
+
+
+def _recorded(scheduler: Scheduler) -> Settings:
+    """Returns the settings of a result, in which a policy of the user's own goes by the name that it gives itself."""
+    policy = scheduler.policy
+    if isinstance(policy, PythonPolicy):
+        return replace(scheduler.settings, policy=policy.policy.name)
+    return scheduler.settings
+
+
+def _stops(stops: CoreStops) -> Stops | None:
+    """Returns the runs that did not end their jobs; None if there are none."""
+    if len(stops.job) == 0:
+        return None
+    return Stops(
+        job=stops.job.astype(np.int32),
+        start_s=stops.start_ms / 1000,
+        end_s=stops.end_ms / 1000,
+        node_offsets=stops.node_offsets,
+        nodes=stops.nodes,
+        tasks=stops.tasks,
+        by_failure=stops.by_failure.astype(np.bool_),
+    )
+
+
+def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) -> Ledger:
+    """Returns the workload's ledger, and what stood in for what the log does not say."""
+    ledger, missing = workload.ledger, scheduler.settings.missing_request
+    stand_in = "the run time" if missing == RUN_TIME else f"{missing} s"
+    ledger = _plus(ledger, workload, _without_request(workload, scheduler), f"no requested time: {stand_in} stands in")
+    if any(node.memory_mb is not None for node in cluster.nodes):
+        no_memory = workload.jobs["memory_mb_per_task"].is_null()
+        ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
+    order = scheduler.policy.order
+    for column, rule in [*(order.stand_ins() if order else {}).items(), *scheduler.estimate.stand_ins().items()]:
+        ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
+    for table, names in (order.names_without_jobs(workload) if order else {}).items():
+        ledger = ledger.plus(f"policy.{table}: a name that no job has changes nothing", len(names), names[0])
+    return ledger
+
+
+def _without_request(workload: Workload, scheduler: Scheduler) -> pl.Series:
+    """Returns for which jobs something may stand in for a request."""
+    unknown = workload.jobs["requested_s"].is_null()
+    if scheduler.settings.reserve_by == "requested":
+        return unknown
+    kind = scheduler.estimate.kind
+    if kind == "posterior":
+        # Its prior has a bin for jobs without a request, unless these have no user either.
+        return unknown & workload.jobs["user"].is_null()
+    return unknown & (kind not in ("perfect", "noisy", "history"))
+
+
+def _plus(ledger: Ledger, workload: Workload, touched: pl.Series, rule: str) -> Ledger:
+    first = workload.jobs["job_id"][touched.arg_max() or 0]
+    return ledger.plus(rule, int(touched.sum()), f"job {first}")

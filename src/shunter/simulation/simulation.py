@@ -1,0 +1,324 @@
+"""A simulation that one can drive: the core's primitives, in seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shunter.errors import InputError
+from shunter.native import Handle, check, ffi, lib, opened, pointer
+from shunter.policies.native import CorePolicy
+from shunter.simulation.core_config import core_config
+from shunter.simulation.core_tables import open_cluster, open_jobs
+from shunter.simulation.states import CoreStops, Estimates, JobStates, Snapshot, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.core_config import AskedPlacer
+
+ALL_DECISIONS = 2**64 - 1
+
+
+class Simulation:
+    """Jobs of a workload on a cluster, from the empty cluster at the first submit time.
+
+    `advance` moves the clock, `dispatch` decides; `run` does both until the end. Jobs are known by their place in the
+    workload.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        scheduler: Scheduler,
+        *,
+        scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Opens a simulation.
+
+        Args:
+            workload: The jobs.
+            cluster: The nodes.
+            scheduler: From `shunter.policies.scheduler.resolve_scheduler`. With a policy of the user's own, the caller
+                gives `dispatch` an order at every pass, or the scores once.
+            scores: An order of the user's own, the lowest first; it takes the place of the policy's.
+        """
+        # Jobs before a window are part of the table: what is drawn and what is learned is the same in every window.
+        table = workload.whole()
+        first = len(table) - len(workload)
+        config = core_config(scheduler, table, cluster, policy=None if scores is None else CorePolicy.given(scores))
+        self._asked = config.asked
+        given = config.scores[first if scores is None else 0 :]
+        self._tables = (open_cluster(cluster), open_jobs(table, cluster))
+        self._handle = opened(
+            lib.shunter_simulation_open,
+            *self._table_numbers(),
+            first,
+            len(workload),
+            config.pointer,
+            pointer(given),
+            len(given),
+        )
+
+    @classmethod
+    def _from_handle(
+        cls, tables: tuple[Handle, Handle], handle: Handle, asked: AskedPlacer | None = None
+    ) -> Simulation:
+        simulation = cls.__new__(cls)
+        simulation._asked = asked
+        simulation._tables = tables
+        simulation._handle = handle
+        return simulation
+
+    def _table_numbers(self) -> tuple[int, int]:
+        return self._tables[0].number, self._tables[1].number
+
+    def close(self) -> None:
+        """Frees the simulation's memory now; using it afterwards is an error."""
+        self._handle.close()
+
+    def status(self) -> Status:
+        """Returns the clock and the counts."""
+        told = ffi.new("ShunterStatus *")
+        check(lib.shunter_simulation_status(self._handle.number, told))
+        return Status(
+            now_s=told.now_ms / 1000,
+            jobs=told.jobs,
+            waiting=told.waiting,
+            running=told.running,
+            ended=told.ended,
+            starts=told.starts,
+            free_cores=told.free_cores_milli / 1000,
+        )
+
+    def run(self, most_decisions: int = ALL_DECISIONS) -> bool:
+        """Makes at most so many decisions; returns whether nothing more can happen."""
+        return self._flag(lib.shunter_simulation_run, most_decisions)
+
+    def advance(self) -> bool:
+        """Moves to the next instant at which a decision is due; returns False if nothing is to come."""
+        return self._flag(lib.shunter_simulation_advance)
+
+    def dispatch(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> None:
+        """Decides: starts what the dispatch rule lets start now, by the policy's order or by this one."""
+        if order is None:
+            self._check(lib.shunter_simulation_dispatch(self._handle.number))
+            return
+        jobs = np.ascontiguousarray(order, dtype=np.uint32)
+        self._check(lib.shunter_simulation_dispatch_order(self._handle.number, pointer(jobs), len(jobs)))
+
+    def fits(self, job: int) -> bool:
+        """Returns whether a job could start now."""
+        return self._flag(lib.shunter_simulation_fits, job)
+
+    def start(self, job: int, nodes: Sequence[int] = (), tasks: Sequence[int] = ()) -> None:
+        """Starts a waiting job on these nodes with so many tasks each, or where the placement rule puts it."""
+        if len(nodes) != len(tasks):
+            raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
+        on, many = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)
+        self._check(lib.shunter_simulation_start(self._handle.number, job, pointer(on), pointer(many), len(nodes)))
+
+    def preempt(self, job: int) -> None:
+        """Stops a running job; it waits again."""
+        check(lib.shunter_simulation_preempt(self._handle.number, job))
+
+    def waiting(self) -> NDArray[np.uint32]:
+        """Returns the waiting jobs in the order of the policy."""
+        jobs = np.empty(self.status().waiting, dtype=np.uint32)
+        check(lib.shunter_simulation_waiting(self._handle.number, pointer(jobs), len(jobs)))
+        return jobs
+
+    def fork(self) -> Simulation:
+        """Returns an independent copy."""
+        return self._from_handle(self._tables, opened(lib.shunter_simulation_fork, self._handle.number), self._asked)
+
+    def serialize(self) -> bytes:
+        """Returns the whole state as bytes, for `restore` on the same workload and cluster.
+
+        Raises:
+            InputError: The placement lives in Python, and has a state of which the core knows nothing.
+        """
+        if self._asked is not None:
+            raise InputError(
+                f"placement {self._asked.placer.name!r} lives in Python: a simulation with it has no bytes"
+            )
+        needed = ffi.new("uintptr_t *")
+        check(lib.shunter_simulation_serialize(self._handle.number, ffi.NULL, 0, needed))
+        buffer = bytearray(needed[0])
+        check(
+            lib.shunter_simulation_serialize(
+                self._handle.number, ffi.from_buffer("uint8_t[]", buffer), len(buffer), needed
+            )
+        )
+        return bytes(buffer)
+
+    @classmethod
+    def restore(cls, workload: Workload, cluster: Cluster, saved: bytes) -> Simulation:
+        """Returns the simulation that `serialize` saved; damaged bytes, or another workload's, are an error."""
+        tables = (open_cluster(cluster), open_jobs(workload.whole(), cluster))
+        numbers = (tables[0].number, tables[1].number)
+        buffer = ffi.from_buffer("uint8_t[]", saved) if saved else ffi.NULL
+        return cls._from_handle(tables, opened(lib.shunter_simulation_restore, *numbers, buffer, len(saved)))
+
+    def job_states(self) -> JobStates:
+        """Returns what each job is doing."""
+        count = self.status().jobs
+        states = JobStates(
+            phase=np.empty(count, dtype=np.uint8),
+            start_ms=np.empty(count, dtype=np.int64),
+            latest_start_ms=np.empty(count, dtype=np.int64),
+            end_ms=np.empty(count, dtype=np.int64),
+            reserved_ms=np.empty(count, dtype=np.int64),
+            reject_reason=np.empty(count, dtype=np.uint8),
+            preemptions=np.empty(count, dtype=np.uint32),
+            failures=np.empty(count, dtype=np.uint32),
+        )
+        check(
+            lib.shunter_simulation_jobs(
+                self._handle.number,
+                pointer(states.phase),
+                pointer(states.start_ms),
+                pointer(states.latest_start_ms),
+                pointer(states.end_ms),
+                pointer(states.reserved_ms),
+                pointer(states.reject_reason),
+                pointer(states.preemptions),
+                pointer(states.failures),
+                count,
+            )
+        )
+        return states
+
+    def estimates(self) -> Estimates:
+        """Returns the run times that the policy saw when jobs started, or sees now, and what they rest on."""
+        count = self.status().jobs
+        estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
+        check(
+            lib.shunter_simulation_estimates(
+                self._handle.number, pointer(estimates.estimate_ms), pointer(estimates.basis), count
+            )
+        )
+        return estimates
+
+    def snapshot(self) -> Snapshot:
+        """Returns what a live cluster could tell of this state."""
+        states = self.job_states()
+        count = len(states.phase)
+        node_offsets = np.empty(count + 1, dtype=np.int64)
+        device_offsets = np.empty(count + 1, dtype=np.int64)
+        empty = np.empty(0, dtype=np.int32)
+        self._read_placements(node_offsets, device_offsets, empty, empty, empty, empty)
+        nodes, tasks = (np.empty(node_offsets[-1], dtype=np.int32) for _ in range(2))
+        devices, millis = (np.empty(device_offsets[-1], dtype=np.int32) for _ in range(2))
+        self._read_placements(node_offsets, device_offsets, nodes, tasks, devices, millis)
+        return Snapshot(
+            now_ms=round(self.status().now_s * 1000),
+            phase=states.phase,
+            start_ms=states.latest_start_ms,
+            end_ms=states.end_ms,
+            node_offsets=node_offsets,
+            nodes=nodes,
+            tasks=tasks,
+            device_offsets=device_offsets,
+            devices=devices,
+            millis=millis,
+        )
+
+    def _read_placements(self, node_offsets: NDArray[np.int64], device_offsets: NDArray[np.int64], *rest: Any) -> None:  # noqa: ANN401
+        nodes, tasks, devices, millis = rest
+        check(
+            lib.shunter_simulation_placements(
+                self._handle.number,
+                pointer(node_offsets),
+                pointer(device_offsets),
+                len(node_offsets) - 1,
+                pointer(nodes),
+                pointer(tasks),
+                len(nodes),
+                pointer(devices),
+                pointer(millis),
+                len(devices),
+            )
+        )
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Puts this simulation, which must not have begun, into the state of a snapshot."""
+        check(
+            lib.shunter_simulation_load(
+                self._handle.number,
+                snapshot.now_ms,
+                pointer(snapshot.phase),
+                pointer(snapshot.start_ms),
+                pointer(snapshot.end_ms),
+                pointer(snapshot.node_offsets),
+                pointer(snapshot.device_offsets),
+                len(snapshot.phase),
+                pointer(snapshot.nodes),
+                pointer(snapshot.tasks),
+                len(snapshot.nodes),
+                pointer(snapshot.devices),
+                pointer(snapshot.millis),
+                len(snapshot.devices),
+            )
+        )
+
+    def stops(self) -> CoreStops:
+        """Returns the runs that did not end their jobs, in the order in which they were stopped."""
+        told = ffi.new("ShunterStatus *")
+        check(lib.shunter_simulation_status(self._handle.number, told))
+        count = told.stops
+        stops = CoreStops(
+            job=np.empty(count, dtype=np.uint32),
+            start_ms=np.empty(count, dtype=np.int64),
+            end_ms=np.empty(count, dtype=np.int64),
+            by_failure=np.empty(count, dtype=np.uint8),
+            node_offsets=np.zeros(count + 1, dtype=np.int64),
+            nodes=np.empty(0, dtype=np.int32),
+            tasks=np.empty(0, dtype=np.int32),
+        )
+        self._read_stops(stops)
+        if stops.node_offsets[-1] == 0:
+            return stops
+        nodes, tasks = (np.empty(stops.node_offsets[-1], dtype=np.int32) for _ in range(2))
+        stops = replace(stops, nodes=nodes, tasks=tasks)
+        self._read_stops(stops)
+        return stops
+
+    def _read_stops(self, stops: CoreStops) -> None:
+        check(
+            lib.shunter_simulation_stops(
+                self._handle.number,
+                pointer(stops.job),
+                pointer(stops.start_ms),
+                pointer(stops.end_ms),
+                pointer(stops.by_failure),
+                pointer(stops.node_offsets),
+                len(stops.job),
+                pointer(stops.nodes),
+                pointer(stops.tasks),
+                len(stops.nodes),
+            )
+        )
+
+    def placement_ledger(self) -> list[tuple[str, int, str]]:
+        """Returns what a placement in Python has to say of its work: rule, how often, and the first example."""
+        return [] if self._asked is None else self._asked.placer.ledger()
+
+    def _check(self, status: int) -> None:
+        """Raises what the core, or a placement in Python that it asked, has to complain about."""
+        check(status)
+        if self._asked is not None:
+            self._asked.raise_failure()
+
+    def _flag(self, function: Any, *arguments: Any) -> bool:  # noqa: ANN401
+        answer = ffi.new("int32_t *")
+        self._check(function(self._handle.number, *arguments, answer))
+        return bool(answer[0])

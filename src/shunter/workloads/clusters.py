@@ -1,0 +1,92 @@
+"""Clusters from files: of a list of machines, as a log tells, or as large as what a log had in use at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
+from shunter.model.ledger import Ledger
+from shunter.workloads.machines import MACHINES, detect_machines, read_machines
+from shunter.workloads.reading import cluster_of, read_workload
+from shunter.workloads.text.source import open_source
+
+if TYPE_CHECKING:
+    from shunter.model.workload import Workload
+
+GPUS_PER_NODE: Final = 8
+"""Of the nodes that are made up for a log with GPUs."""
+
+
+class FoundCluster(NamedTuple):
+    """A cluster, and how it was found."""
+
+    cluster: Cluster
+    ledger: Ledger
+    """What was repaired or left out."""
+    origin: str
+    """Where the cluster comes from, as a sentence."""
+
+
+def find_cluster(
+    paths: Sequence[Path], *, format: str | None = None, infer: bool = False, strict: bool = False
+) -> FoundCluster:
+    """Returns the cluster that a list of machines or a job log tells of.
+
+    Args:
+        paths: The files of one list or of one log.
+        format: One of `MACHINES` or `FORMATS`; by default what the content says.
+        infer: Whether the files are a log that does not tell its machine, and what its jobs had in use at once counts.
+        strict: Whether each repair is an error instead.
+
+    Raises:
+        InputError: The files cannot be read, or tell of no cluster.
+    """
+    if not infer and (format in MACHINES or (format is None and detect_machines(open_source(paths[0])))):
+        cluster, ledger = read_machines(paths, format=format, strict=strict)
+        return FoundCluster(cluster, ledger, f"From {', '.join(file.name for file in paths)}.")
+    workload = read_workload(paths, format=format, strict=strict)
+    if infer:
+        origin = f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes."
+        return FoundCluster(infer_cluster(workload), workload.ledger, origin)
+    try:
+        return FoundCluster(cluster_of(workload), workload.ledger, f"As {workload.name} says.")
+    except InputError as error:
+        raise InputError(f"{error}; or add --infer to take what the jobs had in use at once") from None
+
+
+def infer_cluster(workload: Workload) -> Cluster:
+    """Returns a cluster as large as what the jobs had in use at once, by the log's own times.
+
+    Where jobs have no GPUs, it is one pool of cores. Otherwise it has nodes of eight GPUs, or of as many as the largest
+    task has. The true cluster may have been larger, for a log shows only what was used. A job whose wait the log does
+    not tell is taken as started when it was submitted.
+    """
+    jobs = workload.jobs
+    cores, gpus = _most_together(jobs, "cores_per_task"), _most_together(jobs, "gpus_per_task")
+    name = f"{workload.name}, inferred"
+    if gpus == 0:
+        return Cluster.from_nodes((Node("pool", float(max(1, math.ceil(cores)))),), name)
+    largest = math.ceil(float(jobs.select(pl.col("gpus_per_task").max()).item()))
+    each = min(max(GPUS_PER_NODE, largest), GPUS_LIMIT)
+    count = math.ceil(gpus / each)
+    wide = float(jobs.select(pl.col("cores_per_task").max()).item())
+    node_cores = float(max(1, math.ceil(cores / count), math.ceil(wide)))
+    return Cluster.from_nodes(tuple(Node(f"node{index}", node_cores, None, each) for index in range(count)), name)
+
+
+def _most_together(jobs: pl.DataFrame, amount: str) -> float:
+    """Returns the most of an amount that jobs had at one time; a job that ends makes room for one that starts then."""
+    size = pl.col("tasks") * pl.col(amount)
+    start_s = pl.col("submit_s") + pl.col("logged_wait_s").fill_null(0.0)
+    starts = jobs.select(time_s=start_s, change=size)
+    ends = jobs.select(time_s=start_s + pl.col("run_s"), change=-size)
+    # Whole milliseconds, as in the core, for sums of seconds differ in their last digits.
+    moments = pl.concat([starts, ends]).with_columns((pl.col("time_s") * 1000).round()).sort("time_s", "change")
+    most = moments.select(pl.col("change").cum_sum().max()).item()
+    return float(most)

@@ -1,0 +1,209 @@
+"""LSF's event log lsb.events to a workload: a job runs from its last start to the status that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shunter.workloads.formats.lsf import (
+    DONE,
+    EXIT,
+    RUSAGE_FIELDS,
+    BrokenRecord,
+    LsfJob,
+    Places,
+    Record,
+    kind_of,
+    read_records,
+    skip,
+    to_frame,
+)
+from shunter.workloads.text.log import build_workload
+from shunter.workloads.text.repairs import PLACE, Repairs
+
+if TYPE_CHECKING:
+    from shunter.model.workload import Workload
+    from shunter.workloads.formats import Reading
+    from shunter.workloads.text.source import Source
+
+NO_END: Final = "no end in the log: job dropped"
+"""The rule for jobs that were still pending or running."""
+NO_SUBMISSION: Final = "submitted before the log begins: job dropped"
+"""The rule for jobs of which the log has only later events."""
+
+_KINDS: Final = frozenset({"JOB_NEW", "JOB_START", "JOB_STATUS"})
+_EVENTS: Final = _KINDS | {"MBD_START", "LOAD_INDEX", "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORWARD", "JOB_CLEAN"}
+_PENDING: Final = 1
+_RUN_LIMIT: Final = 9
+"""Which of the limits of a submission is that of the run time, counted from 0."""
+
+
+def recognizes(source: Source) -> bool:
+    """Returns whether the file begins with a record of LSF, and one of the first is an event of a job."""
+    lines = source.head_lines
+    if not lines or kind_of(lines[0]) is None:
+        return False
+    kinds = {kind_of(line) for line in lines}
+    return "JOB_FINISH" not in kinds and not kinds.isdisjoint(_EVENTS)
+
+
+def read(sources: Sequence[Source], reading: Reading) -> Workload:
+    """Reads lsb.events files, the oldest first, whatever the order of their names.
+
+    Raises:
+        InputError: No job is left, or hardly any line was readable.
+    """
+    repairs = Repairs(sources, reading.strict)
+    jobs = _Jobs()
+    for source in sorted(sources, key=_first_time):
+        first_place = repairs.places(source, [0])[0]
+        for line, kind, record in read_records(source, repairs, _KINDS):
+            try:
+                jobs.take(kind, record, first_place + line)
+            except BrokenRecord as error:
+                skip(source, repairs, line, error)
+    return build_workload(jobs.frame(repairs), sources, repairs)
+
+
+def _first_time(source: Source) -> int:
+    return next((int(line.split()[2]) for line in source.head_lines if kind_of(line)), 0)
+
+
+@dataclass(slots=True)
+class _Number:
+    """What is known of the jobs with one number: a job, or the elements of an array."""
+
+    submission: LsfJob | None = None
+    place: int = 0
+    jobs: dict[int, LsfJob] = field(default_factory=dict)
+    """By index, those of which there are events after the submission."""
+
+    def job(self, event: LsfJob) -> LsfJob:
+        """Returns the job that an event is of."""
+        if event.index not in self.jobs:
+            base = self.submission or LsfJob(event.number)
+            self.jobs[event.index] = replace(base, index=event.index)
+        return self.jobs[event.index]
+
+    def entries(self) -> list[tuple[LsfJob, int]]:
+        """Returns the jobs with their place; an array of which nothing has started counts as one."""
+        jobs = list(self.jobs.values()) or ([self.submission] if self.submission else [])
+        return [(job, self.place) for job in jobs]
+
+
+class _Jobs:
+    """What is known of all jobs so far."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, _Number] = {}
+        self._closed: list[tuple[LsfJob, int]] = []
+        """Jobs whose number has been given to another."""
+
+    def take(self, kind: str, record: Record, place: int) -> None:
+        """Takes the next event."""
+        record.skip(1)
+        time_s = record.number()
+        if kind == "JOB_NEW":
+            self._submit(_submission(record), place)
+            return
+        event = _start(record, time_s) if kind == "JOB_START" else _status(record, time_s)
+        job = self._numbers.setdefault(event.number, _Number(place=place)).job(event)
+        if kind == "JOB_START":
+            _note_start(job, event)
+        else:
+            _note_status(job, event)
+
+    def frame(self, repairs: Repairs) -> pl.DataFrame:
+        """Returns the jobs that ran, in the order of their submission."""
+        found = [*self._closed, *(entry for number in self._numbers.values() for entry in number.entries())]
+        found.sort(key=lambda entry: entry[0].submit_s)
+        for rule, is_concerned in ((NO_SUBMISSION, _has_no_submission), (NO_END, _has_no_end)):
+            concerned = [entry for entry in found if is_concerned(entry[0])]
+            found = [entry for entry in found if not is_concerned(entry[0])]
+            if concerned:
+                job, place = concerned[0]
+                repairs.record(rule, len(concerned), place, f"job {job.number}")
+        places = pl.Series(PLACE, [place for _, place in found], dtype=pl.Int64)
+        return to_frame([job for job, _ in found], places, repairs)
+
+    def _submit(self, job: LsfJob, place: int) -> None:
+        earlier = self._numbers.get(job.number)
+        if earlier is not None:
+            # LSF writes what is not yet over once more into a new file.
+            if earlier.submission is not None and earlier.submission.submit_s == job.submit_s:
+                return
+            self._closed.extend(earlier.entries())
+        self._numbers[job.number] = _Number(job, place)
+
+
+def _note_start(job: LsfJob, start: LsfJob) -> None:
+    job.start_s, job.end_s, job.status = start.start_s, 0, 0
+    job.places, job.requirement = start.places, start.requirement or job.requirement
+    job.attempts = (job.attempts or 0) + 1
+
+
+def _note_status(job: LsfJob, change: LsfJob) -> None:
+    if change.status == _PENDING:
+        job.start_s, job.end_s, job.status = 0, 0, 0
+    # What follows the end tells of what is run after the job.
+    elif change.status & (DONE | EXIT) and not job.status:
+        job.end_s, job.status, job.reason = change.end_s, change.status, change.reason
+        job.used_memory_kb = change.used_memory_kb
+
+
+def _has_no_submission(job: LsfJob) -> bool:
+    return job.submit_s <= 0
+
+
+def _has_no_end(job: LsfJob) -> bool:
+    return job.end_s <= 0
+
+
+def _submission(record: Record) -> LsfJob:
+    job = LsfJob(record.whole())
+    record.skip(2)
+    job.processors, job.submit_s = record.whole(), record.number()
+    record.skip(5)
+    job.user = record.text()
+    limits = record.numbers()
+    job.limit_s = limits[_RUN_LIMIT] if len(limits) > _RUN_LIMIT else -1
+    record.skip(3)
+    job.queue, job.requirement = record.text(), record.text()
+    record.skip(8)
+    record.names()
+    record.skip(2)
+    job.name = record.text()
+    record.skip(1)
+    record.skip(3 * record.count(width=3) + 1)
+    job.project = record.text()
+    return job
+
+
+def _start(record: Record, time_s: float) -> LsfJob:
+    job = LsfJob(record.whole(), start_s=time_s)
+    record.skip(4)
+    job.places = Places.of(record.names())
+    record.skip(3)
+    if record.next_is_text:
+        record.skip(1)
+    job.index = record.whole()
+    if record.next_is_text:
+        record.skip(1)
+        record.numbers()
+        job.requirement = "" if record.at_end else record.text()
+    return job
+
+
+def _status(record: Record, time_s: float) -> LsfJob:
+    job = LsfJob(record.whole(), status=record.whole())
+    record.skip(3)
+    job.end_s = record.number() or time_s
+    record.skip((RUSAGE_FIELDS if record.whole() else 0) + 1)
+    job.index = record.whole()
+    # Records of older versions end earlier.
+    reason, _, used_memory_kb = [*record.numbers(), 0, 0, 0][:3]
+    job.reason, job.used_memory_kb = int(reason), used_memory_kb
+    return job

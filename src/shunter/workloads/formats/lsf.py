@@ -1,0 +1,344 @@
+"""What LSF's files lsb.acct and lsb.events have in common: records of a line each, and what they say of a job."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
+
+
+NEVER_STARTED: Final = "never started: job dropped"
+"""The rule for jobs that ended while they were pending."""
+RUSAGE_FIELDS: Final = 19
+"""How many numbers tell what a job has used."""
+
+_FIELD: Final = re.compile(r'"[^"]*(?:""[^"]*)*"|[^\s"]+')
+_LARGEST: Final = 1e18
+_BEGINNING: Final = re.compile(r'"([A-Z][A-Z0-9_]*)"\s+"[0-9]{1,9}(?:\.[0-9.]*)?"\s+[0-9]+\s')
+_OTHER_KIND: Final = "record of another kind: left out"
+
+EXIT: Final = 32
+DONE: Final = 64
+"""The bits of a job's status that say that it has ended; others tell of what is run after it."""
+UNLIMITED: Final = 2**31 - 1
+"""A run limit from here on is none."""
+SCHEMA: Final[dict[str, type[pl.DataType]]] = {
+    "job_id": pl.String,
+    "submit_s": pl.Float64,
+    "start_s": pl.Float64,
+    "run_s": pl.Float64,
+    "requested_s": pl.Float64,
+    "tasks": pl.Int64,
+    "cores_per_task": pl.Float64,
+    "memory_mb_per_task": pl.Float64,
+    "gpus_per_task": pl.Float64,
+    "user": pl.String,
+    "queue": pl.String,
+    "status": pl.String,
+    "logged_wait_s": pl.Float64,
+    "used_memory_mb_per_task": pl.Float64,
+    "name": pl.String,
+    "account": pl.String,
+    "nodes": pl.Int64,
+    "attempts": pl.Int64,
+}
+_ENDS: Final = {
+    **dict.fromkeys((5, 6, 12), "timeout"),
+    **dict.fromkeys((16, 20), "out_of_memory"),
+    **dict.fromkeys((1, 31), "preempted"),
+    **dict.fromkeys((2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 23, 26, 27, 30), "cancelled"),
+    22: "node_fail",
+}
+"""The status for LSF's reasons of termination, the field exitInfo; any other is a failure."""
+_RUSAGE: Final = re.compile(r"rusage\s*\[([^\]]*)\]")
+_AMOUNTS: Final = r"\s*=\s*(\([^)]*\)|[^\s,:|/]+)\s*(/task|/job|/host)?"
+_MEMORY: Final = re.compile(rf"\bmem{_AMOUNTS}", re.IGNORECASE)
+_GPUS: Final = re.compile(rf"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?{_AMOUNTS}", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"([0-9.]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
+_MB_OF: Final = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "E": 2.0**40}
+
+
+class BrokenRecord(Exception):
+    """A record does not hold what its kind has."""
+
+
+class Record:
+    """The fields of a record, read one after another."""
+
+    def __init__(self, line: str) -> None:
+        if line.count('"') % 2:
+            raise BrokenRecord("a quote is not closed")
+        self._fields: list[str] = _FIELD.findall(line)
+        self._at = 0
+        self.parted: str | None = None
+        """The field that `part_counts` took apart."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether no field is left, as in records of older versions."""
+        return self._at >= len(self._fields)
+
+    @property
+    def next_is_text(self) -> bool:
+        """Whether the next field stands in quotes."""
+        return not self.at_end and self._fields[self._at].startswith('"')
+
+    def text(self) -> str:
+        """Returns the next field, which must stand in quotes."""
+        field = self._next()
+        if field[0] != '"':
+            raise BrokenRecord(f"field {self._at} is {field[:40]}, not a text")
+        return field[1:-1].replace('""', '"')
+
+    def major_version(self) -> int:
+        """Returns the next field, the version of LSF that wrote the record, as far as the first point."""
+        return int(self.text().partition(".")[0])
+
+    def number(self) -> float:
+        """Returns the next field, which must be a number."""
+        field = self._next()
+        try:
+            number = float(field)
+        except ValueError:
+            number = math.inf
+        if not -_LARGEST < number < _LARGEST:
+            raise BrokenRecord(f"field {self._at} is {field[:40]}, not a number of a log")
+        return number
+
+    def whole(self) -> int:
+        """Returns the next field, which must be a whole number."""
+        number = self.number()
+        if number % 1:
+            raise BrokenRecord(f"field {self._at} is {number}, not a whole number")
+        return int(number)
+
+    def numbers(self) -> list[float]:
+        """Returns the numbers from here to the next text, or to the end."""
+        found = []
+        while not self.at_end and not self.next_is_text:
+            found.append(self.number())
+        return found
+
+    def names(self) -> list[str]:
+        """Returns as many names as the next field says."""
+        found = [self.text() for _ in range(self.count())]
+        if not all(found):
+            raise BrokenRecord(f"a name before field {self._at + 1} is empty")
+        return found
+
+    def count(self, width: int = 1) -> int:
+        """Returns the next field, which says how many times so many fields follow."""
+        count = self.whole()
+        if not 0 <= count * width <= len(self._fields) - self._at:
+            raise BrokenRecord(f"field {self._at} is {count}, but {len(self._fields) - self._at} fields follow")
+        return count
+
+    def part_counts(self) -> None:
+        """Takes two counts apart that stand without a blank between them: ``02`` is 0, with no name, and 2."""
+        field = "" if self.at_end else self._fields[self._at]
+        if len(field) > 1 and field.startswith("0") and field.isdigit():
+            self._fields[self._at : self._at + 1] = ["0", field[1:]]
+            self.parted = field
+
+    def skip(self, fields: int) -> None:
+        """Passes over fields, which must be there."""
+        self._at += fields
+        if self._at > len(self._fields):
+            raise self._short()
+
+    def _next(self) -> str:
+        at = self._at
+        if at >= len(self._fields):
+            raise self._short()
+        self._at = at + 1
+        return self._fields[at]
+
+    def _short(self) -> BrokenRecord:
+        return BrokenRecord(f"the record ends after {len(self._fields)} fields")
+
+
+def kind_of(line: str) -> str | None:
+    """Returns the kind of record that a line is: ``JOB_FINISH``; None if it is none."""
+    beginning = _BEGINNING.match(line)
+    return beginning.group(1) if beginning else None
+
+
+def read_records(
+    source: Source, repairs: Repairs, kinds: frozenset[str], *, tell_others: bool = False
+) -> Iterator[tuple[int, str, Record]]:
+    """Yields the line, the kind and the fields from the version on of each record of these kinds.
+
+    Lines that begin with ``#`` are passed over, and what is no record is skipped and counted.
+
+    Args:
+        source: The file.
+        repairs: Takes what is skipped.
+        kinds: The kinds that are wanted.
+        tell_others: Whether records of other kinds are counted.
+    """
+    for block in source.blocks():
+        lines = block.text.decode("utf-8", errors="replace").split("\n")
+        for number, text in enumerate(lines, start=block.first_line):
+            line = text.strip()
+            if not line or line.startswith("#"):
+                continue
+            kind = kind_of(line)
+            if kind in kinds:
+                try:
+                    record = Record(line)
+                    record.skip(1)
+                except BrokenRecord as error:
+                    skip(source, repairs, number, error)
+                    continue
+                yield number, kind or "", record
+            elif kind is None:
+                skip(source, repairs, number, BrokenRecord(f"no record of LSF begins with {line[:40]}"))
+            elif tell_others:
+                repairs.tell(_OTHER_KIND, 1, repairs.places(source, [number])[0], kind)
+
+
+def skip(source: Source, repairs: Repairs, line: int, error: BrokenRecord) -> None:
+    """Records a line that is no record, or not a whole one."""
+    repairs.skip(repairs.places(source, [line])[0], str(error))
+
+
+class Amount(NamedTuple):
+    """How much of a resource is asked for, and for what each time."""
+
+    value: float
+    each: str
+    """``job``, ``host`` or ``task``."""
+
+    def of_job(self, hosts: int, slots: int) -> float:
+        """Returns the amount of the whole job."""
+        return self.value * {"job": 1, "host": hosts, "task": slots}[self.each]
+
+
+class Places(NamedTuple):
+    """The hosts of a job."""
+
+    hosts: int
+    slots: int
+    """On all hosts."""
+    is_even: bool
+    """Whether each host gives as many slots as the others."""
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Places | None:
+        """Returns what a list of hosts means: a name for each slot, or ``16*name``; None for an empty one."""
+        slots: Counter[str] = Counter()
+        for name in names:
+            times, star, host = name.partition("*")
+            if star and times.isdecimal() and len(times) < 10:
+                slots[host] += int(times)
+            else:
+                slots[name] += 1
+        return cls(len(slots), slots.total(), len(set(slots.values())) == 1) if slots else None
+
+
+@dataclass(slots=True)
+class LsfJob:
+    """A job, or an element of an array; times are Unix seconds, and 0 is unknown."""
+
+    number: int
+    index: int = 0
+    submit_s: float = 0
+    start_s: float = 0
+    end_s: float = 0
+    limit_s: float = -1
+    places: Places | None = None
+    """What it was given."""
+    processors: int = 0
+    """What it asked for."""
+    requirement: str = ""
+    user: str = ""
+    queue: str = ""
+    project: str = ""
+    name: str = ""
+    status: int = 0
+    reason: int = 0
+    """Why it was terminated."""
+    used_memory_kb: float = 0
+    attempts: int | None = None
+
+    def row(self) -> tuple[object, ...]:
+        """Returns the columns of `SCHEMA`."""
+        tasks, cores, gpus, memory_mb = self._shape()
+        ran = self.start_s > 0
+        return (
+            f"{self.number}[{self.index}]" if self.index > 0 else str(self.number),
+            self.submit_s,
+            self.start_s,
+            self.end_s - self.start_s if ran else None,
+            self.limit_s if 0 < self.limit_s < UNLIMITED else None,
+            tasks,
+            cores,
+            memory_mb,
+            gpus,
+            self.user or None,
+            self.queue or None,
+            status_word(self.status, self.reason),
+            self.start_s - self.submit_s if ran else None,
+            self.used_memory_kb / 1024 / tasks if self.used_memory_kb > 0 and tasks else None,
+            self.name or None,
+            self.project or None,
+            self.places.hosts if self.places else None,
+            self.attempts,
+        )
+
+    def _shape(self) -> tuple[int, float, float, float | None]:
+        """Returns the tasks, and what each asks for: cores, GPUs, and memory."""
+        hosts, slots, is_even = self.places or Places(1, self.processors, is_even=False)
+        memory, gpus = parse_requirement(self.requirement)
+        job_gpus = gpus.of_job(hosts, slots) if gpus else 0.0
+        # What is for each host or each task is even where the slots are.
+        is_even = is_even and not (gpus and gpus.each == "job" and gpus.value % hosts)
+        tasks = (hosts if is_even else int(job_gpus) or slots) if slots else 0
+        if not tasks:
+            return 0, 0.0, 0.0, None
+        return tasks, slots / tasks, job_gpus / tasks, memory.of_job(hosts, slots) / tasks if memory else None
+
+
+def to_frame(jobs: Sequence[LsfJob], places: pl.Series, repairs: Repairs) -> pl.DataFrame:
+    """Returns the jobs that have started, as columns of a workload with their places."""
+    frame = pl.DataFrame([job.row() for job in jobs], schema=SCHEMA, orient="row").with_columns(places)
+    return repairs.drop(frame, pl.col("start_s") <= 0, NEVER_STARTED, "job_id").drop("start_s")
+
+
+def status_word(status: int, reason: int) -> str | None:
+    """Returns how a job ended; None if the status says neither."""
+    if status & DONE:
+        return "completed"
+    return _ENDS.get(reason, "failed") if status & EXIT else None
+
+
+@lru_cache(maxsize=1 << 16)
+def parse_requirement(text: str) -> tuple[Amount | None, Amount | None]:
+    """Returns the memory in MB and the GPUs that a resource requirement reserves.
+
+    The first reservation of each counts; of several phases the largest. LSF's own unit of memory is taken as MB, and
+    both are for each host where nothing else is written, as LSF does by default.
+    """
+    reserved = " ".join(_RUSAGE.findall(text))
+    return _reserved(_MEMORY, reserved), _reserved(_GPUS, reserved)
+
+
+def _reserved(pattern: re.Pattern[str], text: str) -> Amount | None:
+    found = pattern.search(text)
+    if found is None:
+        return None
+    try:
+        value = max(float(number) * _MB_OF[unit.upper()] for number, unit in _AMOUNT.findall(found.group(1)))
+    except ValueError:
+        return None
+    return Amount(value, (found.group(2) or "/host").lower().removeprefix("/"))

@@ -1,0 +1,270 @@
+"""What Slurm's logs and lists of nodes have in common: how cells are written, and how many tasks a job has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import polars as pl
+
+from shunter.workloads.text.repairs import PLACE
+
+if TYPE_CHECKING:
+    from shunter.workloads.text.repairs import Repairs
+
+
+UNKNOWN_WORDS: Final = ("unknown", "none", "n/a", "(null)", "invalid", "none assigned")
+"""Words, in lower case, with which Slurm says that there is nothing to say."""
+NO_LIMIT_WORDS: Final = ("partition_limit", "unlimited", "infinite", "not_set", *UNKNOWN_WORDS)
+"""Words, in lower case, that stand where a time limit would."""
+PER_CPU_FLAG_MB: Final = 0x8000_0000
+"""What some versions add to memory per CPU, and then print as memory per node."""
+UNFINISHED: Final = [
+    "pending",
+    "running",
+    "suspended",
+    "completing",
+    "configuring",
+    "resizing",
+    "requeue_hold",
+    "signaling",
+    "special_exit",
+    "stage_out",
+    "stopped",
+]
+"""States of jobs that have no end yet."""
+
+_ISO: Final = "%Y-%m-%dT%H:%M:%S"
+_USUAL_DURATION: Final = r"^(\d+-[01]\d|\d+-2[0-3]|\d\d):[0-5]\d:[0-5]\d$"
+_DURATION: Final = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
+_MEMORY: Final = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE | re.ASCII)
+_MB: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3, "E": 1024.0**4}
+_NAME_PARTS: Final = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
+_NAMES_LIMIT: Final = 1_000_000
+_REMEMBERED: Final = 1 << 14
+"""How many cells are remembered, because each block of a file has most of those of the others."""
+
+CLUSTER_NOTE: Final = "Slurm's logs of jobs do not list the machines; make a cluster of 'scontrol show node'"
+_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type")
+_NUMBERS: Final = ("priority", "used_memory_mb_per_task")
+
+
+class Memory(NamedTuple):
+    """An amount of memory, and of what it is the memory."""
+
+    memory_mb: float
+    per: str
+    """``n`` for each node, ``c`` for each CPU, nothing for the whole job."""
+
+
+class Resources(NamedTuple):
+    """What a list of trackable resources tells; None where it does not."""
+
+    cores: float | None = None
+    nodes: float | None = None
+    memory_mb: float | None = None
+    gpus: float = 0.0
+    gpu_type: str | None = None
+    """None also where GPUs of several types are told."""
+
+
+def unix_seconds(text: pl.Series) -> pl.Series:
+    """Returns times as Unix seconds: ISO dates (UTC if they have no zone) or Unix seconds; null for all else."""
+    seconds = text.str.to_datetime(_ISO, strict=False, time_unit="us").dt.epoch("s").cast(pl.Float64)
+    if seconds.null_count() == text.null_count():
+        return seconds
+    cell = pl.col("text")
+    zoned = cell.str.replace("Z$", "+0000").str.to_datetime(f"{_ISO}%z", strict=False, time_unit="us").dt.epoch("s")
+    frame = pl.DataFrame({"text": text, "seconds": seconds})
+    return frame.select(pl.coalesce("seconds", zoned.cast(pl.Float64), cell.cast(pl.Float64, strict=False))).to_series()
+
+
+def duration_s(text: pl.Series) -> pl.Series:
+    """Returns durations such as ``1-02:03:04``, ``02:03:04`` or ``03:04.5`` in seconds; null for all else."""
+    values = text.unique()
+    if 4 * values.len() < text.len():
+        return text.replace_strict(values, duration_s(values), return_dtype=pl.Float64)
+    seconds = _usual_duration_s(text)
+    if seconds.null_count() == text.null_count():
+        return seconds
+    others = text.filter(seconds.is_null() & text.is_not_null()).unique()
+    parts = others.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
+    days, hours, minutes, rest = (pl.nth(place) for place in range(4))
+    total = days.fill_null(0) * 86_400 + hours.fill_null(0) * 3_600 + minutes * 60 + rest
+    # Only the first of the parts may be of any size: 90:00 is an hour and a half, but 1:99:00 is nothing.
+    is_sound = (rest < 60) & ((minutes < 60) | hours.is_null()) & ((hours < 24) | days.is_null())
+    known = parts.select(pl.when(is_sound.fill_null(False)).then(total)).to_series()
+    return seconds.fill_null(text.replace_strict(others, known, default=None, return_dtype=pl.Float64))
+
+
+def _usual_duration_s(text: pl.Series) -> pl.Series:
+    """Returns durations of the form ``1-02:03:04`` or ``02:03:04``, by the places of their digits; null for others."""
+    cell = pl.col("text")
+    hours, minutes, seconds = (cell.str.slice(place, 2).cast(pl.Float64, strict=False) for place in (-8, -5, -2))
+    days = cell.str.head(-9).cast(pl.Float64, strict=False).fill_null(0)
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    return text.alias("text").to_frame().select(pl.when(cell.str.contains(_USUAL_DURATION)).then(total)).to_series()
+
+
+def is_text(column: pl.Expr, words: tuple[str, ...] = UNKNOWN_WORDS) -> pl.Expr:
+    """Returns whether cells hold something else than one of these words."""
+    # Looking for a few spellings is faster than spelling every cell anew.
+    spellings = {form for word in words for form in (word, word.upper(), word.capitalize(), word.title())}
+    return column.is_not_null() & ~column.is_in(sorted(spellings))
+
+
+def each_distinct(
+    text: pl.Series, parse: Callable[[str], tuple[object, ...] | None], schema: Mapping[str, type[pl.DataType]]
+) -> pl.DataFrame:
+    """Returns what is parsed from each cell, as columns; each distinct cell is parsed once.
+
+    Args:
+        text: The cells.
+        parse: Returns the values of the columns; None makes them null.
+        schema: The columns.
+    """
+    values = text.drop_nulls().unique(maintain_order=True)
+    unread = (None,) * len(schema)
+    rows = [parse(value) or unread for value in values.to_list()]
+    table = pl.DataFrame(rows, schema=dict(schema), orient="row").with_columns(values.alias("cell"))
+    cells = text.alias("cell").to_frame()
+    return cells.join(table, on="cell", how="left", maintain_order="left").drop("cell")
+
+
+def status(text: pl.Series) -> pl.Series:
+    """Returns states in our words: ``CANCELLED by 1234`` is ``cancelled``."""
+    schema = {"status": pl.String}
+    return each_distinct(text, lambda state: (state_word(state),), schema).to_series()
+
+
+def state_word(state: str) -> str | None:
+    """Returns a state in our words."""
+    return (state.split() or [""])[0].rstrip("+").lower() or None
+
+
+@lru_cache(_REMEMBERED)
+def memory(text: str) -> Memory | None:
+    """Returns the memory that a cell such as ``62.50Gn``, ``3000Mc``, ``2147486648Mn`` or ``16G`` tells."""
+    match = _MEMORY.fullmatch(text.strip())
+    if match is None:
+        return None
+    amount, unit, per = match.groups()
+    amount_mb = float(amount) * _MB[unit.upper()]
+    if per == "n" and amount_mb >= PER_CPU_FLAG_MB:
+        return Memory(amount_mb - PER_CPU_FLAG_MB, "c")
+    return Memory(amount_mb, per.lower())
+
+
+@lru_cache(_REMEMBERED)
+def resources(text: str) -> Resources | None:
+    """Returns what a list such as ``cpu=8,gres/gpu:a100=2,mem=62.50G,node=1`` tells; None if it is no such list."""
+    amounts: dict[str, str] = {}
+    for item in text.split(","):
+        key, sign, amount = item.partition("=")
+        if not sign:
+            return None
+        amounts[key.strip().lower()] = amount.strip()
+    mem = memory(amounts["mem"]) if "mem" in amounts else None
+    cores, nodes = number(amounts.get("cpu")), number(amounts.get("node"))
+    counts = {key: number(amount) for key, amount in amounts.items() if key.split(":")[0] == "gres/gpu"}
+    gpus = {key: count for key, count in counts.items() if count is not None}
+    told = [(cores, "cpu" in amounts), (nodes, "node" in amounts), (mem, "mem" in amounts)]
+    if any(value is None and is_told for value, is_told in told) or len(gpus) < len(counts):
+        return None
+    types = {key.partition(":")[2]: amount for key, amount in gpus.items() if ":" in key and amount}
+    total = gpus.get("gres/gpu", sum(types.values()))
+    return Resources(cores, nodes, mem.memory_mb if mem else None, total, only(types))
+
+
+@lru_cache(_REMEMBERED)
+def gpus_of_gres(text: str) -> tuple[float, str | None]:
+    """Returns GPUs and their type, if it is one, of a list such as ``gpu:a100:4(S:0-1),lustre:1``."""
+    types: dict[str, float] = {}
+    for item in re.sub(r"\([^)]*\)", "", text).lower().split(","):
+        name, *rest = item.strip().removeprefix("gres:").removeprefix("gres/").split(":")
+        if name == "gpu":
+            kind = rest[0] if rest and number(rest[0]) is None else ""
+            count = number(rest[-1]) if rest else None
+            types[kind] = types.get(kind, 0.0) + (1.0 if count is None else count)
+    return sum(types.values()), only({kind: count for kind, count in types.items() if kind and count})
+
+
+def number(text: str | None) -> float | None:
+    """Returns a number that is not negative, or None."""
+    return float(text) if text is not None and re.fullmatch(r"[0-9]+(\.[0-9]*)?", text) else None
+
+
+def only(types: Mapping[str, float]) -> str | None:
+    """Returns the only key, or None if there are none or several."""
+    return next(iter(types)) if len(types) == 1 else None
+
+
+def encodable(text: str) -> str:
+    """Returns a text without halves of characters, which JSON may hold but tables cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def node_names(text: str) -> list[str] | None:
+    """Returns the names that a list such as ``a[01-03,7],b2`` means, or None if it is no such list."""
+    names: list[str] = []
+    for item in re.split(r",(?![^\[]*\])", text):
+        matches = list(_NAME_PARTS.finditer(item))
+        is_whole = sum(len(match.group()) for match in matches) == len(item)
+        parts = [match.groups() for match in matches]
+        choices = [[plain] if plain is not None else _numbers(inner) for inner, plain in parts]
+        size = prod(len(choice) for choice in choices)
+        if not item or not is_whole or size == 0 or len(names) + size > _NAMES_LIMIT:
+            return None
+        names.extend("".join(parts) for parts in product(*choices))
+    return names
+
+
+def _numbers(text: str) -> list[str]:
+    """Returns what stands for brackets, with leading zeros; nothing if it is no list of numbers, or a huge one."""
+    numbers: list[str] = []
+    for item in text.split(","):
+        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", item)
+        if match is None:
+            return []
+        first, last = match.group(1), match.group(2) or match.group(1)
+        if int(last) - int(first) >= _NAMES_LIMIT:
+            return []
+        numbers.extend(str(value).zfill(len(first)) for value in range(int(first), int(last) + 1))
+    return numbers
+
+
+def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
+    """Returns the columns of the job table for the jobs that ran and ended.
+
+    Args:
+        frame: For each job ``job_id``, ``submit_s``, ``start_s``, ``run_s``, ``requested_s``, what it had in all
+            (``cores``, ``nodes``, ``gpus``, ``memory_mb``), ``started`` and ``ended`` (whether the log says so),
+            ``placed`` (whether nodes were given to it), and columns of the job table that stay as they are.
+        repairs: Takes what is dropped.
+    """
+    never = ~pl.col("started") | ((pl.col("run_s") == 0) & ~pl.col("placed"))
+    frame = repairs.drop(frame, never, "never started: job dropped", "job_id")
+    running = ~pl.col("ended") | pl.col("status").is_in(UNFINISHED)
+    frame = repairs.drop(frame, running, "still running: run time unknown, job dropped", "job_id")
+    cores, nodes, gpus = pl.col("cores"), pl.col("nodes"), pl.col("gpus")
+    is_even = (nodes > 0) & (cores % nodes == 0) & (gpus % nodes == 0)
+    tasks = pl.when(is_even).then(nodes).when(gpus > 0).then(gpus).otherwise(cores).ceil()
+    frame = frame.with_columns(tasks=pl.when(cores > 0).then(tasks))
+    return frame.select(
+        PLACE,
+        "job_id",
+        "submit_s",
+        "run_s",
+        "requested_s",
+        pl.col("tasks").cast(pl.Int64, strict=False),
+        cores_per_task=cores / pl.col("tasks"),
+        memory_mb_per_task=pl.col("memory_mb") / pl.col("tasks"),
+        gpus_per_task=gpus / pl.col("tasks"),
+        logged_wait_s=pl.col("start_s") - pl.col("submit_s"),
+        nodes=nodes.cast(pl.Int64, strict=False),
+        **{name: pl.col(name) for name in (*_TEXTS, *_NUMBERS) if name in frame.columns},
+    )

@@ -1,0 +1,277 @@
+"""SWF, the Standard Workload Format of the Parallel Workloads Archive, to a workload.
+
+``docs/workloads.md`` lists what becomes of each field, what is repaired, and what is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
+from shunter.workloads import clock
+from shunter.workloads.formats import swf_tokens
+from shunter.workloads.text.cells import is_number
+from shunter.workloads.text.log import no_job_left, to_workload
+from shunter.workloads.text.repairs import Repairs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.model.workload import Workload
+    from shunter.workloads.formats import Reading
+    from shunter.workloads.text.source import Source
+
+JOB, SUBMIT, WAIT, RUN, ALLOCATED, AVERAGE_CPU, USED_MEMORY, REQUESTED, REQUESTED_TIME = range(1, 10)
+REQUESTED_MEMORY, STATUS, USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING, THINK = range(10, 19)
+
+FIELD_NAMES: Final = {
+    JOB: "job number",
+    SUBMIT: "submit time",
+    WAIT: "wait time",
+    RUN: "run time",
+    ALLOCATED: "allocated processors",
+    REQUESTED: "requested processors",
+    REQUESTED_TIME: "requested time",
+    REQUESTED_MEMORY: "requested memory",
+    STATUS: "status",
+    USER: "user",
+    GROUP: "group",
+    EXECUTABLE: "executable",
+    QUEUE: "queue",
+    PARTITION: "partition",
+    PRECEDING: "preceding job",
+}
+"""The names that errors use, as in the core."""
+
+_STATUS_WORDS = pl.Series(["failed", "completed", "partial", "partial", "partial", "cancelled"])
+"""The words for codes 0 to 5; the format has three for partial executions."""
+_WHOLE_FIELDS = (JOB, ALLOCATED, REQUESTED, STATUS, USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING)
+_LARGEST = {
+    SUBMIT: SUBMIT_LIMIT_S,
+    WAIT: DURATION_LIMIT_S,
+    RUN: DURATION_LIMIT_S,
+    REQUESTED_TIME: DURATION_LIMIT_S,
+    ALLOCATED: TASKS_LIMIT,
+    REQUESTED: TASKS_LIMIT,
+}
+_UNKNOWN = -1
+
+
+def recognizes(source: Source) -> bool:
+    """Returns whether the first line that is no comment has 18 numbers between blanks, or more."""
+    fields = source.head_lines[0].split() if source.head_lines else []
+    return len(fields) >= swf_tokens.FIELDS and all(is_number(text) for text in fields[: swf_tokens.FIELDS])
+
+
+def read(sources: Sequence[Source], reading: Reading) -> Workload:
+    """Reads SWF logs, one after another.
+
+    Raises:
+        InputError: The log has a mistake that is not repaired, or no job is left.
+    """
+    repairs = Repairs(sources, reading.strict)
+    headers = [swf_tokens.header(source.head) for source in sources]
+    shifts_s = _shifts_s(headers)
+    tables = [
+        table.with_columns(pl.col("submit_s") + shift_s) if shift_s else table
+        for source, shift_s in zip(sources, shifts_s, strict=True)
+        for table in _tables(source, repairs)
+    ]
+    if not tables and not repairs.ledger:
+        raise InputError(f"{sources[0].where}: the file holds no job; expected a SWF log with 18 fields a line")
+    if not tables:
+        raise no_job_left(sources[0].where, repairs)
+    jobs = _renumber(pl.concat(tables), repairs)
+    cores, note = _one_machine([_machine_cores(header) for header in headers])
+    return to_workload(jobs, sources, repairs, cluster_spec=cores, cluster_note=note)
+
+
+def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
+    """Yields the jobs of each block of a file."""
+    for block in source.blocks():
+        fields, lines = swf_tokens.tokenize(block, source.where)
+        if lines.size == 0:
+            continue
+        rows = _Rows(source, repairs, fields, lines)
+        _drop_unusable(rows)
+        if rows.lines.size:
+            _refuse_impossible(rows)
+            _take_as_unknown(rows)
+            yield _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
+
+
+def _shifts_s(headers: Sequence[dict[str, str]]) -> list[float]:
+    """Returns what to add to the seconds of each file so that they count from the first one's beginning."""
+    zeros_s = [clock.whole_number(header.get("UnixStartTime")) or 0 for header in headers]
+    return [float(zero_s - zeros_s[0]) if min(zeros_s) > 0 else 0.0 for zero_s in zeros_s]
+
+
+def _one_machine(machines: Sequence[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
+    """Returns the machine that all files tell of, or why there is none."""
+    told = sorted({cores for cores, _ in machines if cores is not None}, key=int)
+    if len(told) > 1:
+        return None, f"its files tell of machines of different sizes ({', '.join(told)} cores)"
+    return machines[0] if len(machines) == 1 else (told[0] if told else None, machines[0][1])
+
+
+@dataclass
+class _Rows:
+    """The rows that are still in, and the repairs made so far."""
+
+    source: Source
+    repairs: Repairs
+    fields: NDArray[np.float64]  # (18, rows)
+    lines: NDArray[np.int64]  # (rows,)
+
+    def column(self, number: int) -> NDArray[np.float64]:
+        """Returns a field by its number in the format, which counts from 1."""
+        values: NDArray[np.float64] = self.fields[number - 1]
+        return values
+
+    def locate(self, row: int) -> str:
+        return f"{self.source.where}:{self.lines[row]}"
+
+    def value(self, number: int, row: int) -> str:
+        return f"{self.column(number)[row]:.16g}"
+
+    def refuse(self, wrong: NDArray[np.bool_], number: int, expected: str) -> None:
+        """Raises an error for the first row in which a field is wrong."""
+        if wrong.any():
+            row = int(wrong.argmax())
+            what = f"{FIELD_NAMES[number]} (field {number}) is {self.value(number, row)}"
+            raise InputError(f"{self.locate(row)}: {what}; expected {expected}; mend the line or remove it")
+
+    def repair(self, concerned: NDArray[np.bool_], number: int, rule: str) -> None:
+        """Records a repair of the rows concerned, or refuses it."""
+        if concerned.any():
+            row = int(concerned.argmax())
+            place = self.repairs.places(self.source, [int(self.lines[row])])[0]
+            what = f"{FIELD_NAMES[number]} {self.value(number, row)}"
+            self.repairs.record(rule, int(concerned.sum()), place, what)
+
+    def drop(self, concerned: NDArray[np.bool_], number: int, rule: str) -> None:
+        """Drops the rows concerned, as a repair."""
+        if concerned.any():
+            self.repair(concerned, number, rule)
+            self.fields, self.lines = self.fields[:, ~concerned], self.lines[~concerned]
+
+
+def _drop_unusable(rows: _Rows) -> None:
+    """Drops the jobs that never ran or whose size is not known; a log's other marks on them mean nothing."""
+    run_s = rows.column(RUN)
+    rows.refuse((run_s < 0) & (run_s != _UNKNOWN), RUN, "seconds, or -1 for unknown")
+    rows.drop(run_s == _UNKNOWN, RUN, "run time unknown (-1): job dropped")
+    rows.drop(rows.column(RUN) == 0, RUN, "run time 0 s: job dropped")
+    unknown = (rows.column(ALLOCATED) == _UNKNOWN) & (rows.column(REQUESTED) == _UNKNOWN)
+    rows.drop(unknown, REQUESTED, "processors unknown (fields 5 and 8 are -1): job dropped")
+
+
+def _refuse_impossible(rows: _Rows) -> None:
+    rows.refuse(rows.column(SUBMIT) < 0, SUBMIT, "seconds from 0 on")
+    for number in (ALLOCATED, REQUESTED):
+        processors = rows.column(number)
+        rows.refuse((processors < 0) & (processors != _UNKNOWN), number, "a number of processors, or -1 for unknown")
+    for number, largest in _LARGEST.items():
+        rows.refuse(rows.column(number) > largest, number, f"at most {largest:,.0f} (an absurd value)")
+    for number in _WHOLE_FIELDS:
+        values = rows.column(number)
+        rows.refuse(values != np.floor(values), number, "a whole number")
+    none = np.maximum(rows.column(ALLOCATED), rows.column(REQUESTED)) == 0
+    for number in (ALLOCATED, REQUESTED):
+        rows.refuse(none & (rows.column(number) == 0), number, "at least 1 processor")
+
+
+def _take_as_unknown(rows: _Rows) -> None:
+    """Records the values that say nothing, without being the format's -1."""
+    for number in (WAIT, REQUESTED_TIME, REQUESTED_MEMORY):
+        values = rows.column(number)
+        nothing = (values < 0) if number == WAIT else (values <= 0)
+        rule = f"{FIELD_NAMES[number]} {'negative' if number == WAIT else 'not positive'}: taken as unknown"
+        rows.repair(nothing & (values != _UNKNOWN), number, rule)
+    codes = rows.column(STATUS)
+    strange = (codes < _UNKNOWN) | (codes > _STATUS_WORDS.len() - 1)
+    rows.repair(strange, STATUS, "status code outside the format's: taken as unknown")
+
+
+def _renumber(jobs: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
+    """Gives new numbers, beyond the largest, to jobs that have none or that of an earlier job."""
+    numbers = jobs["job_id"]
+    if numbers[0] >= 0 and (numbers.diff().slice(1) > 0).all():
+        return jobs
+    again = (pl.col("job_id") < 0) | ~pl.col("job_id").is_first_distinct()
+    beyond = max(int(numbers.to_numpy().max()), 0) + again.cum_sum()
+    rule = "job number unknown or that of an earlier job: numbered anew"
+    return repairs.replace(jobs, again, "job_id", beyond, rule)
+
+
+def _table(fields: NDArray[np.float64]) -> pl.DataFrame:
+    """Returns the fields as the workload's columns."""
+    raw = pl.DataFrame({str(number): fields[number - 1] for number in range(1, swf_tokens.FIELDS + 1)})
+    return raw.select(
+        job_id=_field(JOB).cast(pl.Int64),
+        # Columns taken as they are would hold on to the memory of all fields.
+        submit_s=pl.Series(fields[SUBMIT - 1].copy()),
+        run_s=pl.Series(fields[RUN - 1].copy()),
+        requested_s=_positive(REQUESTED_TIME),
+        tasks=pl.max_horizontal(_field(ALLOCATED), _field(REQUESTED)).cast(pl.Int64),
+        memory_mb_per_task=_positive(REQUESTED_MEMORY) / 1024,
+        user=_text(fields[USER - 1]),
+        group=_text(fields[GROUP - 1]),
+        queue=_text(fields[QUEUE - 1]),
+        partition=_text(fields[PARTITION - 1]),
+        status=_labelled(fields[STATUS - 1], _STATUS_WORDS),
+        logged_wait_s=_known(WAIT),
+        average_cpu_s=_known(AVERAGE_CPU),
+        used_memory_mb_per_task=_known(USED_MEMORY) / 1024,
+        executable=_text(fields[EXECUTABLE - 1]),
+        preceding_job_id=_known(PRECEDING).cast(pl.Int64),
+        think_time_s=_known(THINK),
+    )
+
+
+def _field(number: int) -> pl.Expr:
+    return pl.col(str(number))
+
+
+def _known(number: int) -> pl.Expr:
+    return pl.when(_field(number) >= 0).then(_field(number))
+
+
+def _positive(number: int) -> pl.Expr:
+    return pl.when(_field(number) > 0).then(_field(number))
+
+
+def _text(values: NDArray[np.float64]) -> pl.Series:
+    """Returns whole numbers as text, and negative ones as null."""
+    largest = int(values.max())
+    if largest >= values.size:
+        numbers = pl.Series(values)
+        return numbers.set(numbers < 0, None).cast(pl.Int64).cast(pl.String)
+    # Writing each number once and looking it up is several times faster than writing it in every row.
+    return _labelled(values, pl.int_range(largest + 1, eager=True).cast(pl.String))
+
+
+def _labelled(values: NDArray[np.float64], labels: pl.Series) -> pl.Series:
+    """Returns the label of each number, counted from 0, and null where there is none."""
+    places = pl.Series(values)
+    has_label = places.is_between(0, labels.len() - 1)
+    return labels.gather(places.set(~has_label, None).cast(pl.UInt32))
+
+
+def _machine_cores(header: dict[str, str]) -> tuple[str | None, str | None]:
+    """Returns the leading number of MaxProcs, or else of MaxNodes, if it is a possible one, or why there is none."""
+    note = None
+    for key in ("MaxProcs", "MaxNodes"):
+        number = re.match(r"[0-9]+", header.get(key, ""))
+        if number and 1 <= int(number.group()[:20]) <= CORES_LIMIT:
+            return str(int(number.group()[:20])), None
+        if key in header and note is None:
+            note = f'its header says "{key}: {header[key]}", which is no number of cores from 1 to {CORES_LIMIT:,.0f}'
+    return None, note

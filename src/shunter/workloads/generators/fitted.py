@@ -1,0 +1,106 @@
+"""Jobs of training clusters whose sizes, run times and arrivals are fitted to a published log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shunter.checks import declared
+from shunter.model.cluster import NODES_LIMIT
+from shunter.workloads.generators.arrivals import ARRIVALS, STEADY, STILL, Batches, Rhythm, draw_arrivals
+from shunter.workloads.generators.drawing import streams, with_requests
+from shunter.workloads.generators.parameters import GAPS_S, JobParameters
+
+GPUS_PER_NODE: Final = 8
+PROBABILITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
+"""Where run times are tabulated; between two of them their logarithm is linear."""
+
+
+def nodes_parameter(default: int) -> Any:  # noqa: ANN401 - as `declared` is typed
+    """Declares how many nodes the cluster has."""
+    return declared(default, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)
+
+
+def gap_parameter(default: float) -> Any:  # noqa: ANN401 - as `declared` is typed
+    """Declares the mean time between arrivals."""
+    return declared(default, "The mean time between arrivals.", **GAPS_S)
+
+
+def arrival_parameter(default: str) -> Any:  # noqa: ANN401 - as `declared` is typed
+    """Declares how jobs arrive."""
+    return declared(default, "How jobs arrive.", choices=ARRIVALS)
+
+
+@dataclass(frozen=True)
+class FittedParameters(JobParameters):
+    """What the generators of this kind take."""
+
+    SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
+
+    nodes: int = nodes_parameter(64)
+    mean_gap_s: float = gap_parameter(120.0)
+    arrival: str = arrival_parameter("bursty")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What was found in a log."""
+
+    sizes: Mapping[int, float]
+    """Numbers of GPUs, with their weights."""
+    runs: Mapping[int, tuple[float, ...]]
+    """For jobs up to so many GPUs, the run times at `PROBABILITIES`."""
+    batches: Mapping[str, Batches]
+    """For each kind of arrival but the steady one."""
+    rhythm: Rhythm
+    partitions: tuple[float, ...] = ()
+    """The weights of virtual clusters, where the log has them."""
+
+
+def draw_fitted(parameters: FittedParameters, fit: Fit) -> pl.DataFrame:
+    """Returns jobs of one task for each GPU, none larger than the machine; each is drawn on its own."""
+    of_batches, of_gaps, of_sizes, of_runs, of_partitions, of_requests = streams(parameters.seed, 6)
+    gpus = GPUS_PER_NODE * parameters.nodes
+    size = _weighted(of_sizes, np.array(list(fit.sizes)), fit.sizes.values(), parameters.jobs)
+    run_s = _run_times(of_runs, size, fit)
+    tasks = np.minimum(size, gpus)
+    span_s = None if parameters.load is None else float(tasks @ run_s) / (gpus * parameters.load)
+    submit_s = draw_arrivals(
+        (of_batches, of_gaps),
+        parameters.jobs,
+        parameters.mean_gap_s,
+        fit.batches.get(parameters.arrival, STEADY),
+        fit.rhythm if parameters.arrival == "diurnal" else STILL,
+        span_s,
+    )
+    jobs = pl.DataFrame({"submit_s": submit_s, "run_s": run_s, "tasks": tasks})
+    jobs = jobs.with_columns(cores_per_task=pl.lit(0.0), gpus_per_task=pl.lit(1.0))
+    if fit.partitions:
+        numbers = np.arange(1, len(fit.partitions) + 1)
+        drawn = pl.Series(_weighted(of_partitions, numbers, fit.partitions, parameters.jobs))
+        jobs = jobs.with_columns(pl.format("vc{}", drawn).alias("partition"))
+    return with_requests(jobs, parameters, of_requests)
+
+
+def _weighted(
+    stream: np.random.Generator, values: NDArray[np.int64], weights: Iterable[float], count: int
+) -> NDArray[np.int64]:
+    """Draws values by their weights."""
+    bounds = np.cumsum(list(weights))
+    return values[np.searchsorted(bounds[:-1] / bounds[-1], stream.random(count))]
+
+
+def _run_times(stream: np.random.Generator, size: NDArray[np.int64], fit: Fit) -> NDArray[np.float64]:
+    """Draws whole seconds, at least 1, from the table of each job's class of sizes."""
+    chance = stream.random(size.size)
+    kind = np.searchsorted(list(fit.runs), size)
+    logs = np.empty(size.size)
+    for number_of_kind, table_s in enumerate(fit.runs.values()):
+        chosen = kind == number_of_kind
+        logs[chosen] = np.interp(chance[chosen], PROBABILITIES, np.log(table_s))
+    return np.maximum(np.rint(np.exp(logs)), 1.0)

@@ -1,0 +1,170 @@
+"""Texts to workloads and clusters: job logs in every format, generators, presets and cluster files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shunter.checks import check_name
+from shunter.errors import InputError
+from shunter.query import GENERATE
+from shunter.workloads.formats import FORMATS, TABLES, Reading, detect_format, reader_of
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
+    from shunter.model.workload import Workload
+    from shunter.workloads.text.source import Source
+
+Spec = str | Path | Sequence[str | Path]
+"""A file, a pattern such as ``part-*.csv.gz``, several files of one log, or a generator."""
+
+
+def read_workload(
+    spec: Spec,
+    *,
+    format: str | None = None,
+    strict: bool = False,
+    only: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
+) -> Workload:
+    """Reads a job log, or generates a workload.
+
+    Args:
+        spec: A file, a pattern, several files of one log, or a generator's spec that starts with ``generate:``.
+        format: One of `FORMATS`; by default what the file's content says.
+        strict: Whether a repair is an error instead.
+        only: Statuses to keep, with commas between them: ``completed`` or ``completed,failed``.
+        columns: For a table with names of its own, what gives each of our columns: ``submit_s=came,run_s=end-begin``.
+
+    Raises:
+        InputError: The file or the spec has a mistake, named with its place and a remedy.
+    """
+    if isinstance(spec, str) and spec.startswith(GENERATE):
+        from shunter.workloads.generators import generate
+
+        for name, value in (("--format (format)", format), ("--map (columns)", columns)):
+            if value is not None:
+                raise InputError(f"{name} is {value!r}, but {spec} is a generator; leave it out")
+        workload = generate(spec.removeprefix(GENERATE))
+    else:
+        from shunter.workloads.text.mapping import parse_mapping
+
+        workload = _read(spec, format, Reading(strict, parse_mapping(columns)))
+    if only is None:
+        return workload
+    from shunter.workloads.variants import keep_statuses
+
+    return keep_statuses(workload, only)
+
+
+def read_cluster(text: str) -> Cluster:
+    """Returns the cluster that a text describes.
+
+    Args:
+        text: A number of cores (``256``), a preset's name (``helios-venus``), the path of a TOML file, or a generator
+            with its parameters (``generate:eda?hosts=20&seed=42``).
+
+    Raises:
+        InputError: It is none of these, or the file or a parameter has a mistake.
+    """
+    if text.startswith(GENERATE):
+        from shunter.workloads.generators import generate_cluster
+
+        return generate_cluster(text.removeprefix(GENERATE))
+    from shunter.model.cluster import Cluster
+
+    return Cluster.parse(text)
+
+
+def cluster_of(workload: Workload, option: str = "--cluster") -> Cluster:
+    """Returns the cluster that a workload tells of.
+
+    Args:
+        workload: What was read or generated.
+        option: What errors tell the user to give instead.
+
+    Raises:
+        InputError: The workload tells of none.
+    """
+    if workload.cluster_spec is None:
+        why = workload.cluster_note or "does not tell how many cores its machine had"
+        raise InputError(f"{workload.name}: {why}; give {option} with a number of cores, a preset or a TOML file")
+    return read_cluster(workload.cluster_spec)
+
+
+def files_of(spec: Spec) -> list[Path]:
+    """Returns the files that a spec means; a pattern's are sorted by name.
+
+    Raises:
+        InputError: A pattern means no file.
+    """
+    if not isinstance(spec, str | Path):
+        return [path for one in spec for path in files_of(one)]
+    text = str(spec)
+    if not any(sign in text for sign in "*?[") or Path(spec).exists():
+        return [Path(spec)]
+    found = sorted(Path(name) for name in glob(text))
+    if not found:
+        raise InputError(f"{text}: no file has such a name; check the pattern")
+    return found
+
+
+def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
+    from shunter.workloads.text.source import open_source
+
+    if format is not None:
+        check_name("format", format, FORMATS)
+    files = files_of(spec)
+    if not files:
+        raise InputError("no file is given; name a job log")
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise InputError(f"{file}: is given twice; its jobs would count twice")
+    sources = [open_source(file) for file in files]
+    format = format or _detect(sources, reading)
+    if reading.columns and format not in TABLES:
+        raise InputError(
+            f"--map (columns) is for tables, but {sources[0].where} is {format}; leave it out, or force --format csv"
+        )
+    return replace(reader_of(format).read(sources, reading), format=format)
+
+
+def _detect(sources: Sequence[Source], reading: Reading) -> str:
+    """Returns the format of a log; all of its files must have the same."""
+    if reading.columns and not reader_of("parquet").recognizes(sources[0]):
+        named = [
+            cell for cell in sources[0].header if any(cell in theirs.lower() for theirs in reading.columns.values())
+        ]
+        # What has a column of the mapping is a table, whatever else it looks like.
+        return "csv" if any(named) else detect_format(sources[0]) or "csv"
+    formats: dict[str, Source] = {}
+    for source in sources:
+        name = detect_format(source)
+        if name is None:
+            name = _told_by_name(source)
+        formats.setdefault(name, source)
+    if len(formats) > 1:
+        found = ", ".join(f"{source.where} is {name}" for name, source in formats.items())
+        raise InputError(f"the files are not of one log: {found}; read them apart, or name one --format")
+    return next(iter(formats))
+
+
+def _told_by_name(source: Source) -> str:
+    """Returns the format that a file's name claims; its reader then tells what is wrong with the content."""
+    from shunter.workloads.machines import detect_machines
+
+    machines = detect_machines(source)
+    if machines is not None:
+        what = f"is a list of machines ({machines}), not of jobs"
+        raise InputError(f"{source.where}: {what}; make a cluster of it with 'shunter trace cluster'")
+    endings = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes if suffix.lower() != ".gz"]
+    if endings and endings[-1] in ("swf", *TABLES):
+        return endings[-1]
+    first = source.head_lines[0][:60] if source.head_lines else ""
+    raise InputError(
+        f"{source.where}: the content is of no known format (it begins with {first!r}); name its --format "
+        f"({', '.join(FORMATS)}), or for a table the columns with --map"
+    )

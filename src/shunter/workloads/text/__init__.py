@@ -1,0 +1,1 @@
+"""What the readers of logs share."""

@@ -1,0 +1,110 @@
+"""Names of columns: which column of a table, or which small formula of its columns, gives one of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from shunter.checks import check_name
+from shunter.errors import InputError
+from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
+from shunter.workloads.text.repairs import PLACE
+
+_OURS: Final = (*COLUMNS, *EXTRA_COLUMNS)
+_FORMULA: Final = re.compile(r"(?P<left>[^*/]+?)\s*(?P<sign>[*/-])\s*(?P<right>[^*/]+)")
+
+
+def parse_mapping(columns: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Returns what gives each of our columns, from ``submit_s=arrival,run_s=end-start``.
+
+    Raises:
+        InputError: A part is no such pair, or names no column of ours, or one twice.
+    """
+    if columns is None:
+        return {}
+    pairs = list(columns.items()) if isinstance(columns, Mapping) else [_pair(part) for part in columns.split(",")]
+    mapping: dict[str, str] = {}
+    for ours, theirs in pairs:
+        check_name("column of a workload", ours, _OURS, where="--map (columns): ")
+        if ours in mapping:
+            raise InputError(f'--map (columns): "{ours}" is given twice; give it once')
+        mapping[ours] = theirs
+    return mapping
+
+
+def apply_mapping(frame: pl.DataFrame, mapping: Mapping[str, str], where: str) -> pl.DataFrame:
+    """Returns the table with our columns made of what the mapping names; its other columns stay.
+
+    Raises:
+        InputError: The mapping names a column that the table does not have.
+    """
+    made = [_value(frame, theirs, ours, where).alias(ours) for ours, theirs in mapping.items()]
+    return frame.with_columns(made)
+
+
+def as_seconds(values: pl.Series) -> pl.Series:
+    """Returns a column as seconds: numbers as they are, dates as Unix times (in UTC where they tell no zone)."""
+    text = values.cast(pl.String).str.strip_chars()
+    numbers = text.cast(pl.Float64, strict=False)
+    if numbers.null_count() == text.null_count():
+        return numbers
+    clock = text.str.replace(r"Z$", "+00:00").str.replace(r"\s+([+-]\d\d:?\d*)$", "$1")
+    clock = clock.str.replace(" ", "T", literal=True)
+    # Without seconds, or without a time, the moment is the first of that minute or day.
+    clock = clock.str.replace(r"^(\d{4}-\d\d-\d\d)$", "${1}T00:00").str.replace(r"(T\d\d:\d\d)($|[+-])", "$1:00$2")
+    zoned = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False, time_zone="UTC")
+    naive = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    moment_us = zoned.dt.epoch("us").fill_null(naive.dt.epoch("us"))
+    return numbers.fill_null(_divided(moment_us, 1e6))
+
+
+def _divided(values: pl.Series, divisor: float) -> pl.Series:
+    # NumPy divides; Polars would multiply with the reciprocal, whose last digit may differ.
+    return pl.Series(values.name, values.cast(pl.Float64).to_numpy() / divisor, nan_to_null=True)
+
+
+def _pair(part: str) -> tuple[str, str]:
+    ours, equals, theirs = part.partition("=")
+    if not (equals and ours.strip() and theirs.strip()):
+        raise InputError(f'--map (columns): "{part}" is no pair; expected OURS=THEIRS, such as submit_s=arrival')
+    return ours.strip(), theirs.strip()
+
+
+def _value(frame: pl.DataFrame, theirs: str, ours: str, where: str) -> pl.Series:
+    if theirs in frame.columns:
+        return _column(frame[theirs], ours)
+    formula = _FORMULA.fullmatch(theirs)
+    left = formula["left"].strip() if formula else theirs
+    right = formula["right"].strip() if formula and formula["sign"] == "-" else left
+    for name in (left, right):
+        known = [column for column in frame.columns if column != PLACE]
+        check_name("column", name, known, where=f"{where}: {ours}={theirs}: ")
+    if formula is None:
+        return frame[left]
+    if formula["sign"] == "-":
+        # Unix times have a few digits after the millisecond; what a difference has beyond is noise.
+        return (as_seconds(frame[left]) - as_seconds(frame[right])).round(6)
+    factor = _factor(formula["right"].strip(), theirs)
+    return as_seconds(frame[left]) * factor if formula["sign"] == "*" else _divided(as_seconds(frame[left]), factor)
+
+
+def _column(values: pl.Series, ours: str) -> pl.Series:
+    """Returns a column as it is, or as Unix times where times are wanted and it holds dates."""
+    if not ours.endswith("_s"):
+        return values
+    seconds = as_seconds(values)
+    # What is neither a number nor a time is left for the check that names its line.
+    return seconds if seconds.null_count() == values.null_count() else values
+
+
+def _factor(text: str, formula: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < float("inf"):
+        raise InputError(f'--map (columns): "{formula}" ends in "{text}"; expected a number above 0')
+    return factor

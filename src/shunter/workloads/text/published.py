@@ -1,0 +1,71 @@
+"""What the published tables of Alibaba and Google have in common: headers that may be absent, and shares as units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.workloads.text.delimited import read_frames
+from shunter.workloads.text.repairs import PLACE
+
+if TYPE_CHECKING:
+    from shunter.workloads.text.repairs import Repairs
+    from shunter.workloads.text.source import Source
+
+LARGEST_CORES: Final = 100.0
+"""What the largest machine has in cores where a log tells only shares of it: a core is 1 % of that machine."""
+LARGEST_MEMORY_MB: Final = 100_000.0
+"""What the largest machine has in memory where a log tells only shares of it."""
+MB_PER_GB: Final = 1024
+STAND_IN_CORES: Final = 1.0
+
+_LOOKED_AT: Final = 20
+_DIGITS: Final = 15
+
+
+def has_header(source: Source, names: Sequence[str]) -> bool:
+    """Returns whether a file's first line tells most of these columns."""
+    return 2 * sum(name in source.header for name in names) > len(names)
+
+
+def most_lines(source: Source, is_row: Callable[[list[str]], bool]) -> bool:
+    """Returns whether most of a file's first lines, cut at commas, are rows of a kind."""
+    rows = [[cell.strip() for cell in line.split(",")] for line in source.head_lines[:_LOOKED_AT]]
+    return 2 * sum(is_row(row) for row in rows) > len(rows)
+
+
+def read_table(source: Source, repairs: Repairs, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Yields the rows of a file as text, with `PLACE`, whether its first line tells the columns or not.
+
+    Args:
+        source: The file.
+        repairs: Takes what is skipped.
+        names: The columns, in lower case and in the order that a file without a header has.
+
+    Raises:
+        InputError: The header does not have one of the columns.
+    """
+    if not has_header(source, names):
+        yield from read_frames(source, repairs, names)
+        return
+    for name in names:
+        if name not in source.header:
+            raise InputError(f'{source.where}: the header has no column "{name}"; add it, or remove the header')
+    for frame in read_frames(source, repairs):
+        own = {column.strip('"').lower(): column for column in reversed(frame.columns)}
+        yield frame.select(*(pl.col(own[name]).alias(name) for name in names), PLACE)
+
+
+def scaled(value: pl.Expr, factor: float) -> pl.Expr:
+    """Returns values in another unit, without the errors of the last digit that multiplying them brings."""
+    return (value * factor).round_sig_figs(_DIGITS)
+
+
+def with_known_cores(jobs: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
+    """Returns jobs whose ``cores_per_task`` is known: one core stands in where the log does not tell."""
+    unknown = pl.col("cores_per_task").is_null()
+    rule = "cores not told: one core a task stands in"
+    return repairs.replace(jobs, unknown, "cores_per_task", STAND_IN_CORES, rule)

@@ -1,0 +1,116 @@
+"""Repairs: rows that are dropped or mended by a documented rule, counted with an example, or refused when strict.
+
+A reader holds its rows in frames whose column `PLACE` says where each row stands; one `Repairs` goes through all of
+its frames, and its ledger becomes the workload's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.ledger import Ledger
+
+if TYPE_CHECKING:
+    from shunter.workloads.text.source import Source
+
+PLACE: Final = "@place"
+"""The column that says where a row stands: the file's number in the upper bits, the line's in the lower."""
+UNREADABLE: Final = "not readable: line skipped"
+"""The rule for what is no row at all."""
+
+_LINE_BITS: Final = 40
+_LINE_MASK: Final = (1 << _LINE_BITS) - 1
+
+
+class Repairs:
+    """What has been repaired so far, in all files of a log."""
+
+    def __init__(self, sources: Sequence[Source], strict: bool = False) -> None:
+        self.ledger = Ledger()
+        self._files = [source.where for source in sources]
+        self.strict = strict
+        """Whether each repair is an error instead."""
+
+    def places(self, source: Source, lines: Iterable[int] | pl.Series) -> pl.Series:
+        """Returns the column `PLACE` for rows that stand in these lines of a file."""
+        file = self._files.index(source.where) << _LINE_BITS
+        return pl.Series(PLACE, lines, dtype=pl.Int64) + file
+
+    def locate(self, place: int) -> str:
+        """Returns how errors call a place: ``jobs.log:812``."""
+        return f"{self._files[place >> _LINE_BITS]}:{place & _LINE_MASK}"
+
+    def drop(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.DataFrame:
+        """Returns the frame without the rows concerned.
+
+        Args:
+            frame: Rows, with their places.
+            concerned: Which rows; null counts as no.
+            rule: What is wrong and what is done, for the ledger: ``run time 0 s: job dropped``.
+            shown: The column whose value the example shows.
+        """
+        mask = self._note(frame, concerned, rule, shown)
+        return frame if mask is None else frame.filter(~mask)
+
+    def replace(
+        self, frame: pl.DataFrame, concerned: pl.Expr, column: str, value: pl.Expr | float | None, rule: str
+    ) -> pl.DataFrame:
+        """Returns the frame with another value in a column of the rows concerned; None makes it unknown."""
+        mask = self._note(frame, concerned, rule, column)
+        if mask is None:
+            return frame
+        other = value if isinstance(value, pl.Expr) else pl.lit(value)
+        return frame.with_columns(pl.when(mask).then(other).otherwise(pl.col(column)).alias(column))
+
+    def skip(self, place: int, what: str, rule: str = UNREADABLE) -> None:
+        """Records one line that is no row."""
+        self.record(rule, 1, place, what)
+
+    def record(self, rule: str, count: int, place: int, what: str) -> None:
+        """Records a repair that is already made, or refuses it.
+
+        Args:
+            rule: What is wrong and what is done.
+            count: For how many rows.
+            place: Where the first of them stands.
+            what: Its value, named: ``submit_s -5``.
+        """
+        if count == 0:
+            return
+        if self.strict:
+            raise InputError(f"{self.locate(place)}: {what} ({rule}); mend the line, or run without --strict")
+        self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}")
+
+    def tell(self, rule: str, count: int, place: int, what: str) -> None:
+        """Records what is left out but no mistake, such as lines of another kind; strict reading allows it."""
+        self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}", mistake=False)
+
+    def count(self, rule: str) -> int:
+        """Returns how many rows a rule has concerned so far."""
+        return sum(entry.count for entry in self.ledger.entries if entry.rule == rule)
+
+    def example(self, rule: str) -> str:
+        """Returns the first example of a rule that has concerned some row."""
+        return next(entry.example for entry in self.ledger.entries if entry.rule == rule)
+
+    def _short(self, place: int) -> str:
+        """Returns how examples call a place."""
+        line = place & _LINE_MASK
+        return f"line {line}" if len(self._files) == 1 else f"{Path(self._files[place >> _LINE_BITS]).name}:{line}"
+
+    def _note(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.Series | None:
+        """Records a repair, and returns which rows it concerns, or None if there are none."""
+        mask = frame.select(concerned.fill_null(False).alias("concerned")).to_series()
+        count = int(mask.sum())
+        if not count:
+            return None
+        row = mask.arg_max() or 0
+        value = frame[shown][row]
+        text = "empty" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)[:100]
+        self.record(rule, count, frame[PLACE][row], f"{shown} {text}")
+        return mask

@@ -1,0 +1,256 @@
+"""Workloads made from another: some of its jobs, other requested times, or no names."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from shunter.errors import InputError
+from shunter.model.workload import DURATION_LIMIT_S
+from shunter.workloads.clock import UNIX_TIMES_FROM_S
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shunter.model.workload import Workload
+    from shunter.workloads.clock import Clock
+
+
+PARTS: Final = ("train", "validation", "report")
+"""What a log is split into, in the order of time."""
+
+_UNITS_S: Final = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+NAMES: Final = {"user": "user", "group": "group", "account": "account", "executable": "program", "name": "name"}
+"""The columns that are replaced always, and what their new names begin with."""
+PLACES: Final = {"queue": "queue", "partition": "partition", "qos": "qos"}
+"""The columns that are replaced if asked for: a cluster file may name the same partitions."""
+
+
+def keep_statuses(workload: Workload, only: str) -> Workload:
+    """Returns the jobs whose status is one of these, and counts the others in the ledger.
+
+    Raises:
+        InputError: No job has such a status, or the log tells none.
+    """
+    wanted = [name.strip() for name in only.split(",")]
+    known = sorted(workload.jobs["status"].drop_nulls().unique().to_list())
+    if not known:
+        raise InputError(f"{workload.name}: tells no statuses; leave --only (only) out")
+    for name in wanted:
+        if name not in known:
+            statuses = ", ".join(known)
+            raise InputError(f'{workload.name}: no job has the status "{name}" of --only (only); it has {statuses}')
+    kept = workload.jobs["status"].is_in(wanted).fill_null(False)
+    dropped = workload.jobs.filter(~kept)
+    if dropped.height == 0:
+        return workload
+    rule = f"status other than {' or '.join(wanted)} (--only): left out"
+    example = f"job {dropped['job_id'][0]}: {dropped['status'][0] or 'status unknown'}"
+    part = _part(workload, workload.jobs.filter(kept), f"only {','.join(wanted)}")
+    ledger = workload.ledger.plus(rule, dropped.height, example, mistake=False)
+    return replace(part, name=workload.name, ledger=ledger)
+
+
+def slice_time(workload: Workload, begin: str | None, end: str | None, clock: Clock | None = None) -> Workload:
+    """Returns the jobs that are submitted from `begin` on and before `end`.
+
+    Args:
+        workload: The jobs.
+        begin: A moment (see `moment_s`); None for the first job's.
+        end: Likewise; None for no end.
+        clock: What the log's seconds mean; None if they are Unix times.
+
+    Raises:
+        InputError: A moment is not understood, or no job lies between them.
+    """
+    first_s, last_s = float(workload.jobs["submit_s"][0]), float(workload.jobs["submit_s"][-1])
+    zero_s: float | None = 0.0
+    if first_s < UNIX_TIMES_FROM_S:
+        zero_s = clock.offset_s if clock is not None and clock.offset_s else None
+    begin_s = first_s if begin is None else moment_s(begin, first_s, "--from", zero_s)
+    end_s = math.inf if end is None else moment_s(end, first_s, "--to", zero_s)
+    submit_s = workload.jobs["submit_s"]
+    jobs = workload.jobs.filter((submit_s >= begin_s) & (submit_s < end_s))
+    if jobs.height == 0:
+        raise InputError(
+            f"{workload.name}: no job is submitted from {begin_s:.15g} to {end_s:.15g} s; "
+            f"its first comes at {first_s:.15g} s and its last at {last_s:.15g} s"
+        )
+    return _part(workload, jobs, f"[{begin or ''}:{end or ''}]")
+
+
+def moment_s(text: str, first_s: float, option: str, zero_s: float | None = 0.0) -> float:
+    """Returns the second that a word means.
+
+    Args:
+        text: Seconds of the log's own clock (``86400``), a time since the first job (``+3d``, ``+12h``), or a date
+            (``2017-10-03``, ``2017-10-03T12:00``; in UTC unless it tells a zone, or on the log's own clock).
+        first_s: When the first job is submitted.
+        option: What errors call it.
+        zero_s: The Unix time of the log's second 0; None if it is not known.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    since, unit = text.lstrip("+"), "s"
+    if text.startswith("+"):
+        unit = next((unit for unit in ("min", "s", "h", "d", "w") if since.endswith(unit)), "s")
+        since = since.removesuffix(unit)
+    try:
+        seconds = float(since) * _UNITS_S[unit]
+        if math.isfinite(seconds):
+            return first_s + seconds if text.startswith("+") else seconds
+    except ValueError:
+        pass
+    try:
+        date = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        known = "seconds (86400), a time since the first job (+3d, +12h), or a date (2017-10-03)"
+        raise InputError(f"{option} is {text!r}; expected {known}") from None
+    if zero_s is None:
+        known = "seconds (86400) or a time since the first job (+3d, +12h)"
+        raise InputError(f"{option} is {text!r}, but the log's seconds are no dates; expected {known}")
+    return (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp() - zero_s
+
+
+def split(workload: Workload, shares: Sequence[float], by: str = "jobs") -> Mapping[str, Workload]:
+    """Returns the days to train, to validate and to report on, one after another.
+
+    Args:
+        workload: The jobs.
+        shares: Of each of `PARTS`; together 1. A share of 0 leaves the part out.
+        by: ``jobs`` cuts at shares of the number of jobs, ``time`` at shares of the span.
+
+    Raises:
+        InputError: The shares are not three that add up to 1, or a part would hold no job.
+    """
+    if len(shares) != len(PARTS) or not all(0 <= share <= 1 for share in shares) or abs(sum(shares) - 1) > 1e-6:
+        raise InputError(f"--shares is {list(shares)}; expected three from 0 to 1 that add up to 1: 0.6,0.1,0.3")
+    cuts = [0, *(_cut(workload, sum(shares[: number + 1]), by) for number in range(len(shares)))]
+    parts: dict[str, Workload] = {}
+    for name, share, begin, end in zip(PARTS, shares, cuts[:-1], cuts[1:], strict=True):
+        if share == 0:
+            continue
+        if begin == end:
+            raise InputError(f"{workload.name}: the part {name} would hold no job; give it a larger share")
+        parts[name] = _part(workload, workload.jobs.slice(begin, end - begin), f" {name}")
+    return parts
+
+
+def _cut(workload: Workload, share: float, by: str) -> int:
+    """Returns how many jobs lie before a cut."""
+    if share >= 1 - 1e-9:
+        return len(workload)
+    if by == "jobs":
+        return round(share * len(workload))
+    submit_s = workload.jobs["submit_s"]
+    return int((submit_s < submit_s[0] + share * (submit_s[-1] - submit_s[0])).sum())
+
+
+def _part(workload: Workload, jobs: pl.DataFrame, what: str) -> Workload:
+    return replace(
+        workload,
+        jobs=jobs,
+        name=f"{workload.name}{what}",
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
+    )
+
+
+def scale_requests(workload: Workload, factor: float) -> tuple[Workload, int]:
+    """Returns the workload with every known request multiplied by a factor, and how many there are.
+
+    Raises:
+        InputError: The factor is not a positive number, or a request would be longer than any may be.
+    """
+    requested_s = workload.jobs["requested_s"]
+    longest_s = requested_s.max()
+    longest_s = float(longest_s) if isinstance(longest_s, int | float) else 0.0
+    if not (factor > 0 and math.isfinite(factor) and longest_s * factor <= DURATION_LIMIT_S):
+        raise InputError(
+            f"{workload.name}: requests cannot be scaled by {factor:g}; expected a factor above 0 that keeps the "
+            f"longest of {longest_s:g} s within {DURATION_LIMIT_S:g} s"
+        )
+    return _with_requests(workload, requested_s * factor, f"requests x{factor!r}"), requested_s.count()
+
+
+def limit_requests(workload: Workload, limit_s: float, missing_request: str = "run-time") -> tuple[Workload, int]:
+    """Returns the workload with longer requests cut to a limit, and how many were.
+
+    A request that the log does not have counts as what stands in for it: a job that would stand for more than the limit
+    is one that asks for the limit.
+
+    Args:
+        workload: The jobs.
+        limit_s: The longest request.
+        missing_request: What stands in for unknown requests, as in `shunter.simulation.simulate`.
+
+    Raises:
+        InputError: The limit is not a positive number of seconds.
+    """
+    if not 0 < limit_s <= DURATION_LIMIT_S:
+        raise InputError(f"the limit is {limit_s:g}; expected above 0 to {DURATION_LIMIT_S:g} seconds")
+    jobs = workload.jobs
+    stand_in = pl.col("run_s") if missing_request == "run-time" else pl.lit(float(missing_request))
+    longer = pl.coalesce(pl.col("requested_s"), stand_in) > limit_s
+    limited = jobs.select(pl.when(longer).then(limit_s).otherwise(pl.col("requested_s")).alias("requested_s"))
+    count = int(jobs.select(longer.sum()).item())
+    return _with_requests(workload, limited["requested_s"], f"requests <= {limit_s!r}"), count
+
+
+def _with_requests(workload: Workload, requested_s: pl.Series, what: str) -> Workload:
+    return replace(
+        workload,
+        jobs=workload.jobs.with_columns(requested_s),
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
+    )
+
+
+def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift: bool = False) -> Workload:
+    """Returns the workload with other names and numbers.
+
+    Users, groups, accounts, programs and job names become ``user1``, ``user2`` … in an order drawn from the seed; the
+    same name stays the same. Job ids become 1, 2, 3 … in the order of submission.
+
+    Args:
+        workload: The jobs.
+        seed: Of the order; without it nobody can draw the same again.
+        places: Whether queues, partitions and qualities of service are replaced too.
+        shift: Whether the first job's submit time becomes 0.
+    """
+    random = np.random.Generator(np.random.PCG64(seed))
+    jobs = workload.jobs
+    made = [
+        _renamed(jobs[column], prefix, random)
+        for column, prefix in (NAMES | PLACES if places else NAMES).items()
+        if column in jobs.columns
+    ]
+    numbers = pl.int_range(1, jobs.height + 1, dtype=pl.Int64, eager=True)
+    if "preceding_job_id" in jobs.columns:
+        of = pl.DataFrame({"preceding_job_id": jobs["job_id"], "number": numbers})
+        joined = jobs.select("preceding_job_id").join(of, on="preceding_job_id", how="left", maintain_order="left")
+        made.append(joined["number"].alias("preceding_job_id"))
+    if shift:
+        made.append(jobs["submit_s"] - jobs["submit_s"][0])
+    return replace(
+        workload,
+        jobs=jobs.with_columns(*made, numbers.alias("job_id")),
+        name="anonymous",
+        content_sha256=hashlib.sha256(f"{workload.content_sha256} {seed} {places} {shift}".encode()).hexdigest(),
+        places=None,
+    )
+
+
+def _renamed(names: pl.Series, prefix: str, random: np.random.Generator) -> pl.Series:
+    distinct = names.drop_nulls().unique(maintain_order=True)
+    order = random.permutation(distinct.len()) + 1
+    others = distinct.to_frame().with_columns(other=pl.Series([f"{prefix}{one}" for one in order], dtype=pl.String))
+    joined = names.to_frame().join(others, on=names.name, how="left", maintain_order="left")
+    return joined["other"].alias(names.name)

@@ -1,0 +1,58 @@
+"""Which policy is the best: the beginning, until another one is better by more than chance would have it."""
+
+from __future__ import annotations
+
+import math
+
+from shunter.agents.training.best import Best, Near
+
+
+def measured(objective: float, gain: float | None = None, error: float = 0.1) -> dict[str, float]:
+    return {"objective": objective} | ({} if gain is None else {"gain": gain, "gain_error": error})
+
+
+def test_the_lowest_objective_is_the_best() -> None:
+    best = Best(1.0)
+    assert [best.observe(measured(objective), 0) for objective in (5.0, 3.0, math.nan, 3.0, 1.0)] == [
+        True, True, False, False, True,
+    ]  # fmt: skip
+    assert best.objective == 1.0
+
+
+def test_the_beginning_stays_until_another_stands_out() -> None:
+    best = Best(1.0)
+    assert best.observe(measured(1.0, 0.0, 0.0), 0)
+    assert not best.observe(measured(0.95, 0.05), 10)
+    assert not best.observe(measured(0.92, 0.08), 20)
+    assert not best.observe(measured(0.93, 0.07), 30)
+    assert (best.steps, best.near) == (0, Near(20, 0.08, 0.1))
+    assert best.observe(measured(0.85, 0.15), 40)
+    assert best.observe(measured(0.8, 0.2), 50)
+    assert not best.observe(measured(0.7, 0.3, 0.4), 60)
+    assert (best.objective, best.steps) == (0.8, 50)
+
+
+def test_the_margin_counts_standard_errors_and_0_turns_it_off() -> None:
+    for margin, expected in ((0.0, True), (0.4, True), (0.6, False)):
+        best = Best(margin)
+        best.observe(measured(1.0, 0.0, 0.0), 0)
+        assert best.observe(measured(0.95, 0.05), 10) is expected
+
+
+def test_one_episode_does_not_tell() -> None:
+    best = Best(1.0)
+    best.observe(measured(1.0, 0.0, math.inf), 0)
+    assert not best.observe(measured(0.5, 0.5, math.inf), 10)
+    assert best.near == Near(10, 0.5, None)
+    without = Best(0.0)
+    without.observe(measured(1.0, 0.0, math.inf), 0)
+    assert without.observe(measured(0.5, 0.5, math.inf), 10)
+
+
+def test_its_state_comes_back() -> None:
+    best = Best(1.0)
+    best.observe(measured(1.0, 0.0, 0.0), 0)
+    best.observe(measured(0.95, 0.05), 10)
+    other = Best(1.0)
+    other.load_state(best.state())
+    assert other == best

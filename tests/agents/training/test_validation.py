@@ -1,0 +1,169 @@
+"""Validation: how a policy compares with the classic that training days would choose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shunter.agents.learned_policy import load_policy
+from shunter.agents.training.trials import host_trials, job_trials
+from shunter.agents.training.validation import (
+    Validation,
+    chosen_classics,
+    chosen_placement,
+    host_scheduler,
+    objective_note,
+    objective_of,
+    standard_error,
+)
+from shunter.comparison import combinations
+from shunter.comparison.combinations import combine
+from shunter.comparison.objective import PENALTY, SAFETY, Bound, Objective
+from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
+from shunter.envs.pick_job import episode_windows
+from shunter.policies.catalog import PLACEMENTS
+from tests.agents.untrained import opinionated, waiting, write_policy
+from tests.tuning.small import small_log
+
+TRAIN = EpisodeOptions(length=40, windows=6)
+LATER = EpisodeOptions(part="report", length=120, windows=4)
+BSLD = Objective("mean_bounded_slowdown")
+
+
+@pytest.fixture(autouse=True)
+def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "sjf", "saf", "laf"))
+
+
+@pytest.mark.parametrize(
+    ("reward", "metric"),
+    [
+        ("bounded_slowdown", "mean_bounded_slowdown"),
+        ({"wait": 2.0, "bounded_slowdown": 1.0}, "mean_wait_s"),
+        ({"balance": 9.0, "utilization": 0.1}, "core_utilization"),
+        ({"balance": 1.0}, "mean_bounded_slowdown"),
+        ({"wait": 0.0, "balance": 1.0}, "mean_bounded_slowdown"),
+    ],
+)
+def test_policies_are_compared_by_the_reward_that_weighs_most(reward: str | dict[str, float], metric: str) -> None:
+    assert objective_of(RewardOptions(reward)) == Objective(metric)
+
+
+def test_what_is_not_rewarded_is_told() -> None:
+    assert objective_note(RewardOptions({"balance": 9.0, "utilization": 0.1})) is None
+    note = objective_note(RewardOptions({"balance": 1.0, "priority": 2.0, "wait": 0.0}))
+    assert note is not None
+    assert note.startswith("rewarded is balance, priority, which is no metric of windows: classics and checkpoints")
+    assert "are chosen by mean_bounded_slowdown;" in note
+
+
+def test_bounds_of_the_reward_are_bounds_of_the_objective() -> None:
+    reward = RewardOptions(bounds={"wait": 1.1, "utilization": 0.9}, scale="fcfs/easy")
+    assert objective_of(reward).bounds == (Bound("mean_wait_s", 1.1), Bound("core_utilization", 0.9))
+
+
+def test_the_chosen_classic_is_the_best_on_training_days() -> None:
+    log, options = small_log(), PickJobOptions(window=8)
+    (chosen,) = chosen_classics([log], options, TRAIN, BSLD, 1)
+    trials = job_trials([log], [TRAIN.windows_of(log)], options, 1)
+    every = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"]).possible
+
+    def cost(combination: combinations.Combination) -> float:
+        (found,) = trials.of_schedulers([combination.scheduler], ["mean_bounded_slowdown"])
+        return float(np.log(found["mean_bounded_slowdown"]).mean())
+
+    assert cost(chosen) == min(cost(one) for one in every)
+    assert chosen.label.split("/")[0] in ("sjf", "saf")
+
+
+@pytest.mark.parametrize("metric", ["mean_wait_s", "core_utilization"])
+def test_the_chosen_placement_is_the_best_on_training_episodes(metric: str) -> None:
+    options = PickHostOptions(num_hosts=3, episode_length=20, max_jobs_per_step=9, host_cores=(4, 6))
+    chosen = chosen_placement(options, 5, Objective(metric), 1)
+    trials = host_trials(options, 5, 1)
+    (base,) = trials.of_schedulers([host_scheduler("first-fit")], [metric])
+    costs = {
+        name: Objective(metric).cost(trials.of_schedulers([host_scheduler(name)], [metric])[0], base)
+        for name in PLACEMENTS
+    }
+    assert costs[chosen.label] == min(costs.values()) < max(costs.values())
+    assert chosen.scheduler == host_scheduler(chosen.label)
+
+
+def measured(folder: str, objective: Objective, base: str = "fcfs/easy") -> dict[str, float]:
+    log, policy = small_log(), load_policy(folder)
+    assert isinstance(policy.options, PickJobOptions)
+    trials = job_trials([log], [episode_windows(log, LATER)], policy.options, 1)
+    name, dispatch = base.split("/")
+    return Validation(trials, combine([name], [dispatch]).possible, objective)(policy)
+
+
+def test_as_good_as_the_classic_is_0(tmp_path: Path) -> None:
+    found = measured(write_policy(tmp_path / "fcfs", order="fcfs", window=200), BSLD)
+    assert found["objective"] == pytest.approx(0.0, abs=1e-12)
+    assert [found[name] for name in ("ratio", "wait_ratio", "utilization_ratio")] == pytest.approx([1.0] * 3)
+
+
+def test_better_is_below_0_and_the_ratio_is_its_exponential(tmp_path: Path) -> None:
+    found = measured(write_policy(tmp_path / "saf", order="saf", window=200), BSLD)
+    assert found["objective"] < -0.1
+    assert found["ratio"] == pytest.approx(np.exp(found["objective"]))
+
+
+def test_a_broken_bound_costs(tmp_path: Path) -> None:
+    policy = write_policy(tmp_path / "waits", change=waiting)
+    plain = measured(policy, BSLD)
+    bounded = measured(policy, Objective("mean_bounded_slowdown", (Bound("mean_wait_s", 1.5),)))
+    assert plain["wait_ratio"] > 1.5
+    expected = PENALTY * (np.log(plain["wait_ratio"] / 1.5) + SAFETY)
+    assert bounded["objective"] - plain["objective"] == pytest.approx(expected)
+    assert bounded["ratio"] == plain["ratio"]
+    assert (plain["bounds_missed"], bounded["bounds_missed"]) == (0.0, 1.0)
+
+
+def test_logs_count_the_same(tmp_path: Path) -> None:
+    """However many windows each has."""
+    policy = load_policy(write_policy(tmp_path / "saf", order="saf", window=200))
+    assert isinstance(policy.options, PickJobOptions)
+    log, base = small_log(), combine(["fcfs"], ["easy"]).possible
+    parts = [
+        episode_windows(log, EpisodeOptions(part="report", length=40, windows=count, seed=count)) for count in (2, 5)
+    ]
+    alone = [Validation(job_trials([log], [part], policy.options, 1), base, BSLD)(policy) for part in parts]
+    both = Validation(job_trials([log, log], parts, policy.options, 1), [*base, *base], BSLD)(policy)
+    assert both["objective"] == pytest.approx(np.mean([one["objective"] for one in alone]))
+
+
+def test_gains_are_counted_from_the_beginning(tmp_path: Path) -> None:
+    """Episode by episode: what both share is no noise."""
+    first = load_policy(write_policy(tmp_path / "first", order="saf", window=200, change=opinionated))
+    second = load_policy(write_policy(tmp_path / "second", order="saf", window=200))
+    assert isinstance(second.options, PickJobOptions)
+    log = small_log()
+    windows = episode_windows(log, LATER)
+    trials = job_trials([log], [windows], second.options, 1)
+    classic = combine(["sjf"], ["easy"]).possible
+    same = Validation(trials, classic, BSLD)
+    same.begins_as(second)
+    assert [same(second)[name] for name in ("gain", "gain_error")] == [0.0, 0.0]
+    validation = Validation(trials, classic, BSLD)
+    begun, found = validation(first), validation(second)
+    assert found["gain"] == pytest.approx(begun["objective"] - found["objective"])
+    assert found["gain"] > 0.1
+    values = [trials.of_policy(policy, BSLD.metrics)[0]["mean_bounded_slowdown"] for policy in (first, second)]
+    expected = standard_error(np.log(values[0] / values[1]), windows.block)
+    assert found["gain_error"] == pytest.approx(expected, rel=1e-2)
+    assert expected > 0
+
+
+def test_the_standard_error_of_a_mean() -> None:
+    values = np.array([1.0, 2.0, 4.0, 7.0])
+    alone = float(np.std(values, ddof=1)) / 2
+    assert standard_error(values, np.arange(4)) == pytest.approx(alone)
+    assert standard_error(values, np.zeros(4, dtype=np.int64)) == pytest.approx(alone)
+    # Two windows in each block that say the same are worth one.
+    doubled = standard_error(np.repeat(values, 2), np.repeat(np.arange(4), 2))
+    assert doubled == pytest.approx(alone)
+    assert standard_error(values[:1], np.zeros(1, dtype=np.int64)) == float("inf")

@@ -1,0 +1,1 @@
+"""Policies, estimates and placements by name."""

@@ -1,0 +1,166 @@
+"""Slurm's real logs: the statistics that are stated of them, and that no other log is taken for one of Slurm's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shunter.errors import InputError
+from shunter.model.workload import Workload
+from shunter.workloads import read_workload
+from shunter.workloads.formats import jobcomp, sacct, sacct_json
+from shunter.workloads.machines import scontrol, sinfo
+from shunter.workloads.text.source import Source, open_source
+from tests.support import trace, traces_folder
+
+COST_SIMULATOR = "slurm/hpc-cost-simulator/sacct-output-"
+
+
+def rules(workload: Workload) -> dict[str, int]:
+    return {entry.rule: entry.count for entry in workload.ledger.entries}
+
+
+def counts(workload: Workload, column: str) -> dict[object, int]:
+    return dict(workload.jobs[column].value_counts().rows())
+
+
+def test_phillips() -> None:
+    """Stated of all 4,285 rows: 54.2 % completed, 40.1 % failed; run time 25, 54, 169 and 912,426 s at 50 to 100 %."""
+    workload = read_workload(trace("slurm/xdmod/phillips.log.gz"))
+    assert rules(workload) == {"never started: job dropped": 239, "run time 0 s: job dropped": 22}
+    assert len(workload) == 4_285 - 239 - 22
+    # Of the failed jobs, 22 ran less than a second; of 243 cancelled ones, 239 never started.
+    assert counts(workload, "status") == {
+        "completed": 2_324,
+        "failed": 1_717 - 22,
+        "cancelled": 243 - 239,
+        "timeout": 1,
+    }
+    jobs = workload.jobs
+    # Without the 261 of 0 s, the run times at 50, 90 and 99 % are a little longer, and the waits shorter.
+    run_s, wait_s = jobs["run_s"], jobs["logged_wait_s"]
+    assert [run_s.quantile(share, "nearest") for share in (0.5, 0.9, 0.99, 1)] == [26, 56, 235, 912_426]
+    assert [wait_s.quantile(share, "nearest") for share in (0.5, 0.9, 1)] == [15_106, 33_948, 37_329]
+    cores = jobs["tasks"] * jobs["cores_per_task"]
+    assert [cores.quantile(0.05), cores.quantile(0.99), cores.max()] == [8, 8, 64]
+    assert (cores * run_s).sum() == 42_364_758
+    assert (jobs["submit_s"][0], jobs["submit_s"][-1]) == (1_482_390_912, 1_483_314_901)
+    assert counts(workload, "gpus_per_task") == {0.0: 4_022, 2.0: 2}
+    # Memory per CPU, printed as 2147486648Mn: 3,000 MB for each of 8 CPUs, as AllocTRES says too.
+    assert counts(workload, "memory_mb_per_task")[24_000.0] == 3_977
+    assert jobs["requested_s"].null_count() == 0
+
+
+def test_the_other_logs_of_xdmod() -> None:
+    arrays = read_workload(trace("slurm/xdmod/unit-accounting-logs-with-job-arrays.log"))
+    assert arrays.jobs["job_id"].to_list()[:3] == ["4103947_100", "4103947_[1-3]", "4103947_[1,5]"]
+    assert arrays.jobs.select("tasks", "cores_per_task", "memory_mb_per_task").unique().rows() == [(32, 8.0, 24_000.0)]
+    plain = read_workload(trace("slurm/xdmod/unit-accounting-logs.log"))
+    assert plain.jobs["tasks"].to_list() == [32, 3, 4]
+    assert rules(plain) == {"run time 0 s: job dropped": 1}
+    unknown = read_workload(trace("slurm/xdmod/unit-unknown-job-state.log"))
+    assert unknown.jobs["status"].to_list() == ["foo"]
+    assert read_workload(trace("slurm/xdmod/unit-utf8-multibyte-chars.log")).jobs["name"].to_list() == ["aàb"]
+    with pytest.raises(InputError, match=r"never started: job dropped \(1\); still running: .* \(1\)"):
+        read_workload(trace("slurm/xdmod/unit-non-ended-job-state.log"))
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_the_logs_of_the_cost_simulator(version: str) -> None:
+    workload = read_workload(trace(f"{COST_SIMULATOR}{version}.txt"))
+    # Of 878 rows, 395 are steps, as stated.
+    assert rules(workload) == {
+        "step of a job: folded into it": 395,
+        "never started: job dropped": 60,
+        "run time 0 s: job dropped": 49,
+    }
+    assert len(workload) == 878 - 395 - 60 - 49
+    assert counts(workload, "status") == {"out_of_memory": 261, "failed": 106, "cancelled": 5, "completed": 2}
+    assert workload.jobs["run_s"].median() == 301
+    used = workload.jobs["used_memory_mb_per_task"]
+    assert (used.null_count(), used.median()) == (0, 112.51953125)
+    # Only 32 rows of the newer file have the column of the partition.
+    partitions = {"partition1": 15, "partition2": 1, None: 358} if version == "v2" else {None: 374}
+    assert counts(workload, "partition") == partitions
+
+
+def test_the_small_files_of_the_cost_simulator() -> None:
+    array = read_workload(trace(f"{COST_SIMULATOR}array.txt"), strict=True)
+    assert array.jobs["job_id"].to_list() == [f"846_{task}" for task in range(8)]
+    nodes = read_workload(trace(f"{COST_SIMULATOR}multi-node.txt"), strict=True)
+    assert nodes.jobs.select("tasks", "cores_per_task", "memory_mb_per_task").rows() == [(4, 1.0, 7_628.0)]
+    bad = read_workload(trace(f"{COST_SIMULATOR}issue-gl20.txt"))
+    assert rules(bad) == {
+        "not readable: line skipped": 2,
+        "step of a job: folded into it": 9,
+        "reqmem not readable: taken as unknown": 1,
+    }
+    for name in ("issue5", "issue61", "issue63"):
+        with pytest.raises(InputError, match="no job is left"):
+            read_workload(trace(f"{COST_SIMULATOR}{name}.txt"))
+
+
+def test_accounting_as_json() -> None:
+    (job,) = read_workload(trace("slurm/json/sacct.json"), strict=True).jobs.to_dicts()
+    assert (job["cores_per_task"], job["memory_mb_per_task"], job["requested_s"]) == (2.0, 7_168.0, 18_000.0)
+    assert job["used_memory_mb_per_task"] == 2_789_367_808 / 2**20
+    requeued = read_workload(trace("slurm/json/sacct_requeued.json"))
+    # It timed out after 912 s: its limit of 15 is in minutes.
+    assert requeued.jobs.select("status", "run_s", "requested_s").rows() == [("timeout", 912.0, 900.0)]
+    with pytest.raises(InputError, match="never started"):
+        read_workload(trace("slurm/json/sacct_not_started.json"))
+
+
+def test_the_completion_log_of_rltune() -> None:
+    """Stated of all 96 jobs: 64 completed, 23 failed, 8 node failures, 1 timeout."""
+    workload = read_workload(trace("slurm/rltune_jobcomp/jobcomp.log"))
+    assert rules(workload) == {
+        "never started: job dropped": 1,
+        "run time 0 s: job dropped": 18,
+        "id missing or that of an earlier job: numbered anew": 1,
+    }
+    # The 19 that are dropped: 5 completed, 7 failed and 7 node failures.
+    assert counts(workload, "status") == {"completed": 59, "failed": 16, "node_fail": 1, "timeout": 1}
+    assert counts(workload, "cores_per_task") == {4.0: 43, 8.0: 18, 16.0: 16}
+    assert workload.jobs["run_s"].median() == 52
+
+
+CLAIMS: dict[str, Callable[[Source], bool]] = {
+    "sacct": sacct.recognizes,
+    "sacct-json": sacct_json.recognizes,
+    "jobcomp": jobcomp.recognizes,
+    "scontrol": scontrol.recognizes,
+    "sinfo": sinfo.recognizes,
+}
+
+
+def _expected(path: str) -> set[str]:
+    if path.startswith(("slurm/xdmod/phillips", "slurm/xdmod/unit", "slurm/hpc-cost-simulator/")):
+        return {"sacct"}
+    if path.startswith("slurm/json/sacct"):
+        return {"sacct-json"}
+    named = {
+        "slurm/rltune_jobcomp/jobcomp.log": "jobcomp",
+        "slurm/text/scontrol_show_node_oneliner.txt": "scontrol",
+        "slurm/json/rivos_sinfo_out.json": "sinfo",
+    }
+    return {named[path]} if path in named else set()
+
+
+def test_each_file_is_recognized_by_its_reader_alone() -> None:
+    trace("slurm/xdmod/phillips.log.gz")
+    root = traces_folder()
+    files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.suffix != ".md"]
+    assert len(files) > 50
+    found = {_name(path, root): _claimed_by(open_source(path)) for path in files}
+    assert found == {_name(path, root): _expected(_name(path, root)) for path in files}
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _claimed_by(source: Source) -> set[str]:
+    return {name for name, claims in CLAIMS.items() if claims(source)}
