@@ -1,34 +1,42 @@
-//! Who may start now, when the next job does not fit.
+//! Who may start now, when the next job does not fit: one file a family of rules.
 
-pub mod committed;
-pub mod moving;
-pub mod preemptive;
+pub(crate) mod beside;
+pub(crate) mod committed;
+pub(crate) mod preemptive;
+mod projection;
 pub(crate) mod promises;
-pub mod reserving;
-pub(crate) mod room;
-pub mod standing;
+mod reserving;
+mod room;
+mod standing;
+pub(crate) mod turns;
 
 use crate::model::config::Dispatch;
-use crate::order::ranking::Turn;
 use crate::sim::simulation::Simulation;
+use turns::Turns;
 
 /// One pass: starts what the rule lets start now. Without an order, the policy's own.
 pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
+    if matches!(simulation.setup.config.dispatch, Dispatch::Reserve { depth: 0 | 1 })
+        && !simulation.setup.config.may_decline()
+    {
+        reserving::drop_reservations(simulation);
+    }
     if let Some(order) = order {
         simulation.promises.forget_last_pass();
-        return run_listed_pass(simulation, guarded(simulation, order));
-    }
-    let dispatch = simulation.setup.config.dispatch;
-    if matches!(dispatch, Dispatch::Reserve { depth: 0 | 1 }) {
-        simulation.drop_reservations();
+        let order = guarded(simulation, order);
+        return pass_in_turns(simulation, Turns::listed(&order));
     }
     if simulation.waiting.contest.is_some() {
-        return simulation.dispatch_preemptive();
+        return preemptive::pass(simulation);
     }
     if simulation.waiting.order_moves() {
-        return simulation.dispatch_moving();
+        simulation.refresh_ranking();
+        if !changes_nothing(simulation) {
+            pass_in_turns(simulation, Turns::of_policy(simulation));
+        }
+        return;
     }
-    match dispatch {
+    match simulation.setup.config.dispatch {
         Dispatch::Strict => {
             while let Some(job) = simulation.waiting.queue.head() {
                 if !simulation.try_start(job) {
@@ -36,29 +44,41 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
                 }
             }
         }
-        Dispatch::Reserve { depth: 0 } => simulation.dispatch_greedy(),
-        Dispatch::Reserve { depth: 1 } => simulation.dispatch_easy(),
+        Dispatch::Reserve { depth: 0 } => standing::greedy_pass(simulation),
+        Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => standing::easy_pass(simulation),
         Dispatch::Reserve { depth } => {
-            let order = simulation.waiting.queue.iter().take(simulation.setup.config.scan_depth as usize);
-            let turns = turns(order);
-            simulation.dispatch_reserving(depth, &turns);
+            let scanned = if depth == 1 { usize::MAX } else { simulation.setup.config.scan_depth as usize };
+            let order: Vec<u32> = simulation.waiting.queue.iter().take(scanned).collect();
+            reserving::pass(simulation, depth, &Turns::listed(&order).sorted());
         }
         Dispatch::Committed { .. } => {
             if let Some(job) = simulation.waiting.queue.head() {
-                simulation.commit(job);
+                committed::commit(simulation, job);
             }
         }
     }
 }
 
-/// One pass over these jobs, in this order.
-fn run_listed_pass(simulation: &mut Simulation, order: Vec<u32>) {
+/// Whether a pass over an order that moves, on a pool, would change nothing, for nobody fits: then there is no need to
+/// rank.
+fn changes_nothing(simulation: &Simulation) -> bool {
+    let only_starts = matches!(simulation.setup.config.dispatch, Dispatch::Strict | Dispatch::Reserve { depth: 0 | 1 });
+    let free = &simulation.machine.free;
+    simulation.setup.is_pool && only_starts && !simulation.waiting.any_candidate_within(free.cores_milli[0])
+}
+
+/// One pass over an order that is made anew.
+fn pass_in_turns(simulation: &mut Simulation, mut turns: Turns) {
     match simulation.setup.config.dispatch {
-        Dispatch::Strict => {
-            let _ = order.iter().all(|&job| simulation.try_start(job));
+        Dispatch::Strict => turns::strict_pass(simulation, turns),
+        Dispatch::Reserve { depth: 0 } => turns::greedy_pass(simulation, turns),
+        Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => turns::easy_pass(simulation, turns),
+        Dispatch::Reserve { depth } => reserving::pass(simulation, depth, &turns.sorted()),
+        Dispatch::Committed { .. } => {
+            if let Some(first) = turns.take_first() {
+                committed::commit(simulation, first.job);
+            }
         }
-        Dispatch::Reserve { depth } => simulation.dispatch_reserving(depth, &turns(order.into_iter())),
-        Dispatch::Committed { .. } => order.first().into_iter().for_each(|&job| simulation.commit(job)),
     }
 }
 
@@ -68,8 +88,4 @@ fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
     let first = queue.iter().take_while(|&job| queue.is_first(job));
     let rest = order.iter().copied().filter(|&job| !queue.is_first(job));
     first.chain(rest).take(simulation.setup.config.scan_depth as usize).collect()
-}
-
-fn turns(order: impl Iterator<Item = u32>) -> Vec<Turn> {
-    order.map(|job| Turn::plain(0, job)).collect()
 }

@@ -1,5 +1,6 @@
 //! What has been promised: who holds reservations, who is committed, and how the last pass ended.
 
+use crate::dispatch::beside::Head;
 use crate::sim::bytes::{Reader, Writer};
 
 /// The job that will start next under a committed rule, whoever arrives meanwhile.
@@ -12,11 +13,9 @@ pub(crate) struct Commitment {
 
 /// How a pass of EASY over a pool ended. As long as nothing ends, only those that arrive can start: a pure cache, which
 /// may be thrown away at any time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Blocked {
-    pub(super) head: u32,
-    pub(super) reserved_ms: i64,
-    pub(super) spare_cores_milli: i64,
+    pub(super) head: Head,
     /// Jobs before this one were there in that pass.
     pub(super) next_arrival: u32,
 }

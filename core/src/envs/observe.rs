@@ -141,10 +141,10 @@ impl Observer {
         features[7] = log_time(longest_s);
         features[8] = count(self.recent_arrivals(simulation));
         features[9..12].fill(0.0);
-        if let Some(reserved) = &pick.pass.reserved {
+        if let Some(head) = &pick.pass.head {
             features[9] = 1.0;
-            features[10] = log_time(seconds(reserved.reserved_ms - simulation.now_ms()));
-            features[11] = part(reserved.spare_cores_milli(), all_cores_milli).clamp(0.0, 1.0);
+            features[10] = log_time(seconds(head.reserved_ms - simulation.now_ms()));
+            features[11] = part(head.spare_cores_milli(simulation), all_cores_milli).clamp(0.0, 1.0);
         }
         if self.circles_at_ms != Some(simulation.now_ms()) {
             self.circles_at_ms = Some(simulation.now_ms());

@@ -1,11 +1,9 @@
 //! A pass in which decisions are asked for: who waits, in which order, and who may be chosen now.
 
-use std::collections::HashMap;
-
-use crate::dispatch::standing::Shadow;
+use crate::dispatch::beside::{can_reserve, places_each_anew, start_beside, ByShape, Head, Terms};
+use crate::dispatch::turns::is_passed_over;
 use crate::envs::episode::Mode;
-use crate::model::cluster::{worked_ms, FULL_SPEED};
-use crate::model::config::{Policy, Rule};
+use crate::model::config::Policy;
 use crate::order::ranking::Turn;
 use crate::order::scores::score_of_bits;
 use crate::sim::simulation::Simulation;
@@ -17,7 +15,6 @@ const WIDEST_GAP: f64 = 16.0;
 pub(crate) struct Slot {
     pub(crate) turn: Turn,
     pub(crate) cores_milli: i64,
-    pub(crate) limit_ms: i64,
     /// The feature `order_gap`.
     pub(crate) order_gap: f32,
     /// The feature `age_rank`.
@@ -41,87 +38,16 @@ impl Slot {
     }
 }
 
-/// A reservation, and what it leaves.
-pub(crate) struct Reserved {
-    pub(crate) job: u32,
-    pub(crate) reserved_ms: i64,
-    /// What is free beside it at its time; on a pool kept here, on nodes in the shadow.
-    spare_cores_milli: i64,
-    shadow: Option<Shadow>,
-}
-
-impl Reserved {
-    /// The reservation that a job which does not fit would get now.
-    fn of(simulation: &Simulation, job: u32) -> Self {
-        let needed = simulation.cores_milli(job);
-        if simulation.setup.is_pool {
-            let (reserved_ms, free_then) = simulation.pool_reservation(needed);
-            return Reserved { job, reserved_ms, spare_cores_milli: free_then - needed, shadow: None };
-        }
-        let shadow = simulation.shadow(job);
-        Reserved { job, reserved_ms: shadow.reserved_ms, spare_cores_milli: needed, shadow: Some(shadow) }
-    }
-
-    /// Milli-cores that are free at the reserved time beside the job that holds it.
-    pub(crate) fn spare_cores_milli(&self) -> i64 {
-        match &self.shadow {
-            None => self.spare_cores_milli,
-            Some(shadow) => shadow.free.total_cores_milli() - self.spare_cores_milli,
-        }
-    }
-
-    /// For how long, at full speed, a job that fits may run if it starts now.
-    fn longest_ms(&mut self, simulation: &Simulation, slot: &Slot) -> i64 {
-        let mut speed_milli = FULL_SPEED;
-        let beside = match &mut self.shadow {
-            None => slot.cores_milli <= self.spare_cores_milli,
-            Some(shadow) => match simulation.place_on(&simulation.machine.free, slot.job()) {
-                None => false,
-                Some(placement) => {
-                    let shape = simulation.shape_of(slot.job());
-                    speed_milli = simulation.setup.cluster.speed_milli(shape, &placement);
-                    shadow.free.take(shape, &placement);
-                    let head_fits = shadow.free.fits(&simulation.setup.cluster, simulation.shape_of(shadow.head));
-                    shadow.free.give(shape, &placement);
-                    head_fits
-                }
-            },
-        };
-        if beside {
-            i64::MAX
-        } else {
-            worked_ms(self.reserved_ms - simulation.now_ms(), speed_milli)
-        }
-    }
-}
-
-/// What is the same for all jobs of a shape, worked out once; on a pool it is quicker to work it out again.
-struct ByShape<T> {
-    known: Option<HashMap<u32, T>>,
-}
-
-impl<T: Copy> ByShape<T> {
-    fn new(is_quick: bool) -> Self {
-        ByShape { known: (!is_quick).then(HashMap::new) }
-    }
-
-    fn get(&mut self, shape: u32, work_out: impl FnOnce() -> T) -> T {
-        match &mut self.known {
-            None => work_out(),
-            Some(known) => *known.entry(shape).or_insert_with(work_out),
-        }
-    }
-}
-
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Pass {
     /// In the order of the window's policy.
     pub(crate) slots: Vec<Slot>,
-    pub(crate) reserved: Option<Reserved>,
+    /// Who holds the pass's reservation.
+    pub(crate) head: Option<Head>,
     pub(crate) wait_allowed: bool,
-    /// The reservation that the feature `delays` is about.
-    would_reserve: Option<Reserved>,
+    /// Before there is one: who would hold it, which the feature `delays` is about.
+    would_be_head: Option<Head>,
     /// Kept to save allocations, as are the next: the turns of a pass that begins.
     turns: Vec<Turn>,
     /// Which waiting jobs there are, 64 to a word, and how many before each word.
@@ -131,11 +57,10 @@ pub(crate) struct Pass {
 impl Pass {
     /// A pass begins: who waits, and in which order.
     pub(crate) fn begin(&mut self, simulation: &mut Simulation) {
-        self.reserved = None;
+        self.head = None;
         self.slots.clear();
         let mut turns = std::mem::take(&mut self.turns);
         if simulation.waiting.order_moves() {
-            simulation.refresh_ranking();
             turns = simulation.sorted_turns();
         } else {
             turns.clear();
@@ -153,7 +78,6 @@ impl Pass {
             };
             self.slots.push(Slot {
                 cores_milli: simulation.setup.cores_milli(state),
-                limit_ms: simulation.span_ms(turn.job, FULL_SPEED),
                 order_gap: (1.0 - gap.clamp(0.0, WIDEST_GAP) / WIDEST_GAP) as f32,
                 age_rank: self.age_rank(turn.job, turns.len()),
                 area_s: -1.0,
@@ -193,7 +117,7 @@ impl Pass {
         self.look_for_room(simulation);
         let asks = match mode {
             Mode::Committed { .. } => !self.slots.is_empty(),
-            Mode::Reserve if self.reserved.is_some() => self.slots.iter().any(|slot| slot.fits && !slot.delays),
+            Mode::Reserve if self.head.is_some() => self.slots.iter().any(|slot| slot.fits && !slot.delays),
             _ => self.slots.iter().any(|slot| slot.fits),
         };
         if asks {
@@ -208,40 +132,38 @@ impl Pass {
             let shape = simulation.states[slot.job() as usize].shape;
             slot.fits = known.get(shape, || simulation.machine.fits(&simulation.setup, shape));
         }
-        self.would_reserve = None;
-        if self.reserved.is_none() {
-            let blocked = self.slots.iter().find(|slot| !slot.fits && simulation.can_reserve(slot.job()));
-            self.would_reserve = blocked.map(|slot| Reserved::of(simulation, slot.job()));
+        self.would_be_head = None;
+        if self.head.is_none() {
+            self.would_be_head =
+                self.slots.iter().filter(|slot| !slot.fits).find_map(|slot| Head::of(simulation, slot.job()));
         }
-        let Some(reserved) = self.reserved.as_mut().or(self.would_reserve.as_mut()) else {
+        let Some(head) = self.head.as_mut().or(self.would_be_head.as_mut()) else {
             return self.slots.iter_mut().for_each(|slot| slot.delays = false);
         };
-        // The random rule places jobs of one shape differently, and so may one that lives outside.
-        let asks_each = matches!(simulation.setup.config.placement, Rule::Random | Rule::External);
-        let mut known = ByShape::new(simulation.setup.is_pool || asks_each);
+        let mut known = ByShape::new(simulation.setup.is_pool || places_each_anew(simulation.setup.config.placement));
         for slot in &mut self.slots {
-            let shape = simulation.states[slot.job() as usize].shape;
-            let longest_ms = || reserved.longest_ms(simulation, slot);
-            slot.delays = slot.fits && slot.limit_ms > known.get(shape, longest_ms);
+            let shape = simulation.state(slot.job()).shape;
+            slot.delays =
+                slot.fits && !known.get(shape, || terms(simulation, head, slot.job())).allow(simulation, slot.job());
         }
     }
 
     fn allow(&mut self, simulation: &mut Simulation, mode: Mode) {
-        let reserving = mode == Mode::Reserve && self.reserved.is_some();
+        let reserving = mode == Mode::Reserve && self.head.is_some();
         let may = |slot: &Slot| match mode {
             Mode::Reserve if reserving => slot.fits && !slot.delays,
             Mode::Feasible => slot.fits,
-            Mode::Reserve => slot.fits || simulation.can_reserve(slot.job()),
+            Mode::Reserve => slot.fits || can_reserve(simulation, slot.job()),
             Mode::Committed { .. } | Mode::Host => true,
         };
         let waits = !matches!(mode, Mode::Committed { .. });
-        let holder = self.reserved.as_ref().map(|reserved| reserved.job);
+        let holder = self.head.as_ref().map(|head| head.job);
         let starves = |slot: &Slot| {
             simulation.waiting.queue.is_first(slot.job()) && !slot.is_passed && Some(slot.job()) != holder
         };
         let starving = self.slots.iter().position(|slot| may(slot) && starves(slot));
         for (place, slot) in self.slots.iter_mut().enumerate() {
-            slot.held_back = waits && (slot.is_passed || simulation.is_passed_over(&slot.turn));
+            slot.held_back = waits && (slot.is_passed || is_passed_over(simulation, &slot.turn));
             slot.allowed = may(slot) && starving.is_none_or(|starving| starving == place);
         }
         let forced = starving.is_some_and(|place| self.slots[place].fits);
@@ -252,27 +174,24 @@ impl Pass {
     pub(crate) fn start(&mut self, simulation: &mut Simulation, place: usize) {
         self.pass_over_before(place);
         let slot = self.slots.remove(place);
-        let Some(placement) = simulation.place_on(&simulation.machine.free, slot.job()) else { return };
-        if let Some(reserved) = &mut self.reserved {
-            if simulation.span_on(slot.job(), &placement) > reserved.reserved_ms - simulation.now_ms() {
-                match &mut reserved.shadow {
-                    None => reserved.spare_cores_milli -= slot.cores_milli,
-                    Some(shadow) => {
-                        simulation.keep_beside(shadow, slot.job(), &placement);
-                    }
-                }
-            }
-        }
-        simulation.start_on(slot.job(), placement);
+        start_beside(simulation, self.head.as_mut(), slot.job());
     }
 
     /// A job that does not fit holds the pass's reservation.
     pub(crate) fn reserve(&mut self, simulation: &Simulation, place: usize) {
         self.pass_over_before(place);
-        self.reserved = Some(Reserved::of(simulation, self.slots[place].job()));
+        self.head = Head::of(simulation, self.slots[place].job());
     }
 
     fn pass_over_before(&mut self, place: usize) {
         self.slots[..place].iter_mut().for_each(|slot| slot.is_passed |= slot.held_back || !slot.allowed);
+    }
+}
+
+/// The terms on which a job that fits may start beside the head.
+fn terms(simulation: &Simulation, head: &mut Head, job: u32) -> Terms {
+    match simulation.placement_now(job) {
+        Some(placement) => head.terms(simulation, simulation.shape_of(job), &placement),
+        None => head.terms_unplaced(simulation),
     }
 }

@@ -1,5 +1,6 @@
 //! PickJob: which waiting job next. When a decision is due, and what it does.
 
+use crate::dispatch::committed::commit;
 use crate::envs::episode::Mode;
 use crate::envs::pass::{Pass, Slot};
 use crate::sim::simulation::Simulation;
@@ -75,7 +76,7 @@ impl PickJob {
         };
         let place = self.rows[row] as usize;
         if matches!(mode, Mode::Committed { .. }) {
-            simulation.commit(self.pass.slots[place].job());
+            commit(simulation, self.pass.slots[place].job());
             self.open = false;
         } else if self.pass.slots[place].fits {
             self.pass.start(simulation, place);

@@ -96,6 +96,11 @@ impl Config {
         self.mean_up_down_ms.is_some() || !self.node_events.is_empty()
     }
 
+    /// Whether a job that fits may be given no nodes all the same.
+    pub fn may_decline(&self) -> bool {
+        self.placement == Rule::External
+    }
+
     /// Whether every number can be so.
     pub fn check(&self) -> Result<(), String> {
         if self.scan_depth == 0 {

@@ -94,6 +94,7 @@ impl Accounts {
     }
 
     /// The clock moves.
+    #[inline]
     pub(crate) fn pass_time(&mut self, setup: &Setup, elapsed_ms: i64, waiting: usize, free: &Free) {
         if let Some(tally) = &mut self.tally {
             tally.pass_time(elapsed_ms, waiting, free, &setup.cluster);
@@ -101,6 +102,7 @@ impl Accounts {
     }
 
     /// A job begins to wait for the first time.
+    #[inline]
     pub(crate) fn arrive(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) {
         if self.tally.is_some() {
             let served = self.served(setup, job, state, now_ms);
@@ -122,11 +124,13 @@ impl Accounts {
     }
 
     /// A job runs no longer: its user is not charged for it any more.
+    #[inline]
     pub(crate) fn stop(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) {
         self.charge(setup, job, -setup.cores_milli(state), now_ms);
     }
 
     /// A job's user holds so many cores more from now on.
+    #[inline]
     fn charge(&mut self, setup: &Setup, job: u32, cores_milli: i64, now_ms: i64) {
         if self.usage.is_none() && self.tally.is_none() {
             return;
@@ -141,6 +145,7 @@ impl Accounts {
     }
 
     /// A job that has started is over, however it ended.
+    #[inline]
     pub(crate) fn end(&mut self, job: u32) {
         if let Some(tally) = &mut self.tally {
             tally.end(job);
@@ -148,6 +153,7 @@ impl Accounts {
     }
 
     /// A job that has run to its end tells how long it ran.
+    #[inline]
     pub(crate) fn learn(&mut self, setup: &Setup, job: u32, state: &JobState) {
         if let Some(learner) = &mut self.learner {
             learner.learn(&setup.jobs, setup.window.start, job, setup.work_ms(job, state));

@@ -34,6 +34,7 @@ impl Clock {
     }
 
     /// The earliest true end.
+    #[inline]
     pub(crate) fn next_end(&mut self, states: &[JobState]) -> Option<End> {
         while let Some(&Reverse(end)) = self.ends.peek() {
             let state = &states[end.2 as usize];
@@ -46,11 +47,13 @@ impl Clock {
     }
 
     /// Takes out the end that `next_end` has just told.
+    #[inline]
     pub(crate) fn take_end(&mut self) -> Option<End> {
         self.ends.pop().map(|Reverse(end)| end)
     }
 
     /// When the next job arrives.
+    #[inline]
     pub(crate) fn next_submit_ms(&self, setup: &Setup) -> Option<i64> {
         setup.jobs.submit_ms[..setup.window.end].get(setup.place(self.next_arrival)).copied()
     }

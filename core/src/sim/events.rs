@@ -1,5 +1,7 @@
 //! Events: the clock moves, jobs end, nodes fail, jobs arrive, jobs have waited too long.
 
+use crate::dispatch::committed;
+use crate::dispatch::preemptive::rank_in_contest;
 use crate::model::cluster::RejectReason;
 use crate::model::config::Dispatch;
 use crate::sim::job_state::Phase;
@@ -9,7 +11,7 @@ impl Simulation {
     /// Moves to the next instant at which a decision is due: completions, then arrivals. False: nothing is to come.
     pub fn advance(&mut self) -> bool {
         if let Dispatch::Committed { backfill } = self.setup.config.dispatch {
-            return self.advance_committed(backfill);
+            return committed::advance(self, backfill);
         }
         loop {
             let Some(instant_ms) = self.next_instant_ms() else {
@@ -37,11 +39,11 @@ impl Simulation {
     }
 
     fn next_instant_ms(&mut self) -> Option<i64> {
-        let end = self.next_end_ms();
-        let others = [self.next_submit_ms(), self.next_starving_ms(), self.next_review_ms(), self.next_reserved_ms()];
-        let next = others.into_iter().chain([end]).flatten().min();
-        let failure = self.next_failure_ms(next.is_none());
-        next.into_iter().chain(failure).min()
+        let mut next = earlier(self.next_end_ms(), self.next_submit_ms());
+        next = earlier(next, self.next_starving_ms());
+        next = earlier(next, self.next_review_ms());
+        next = earlier(next, self.next_reserved_ms());
+        earlier(next, self.next_failure_ms(next.is_none()))
     }
 
     pub(crate) fn next_end_ms(&mut self) -> Option<i64> {
@@ -60,10 +62,14 @@ impl Simulation {
         self.waiting.contest.as_ref()?.review_ms.filter(|&review_ms| review_ms > self.now_ms())
     }
 
-    /// Planned for slow nodes, a job that got fast ones may have to wait for its time though nobody runs.
+    /// Planned for slow nodes, a job that got fast ones may have to wait for its time though nobody runs; and so may one
+    /// that was declined what is free now.
     fn next_reserved_ms(&self) -> Option<i64> {
-        let idle = self.machine.running() == 0 && self.setup.cluster.has_speeds;
-        let times = self.promises.holders().iter().filter(|_| idle).map(|&job| self.state(job).reserved_ms());
+        let is_possible = self.setup.cluster.has_speeds || self.setup.config.may_decline();
+        if self.machine.running() > 0 || !is_possible {
+            return None;
+        }
+        let times = self.promises.holders().iter().map(|&job| self.state(job).reserved_ms());
         times.filter(|&time_ms| time_ms > self.now_ms()).min()
     }
 
@@ -101,6 +107,9 @@ impl Simulation {
 
     /// What happens to nodes at this instant.
     pub(crate) fn change_nodes(&mut self, instant_ms: i64) {
+        if self.failures.is_none() {
+            return;
+        }
         let Some(mut failures) = self.failures.take() else { return };
         while let Some(node) = failures.pop(&self.setup.config, instant_ms) {
             let is_down = failures.is_down(node);
@@ -143,7 +152,7 @@ impl Simulation {
 
     /// A job begins to wait; `first` says that the guard puts it before the policy's order.
     pub(crate) fn enqueue(&mut self, job: u32, first: bool) {
-        let rank = self.rank_in_contest(job);
+        let rank = rank_in_contest(self, job);
         self.waiting.insert(&self.setup, &self.accounts, job, &self.states[job as usize], rank, first);
     }
 
@@ -156,8 +165,16 @@ impl Simulation {
                 return;
             }
             self.promises.forget_last_pass();
-            let rank = self.rank_in_contest(job);
+            let rank = rank_in_contest(self, job);
             self.waiting.put_first(&self.setup, job, &self.states[job as usize], rank);
         }
+    }
+}
+
+/// The earlier of two times, of which there may be one or none.
+fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
+    #[inline]
     fn of(setup: &Setup, job: u32, state: &JobState) -> Self {
         Expected {
             instant_ms: state.segment_start_ms + setup.span_on(state, &state.placement),
@@ -124,6 +125,7 @@ impl Machine {
     }
 
     /// Whether a job of this shape could start now.
+    #[inline]
     pub(crate) fn fits(&self, setup: &Setup, shape: u32) -> bool {
         if setup.is_pool {
             return setup.jobs.sizes.cores_milli(shape) <= self.free.cores_milli[0];
@@ -132,6 +134,7 @@ impl Machine {
     }
 
     /// A job takes what it uses, where its state says.
+    #[inline]
     pub(crate) fn take(&mut self, setup: &Setup, state: &JobState) {
         if setup.is_pool {
             self.free.take_pool(setup.cores_milli(state));
@@ -141,6 +144,7 @@ impl Machine {
     }
 
     /// A job gives back what it uses.
+    #[inline]
     pub(crate) fn give(&mut self, setup: &Setup, state: &JobState) {
         if setup.is_pool {
             self.free.give_pool(setup.cores_milli(state));
@@ -174,6 +178,7 @@ impl Machine {
     }
 
     /// A job runs no longer, and gives back what it used. Says whether it was expected to run on.
+    #[inline]
     pub(crate) fn end_run(&mut self, setup: &Setup, job: u32, states: &[JobState], now_ms: i64) -> bool {
         let state = &states[job as usize];
         self.give(setup, state);

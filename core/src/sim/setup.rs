@@ -49,20 +49,24 @@ impl Setup {
     }
 
     /// A job's place in the table.
+    #[inline]
     pub(crate) fn place(&self, job: u32) -> usize {
         self.window.start + job as usize
     }
 
     /// A job's absolute submit time.
+    #[inline]
     pub(crate) fn submit_ms(&self, job: u32) -> i64 {
         self.jobs.submit_ms[self.place(job)]
     }
 
+    #[inline]
     pub(crate) fn shape_of(&self, state: &JobState) -> &Shape {
         &self.jobs.shapes[state.shape as usize]
     }
 
     /// A job's milli-cores over all tasks.
+    #[inline]
     pub(crate) fn cores_milli(&self, state: &JobState) -> i64 {
         self.jobs.sizes.cores_milli(state.shape)
     }
@@ -86,6 +90,7 @@ impl Setup {
     }
 
     /// What a start of this job costs before it makes progress.
+    #[inline]
     pub(crate) fn overhead_ms(&self, state: &JobState) -> i64 {
         if state.was_stopped() {
             self.config.preemption_overhead_ms
@@ -95,11 +100,13 @@ impl Setup {
     }
 
     /// How long a job is expected to hold nodes of this speed.
+    #[inline]
     pub(crate) fn span_ms(&self, state: &JobState, speed_milli: i64) -> i64 {
         self.overhead_ms(state) + stretched_ms(state.limit_ms, speed_milli)
     }
 
     /// How long a job is expected to hold these nodes.
+    #[inline]
     pub(crate) fn span_on(&self, state: &JobState, placement: &Placement) -> i64 {
         self.span_ms(state, self.cluster.speed_milli(self.shape_of(state), placement))
     }

@@ -104,6 +104,7 @@ impl Simulation {
     }
 
     /// Whether what is free is enough for a job that can run here.
+    #[inline]
     pub(crate) fn fits_now(&self, job: u32) -> bool {
         self.machine.fits(&self.setup, self.state(job).shape)
     }
@@ -190,16 +191,19 @@ impl Simulation {
         }
     }
 
-    /// Starts a waiting job where the placement rule puts it, if it fits.
-    pub(crate) fn try_start(&mut self, job: u32) -> bool {
+    /// Where the placement rule puts a job now; none: it does not fit.
+    #[inline]
+    pub(crate) fn placement_now(&self, job: u32) -> Option<Placement> {
         if self.setup.is_pool {
-            let fits = self.fits_now(job);
-            if fits {
-                self.start_on(job, Placement::single(0, self.shape_of(job).tasks));
-            }
-            return fits;
+            return self.fits_now(job).then(|| Placement::single(0, self.shape_of(job).tasks));
         }
-        let placement = self.place_on(&self.machine.free, job);
+        self.place_on(&self.machine.free, job)
+    }
+
+    /// Starts a waiting job where the placement rule puts it, if it fits.
+    #[inline]
+    pub(crate) fn try_start(&mut self, job: u32) -> bool {
+        let placement = self.placement_now(job);
         placement.map(|placement| self.start_on(job, placement)).is_some()
     }
 
@@ -244,7 +248,7 @@ impl Simulation {
             return Err(format!("job {job} does not wait, so it cannot be started"));
         }
         let placement = match nodes {
-            None => self.place_on(&self.machine.free, job),
+            None => self.placement_now(job),
             Some(parts) => place_as_told(&self.setup.cluster, &self.machine.free, self.shape_of(job), parts)?,
         };
         let placement = placement.ok_or_else(|| format!("job {job} does not fit now"))?;

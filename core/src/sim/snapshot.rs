@@ -1,5 +1,6 @@
 //! Rebuilding a simulation from what each job is doing: from a live cluster's snapshot, or from saved bytes.
 
+use crate::dispatch::preemptive::plan_review;
 use crate::model::cluster::{reject_reason, RejectReason};
 use crate::model::job::MAX_TIME_MS;
 use crate::place::placement::{belongs, Placement};
@@ -70,7 +71,7 @@ impl Simulation {
         self.forget_node_events();
         self.tell_the_past();
         self.rebuild(|_| false)?;
-        self.plan_review();
+        plan_review(self);
         Ok(())
     }
 

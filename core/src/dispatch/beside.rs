@@ -1,0 +1,251 @@
+//! Beside the head: when the first job that does not fit can start, and who may start now without delaying it.
+//!
+//! Every rule with one reservation asks here, whatever its order, and so do the environments.
+
+use std::collections::HashMap;
+
+use crate::dispatch::promises::Commitment;
+use crate::dispatch::room::Room;
+use crate::model::cluster::{worked_ms, FULL_SPEED};
+use crate::model::free::Free;
+use crate::model::job::Shape;
+use crate::place::placement::Placement;
+use crate::place::rules::Rule;
+use crate::sim::machine::Expected;
+use crate::sim::simulation::Simulation;
+
+/// A job that does not fit now, the time that it is promised, and what will be free then.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) job: u32,
+    pub(crate) reserved_ms: i64,
+    beside: Beside,
+}
+
+/// What those may have at the head's time that run on until then.
+#[derive(Clone, Debug)]
+enum Beside {
+    /// On a pool, cores say it all: how many milli-cores the head leaves.
+    Cores(i64),
+    /// What is free, the head not being placed: it may be put elsewhere, as long as it fits.
+    Nodes(Box<Free>),
+    /// Nothing: committed rules let only those start that end before.
+    Nothing,
+}
+
+/// On which terms jobs of a shape may start now, on the nodes that the placement rule gives them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Whether they may run on when the head's time has come.
+    may_outlast: bool,
+    /// How long they may hold nodes otherwise.
+    longest_ms: i64,
+    speed_milli: i64,
+}
+
+impl Terms {
+    /// Whether a job of the shape may start.
+    pub(crate) fn allow(&self, simulation: &Simulation, job: u32) -> bool {
+        self.may_outlast || simulation.span_ms(job, self.speed_milli) <= self.longest_ms
+    }
+
+    /// No job of the shape that may start has a longer span at full speed. What a start after a stop costs is the same at
+    /// every speed, so on slow nodes this says less than `allow`.
+    fn bound_ms(&self) -> i64 {
+        if self.may_outlast {
+            return i64::MAX;
+        }
+        worked_ms(self.longest_ms, self.speed_milli.max(FULL_SPEED))
+    }
+}
+
+impl Head {
+    /// The promise to a job that does not fit now; none if it would not fit though all jobs had ended, for nodes are down.
+    pub(crate) fn of(simulation: &Simulation, job: u32) -> Option<Self> {
+        can_reserve(simulation, job).then(|| Head::at_earliest(simulation, job))
+    }
+
+    /// The job that is committed, and when it was expected to start.
+    pub(crate) fn committed(commitment: Commitment) -> Self {
+        // Others end strictly before.
+        Head { job: commitment.job, reserved_ms: commitment.earliest_ms - 1, beside: Beside::Nothing }
+    }
+
+    /// When a job that does not fit now does, if running jobs end when expected; if it never does, the last of these ends.
+    pub(crate) fn at_earliest(simulation: &Simulation, job: u32) -> Self {
+        let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
+        if simulation.setup.is_pool {
+            let needed = simulation.cores_milli(job);
+            let mut free = simulation.machine.free.cores_milli[0];
+            let give = |free: &mut i64, one: &Expected| *free += one.cores_milli;
+            let reserved_ms = earliest_ms(expected, now_ms, &mut free, |&free| free >= needed, give);
+            return Head { job, reserved_ms, beside: Beside::Cores(free - needed) };
+        }
+        let (cluster, shape) = (&*simulation.setup.cluster, simulation.shape_of(job));
+        let free = simulation.machine.free.clone();
+        let room = Room::new(cluster, &free, shape);
+        let mut then = (free, room);
+        let give = |(free, room): &mut (Free, Room), one: &Expected| {
+            let placement = &simulation.state(one.job).placement;
+            free.give(simulation.shape_of(one.job), placement);
+            room.update(cluster, free, shape, placement);
+        };
+        let reserved_ms = earliest_ms(expected, now_ms, &mut then, |(_, room)| room.fits(shape), give);
+        Head { job, reserved_ms, beside: Beside::Nodes(Box::new(then.0)) }
+    }
+
+    /// How long a job may hold nodes from now on that must end by the head's time.
+    #[inline]
+    fn longest_ms(&self, simulation: &Simulation) -> i64 {
+        self.reserved_ms - simulation.now_ms()
+    }
+
+    /// Milli-cores that are free at the head's time beside it.
+    #[inline]
+    pub(crate) fn spare_cores_milli(&self, simulation: &Simulation) -> i64 {
+        match &self.beside {
+            Beside::Cores(spare) => *spare,
+            Beside::Nodes(free) => free.total_cores_milli() - simulation.cores_milli(self.job),
+            Beside::Nothing => 0,
+        }
+    }
+
+    /// On a pool: how many milli-cores a job may need that outlasts the head's time, and how long others may run.
+    #[inline]
+    pub(super) fn pool_bounds(&self, simulation: &Simulation) -> (i64, i64) {
+        (self.spare_cores_milli(simulation), self.longest_ms(simulation))
+    }
+
+    /// Whether a job may start now on these nodes without delaying the head: it ends by the head's time, or the head still
+    /// fits then. One that may is reckoned with from now on.
+    pub(crate) fn admit(&mut self, simulation: &Simulation, job: u32, placement: &Placement) -> bool {
+        if simulation.span_on(job, placement) <= self.longest_ms(simulation) {
+            return true;
+        }
+        let shape = simulation.shape_of(job);
+        let leaves_room = self.leaves_room(simulation, shape, placement);
+        if leaves_room {
+            match &mut self.beside {
+                Beside::Cores(spare) => *spare -= shape.total_cores_milli(),
+                Beside::Nodes(free) => free.take(shape, placement),
+                Beside::Nothing => {}
+            }
+        }
+        leaves_room
+    }
+
+    /// Whether the head fits at its time beside a job of this shape that holds these nodes.
+    fn leaves_room(&mut self, simulation: &Simulation, shape: &Shape, placement: &Placement) -> bool {
+        match &mut self.beside {
+            Beside::Cores(spare) => shape.total_cores_milli() <= *spare,
+            Beside::Nothing => false,
+            Beside::Nodes(free) => {
+                free.take(shape, placement);
+                let head_fits = free.fits(&simulation.setup.cluster, simulation.shape_of(self.job));
+                free.give(shape, placement);
+                head_fits
+            }
+        }
+    }
+
+    /// The terms for jobs of a shape that the placement rule puts there.
+    pub(crate) fn terms(&mut self, simulation: &Simulation, shape: &Shape, placement: &Placement) -> Terms {
+        Terms {
+            may_outlast: self.leaves_room(simulation, shape, placement),
+            longest_ms: self.longest_ms(simulation),
+            speed_milli: simulation.setup.cluster.speed_milli(shape, placement),
+        }
+    }
+
+    /// The terms for jobs that the placement rule gives no nodes, though they fit.
+    pub(crate) fn terms_unplaced(&self, simulation: &Simulation) -> Terms {
+        Terms { may_outlast: false, longest_ms: self.longest_ms(simulation), speed_milli: FULL_SPEED }
+    }
+
+    /// Whether `bound_ms` needs no placement: where jobs would run does not matter, or is not known.
+    pub(super) fn is_quick_to_bound(&self, simulation: &Simulation) -> bool {
+        matches!(self.beside, Beside::Nothing) && !simulation.setup.cluster.has_speeds
+            || places_each_anew(simulation.setup.config.placement)
+    }
+
+    /// How long, at full speed, a job of a shape may last at most that starts now; none: it does not fit.
+    pub(super) fn bound_ms(&mut self, simulation: &Simulation, shape: u32) -> Option<i64> {
+        let setup = &simulation.setup;
+        let (free, rule) = (&simulation.machine.free, setup.config.placement);
+        if self.is_quick_to_bound(simulation) {
+            let needs_no_place = matches!(self.beside, Beside::Nothing) && !setup.cluster.has_speeds;
+            let bound_ms = if needs_no_place { self.longest_ms(simulation) } else { i64::MAX };
+            return simulation.machine.fits(setup, shape).then_some(bound_ms);
+        }
+        let shape = &setup.jobs.shapes[shape as usize];
+        // The number of the job matters only to rules that place each anew.
+        let placement = setup.search(free, shape, 0).choose(rule)?;
+        Some(self.terms(simulation, shape, &placement).bound_ms())
+    }
+}
+
+/// Whether jobs of one shape may get different nodes though nothing has started in between.
+pub(crate) fn places_each_anew(rule: Rule) -> bool {
+    matches!(rule, Rule::Random | Rule::External)
+}
+
+/// Whether there is a time at which a job fits if nodes that are down stay so.
+pub(crate) fn can_reserve(simulation: &Simulation, job: u32) -> bool {
+    simulation.machine.free.would_fit_idle(&simulation.setup.cluster, simulation.shape_of(job))
+}
+
+/// Starts a job where the placement rule puts it, if it fits and does not delay the head. Says whether it did.
+pub(crate) fn start_beside(simulation: &mut Simulation, head: Option<&mut Head>, job: u32) -> bool {
+    let Some(placement) = simulation.placement_now(job) else { return false };
+    if head.is_some_and(|head| !head.admit(simulation, job, &placement)) {
+        return false;
+    }
+    simulation.start_on(job, placement);
+    true
+}
+
+/// What is the same for all jobs of a shape as long as nothing starts, worked out once; where working it out is quick,
+/// it is worked out again instead.
+pub(crate) struct ByShape<T> {
+    known: Option<HashMap<u32, T>>,
+}
+
+impl<T: Copy> ByShape<T> {
+    pub(crate) fn new(is_quick: bool) -> Self {
+        ByShape { known: (!is_quick).then(HashMap::new) }
+    }
+
+    pub(crate) fn get(&mut self, shape: u32, work_out: impl FnOnce() -> T) -> T {
+        match &mut self.known {
+            None => work_out(),
+            Some(known) => *known.entry(shape).or_insert_with(work_out),
+        }
+    }
+
+    /// Something has started.
+    pub(crate) fn forget(&mut self) {
+        self.known.iter_mut().for_each(HashMap::clear);
+    }
+}
+
+/// When what is free, growing as running jobs end, is enough for a job for which it is not enough now. All that ends at
+/// that instant has been given back then.
+fn earliest_ms<R>(
+    expected: &[Expected],
+    now_ms: i64,
+    free: &mut R,
+    fits: impl Fn(&R) -> bool,
+    mut give: impl FnMut(&mut R, &Expected),
+) -> i64 {
+    let mut reserved_ms = now_ms;
+    for one in expected {
+        // A job that has outlived its limit is expected to end in the next millisecond.
+        let instant_ms = one.instant_ms.max(now_ms + 1);
+        if reserved_ms > now_ms && instant_ms > reserved_ms && fits(free) {
+            break;
+        }
+        reserved_ms = instant_ms;
+        give(free, one);
+    }
+    reserved_ms
+}

@@ -1,0 +1,210 @@
+//! The projection: what will be free if each running job ends when expected and each reservation is used.
+
+use crate::model::cluster::FULL_SPEED;
+use crate::model::free::Free;
+use crate::place::placement::Placement;
+use crate::sim::machine::Expected;
+use crate::sim::simulation::Simulation;
+
+/// A change of what is free: a job gives its resources back, or a reservation takes them.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    instant_ms: i64,
+    /// What a pool has more from then on; negative for a reservation.
+    cores_milli: i64,
+    takes: bool,
+    job: u32,
+}
+
+/// What is free over time. Reservations are in it where their jobs' states say.
+pub(super) struct Projection {
+    /// Ascending; the steps of one instant act together.
+    steps: Vec<Step>,
+    /// Kept from call to call to save allocations: what is free at an instant, and during a span.
+    at_instant: Free,
+    during: Free,
+}
+
+impl Projection {
+    /// The projection without any reservation.
+    pub(super) fn of_running(simulation: &Simulation) -> Self {
+        let soonest_ms = simulation.now_ms() + 1;
+        let give_back = |one: &Expected| release(simulation, one.instant_ms.max(soonest_ms), one.job);
+        let steps = simulation.machine.expected().iter().map(give_back).collect();
+        let free = &simulation.machine.free;
+        Projection { steps, at_instant: free.clone(), during: free.clone() }
+    }
+
+    /// A job begins to run, until this time if all goes as expected.
+    pub(super) fn add_run(&mut self, simulation: &Simulation, job: u32, until_ms: i64) {
+        self.add(release(simulation, until_ms, job));
+    }
+
+    /// A run that was added is taken back.
+    pub(super) fn remove_run(&mut self, job: u32, until_ms: i64) {
+        self.remove(job, until_ms);
+    }
+
+    pub(super) fn add_reservation(&mut self, simulation: &Simulation, job: u32) {
+        reservation_steps(simulation, job).into_iter().for_each(|step| self.add(step));
+    }
+
+    /// Adds many reservations at once.
+    pub(super) fn add_reservations(&mut self, simulation: &Simulation, holders: &[u32]) {
+        self.steps.extend(holders.iter().flat_map(|&job| reservation_steps(simulation, job)));
+        self.steps.sort_by_key(|step| step.instant_ms);
+    }
+
+    pub(super) fn lift_reservation(&mut self, simulation: &Simulation, job: u32) {
+        reservation_steps(simulation, job).iter().for_each(|step| self.remove(job, step.instant_ms));
+    }
+
+    fn add(&mut self, step: Step) {
+        let place = self.steps.partition_point(|other| other.instant_ms <= step.instant_ms);
+        self.steps.insert(place, step);
+    }
+
+    fn remove(&mut self, job: u32, instant_ms: i64) {
+        let first = self.steps.partition_point(|step| step.instant_ms < instant_ms);
+        if let Some(place) = self.steps[first..].iter().position(|step| step.job == job) {
+            self.steps.remove(first + place);
+        }
+    }
+
+    /// The earliest time before `bound_ms` at which a job fits for the whole of its longest span, and its nodes.
+    pub(super) fn earliest(&mut self, simulation: &Simulation, job: u32, bound_ms: i64) -> Option<(i64, Placement)> {
+        if simulation.setup.is_pool {
+            let instant_ms = self.earliest_on_pool(simulation, job, bound_ms)?;
+            return Some((instant_ms, Placement::single(0, simulation.shape_of(job).tasks)));
+        }
+        let Projection { steps, at_instant, during } = self;
+        let longest_ms = longest_span_ms(simulation, job);
+        at_instant.clone_from(&simulation.machine.free);
+        let mut instant_ms = simulation.now_ms();
+        let mut next = 0;
+        while instant_ms < bound_ms {
+            while next < steps.len() && steps[next].instant_ms <= instant_ms {
+                apply(simulation, &steps[next], at_instant);
+                next += 1;
+            }
+            if at_instant.fits(&simulation.setup.cluster, simulation.shape_of(job)) {
+                lowest_free(simulation, at_instant, &steps[next..], instant_ms + longest_ms, during);
+                if let Some(placement) = simulation.place_on(during, job) {
+                    return Some((instant_ms, placement));
+                }
+            }
+            instant_ms = steps.get(next)?.instant_ms;
+        }
+        None
+    }
+
+    /// On a pool one walk is enough: the first stretch with enough cores that is long enough.
+    fn earliest_on_pool(&self, simulation: &Simulation, job: u32, bound_ms: i64) -> Option<i64> {
+        let steps = &self.steps;
+        let now_ms = simulation.now_ms();
+        let (span_ms, needed) = (simulation.span_ms(job, FULL_SPEED), simulation.cores_milli(job));
+        let due = steps.partition_point(|step| step.instant_ms <= now_ms);
+        let mut free = simulation.machine.free.cores_milli[0] + sum_of_cores(&steps[..due]);
+        let mut since_ms = (free >= needed).then_some(now_ms);
+        let mut next = due;
+        while let Some(&Step { instant_ms, .. }) = steps.get(next) {
+            let long_enough = since_ms.is_some_and(|since_ms| since_ms + span_ms <= instant_ms);
+            let too_late = since_ms.unwrap_or(instant_ms) >= bound_ms;
+            if long_enough || too_late {
+                break;
+            }
+            while next < steps.len() && steps[next].instant_ms == instant_ms {
+                free += steps[next].cores_milli;
+                next += 1;
+            }
+            since_ms = (free >= needed).then(|| since_ms.unwrap_or(instant_ms));
+        }
+        since_ms.filter(|&since_ms| since_ms < bound_ms)
+    }
+
+    /// Whether a reservation that is not in the projection has room on its own nodes.
+    pub(super) fn has_room(&mut self, simulation: &Simulation, job: u32) -> bool {
+        if simulation.setup.is_pool {
+            return self.has_room_on_pool(simulation, job);
+        }
+        let placement = &simulation.state(job).placement;
+        self.look_at_reservation(simulation, job, simulation.span_on(job, placement));
+        self.during.take(simulation.shape_of(job), placement);
+        self.during.is_sound(placement)
+    }
+
+    fn has_room_on_pool(&self, simulation: &Simulation, job: u32) -> bool {
+        let reserved_ms = simulation.state(job).reserved_ms();
+        let until_ms = reserved_ms + simulation.span_ms(job, FULL_SPEED);
+        let needed = simulation.cores_milli(job);
+        let begun = self.steps.partition_point(|step| step.instant_ms <= reserved_ms);
+        let mut free = simulation.machine.free.cores_milli[0] + sum_of_cores(&self.steps[..begun]);
+        let ended = self.steps.partition_point(|step| step.instant_ms < until_ms);
+        let mut has_room = free >= needed;
+        for group in self.steps[begun..ended.max(begun)].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
+            free += sum_of_cores(group);
+            has_room &= free >= needed;
+        }
+        has_room
+    }
+
+    /// Where the placement rule puts a reservation that is not in the projection, at its time and for its longest span.
+    pub(super) fn place_anew(&mut self, simulation: &Simulation, job: u32) -> Option<Placement> {
+        self.look_at_reservation(simulation, job, longest_span_ms(simulation, job));
+        simulation.place_on(&self.during, job)
+    }
+
+    /// Leaves in `during` what stays free from a reserved time on for so long.
+    fn look_at_reservation(&mut self, simulation: &Simulation, job: u32, span_ms: i64) {
+        let Projection { steps, at_instant, during } = self;
+        let reserved_ms = simulation.state(job).reserved_ms();
+        let next = steps.partition_point(|step| step.instant_ms <= reserved_ms);
+        at_instant.clone_from(&simulation.machine.free);
+        steps[..next].iter().for_each(|step| apply(simulation, step, at_instant));
+        lowest_free(simulation, at_instant, &steps[next..], reserved_ms + span_ms, during);
+    }
+}
+
+/// How long a job lasts on the slowest nodes that it may get: it is not known yet where it will run.
+fn longest_span_ms(simulation: &Simulation, job: u32) -> i64 {
+    simulation.span_ms(job, simulation.setup.cluster.slowest_milli(simulation.shape_of(job)))
+}
+
+fn release(simulation: &Simulation, instant_ms: i64, job: u32) -> Step {
+    Step { instant_ms, cores_milli: simulation.cores_milli(job), takes: false, job }
+}
+
+fn reservation_steps(simulation: &Simulation, job: u32) -> [Step; 2] {
+    let state = simulation.state(job);
+    let release = release(simulation, state.reserved_ms() + simulation.span_on(job, &state.placement), job);
+    [Step { instant_ms: state.reserved_ms(), cores_milli: -release.cores_milli, takes: true, job }, release]
+}
+
+fn sum_of_cores(steps: &[Step]) -> i64 {
+    steps.iter().map(|step| step.cores_milli).sum()
+}
+
+fn apply(simulation: &Simulation, step: &Step, free: &mut Free) {
+    let placement = &simulation.state(step.job).placement;
+    if step.takes {
+        free.take(simulation.shape_of(step.job), placement);
+    } else {
+        free.give(simulation.shape_of(step.job), placement);
+    }
+}
+
+/// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow.
+fn lowest_free(simulation: &Simulation, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
+    during.clone_from(now_free);
+    let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
+    if !within.iter().any(|step| step.takes) {
+        return;
+    }
+    let mut walking = now_free.clone();
+    for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
+        group.iter().for_each(|step| apply(simulation, step, &mut walking));
+        for step in group.iter().filter(|step| step.takes) {
+            during.lower_to(&walking, simulation.shape_of(step.job), &simulation.state(step.job).placement);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Strict, greedy and EASY over any order: of a policy whose order moves, or of a caller. Who is next is worked out only
+//! as far as the pass needs it.
+
+use crate::dispatch::beside::{start_beside, Head};
+use crate::model::cluster::FULL_SPEED;
+use crate::order::ranking::Turn;
+use crate::sim::simulation::Simulation;
+
+/// The turns of a pass that are still to come.
+pub(super) struct Turns {
+    turns: Vec<Turn>,
+    /// The last comes first; otherwise they have no order.
+    is_reversed: bool,
+}
+
+impl Turns {
+    /// The turns of a policy whose order moves, and is up to date.
+    pub(super) fn of_policy(simulation: &Simulation) -> Self {
+        Turns { turns: simulation.turns(), is_reversed: false }
+    }
+
+    /// The turns of jobs in an order that is given.
+    pub(super) fn listed(order: &[u32]) -> Self {
+        Turns { turns: order.iter().rev().map(|&job| Turn::plain(0, job)).collect(), is_reversed: true }
+    }
+
+    /// Takes out the turn that comes first. Looking for it costs less than sorting, for few jobs start in one pass.
+    pub(super) fn take_first(&mut self) -> Option<Turn> {
+        if self.is_reversed {
+            return self.turns.pop();
+        }
+        let place = (0..self.turns.len()).min_by_key(|&place| self.turns[place].key())?;
+        Some(self.turns.swap_remove(place))
+    }
+
+    /// All of them in order.
+    pub(super) fn sorted(mut self) -> Vec<Turn> {
+        if self.is_reversed {
+            self.turns.reverse();
+        } else {
+            self.turns.sort_unstable_by_key(Turn::key);
+        }
+        self.turns
+    }
+}
+
+/// Jobs start in order; the first that does not fit ends the pass.
+pub(super) fn strict_pass(simulation: &mut Simulation, mut turns: Turns) {
+    skip_hopeless(simulation, &mut turns);
+    while let Some(turn) = turns.take_first() {
+        if !is_passed_over(simulation, &turn) && !simulation.try_start(turn.job) {
+            return;
+        }
+    }
+}
+
+/// Every job that fits starts.
+pub(super) fn greedy_pass(simulation: &mut Simulation, turns: Turns) {
+    fill(simulation, turns, None);
+}
+
+/// The first that does not fit holds a reservation; others start if they do not delay it.
+pub(super) fn easy_pass(simulation: &mut Simulation, mut turns: Turns) {
+    skip_hopeless(simulation, &mut turns);
+    let mut head = None;
+    while let Some(turn) = turns.take_first() {
+        if is_passed_over(simulation, &turn) || simulation.try_start(turn.job) {
+            continue;
+        }
+        head = Head::of(simulation, turn.job);
+        if head.is_some() {
+            break;
+        }
+    }
+    fill(simulation, turns, head.as_mut());
+}
+
+/// Those that may hold no reservation, and do not fit, are passed over in any case.
+fn skip_hopeless(simulation: &Simulation, turns: &mut Turns) {
+    turns.turns.retain(|turn| turn.may_reserve || simulation.fits_now(turn.job));
+}
+
+/// Starts, in order, those that fit now and do not delay the head.
+fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Head>) {
+    // Few of many fit: only they are worth sorting.
+    let free = simulation.machine.free.total_cores_milli();
+    turns.turns.retain(|turn| simulation.cores_milli(turn.job) <= free);
+    if let (true, Some(head)) = (simulation.setup.is_pool, &head) {
+        let (spare_cores_milli, longest_ms) = head.pool_bounds(simulation);
+        turns.turns.retain(|turn| {
+            let ends_in_time = simulation.span_ms(turn.job, FULL_SPEED) <= longest_ms;
+            ends_in_time || simulation.cores_milli(turn.job) <= spare_cores_milli
+        });
+    }
+    for turn in turns.sorted() {
+        if !is_held(simulation, &turn) {
+            start_beside(simulation, head.as_deref_mut(), turn.job);
+        }
+    }
+}
+
+/// Whether the gate holds back a job that fits: its start would leave too little free.
+fn is_held(simulation: &Simulation, turn: &Turn) -> bool {
+    if turn.leave_free <= 0.0 || simulation.machine.running() == 0 {
+        return false;
+    }
+    let left = (simulation.machine.free.total_cores_milli() - simulation.cores_milli(turn.job)) as f64;
+    left / (simulation.setup.cluster.empty.total_cores_milli() as f64) < turn.leave_free
+}
+
+/// Whether a pass takes no notice of a job: it fits but is held back, or does not fit and may hold no reservation.
+pub(crate) fn is_passed_over(simulation: &Simulation, turn: &Turn) -> bool {
+    if turn.may_reserve && turn.leave_free <= 0.0 {
+        return false;
+    }
+    if simulation.fits_now(turn.job) {
+        is_held(simulation, turn)
+    } else {
+        !turn.may_reserve
+    }
+}
