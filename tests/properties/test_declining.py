@@ -8,10 +8,9 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
+from shunter.simulate import Simulation
 
 from shunter import Scene as Asked
-from shunter.simulate import Simulation
-from tests.properties.core_adapter import CORE_IS_BUILT
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload, known
 from tests.properties.gpu_strategies import gpu_configs, gpu_scenes
 from tests.properties.strategies import Scene
@@ -21,8 +20,6 @@ from tests.reference.resources import FreeNodes, usable
 from tests.reference.simulator import run_instants
 from tests.reference.state import State
 from tests.simulate.placers import FirstFit
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 place_always = State.place
 
