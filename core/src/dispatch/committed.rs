@@ -9,14 +9,7 @@ use crate::sim::simulation::Simulation;
 impl Simulation {
     /// Moves on until a job is to be chosen. False: nothing is to come.
     pub(crate) fn advance_committed(&mut self, backfill: bool) -> bool {
-        while let Some(commitment) = self.promises.commitment {
-            if self.try_start(commitment.job) {
-                self.promises.commitment = None;
-                break;
-            }
-            if backfill {
-                self.fill_before(commitment.earliest_ms);
-            }
+        while !self.serve_commitment(backfill) {
             if !self.one_event() {
                 return false;
             }
@@ -28,6 +21,19 @@ impl Simulation {
         }
         self.put_starving_first();
         true
+    }
+
+    /// Starts the committed job, or fills in others before it. Says whether none is committed any more.
+    pub(crate) fn serve_commitment(&mut self, backfill: bool) -> bool {
+        let Some(commitment) = self.promises.commitment else { return true };
+        if self.try_start(commitment.job) {
+            self.promises.commitment = None;
+            return true;
+        }
+        if backfill {
+            self.fill_before(commitment.earliest_ms);
+        }
+        false
     }
 
     /// Commits a waiting job: it starts at once if it fits.

@@ -10,6 +10,9 @@ pub mod standing;
 
 use crate::model::config::Dispatch;
 use crate::order::ranking::Turn;
+use crate::place::placement::Placement;
+use crate::place::rules::Rule;
+use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 
 /// One pass: starts what the rule lets start now. Without an order, the policy's own.
@@ -51,6 +54,38 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
     }
 }
 
+/// All that the rule does at this instant if nothing else happens: one pass, or as many as a committed rule makes.
+pub(crate) fn pass_at_once(simulation: &mut Simulation, order: Option<&[u32]>) {
+    let Dispatch::Committed { backfill } = simulation.setup.config.dispatch else {
+        return run_pass(simulation, order);
+    };
+    while simulation.promises.commitment().is_none() || simulation.serve_commitment(backfill) {
+        if simulation.waiting.queue.is_empty() {
+            return;
+        }
+        let waits = |job: &u32| simulation.state(*job).phase == Phase::Waiting;
+        let rest: Option<Vec<u32>> = order.map(|order| order.iter().copied().filter(waits).collect());
+        if rest.as_ref().is_some_and(Vec::is_empty) {
+            return;
+        }
+        run_pass(simulation, rest.as_deref());
+    }
+}
+
+/// The promise to the head under EASY: when it starts, and where the placement rule would put it then, if it can be asked.
+pub(crate) fn beside_head(simulation: &Simulation, head: u32) -> (i64, Placement) {
+    if simulation.setup.is_pool {
+        let (reserved_ms, _) = simulation.pool_reservation(simulation.cores_milli(head));
+        return (reserved_ms, Placement::single(0, simulation.shape_of(head).tasks));
+    }
+    let shadow = simulation.shadow(head);
+    let placement = match simulation.setup.config.placement {
+        Rule::External => None,
+        _ => simulation.place_on(&shadow.free, head),
+    };
+    (shadow.reserved_ms, placement.unwrap_or_default())
+}
+
 /// One pass over these jobs, in this order.
 fn run_listed_pass(simulation: &mut Simulation, order: Vec<u32>) {
     match simulation.setup.config.dispatch {
@@ -63,7 +98,7 @@ fn run_listed_pass(simulation: &mut Simulation, order: Vec<u32>) {
 }
 
 /// A caller's order behind the jobs that the guard puts first, cut at the scan depth.
-fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
+pub(crate) fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
     let queue = &simulation.waiting.queue;
     let first = queue.iter().take_while(|&job| queue.is_first(job));
     let rest = order.iter().copied().filter(|&job| !queue.is_first(job));

@@ -44,7 +44,7 @@ impl Simulation {
     }
 
     /// Ranks of waiting jobs change only with estimates that are learned.
-    fn rank_again(&mut self) {
+    pub(crate) fn rank_again(&mut self) {
         if !self.accounts.learns() || self.setup.config.policy != Policy::Srtf {
             return;
         }
@@ -77,7 +77,7 @@ impl Simulation {
     /// The work that a job has done and kept, at full speed.
     fn done_ms(&self, job: u32) -> i64 {
         let state = &self.states[job as usize];
-        let before_ms = self.setup.work_ms(job, state) - state.remaining_ms;
+        let before_ms = state.done_ms;
         if self.state(job).phase == Phase::Running {
             before_ms + self.progress_ms(job)
         } else {

@@ -310,6 +310,18 @@ impl Simulation {
             return;
         }
         let Some(placement) = self.place_on(&self.machine.free, job) else { return };
+        if let (Ok(()), placement) = self.try_beside(projection, job, placement) {
+            self.start_planned(projection, job, placement);
+        }
+    }
+
+    /// Whether a job may run from now on where it is placed; the error says whose reservation it would delay.
+    fn try_beside(
+        &mut self,
+        projection: &mut Projection,
+        job: u32,
+        placement: Placement,
+    ) -> (Result<(), u32>, Placement) {
         let until_ms = self.now_ms() + self.span_on(job, &placement);
         let shape = self.shape_of(job).clone();
         self.machine.free.take(&shape, &placement);
@@ -319,14 +331,28 @@ impl Simulation {
         projection.remove(job, until_ms);
         let placement = std::mem::take(&mut self.states[job as usize].placement);
         self.machine.free.give(&shape, &placement);
-        if legal {
-            self.start_planned(projection, job, placement);
-        }
+        (legal, placement)
+    }
+
+    /// Whose reservation a waiting job that fits would delay if it started now.
+    pub(crate) fn first_delayed(&mut self, job: u32) -> Option<u32> {
+        let placement = self.place_on(&self.machine.free, job)?;
+        let state = &mut self.states[job as usize];
+        let held = (state.reservation.take(), std::mem::take(&mut state.placement));
+        let holders = self.promises.holders.clone();
+        self.promises.holders.retain(|&holder| holder != job);
+        let mut projection = self.projection_of_running();
+        self.promises.holders.iter().for_each(|&holder| self.add_reservation(&mut projection, holder));
+        let (legal, _) = self.try_beside(&mut projection, job, placement);
+        self.promises.holders = holders;
+        let state = &mut self.states[job as usize];
+        (state.reservation, state.placement) = held;
+        legal.err()
     }
 
     /// Places anew, at their old times, the reservations that have lost their room to a job that runs until `until_ms`.
-    /// If one cannot be, all stay as they were.
-    fn make_room(&mut self, projection: &mut Projection, until_ms: i64) -> bool {
+    /// If one cannot be, all stay as they were, and the error says whose it is.
+    fn make_room(&mut self, projection: &mut Projection, until_ms: i64) -> Result<(), u32> {
         let mut moved: Vec<(u32, Placement)> = Vec::new();
         for holder in self.promises.holders.clone() {
             if self.states[holder as usize].reserved_ms() >= until_ms {
@@ -337,6 +363,7 @@ impl Simulation {
                 let slowest_milli = self.setup.cluster.slowest_milli(self.shape_of(holder));
                 self.free_during_reservation(projection, holder, self.span_ms(holder, slowest_milli));
                 let Some(placement) = self.place_on(&projection.during, holder) else {
+                    let delayed = holder;
                     self.add_reservation(projection, holder);
                     for (holder, placement) in moved {
                         // On other nodes it lasts as long as their speed says.
@@ -344,13 +371,13 @@ impl Simulation {
                         self.states[holder as usize].placement = placement;
                         self.add_reservation(projection, holder);
                     }
-                    return false;
+                    return Err(delayed);
                 };
                 moved.push((holder, std::mem::replace(&mut self.states[holder as usize].placement, placement)));
             }
             self.add_reservation(projection, holder);
         }
         self.promises.freed += u64::from(!moved.is_empty());
-        true
+        Ok(())
     }
 }
