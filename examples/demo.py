@@ -19,7 +19,7 @@ from shunter import Cluster, read_workload
 from shunter.comparison.bench import available_threads
 from shunter.comparison.classics import choose_classic
 from shunter.comparison.combinations import combine
-from shunter.comparison.compare import Comparison, compare
+from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.objective import mean_ratio, parse_objective
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import contrast
@@ -109,7 +109,9 @@ def compare_all(log: Log, windows: Windows) -> Comparison:
     classics = combine(POLICIES, DISPATCHES).possible
     ours = (*combine([str(TUNED)], ["easy"]).possible, *combine([str(LEARNED)]).possible)
     threads = available_threads()
-    return compare(log.workload, log.cluster, [*classics, *ours], windows, baseline="fcfs/easy", threads=threads)
+    return compare_combinations(
+        Log(log.workload, log.cluster), [*classics, *ours], windows, baseline="fcfs/easy", threads=threads
+    )
 
 
 def table(comparison: Comparison) -> Table:

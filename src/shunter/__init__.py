@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.training.train import train
+    from shunter.comparison.changes import what_if
+    from shunter.comparison.contest import compare
+    from shunter.comparison.evaluation import evaluate
     from shunter.errors import InputError, ShunterError
+    from shunter.metrics.calibration_report import calibrate
     from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
@@ -33,13 +37,17 @@ __all__ = [
     "ShunterError",
     "Workload",
     "__version__",
+    "calibrate",
+    "compare",
     "compute_metrics",
+    "evaluate",
     "load_policy",
     "read_cluster",
     "read_workload",
     "resolve",
     "simulate",
     "train",
+    "what_if",
 ]
 
 _HOMES = {
@@ -52,13 +60,17 @@ _HOMES = {
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
+    "calibrate": "metrics.calibration_report",
+    "compare": "comparison.contest",
     "compute_metrics": "metrics.table",
+    "evaluate": "comparison.evaluation",
     "load_policy": "agents.learned_policy",
     "read_cluster": "workloads",
     "read_workload": "workloads",
     "resolve": "policies.scheduler",
     "simulate": "simulation.run",
     "train": "agents.training.train",
+    "what_if": "comparison.changes",
 }
 
 # Simulations need what agents can do, and must not import it: the front door tells them where it is.

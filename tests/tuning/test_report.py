@@ -10,7 +10,7 @@ import pytest
 from shunter.comparison import combinations
 from shunter.comparison.classics import part_of
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.compare import compare
+from shunter.comparison.comparison import compare_combinations
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.report import Report
 from shunter.comparison.statistics import contrast, pooled_ratio
@@ -55,7 +55,7 @@ def made() -> Report[LaterReport]:
 def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str, np.ndarray]:
     policy, dispatch = settings.rsplit("/", 1)
     combination = combine([policy], [dispatch], ["first-fit"], [estimate]).possible[0]
-    return compare(one.log.workload, one.log.cluster, [combination], one.windows).scored[0].metrics
+    return compare_combinations(one.log, [combination], one.windows).scored[0].metrics
 
 
 def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
@@ -74,7 +74,7 @@ def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
 def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report[LaterReport]) -> None:
     for role, estimate in ((BEST, "requested"), (BEST_LEARNED, "last-two")):
         everything = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
-        best = compare(LATER.log.workload, LATER.log.cluster, everything, LATER.windows).scored[0]
+        best = compare_combinations(LATER.log, everything, LATER.windows).scored[0]
         row = made.logs[0].scored[role]
         assert row.combination == replace(best.combination, label=row.combination.label)
         assert row.summary.geometric_mean == best.summary.geometric_mean

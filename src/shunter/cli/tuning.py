@@ -74,12 +74,11 @@ class Tuning:
 
 def run_tuning(arguments: TuneArguments, out: Path) -> Tuning:
     """Reads, tunes, writes the policy and reports; all that can be checked is checked before the search."""
-    from shunter.model.log import Log
     from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 
     arguments.check()
     inputs = tuple(read_inputs(log) for log in arguments.logs)
-    logs = [Log(one.workload, one.cluster) for one in inputs]
+    logs = [one.log for one in inputs]
     _check_logs(arguments, logs)
     began = time.perf_counter()
     section = estimate_section(arguments.estimate, logs, arguments.plan.train)

@@ -130,7 +130,6 @@ def test_a_job_keeps_to_one_type_unless_they_mix(full: bool) -> None:
 
 
 def test_tiers_of_the_core_are_the_default() -> None:
-    pytest.importorskip("shunter.policies.placements.tier_options")
     generator = np.random.default_rng(12)
     for _ in range(30):
         scene = random_scene(generator, 6, 6)
