@@ -95,7 +95,7 @@ def test_a_policy_of_the_core_is_an_entry_in_the_catalog(house: House) -> None:
     house.add_line(
         "policies/catalog.py",
         '    "hybrid": ',
-        '    "patient": KnownPolicy("sjf with strong aging", 16, {"aging": 10.0}, dispatch="greedy", why="never waits"),',
+        '    "patient": KnownPolicy("sjf with strong aging", 16, {"aging": 10.0}, dispatch="greedy", why="is greedy"),',
     )
     names = json.loads(house.run("policies", "--json"))["policy"]
     assert names["patient"] == "sjf with strong aging"
@@ -145,12 +145,13 @@ def test_a_setting_is_a_field(house: House) -> None:
     assert json.loads((out / "manifest.json").read_text())["arguments"]["resolved"]["mood"] == "merry"
 
 
-@pytest.mark.parametrize(("option", "text"), [("policy", POLICY), ("placement", PLACEMENT)])
-def test_a_policy_and_a_placement_of_ones_own_are_a_file(tmp_path: Path, option: str, text: str) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(text)
+def test_a_policy_and_a_placement_of_ones_own_are_a_file_each(tmp_path: Path) -> None:
+    for name, text in (("policy.py", POLICY), ("placement.py", PLACEMENT)):
+        (tmp_path / name).write_text(text)
     workload = shunter.read_workload("generate:lublin?seed=1&jobs=50&cores=64&load=1.1")
-    schedule = shunter.simulate(workload, shunter.Cluster.pool(64), **{option: str(file)})
+    policy, placement = str(tmp_path / "policy.py"), str(tmp_path / "placement.py")
+    schedule = shunter.simulate(workload, shunter.Cluster.pool(64), policy=policy, placement=placement)
+    assert schedule.settings.policy == "widest"
     assert shunter.compute_metrics(schedule)["completion_rate"] == 1
 
 
