@@ -31,8 +31,8 @@ from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
 from shunter.simulation import simulate
 from shunter.tuning.space import SPACES
-from shunter.tuning.tune import Plan, training_benches, tune
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
+from shunter.tuning.weights import Plan, find_weights, training_benches
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training
@@ -84,7 +84,9 @@ def tune_score(log: Log) -> None:
     objective = parse_objective("bounded-slowdown", [])
     settings = resolve_scheduler(dispatch="easy")
     (bench,) = training_benches([log], PLAN)
-    found = tune([bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN)
+    found = find_weights(
+        [bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN
+    )
     write_tuned(TUNED, tuned_text(found, estimate_section("requested", [log], PLAN.train), {}, [], ["The demo's."]))
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shunter.policies.placements.placer import Placer, Scene
     from shunter.policies.scheduler import resolve
     from shunter.simulation.run import simulate
+    from shunter.tuning.tune import tune
     from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "resolve",
     "simulate",
     "train",
+    "tune",
     "what_if",
 ]
 
@@ -70,6 +72,7 @@ _HOMES = {
     "resolve": "policies.scheduler",
     "simulate": "simulation.run",
     "train": "agents.training.train",
+    "tune": "tuning.tune",
     "what_if": "comparison.changes",
 }
 

@@ -52,8 +52,8 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "", wher
     nearest = get_close_matches(str(value).lower(), names, n=5, cutoff=0.4)
     # Letters are often swapped: sfj is sjf, though srf is as near.
     nearest.sort(key=lambda name: sorted(name) != sorted(str(value).lower()))
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    raise InputError(f"{where}unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")
+    hint = f"did you mean {nearest[0]!r}? The" if nearest else "the"
+    raise InputError(f"{where}unknown {kind} {value!r}; {hint} known ones are {', '.join(names)}{also}")
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:

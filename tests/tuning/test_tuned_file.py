@@ -19,8 +19,8 @@ from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import read_toml
 from shunter.simulation import simulate
 from shunter.simulation.estimating import fit_prior, save_prior
-from shunter.tuning.tune import Tuned
 from shunter.tuning.tuned_file import estimate_section, section, tuned_text, write_tuned
+from shunter.tuning.weights import Tuned
 from tests.tuning.small import small_log
 
 TRAIN = (0.0, 0.6)

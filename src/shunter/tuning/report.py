@@ -83,7 +83,7 @@ class LaterReport(LogReport):
         return super().row_object(role) | words
 
 
-def report(
+def report_later(
     logs: Sequence[Later],
     tuned: Combination,
     site: Combination,
