@@ -53,6 +53,7 @@ soak: install ## Run the property tests with fresh seeds for a given time: make 
 	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 bench: install ## Run the benchmarks; they print figures and ratios
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/read_traces.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/gpu.py

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter.metrics.calibrate import rank_correlation
+from shunter.metrics.calibration import rank_correlation
 from shunter.workloads import read_workload
 
 DAY_S, HOUR_S = 86_400, 3_600

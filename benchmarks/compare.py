@@ -14,7 +14,8 @@ import time
 
 from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.comparison.combinations import CLASSICS, combine
-from shunter.comparison.compare import compare
+from shunter.comparison.comparison import compare_combinations
+from shunter.model.log import Log
 from shunter.model.windows import Windows, choose_windows
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner
@@ -56,7 +57,7 @@ def measure_comparison(workload: Workload, cluster: Cluster, windows: Windows, t
         last = now
 
     begin = time.perf_counter()
-    comparison = compare(workload, cluster, combinations, windows, threads=threads, progress=clock)
+    comparison = compare_combinations(Log(workload, cluster), combinations, windows, threads=threads, progress=clock)
     seconds = time.perf_counter() - begin
     starts = len(combinations) * len(windows) * windows.length
     print(

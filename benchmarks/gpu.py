@@ -35,7 +35,7 @@ from rich.table import Table
 from shunter import read_cluster, read_workload
 from shunter.native import ffi, lib, pointer
 from shunter.policies.placements.milp import MilpPlacer
-from shunter.policies.placements.tiers import ORDER_CODES
+from shunter.policies.placements.tier_options import ORDER_CODES
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 from shunter.workloads.load import scale_arrivals

@@ -31,9 +31,9 @@ from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.fit_prior import fit_prior, save_prior
+from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.space import SPACES
-from shunter.tuning.tune import Plan, training_benches, tune
+from shunter.tuning.weights import Plan, find_weights, training_benches
 
 LOGS = {
     "SDSC-SP2": ["SDSC-SP2-1998.easy_sim_waits.swf.gz"],
@@ -151,7 +151,7 @@ def tuned_rows(name: str, log: Log, reports: dict[str, Bench], specs: dict[str, 
         choice = choose_classic(bench, scheduler, OBJECTIVE, [spec])
         # The bounds refer to the classic that sees requested times, whatever the tuned score sees.
         reference = reference or choice
-        found = tune([bench], [reference], scheduler, SPACES["linear"], OBJECTIVE, plan)
+        found = find_weights([bench], [reference], scheduler, SPACES["linear"], OBJECTIVE, plan)
         for start, report in reports.items():
             methods = {
                 "chosen": (label(choice.combination), choice.combination.scheduler),

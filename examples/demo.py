@@ -19,7 +19,7 @@ from shunter import Cluster, read_workload
 from shunter.comparison.bench import available_threads
 from shunter.comparison.classics import choose_classic
 from shunter.comparison.combinations import combine
-from shunter.comparison.compare import Comparison, compare
+from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.objective import mean_ratio, parse_objective
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import contrast
@@ -31,8 +31,8 @@ from shunter.report.learning_figure import draw_learning, read_curves
 from shunter.report.schedule_figure import draw_schedule
 from shunter.simulation import simulate
 from shunter.tuning.space import SPACES
-from shunter.tuning.tune import Plan, training_benches, tune
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
+from shunter.tuning.weights import Plan, find_weights, training_benches
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training
@@ -84,7 +84,9 @@ def tune_score(log: Log) -> None:
     objective = parse_objective("bounded-slowdown", [])
     settings = resolve_scheduler(dispatch="easy")
     (bench,) = training_benches([log], PLAN)
-    found = tune([bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN)
+    found = find_weights(
+        [bench], [choose_classic(bench, settings, objective)], settings, SPACES["linear"], objective, PLAN
+    )
     write_tuned(TUNED, tuned_text(found, estimate_section("requested", [log], PLAN.train), {}, [], ["The demo's."]))
 
 
@@ -109,7 +111,9 @@ def compare_all(log: Log, windows: Windows) -> Comparison:
     classics = combine(POLICIES, DISPATCHES).possible
     ours = (*combine([str(TUNED)], ["easy"]).possible, *combine([str(LEARNED)]).possible)
     threads = available_threads()
-    return compare(log.workload, log.cluster, [*classics, *ours], windows, baseline="fcfs/easy", threads=threads)
+    return compare_combinations(
+        Log(log.workload, log.cluster), [*classics, *ours], windows, baseline="fcfs/easy", threads=threads
+    )
 
 
 def table(comparison: Comparison) -> Table:

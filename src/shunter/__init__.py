@@ -5,13 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shunter.providers import LEARNED_POLICIES, provide
+from shunter.simulation.learned import provide_learned
 
 if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.training.train import train
+    from shunter.comparison.changes import what_if
+    from shunter.comparison.contest import compare
+    from shunter.comparison.evaluation import evaluate
     from shunter.errors import InputError, ShunterError
+    from shunter.metrics.calibration_report import calibrate
     from shunter.metrics.table import compute_metrics
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from shunter.policies.placements.placer import Placer, Scene
     from shunter.policies.scheduler import resolve
     from shunter.simulation.run import simulate
+    from shunter.tuning.tune import tune
     from shunter.workloads import read_cluster, read_workload
 
 __all__ = [
@@ -33,13 +38,18 @@ __all__ = [
     "ShunterError",
     "Workload",
     "__version__",
+    "calibrate",
+    "compare",
     "compute_metrics",
+    "evaluate",
     "load_policy",
     "read_cluster",
     "read_workload",
     "resolve",
     "simulate",
     "train",
+    "tune",
+    "what_if",
 ]
 
 _HOMES = {
@@ -52,16 +62,22 @@ _HOMES = {
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",
+    "calibrate": "metrics.calibration_report",
+    "compare": "comparison.contest",
     "compute_metrics": "metrics.table",
+    "evaluate": "comparison.evaluation",
     "load_policy": "agents.learned_policy",
     "read_cluster": "workloads",
     "read_workload": "workloads",
     "resolve": "policies.scheduler",
     "simulate": "simulation.run",
     "train": "agents.training.train",
+    "tune": "tuning.tune",
+    "what_if": "comparison.changes",
 }
 
-provide(LEARNED_POLICIES, "shunter.agents.learned_run")
+# Simulations need what agents can do, and must not import it: the front door tells them where it is.
+provide_learned("shunter.agents.learned_run")
 
 
 def __getattr__(name: str) -> object:

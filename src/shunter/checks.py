@@ -52,8 +52,8 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "", wher
     nearest = get_close_matches(str(value).lower(), names, n=5, cutoff=0.4)
     # Letters are often swapped: sfj is sjf, though srf is as near.
     nearest.sort(key=lambda name: sorted(name) != sorted(str(value).lower()))
-    hint = f"did you mean {nearest[0]!r}? " if nearest else ""
-    raise InputError(f"{where}unknown {kind} {value!r}; {hint}The known ones are {', '.join(names)}{also}")
+    hint = f"did you mean {nearest[0]!r}? The" if nearest else "the"
+    raise InputError(f"{where}unknown {kind} {value!r}; {hint} known ones are {', '.join(names)}{also}")
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
@@ -148,19 +148,21 @@ def declarations(kind: type[DataclassInstance]) -> dict[str, Declaration]:
     return {one.name: one.metadata[_KEY] for one in fields(kind) if _KEY in one.metadata}
 
 
-def check_fields(value: DataclassInstance, section: str = "") -> None:
+def check_fields(value: DataclassInstance, section: str = "", names: Mapping[str, str] | None = None) -> None:
     """Checks all declared fields of an object: types, ranges and names.
 
     Args:
         value: An object of a dataclass whose fields are `declared`.
         section: Begins what errors call a field: ``[ppo] ``.
+        names: What errors call some of the fields, where that is not their name.
 
     Raises:
         InputError: A field holds something else.
     """
     hints = get_type_hints(type(value))
     for name, said in declarations(type(value)).items():
-        check_field(f"{section}{name}", getattr(value, name), hints[name], said)
+        called = (names or {}).get(name, f"{section}{name}")
+        check_field(called, getattr(value, name), hints[name], said)
 
 
 def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:  # noqa: ANN401 - any type hint

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,19 +19,14 @@ SHUNTER = [sys.executable, "-m", "shunter"]
 HEAVY = ("numpy", "polars", "matplotlib", "torch", "rich")
 
 
-def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-m", "shunter", "--help"], capture_output=True, text=True
-        )
-        times.append(time.perf_counter() - began)
+def test_help_imports_nothing_heavy() -> None:
+    """How long it takes is measured by ``benchmarks/startup.py``."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "shunter", "--help"], capture_output=True, text=True
+    )
     assert "simulate" in done.stdout
     imported = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines()}
     assert imported.isdisjoint(HEAVY)
-    # The promise is 0.4 s; the rest is for a machine that is busy with other tests.
-    assert min(times) < 0.8
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["simulate", "--help"], ["replay", "--help"]])

@@ -170,7 +170,7 @@ def test_an_interrupt_is_one_line(shunter: Command, log: Path, monkeypatch: pyte
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shunter.simulation.run.simulate", interrupted)
+    monkeypatch.setattr("shunter.metrics.run.simulate", interrupted)
     answer = shunter("simulate", "--workload", log, "--out", log.parent / "run")
     assert (answer.code, answer.out, answer.err) == (130, "", "error: interrupted\n")
     assert not (log.parent / "run").exists()

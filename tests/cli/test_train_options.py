@@ -45,7 +45,9 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
     for name, option in training_options().items():
         assert f" --{name} {option.said.metavar} " in text
         assert option.said.help, name
-    assert text.count("[default: ") == len(training_options()) + 4
+    assert text.count("[default: ") == len(training_options()) + len(
+        ("--set", "--preset", "--config", "--out", "--resume", "--force", "--json")
+    )
     assert "[default: (1024 in [episodes], 512 in [validation])]" in text
 
 

@@ -13,7 +13,7 @@ from shunter.comparison import bench as window_runs
 from shunter.comparison import combinations
 from shunter.policies.specs import read_toml
 from shunter.simulation.windows import WindowResults, WindowRunner
-from shunter.tuning.tune import Plan
+from shunter.tuning.weights import Plan
 from tests.cli.conftest import Command
 
 LUBLIN = "generate:lublin?seed=3&jobs=500&cores=64&load=1.1&requests=factor"

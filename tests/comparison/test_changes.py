@@ -7,18 +7,20 @@ from typing import Any
 import polars as pl
 import pytest
 
+import shunter
 from shunter import Cluster, InputError, Workload
-from shunter.comparison.changes import Amount, Site, parse_change
+from shunter.comparison.changes import Amount, Situation, parse_change
 from shunter.model.cluster import Node
+from shunter.model.log import Log
 from shunter.workloads.load import offered_load
 
 SETTINGS: dict[str, Any] = {"policy": "fcfs", "missing_request": "run-time", "kill_at_request": False}
 
 
-def site(cluster: Cluster | None = None) -> Site:
+def site(cluster: Cluster | None = None) -> Situation:
     """Returns 2 jobs a 100 s, 100 s apart, of 4 cores each, on 16 cores: a load of 0.5."""
     frame = pl.DataFrame({"submit_s": [50.0, 150.0], "run_s": [100.0] * 2, "requested_s": [200.0] * 2, "tasks": [4, 4]})
-    return Site(Workload.from_frame(frame, name="two"), cluster or Cluster.pool(16), SETTINGS)
+    return Situation(Log(Workload.from_frame(frame, name="two"), cluster or Cluster.pool(16)), SETTINGS)
 
 
 def mixed() -> Cluster:
@@ -153,3 +155,10 @@ def test_mistakes_are_told_before_the_log_is_read(text: str, message: str) -> No
 def test_mistakes_that_only_the_site_tells(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_change(text).apply(site())
+
+
+def test_a_python_user_asks_what_if() -> None:
+    found = shunter.what_if(site().log, ["cores=+25%", "policy=sjf"])
+    assert [case.name for case in found.cases] == ["base", "cores=+25%", "policy=sjf"]
+    assert found.changed[0].notes == ("20 cores (+4)",)
+    assert found.to_json()["cases"][1]["policy"] == "sjf"

@@ -12,9 +12,10 @@ import pytest
 
 from shunter import Cluster, InputError, Workload, compute_metrics, read_workload
 from shunter.comparison.combinations import combine
-from shunter.comparison.compare import Comparison, compare
+from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.rows import combination_rows, comparison_object, window_frame
 from shunter.metrics.run_folder import to_json_text
+from shunter.model.log import Log
 from shunter.model.windows import Windows, choose_windows
 from shunter.simulation import simulate
 from tests.support import PROJECT, trace
@@ -40,13 +41,13 @@ CLUSTER = Cluster.pool(64)
 def run(policies: list[str], metric: str = "mean_bounded_slowdown", baseline: str | None = None) -> Comparison:
     windows = choose_windows(len(workload()), count=6, length=80, seed=1, warmup=20)
     combinations = combine(policies, ["easy", "strict"]).possible
-    return compare(workload(), CLUSTER, combinations, windows, metric=metric, baseline=baseline)
+    return compare_combinations(Log(workload(), CLUSTER), combinations, windows, metric=metric, baseline=baseline)
 
 
 def test_every_window_is_the_one_that_simulate_gives() -> None:
     """Without a warm-up, each figure of each window is that of a simulation of these jobs alone."""
     windows = choose_windows(len(workload()), count=4, length=100)
-    comparison = compare(workload(), CLUSTER, combine(["sjf", "f2"], ["easy"]).possible, windows)
+    comparison = compare_combinations(Log(workload(), CLUSTER), combine(["sjf", "f2"], ["easy"]).possible, windows)
     frame = window_frame(comparison)
     assert frame.height == 2 * 4
     for row in frame.iter_rows(named=True):
@@ -68,7 +69,7 @@ def test_by_hand() -> None:
     jobs = Workload.from_frame(frame, name="pairs")
     windows = Windows(np.arange(0, 10, 2, dtype=np.uintp), np.arange(5), length=2, warmup=0)
     combinations = combine(["fcfs", "sjf"], ["easy"]).possible
-    comparison = compare(jobs, Cluster.pool(1), combinations, windows, metric="mean_wait_s")
+    comparison = compare_combinations(Log(jobs, Cluster.pool(1)), combinations, windows, metric="mean_wait_s")
     best, worst = combination_rows(comparison)
     assert (best["label"], worst["label"]) == ("sjf/easy", "fcfs/easy")
     assert (best["mean"], worst["mean"]) == (13.0, 50.0)
@@ -104,7 +105,7 @@ def test_the_warm_up_is_in_no_figure_of_jobs() -> None:
     )
     windows = Windows(np.array([1], dtype=np.uintp), np.array([0]), length=4, warmup=1)
     jobs = Workload.from_frame(frame, name="warm")
-    (scored,) = compare(jobs, Cluster.pool(8), combine(["fcfs"], ["easy"]).possible, windows).scored
+    (scored,) = compare_combinations(Log(jobs, Cluster.pool(8)), combine(["fcfs"], ["easy"]).possible, windows).scored
     assert scored.rejected == 1
     assert scored.estimated_from == {"request": 2, "stand-in": 1}
     np.testing.assert_array_equal(scored.wait_by_size_s, [100, np.nan, 90, 0, np.nan])
@@ -128,7 +129,7 @@ def test_where_a_window_has_no_wait_the_mean_sorts() -> None:
     jobs = Workload.from_frame(frame, name="gap")
     windows = Windows(np.array([0, 2], dtype=np.uintp), np.array([0, 1]), length=2, warmup=0)
     combinations = combine(["fcfs", "sjf"], ["easy"]).possible
-    comparison = compare(jobs, Cluster.pool(1), combinations, windows, metric="mean_wait_s")
+    comparison = compare_combinations(Log(jobs, Cluster.pool(1)), combinations, windows, metric="mean_wait_s")
     assert comparison.sorted_by == "mean"
     best, worst = combination_rows(comparison)
     assert (best["label"], best["mean"], best["ratio"], best["difference"]) == ("sjf/easy", 2.5, None, -22.5)
@@ -147,7 +148,9 @@ def test_the_baseline_may_be_any() -> None:
 def test_threads_do_not_matter() -> None:
     windows = choose_windows(len(workload()), count=6, length=80)
     combinations = combine(["sjf", "random", "wfp3"], ["easy"], estimates=["posterior"]).possible
-    alone, shared = (compare(workload(), CLUSTER, combinations, windows, threads=threads) for threads in (1, 3))
+    alone, shared = (
+        compare_combinations(Log(workload(), CLUSTER), combinations, windows, threads=threads) for threads in (1, 3)
+    )
     assert to_json_text(comparison_object(alone)) == to_json_text(comparison_object(shared))
 
 
@@ -158,7 +161,7 @@ def test_a_policy_in_python_is_measured_alike(estimate: str, tmp_path: Path) -> 
     file.write_text(SHORTEST)
     windows = choose_windows(len(workload()), count=3, length=80, seed=2, warmup=20)
     combinations = combine(["sjf", str(file)], ["easy"], estimates=[estimate]).possible
-    comparison = compare(workload(), CLUSTER, combinations, windows)
+    comparison = compare_combinations(Log(workload(), CLUSTER), combinations, windows)
     native, own = sorted(comparison.scored, key=lambda one: one.combination.label != "sjf/easy")
     assert own.combination.label == "shortest.py/easy"
     for name, values in native.metrics.items():
@@ -169,7 +172,9 @@ def test_a_policy_in_python_is_measured_alike(estimate: str, tmp_path: Path) -> 
 def test_the_example_policy_can_be_compared() -> None:
     windows = choose_windows(len(workload()), count=2, length=80)
     combinations = combine(["fcfs", str(OWN_POLICY)], ["easy"]).possible
-    labels = {one.combination.label for one in compare(workload(), CLUSTER, combinations, windows).scored}
+    labels = {
+        one.combination.label for one in compare_combinations(Log(workload(), CLUSTER), combinations, windows).scored
+    }
     assert labels == {"fcfs/easy", "my_policy.py/easy"}
 
 
@@ -177,12 +182,11 @@ def test_rejected_jobs_are_counted() -> None:
     frame = pl.DataFrame({"submit_s": [0.0, 1.0, 2.0, 3.0], "run_s": [5.0] * 4, "tasks": [1, 9, 1, 9]})
     jobs = Workload.from_frame(frame, name="large")
     windows = Windows(np.array([0, 1], dtype=np.uintp), np.array([0, 0]), length=3, warmup=0)
-    comparison = compare(jobs, Cluster.pool(4), combine(["fcfs"]).possible, windows)
+    comparison = compare_combinations(Log(jobs, Cluster.pool(4)), combine(["fcfs"]).possible, windows)
     assert comparison.scored[0].rejected == 3
     with pytest.raises(InputError, match="large: none of the 3 jobs of any window can ever fit on 4; check --cluster"):
-        compare(
-            Workload.from_frame(frame.with_columns(pl.lit(9).alias("tasks")), name="large"),
-            Cluster.pool(4),
+        compare_combinations(
+            Log(Workload.from_frame(frame.with_columns(pl.lit(9).alias("tasks")), name="large"), Cluster.pool(4)),
             combine(["fcfs"]).possible,
             windows,
         )
@@ -207,7 +211,7 @@ def test_a_real_log_has_the_order_that_others_found() -> None:
     log = read_workload(str(trace("swf/KTH-SP2-1996-2.1-cln.swf.gz")))
     windows = choose_windows(len(log), count=10, length=1024, part=(0.7, 1.0))
     combinations = combine(["fcfs", "sjf", "f2"], ["easy"]).possible
-    comparison = compare(log, Cluster.pool(100), combinations, windows)
+    comparison = compare_combinations(Log(log, Cluster.pool(100)), combinations, windows)
     assert comparison.scored[-1].combination.label == "fcfs/easy"
     for one in comparison.scored[:-1]:
         assert one.contrast.ratio_interval is not None

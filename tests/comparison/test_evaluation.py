@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import shunter
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.compare import Comparison, compare, held_against
+from shunter.comparison.comparison import Comparison, compare_combinations, held_against
 from shunter.comparison.evaluation import (
     ALSO,
     BEST,
@@ -23,6 +25,7 @@ from shunter.comparison.evaluation import (
     settings_warnings,
 )
 from shunter.comparison.report import BETTER, UNCLEAR, WORSE
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from tests.agents.untrained import LUBLIN, write_policy
 
@@ -36,7 +39,7 @@ def workload() -> Workload:
 
 def compared(combinations: tuple[Combination, ...], baseline: str | None = None) -> Comparison:
     windows = choose_windows(600, count=10, length=50, seed=1)
-    return compare(workload(), CLUSTER, combinations, windows, baseline=baseline)
+    return compare_combinations(Log(workload(), CLUSTER), combinations, windows, baseline=baseline)
 
 
 @cache
@@ -204,3 +207,16 @@ def test_runs_of_the_same_name_as_a_policy_keep_their_paths(tmp_path: Path) -> N
 def test_a_contradiction_alone_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="was trained with dispatch easy"):
         combine([write_policy(tmp_path / "best")], ["strict"])
+
+
+def test_a_python_user_compares_and_evaluates_in_one_call(tmp_path: Path) -> None:
+    checkpoint = write_policy(tmp_path / "runs" / "first" / "best")
+    terms: dict[str, Any] = {"windows": 6, "length": 50, "seed": 1, "threads": 1}
+    comparison = shunter.compare(workload(), 64, policy=["fcfs", "sjf"], dispatch="easy", **terms)
+    assert sorted(row["label"] for row in comparison.rows()) == ["fcfs/easy", "sjf/easy"]
+    assert comparison.to_json()["windows"]["count"] == 6
+    found = shunter.evaluate(checkpoint, workload(), 64, against=["fcfs/easy"], part="0.5:1", **terms)
+    assert [finding.against for finding in found.findings()] == ["fcfs/easy"]
+    assert found.to_json()["part"] == "0.5:1"
+    with pytest.raises(InputError, match="--windows is 0"):
+        shunter.compare("no such file", windows=0)

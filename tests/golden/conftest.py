@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from tests.properties.core_adapter import run_core
 from tests.properties.observed import Simulator, run_reference
 
 
@@ -13,6 +13,4 @@ def simulator(request: pytest.FixtureRequest) -> Simulator:
     """Returns one of the two simulators."""
     if request.param == "reference":
         return run_reference
-    if not CORE_IS_BUILT:
-        pytest.skip("the compiled core shunter._core is not built")
     return run_core

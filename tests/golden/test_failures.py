@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from tests.golden.seconds import job, nodes, starts_s
-from tests.properties.core_adapter import CORE_IS_BUILT
 from tests.properties.observed import Observed, Simulator, observe, run_reference
 from tests.properties.strategies import Scene
 from tests.reference.model import Config, RefJob, RefNode
@@ -25,8 +24,6 @@ def simulator(request: pytest.FixtureRequest) -> Simulator:
     """Returns one of the two simulators."""
     if request.param == "reference":
         return run_reference
-    if not CORE_IS_BUILT:
-        pytest.skip("the compiled core shunter._core is not built")
     return run_core
 
 

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from shunter.errors import InputError
-from shunter.metrics.calibrate import Calibration, calibrate, rank_correlation
+from shunter.metrics.calibration import Calibration, measure_calibration, rank_correlation
 from shunter.metrics.calibration_verdict import Verdict, judge
 from shunter.metrics.logged_waits import compare_waits, had_room, measure_logged_load
 from shunter.model.cluster import Cluster
@@ -36,7 +36,7 @@ def with_logged_waits(rows: Sequence[Row], waits: Sequence[float | None], cores:
 
 
 def calibrated(schedule: Schedule, clock: Clock = CLOCK) -> Calibration:
-    return calibrate(schedule, compare_waits(schedule), clock)
+    return measure_calibration(schedule, compare_waits(schedule), clock)
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_jobs_that_never_wait_have_no_nan() -> None:
 
 def test_figure(schedule: Schedule) -> None:
     waits = compare_waits(schedule)
-    calibration = calibrate(schedule, waits, CLOCK)
+    calibration = measure_calibration(schedule, waits, CLOCK)
     figure = draw_calibration(schedule, waits, calibration, judge(calibration, schedule))
     assert figure.get_suptitle().startswith("fcfs · easy on 8 cores does not explain the log\nhandmade, 4 jobs")
     bars = [bar.get_height() for bar in figure.axes[3].patches if isinstance(bar, Rectangle)]

@@ -14,7 +14,7 @@ from shunter.metrics.forecasts import FITTED, Trial, check_estimable, try_estima
 from shunter.model.schedule import count_bases
 from shunter.model.workload import Workload
 from shunter.report.estimates import draw_trial
-from shunter.simulation.fit_prior import fit_prior
+from shunter.simulation.estimating import fit_prior
 
 JOBS = 10
 COLUMNS: dict[str, list[Any]] = {

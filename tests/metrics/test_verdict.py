@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from shunter.metrics.calibrate import Agreement, Calibration, Side
+from shunter.metrics.calibration import Agreement, Calibration, Side
 from shunter.metrics.calibration_verdict import Judgment, Verdict, judge
 from shunter.metrics.logged_waits import LoggedLoad
 from tests.metrics.handmade import Row, make_schedule, pool

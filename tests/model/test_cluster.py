@@ -141,8 +141,8 @@ def test_a_generated_cluster_is_read_elsewhere() -> None:
     [
         ("hpc2m", "unknown cluster 'hpc2m'; did you mean 'hpc2n'?"),
         ("lublin256", "did you mean 'lublin-256'?"),
-        ("abc", "The known ones are alibaba-2017, alibaba-openb"),
-        ("", "The known ones are alibaba-2017, alibaba-openb"),
+        ("abc", "the known ones are alibaba-2017, alibaba-openb"),
+        ("", "the known ones are alibaba-2017, alibaba-openb"),
         ("5 nodes", "; or give a number of cores, or a TOML file"),
     ],
 )
@@ -163,7 +163,7 @@ def test_unknown_words_get_a_suggestion(spec: str, message: str) -> None:
         ("[[nodes]]\ncores = 4\ncores = 5\n", "is not valid TOML"),
         ("[[node]]\ncores = 4\n", "unknown key 'node'; did you mean 'nodes'?"),
         ("[[nodes]]\ncore = 4\n", "group 1: unknown key 'core'; did you mean 'cores'?"),
-        ("[[nodes]]\ncores = 4\nflavour = 1\n", "unknown key 'flavour'; The known ones are count, cores"),
+        ("[[nodes]]\ncores = 4\nflavour = 1\n", "unknown key 'flavour'; the known ones are count, cores"),
         ("[[nodes]]\ncount = 2\n", "group 1: cores is missing"),
         ("[[nodes]]\ncores = 0\n", "group 1: cores is 0; expected a whole number from 1 to"),
         ("[[nodes]]\ncores = -4\n", "cores is -4; expected a whole number"),

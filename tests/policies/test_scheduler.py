@@ -151,7 +151,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"preemption_overhead_s": float("nan")}, "(preemption_overhead_s) is nan; expected a number from 0 to"),
     ({"min_run_s": 2e9}, "--min-run (min_run_s) is 2000000000.0; expected a number from 0 to 1000000000"),
     ({"preempted_progress": "keep"}, "unknown --preempted-progress (preempted_progress) 'keep'; did you mean 'kept'?"),
-    ({"failed_progress": "none"}, "unknown --failed-progress (failed_progress) 'none'; The known ones are kept, lost"),
+    ({"failed_progress": "none"}, "unknown --failed-progress (failed_progress) 'none'; the known ones are kept, lost"),
     ({"mtbf_s": 5.0}, "--mtbf (mtbf_s) is 5, but --mttr (mttr_s) is not given; give both"),
     ({"mttr_s": 5.0}, "--mttr (mttr_s) is 5, but --mtbf (mtbf_s) is not given; give both"),
     ({"mtbf_s": 0.0, "mttr_s": 5.0}, "--mtbf (mtbf_s) is 0.0; expected a number from 0.001 to 1000000000"),

@@ -75,7 +75,7 @@ def test_only_what_ends_in_toml_is_a_file() -> None:
 WRONG_POLICIES = {
     "sfj": "unknown policy 'sfj'; did you mean 'sjf'? The known ones are fcfs, ",
     "quite-another": "unknown policy 'quite-another'; ",
-    "": "unknown policy ''; The known ones are",
+    "": "unknown policy ''; the known ones are",
     "SJF": "unknown policy 'SJF'; did you mean 'sjf'?",
     "sjf?aging=1": "policy 'sjf?aging=1': policy 'sjf' has no parameter 'aging'; it has none",
     "hybrid?agging=1": "policy 'hybrid?agging=1': policy 'hybrid' has no parameter 'agging'; it knows aging",

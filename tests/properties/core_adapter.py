@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
@@ -13,9 +12,6 @@ from shunter.model.schedule import Outcome, RejectReason, Schedule
 from shunter.model.workload import Workload
 from tests.properties.observed import Observed, ObservedJob
 from tests.reference.model import Config, RefJob, RefNode
-
-CORE_IS_BUILT = find_spec("shunter._core") is not None
-"""Whether the compiled core is there; without it, only the reference simulator is tested."""
 
 
 def workload_of(jobs: Sequence[RefJob]) -> Workload:

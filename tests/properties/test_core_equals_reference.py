@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from tests.properties.core_adapter import run_core
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, PLACEMENTS, POLICIES, Scene, random_configs, random_scenes
 from tests.reference.model import Config
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 RESERVING = ["easy", "conservative", "2", "3"]
 

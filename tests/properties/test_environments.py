@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.core_adapter import CORE_IS_BUILT
 from tests.properties.environment_adapter import Play
 from tests.properties.environment_checks import play_both
 from tests.properties.environment_strategies import LOOKAHEADS, crowd_play, random_host_plays, random_plays
 from tests.reference.environment_jobs import MODES
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 SEEDS = st.integers(0, 2**32)
 

@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from tests.properties.core_adapter import run_core
 from tests.properties.environment_adapter import NO_LIMITS, CoreEnvironment, Play
 from tests.properties.environment_strategies import random_plays
 from tests.properties.strategies import POOL
 from tests.reference.environment_features import JOB_FEATURES
 from tests.reference.environment_jobs import MODES
 from tests.simulation.driving import observe
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 WIDE = 20
 """A window through which the whole queue is seen."""

@@ -11,7 +11,7 @@ import pytest
 from shunter.envs import NativeVectorEnv, PickJobOptions, RewardOptions, pick_job_vector
 from shunter.model.log import Log
 from shunter.model.windows import Windows
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
+from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.environment_adapter import Play, reference_environment
 from tests.properties.environment_checks import check_reward, check_seen, check_totals, random_action
 from tests.properties.environment_strategies import crowd_play
@@ -24,8 +24,6 @@ from tests.reference.model import Config, Result
 from tests.reference.simulator import run_instants
 from tests.reference.state import State
 from tests.simulation.driving import settings_of
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 POLICIES = ["fcfs/easy", "sjf/greedy", "wfp3/committed", "saf/strict"]
 LENGTH, WARMUP = 4, 1

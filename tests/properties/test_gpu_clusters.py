@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shunter.model.schedule import Outcome
-from tests.properties.core_adapter import CORE_IS_BUILT
 from tests.properties.gpu_strategies import (
     FRACTIONS,
     PLACEMENTS,
@@ -26,7 +25,6 @@ from tests.reference.conservation import check_conservation
 from tests.reference.model import Config, RefJob, RefNode, Result
 from tests.reference.simulator import simulate
 
-needs_core = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 INSTANTS = [rule for rule in DISPATCHES if not rule.startswith("committed")]
 RESERVING = ["easy", "conservative", "2", "3"]
 
@@ -56,7 +54,6 @@ def test_the_reference_loses_nothing(data: st.DataObject, scene: Scene, config: 
     check_reference(scene, data.draw(failing(scene, config)))
 
 
-@needs_core
 @pytest.mark.parametrize("placement", PLACEMENTS)
 @settings(max_examples=14)
 @given(scene=gpu_scenes(), config=gpu_configs())
@@ -64,7 +61,6 @@ def test_placement(placement: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, placement=placement))
 
 
-@needs_core
 @pytest.mark.parametrize("placement", ["tiered-defrag", "tiered-balance", "tiered-lex", "fgd", "topology", "pack"])
 @settings(max_examples=10)
 @given(scene=gpu_scenes(WHOLE), config=gpu_configs(["fcfs"], ["greedy"]))
@@ -72,14 +68,12 @@ def test_gangs_of_whole_gpus(placement: str, scene: Scene, config: Config) -> No
     check_equal(scene, replace(config, placement=placement))
 
 
-@needs_core
 @settings(max_examples=40)
 @given(scene=gpu_scenes(FRACTIONS), config=gpu_configs(["fcfs"], placements=["fgd", "fgd", "pack", "spread"]))
 def test_fractions(scene: Scene, config: Config) -> None:
     check_equal(scene, config)
 
 
-@needs_core
 @pytest.mark.parametrize("dispatch", DISPATCHES)
 @settings(max_examples=14)
 @given(scene=gpu_scenes(), config=gpu_configs())
@@ -87,7 +81,6 @@ def test_dispatch_at_several_speeds(dispatch: str, scene: Scene, config: Config)
     check_equal(scene, replace(config, dispatch=dispatch))
 
 
-@needs_core
 @pytest.mark.parametrize("policy", PREEMPTIVE)
 @settings(max_examples=40)
 @given(scene=gpu_scenes(), config=preemptive_configs())
@@ -95,14 +88,12 @@ def test_preemption(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, policy=policy))
 
 
-@needs_core
 @settings(max_examples=40)
 @given(scene=gpu_scenes(), config=gpu_configs(["qssf", "sjf", "saf"]))
 def test_means_of_the_jobs_that_have_ended(scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, estimate="history"))
 
 
-@needs_core
 @pytest.mark.parametrize("dispatch", INSTANTS)
 @settings(max_examples=12)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(["fcfs", "sjf"]))
@@ -112,28 +103,24 @@ def test_given_failures(dispatch: str, data: st.DataObject, scene: Scene, config
     check_equal(scene, replace(config, dispatch=dispatch, failures=failures, failure_keeps_progress=keeps))
 
 
-@needs_core
 @settings(max_examples=25)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(["fcfs"], ["committed", "committed-backfill"]))
 def test_given_failures_under_a_commitment(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, failures=data.draw(given_failures(scene))))
 
 
-@needs_core
 @settings(max_examples=60)
 @given(data=st.data(), scene=gpu_scenes(), config=gpu_configs(dispatches=INSTANTS))
 def test_failures_given_and_drawn(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, data.draw(failing(scene, config)))
 
 
-@needs_core
 @settings(max_examples=60)
 @given(data=st.data(), scene=gpu_scenes(), config=preemptive_configs())
 def test_failures_under_preemption(data: st.DataObject, scene: Scene, config: Config) -> None:
     check_equal(scene, data.draw(failing(scene, config)))
 
 
-@needs_core
 def test_a_job_that_fails_a_thousand_times_ends() -> None:
     from tests.properties.gpu_adapter import run_core
 

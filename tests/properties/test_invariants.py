@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given, settings
 
 from tests.properties import invariants
-from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from tests.properties.core_adapter import run_core
 from tests.properties.observed import observe
 from tests.properties.strategies import Scene, random_configs, random_scenes
 from tests.reference.model import Config
 from tests.reference.simulator import simulate
-
-needs_core = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 
 @settings(max_examples=150)
@@ -25,7 +23,6 @@ def test_reference_schedules_are_sound(scene: Scene, config: Config) -> None:
     invariants.check_clock(result)
 
 
-@needs_core
 @settings(max_examples=120)
 @given(random_scenes(), random_configs())
 def test_core_schedules_are_sound(scene: Scene, config: Config) -> None:
@@ -54,7 +51,6 @@ def test_greedy_is_no_reservation_and_easy_is_one(scene: Scene) -> None:
         assert by_name.events == by_number.events
 
 
-@needs_core
 @settings(max_examples=60)
 @given(random_scenes(), random_configs())
 def test_same_seed_same_schedule(scene: Scene, config: Config) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shunter.simulation import Simulation, WindowRunner
 from tests.properties import observed
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
+from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.strategies import (
     DISPATCHES,
@@ -25,8 +25,6 @@ from tests.properties.strategies import (
 from tests.reference.model import Config, RefJob
 from tests.reference.simulator import simulate
 from tests.simulation.driving import observe, settings_of
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 BY_ESTIMATE = ["sjf", "saf", "srf", "f1", "hybrid", "wfp3", "linear?hold_share=0.2&hold_from_s=2&reserve_below=-9.4"]
 PRIOR = """

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from shunter.simulation import Simulation
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, workload_of
+from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.strategies import (
     ESTIMATES,
     GATED,
@@ -25,8 +25,6 @@ from tests.properties.strategies import (
 from tests.reference.model import Config
 from tests.simulation.driving import disturb, drive, observe, open_scene, reopen, settings_of, state_of
 from tests.simulation.test_preemption import check_preempted
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 POLICIES = ["sjf", "saf", *MOVING, *GATED]
 ENDED = [3, 4]

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shunter.simulation import WindowRunner
-from tests.properties.core_adapter import CORE_IS_BUILT, cluster_of, run_core, workload_of
+from tests.properties.core_adapter import cluster_of, run_core, workload_of
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.observed import run_reference
 from tests.properties.strategies import DISPATCHES, GATED, MOVING, POOL, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
 from tests.simulation.driving import settings_of
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 PLAIN_RULES = ["strict", "greedy", "easy"]
 SITE = """

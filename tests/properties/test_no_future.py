@@ -7,13 +7,11 @@ from random import Random
 
 import pytest
 
-from tests.properties.core_adapter import CORE_IS_BUILT, run_core
+from tests.properties.core_adapter import run_core
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.observed import Observed
 from tests.properties.strategies import DISPATCHES, GATED, LEARNED_ESTIMATES, MOVING, SECOND_MS, Scene
 from tests.reference.model import Config
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
 
 POLICIES = ["sjf", "saf", "f1", "hybrid", *MOVING, *GATED]
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from shunter import Cluster, read_workload
 from shunter.comparison.combinations import combine
-from shunter.comparison.compare import Comparison, compare
+from shunter.comparison.comparison import Comparison, compare_combinations
+from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.report.comparison_figure import BOXES, draw_comparison
 
@@ -16,7 +17,7 @@ from shunter.report.comparison_figure import BOXES, draw_comparison
 def comparison(policies: list[str], cores: int = 64, baseline: str | None = None) -> Comparison:
     jobs = read_workload("generate:lublin?seed=3&jobs=300&cores=64&load=1.1")
     windows = choose_windows(len(jobs), count=4, length=60)
-    return compare(jobs, Cluster.pool(cores), combine(policies).possible, windows, baseline=baseline)
+    return compare_combinations(Log(jobs, Cluster.pool(cores)), combine(policies).possible, windows, baseline=baseline)
 
 
 def test_three_panels_with_the_names_in_them() -> None:

@@ -11,7 +11,7 @@ from shunter.comparison.report import Report
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.tuning import LONGEST_NAME, draw_tuning
 from shunter.tuning.report import BEST, CHOSEN, TUNED, LaterReport
-from shunter.tuning.tune import Tuned
+from shunter.tuning.weights import Tuned
 from tests.tuning.handmade import log_report, pooled_rows
 
 OBJECTIVE = Objective("mean_bounded_slowdown", (Bound("mean_wait_s", 1.1),))

@@ -9,11 +9,9 @@ import polars as pl
 
 from shunter.model.schedule import BASES
 from shunter.model.workload import Workload
-from shunter.policies.estimates import posterior_with
-from shunter.policies.prior import GENERIC_PRIOR
+from shunter.policies.estimates import GENERIC_PRIOR, posterior_with
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.fit_prior import save_prior
-from shunter.simulation.forecast import estimates_at_submit
+from shunter.simulation.estimating import estimates_at_submit, save_prior
 
 LOG = Workload.from_frame(
     pl.DataFrame(

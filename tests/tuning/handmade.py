@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shunter.comparison.combinations import Combination
-from shunter.comparison.compare import Scored
+from shunter.comparison.comparison import Scored
 from shunter.comparison.objective import Bound, Objective
 from shunter.comparison.report import Held, PooledRow, report_rows
 from shunter.comparison.statistics import Paired, contrast, pooled_ratio, summarize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
-from shunter.tuning.tune import Plan
+from shunter.tuning.weights import Plan
 from shunter.workloads import read_workload
 
 SPEC = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"

@@ -10,7 +10,7 @@ import pytest
 from shunter.comparison import combinations
 from shunter.comparison.classics import part_of
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.compare import compare
+from shunter.comparison.comparison import compare_combinations
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.report import Report
 from shunter.comparison.statistics import contrast, pooled_ratio
@@ -25,7 +25,7 @@ from shunter.tuning.report import (
     TUNED,
     Later,
     LaterReport,
-    report,
+    report_later,
 )
 from tests.tuning.handmade import pairs
 from tests.tuning.small import small_log
@@ -49,13 +49,13 @@ OTHER = later("generate:lublin?seed=5&jobs=500&cores=32&load=1&requests=factor",
 
 @pytest.fixture(scope="module")
 def made() -> Report[LaterReport]:
-    return report([LATER, OTHER], OWN, SITE_NOW, OBJECTIVE, seed=4)
+    return report_later([LATER, OTHER], OWN, SITE_NOW, OBJECTIVE, seed=4)
 
 
 def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str, np.ndarray]:
     policy, dispatch = settings.rsplit("/", 1)
     combination = combine([policy], [dispatch], ["first-fit"], [estimate]).possible[0]
-    return compare(one.log.workload, one.log.cluster, [combination], one.windows).scored[0].metrics
+    return compare_combinations(one.log, [combination], one.windows).scored[0].metrics
 
 
 def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
@@ -74,7 +74,7 @@ def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
 def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report[LaterReport]) -> None:
     for role, estimate in ((BEST, "requested"), (BEST_LEARNED, "last-two")):
         everything = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
-        best = compare(LATER.log.workload, LATER.log.cluster, everything, LATER.windows).scored[0]
+        best = compare_combinations(LATER.log, everything, LATER.windows).scored[0]
         row = made.logs[0].scored[role]
         assert row.combination == replace(best.combination, label=row.combination.label)
         assert row.summary.geometric_mean == best.summary.geometric_mean
@@ -99,9 +99,9 @@ def test_ratios_and_bounds(made: Report[LaterReport]) -> None:
 def test_a_bound_holds_up_to_its_factor_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that are a hundredth above and below what is found."""
     monkeypatch.setattr(combinations, "CLASSICS", ("sjf", "f2"))
-    wait = report([LATER], OWN, SITE_NOW, Objective(METRIC)).logs[0].rows[TUNED].wait_ratio
+    wait = report_later([LATER], OWN, SITE_NOW, Objective(METRIC)).logs[0].rows[TUNED].wait_ratio
     bounds = tuple(Bound("mean_wait_s", wait * factor) for factor in (1.01, 0.99))
-    held = report([LATER], OWN, SITE_NOW, Objective(METRIC, bounds)).logs[0].rows[TUNED].held
+    held = report_later([LATER], OWN, SITE_NOW, Objective(METRIC, bounds)).logs[0].rows[TUNED].held
     assert [one.holds for one in held] == [True, False]
 
 
@@ -114,7 +114,7 @@ def test_all_logs_together(made: Report[LaterReport]) -> None:
 
 def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_policy_of_its_own() -> None:
     site = combine(["multifactor?age=1&size=0&fair_share=0"], ["strict"]).possible[0]
-    single = report([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
+    single = report_later([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
     rows = single.logs[0].rows
     assert list(rows) == [SITE, CHOSEN, BEST, TUNED]
     np.testing.assert_array_equal(rows[SITE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])

@@ -21,7 +21,7 @@ from shunter.model.log import Log
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.windows import WindowRunner
 from shunter.tuning.space import SPACES, Axis, Space, spec_text
-from shunter.tuning.tune import Plan, Tuned, training_benches, tune
+from shunter.tuning.weights import Plan, Tuned, find_weights, training_benches
 from tests.tuning.small import PLAN, small_log
 
 METRIC = "mean_bounded_slowdown"
@@ -33,7 +33,7 @@ SCHEDULER = resolve_scheduler(dispatch="easy", estimate="posterior")
 def tuned_on(*logs: Log, plan: Plan = PLAN, kind: str = "linear") -> Tuned:
     benches = training_benches(logs, plan)
     chosen = [choose_classic(bench, SCHEDULER, OBJECTIVE) for bench in benches]
-    return tune(benches, chosen, SCHEDULER, SPACES[kind], OBJECTIVE, plan)
+    return find_weights(benches, chosen, SCHEDULER, SPACES[kind], OBJECTIVE, plan)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_costs_are_those_of_the_first_policy_and_of_the_one_found() -> None:
     log = small_log()
     benches = training_benches([log], PLAN)
     chosen = choose_classic(benches[0], SCHEDULER, OBJECTIVE)
-    found = tune(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, PLAN)
+    found = find_weights(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, PLAN)
     begin = spec_text("linear", SPACES["linear"].parameters(SPACES["linear"].center))
     for policy, cost in ((begin, found.costs[0]), (found.spec, found.costs[-1])):
         measured = benches[0].measure(SCHEDULER.changed(policy=policy), OBJECTIVE.metrics)
@@ -123,7 +123,7 @@ def tuned_slope(gain: float) -> float:
     bench: Any = Slope(gain)
     space = Space("linear", (Axis("cores", 0.0, SPREAD),), lambda numbers: numbers)
     base = Choice(classics(SCHEDULER, ["requested"])[0], {METRIC: np.full(3, 1e6)})
-    found = tune([bench], [base], SCHEDULER, space, Objective(METRIC), Plan(generations=60, population=60))
+    found = find_weights([bench], [base], SCHEDULER, space, Objective(METRIC), Plan(generations=60, population=60))
     return found.parameters["cores"] / SPREAD
 
 
@@ -157,7 +157,7 @@ def test_a_few_windows_are_drawn_anew_for_each_generation(runs: list[tuple[int, 
     benches = training_benches([log], plan)
     chosen = Choice(classics(SCHEDULER, ["requested"])[0], benches[0].measure(SCHEDULER, OBJECTIVE.metrics))
     runs.clear()
-    found = tune(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, plan)
+    found = find_weights(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, plan)
     assert found.simulations == len(runs) == 3 * 4 * 2 + (3 + 1) * 6
     # Each generation begins with its middle in all six windows.
     drawn = [{first for first, _ in runs[begin + 6 : begin + 14]} for begin in (0, 14, 28)]

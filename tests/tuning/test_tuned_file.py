@@ -13,15 +13,14 @@ import pytest
 
 from shunter.model.log import Log
 from shunter.model.workload import Workload
-from shunter.policies.estimates import resolve_estimate
+from shunter.policies.estimates import GENERIC_PRIOR, resolve_estimate
 from shunter.policies.native import resolve_native
-from shunter.policies.prior import GENERIC_PRIOR
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.policies.specs import read_toml
 from shunter.simulation import simulate
-from shunter.simulation.fit_prior import fit_prior, save_prior
-from shunter.tuning.tune import Tuned
+from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.tuned_file import estimate_section, section, tuned_text, write_tuned
+from shunter.tuning.weights import Tuned
 from tests.tuning.small import small_log
 
 TRAIN = (0.0, 0.6)

@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
-from shunter.cli.calibrate import calibrate
-from shunter.cli.compare import compare
-from shunter.cli.envs import envs
-from shunter.cli.errors import OneLineErrorGroup
-from shunter.cli.evaluate import evaluate
-from shunter.cli.explain import explain
-from shunter.cli.inspect import inspect
-from shunter.cli.plot import plot
-from shunter.cli.policies import policies
-from shunter.cli.replay import replay
-from shunter.cli.simulate import simulate
-from shunter.cli.trace import trace
-from shunter.cli.train import train
-from shunter.cli.train_options import TrainCommand
-from shunter.cli.tune import tune
-from shunter.cli.what_if import what_if
+from shunter.cli.commands import Verb, VerbGroup
+
+LOOK, COMPARE, LEARN, EXPLAIN = "Look at a log", "Simulate and compare", "Tune and learn", "Explain and repeat"
+
+
+class Shunter(VerbGroup):
+    """Every verb, in the order of the help; a verb is the function of the same name in the module of the same name."""
+
+    verbs: ClassVar[Mapping[str, Verb]] = {
+        "trace": Verb(LOOK, "Describe, check, convert, split and generate logs; find their cluster and estimates."),
+        "calibrate": Verb(LOOK, "Say whether a simulation of the site's own policy explains the waits of its log."),
+        "policies": Verb(LOOK, "List every policy, dispatch rule, placement and estimate by name."),
+        "simulate": Verb(COMPARE, "Replay a job log on a cluster under one policy, and measure the schedule."),
+        "compare": Verb(COMPARE, "Compare policies, dispatch rules, placements and estimates on the same windows."),
+        "what-if": Verb(COMPARE, "Simulate a log with more nodes, more load, another limit or another policy."),
+        "tune": Verb(LEARN, "Search the weights of a policy on the first days of a log, and judge it on later days."),
+        "train": Verb(LEARN, "Train a policy by reinforcement learning, and judge it on later days."),
+        "evaluate": Verb(LEARN, "Judge learned policies on later days, against the best classic in hindsight."),
+        "plot": Verb(LEARN, "Draw the learning curves of trainings."),
+        "inspect": Verb(LEARN, "Show what a learned policy looks at, and whether it has collapsed."),
+        "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
+        "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
+        "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
+    }
+
 
 app = typer.Typer(
-    cls=OneLineErrorGroup,
+    cls=Shunter,
     add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("simulate")(simulate)
-app.command("replay")(replay)
-app.command("calibrate")(calibrate)
-app.command("compare")(compare)
-app.command("what-if")(what_if)
-app.command("tune")(tune)
-app.command("train", cls=TrainCommand)(train)
-app.command("plot")(plot)
-app.command("evaluate")(evaluate)
-app.command("explain")(explain)
-app.command("inspect")(inspect)
-app.command("policies")(policies)
-app.add_typer(trace, name="trace")
-app.add_typer(envs, name="envs")
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -16,12 +15,7 @@ from shunter.cli.progress import step
 from shunter.cli.run_options import POLICY, SETTINGS, SITE, WINDOW, takes
 
 if TYPE_CHECKING:
-    from shunter.cli.running import Run
-    from shunter.metrics.calibrate import Calibration
-    from shunter.metrics.calibration_verdict import Judgment
-    from shunter.metrics.logged_waits import Waits
-    from shunter.model.cluster import Cluster
-    from shunter.model.workload import Workload
+    from shunter.metrics.calibration_report import CalibrationReport
     from shunter.policies.scheduler import Scheduler
 
 REPORT, WAITS, WAITS_CSV = "calibration.json", "waits.parquet", "waits.csv"
@@ -34,29 +28,6 @@ PlotOption = Annotated[
     Path | None,
     typer.Option(parser=path, metavar="FILE", help="Draw simulated against logged waits: a .png, .svg or .pdf file."),
 ]
-
-
-@dataclass(frozen=True)
-class Report:
-    """A run held against its log."""
-
-    run: Run
-    waits: Waits
-    calibration: Calibration
-    judgment: Judgment
-
-    def result(self) -> dict[str, Any]:
-        """Returns what ``--json`` prints and ``calibration.json`` holds."""
-        schedule = self.run.schedule
-        # What a schedule is worth, and how fast it came, 'shunter simulate' tells; a changed load has no logged waits.
-        run = {key: value for key, value in self.run.result().items() if key not in ("metrics", "seconds", "load")}
-        hashes = {
-            "workload_sha256": schedule.workload.content_sha256,
-            "cluster_sha256": schedule.cluster.content_sha256,
-            "schedule_sha256": schedule.content_sha256,
-        }
-        arguments = {"arguments": self.run.arguments.to_json()}
-        return self.judgment.to_json() | self.calibration.to_json() | run | hashes | arguments
 
 
 @takes(SITE | POLICY | WINDOW | SETTINGS)
@@ -92,28 +63,29 @@ def calibrate(
     _print(report, json, [place for place in (out, plot) if place is not None])
 
 
-def _report(arguments: RunArguments, scheduler: Scheduler) -> Report:
-    from shunter.cli.running import run
-    from shunter.metrics.calibrate import calibrate as compare
-    from shunter.metrics.calibration_verdict import judge
-    from shunter.metrics.logged_waits import check_logged_waits, compare_waits
+def _report(arguments: RunArguments, scheduler: Scheduler) -> CalibrationReport:
+    from shunter.cli.running import read_inputs
+    from shunter.metrics.calibration_report import calibrate as hold_against_log
     from shunter.workloads.clock import read_clock
 
-    def check(workload: Workload, _: Cluster) -> None:
-        check_logged_waits(workload.window(arguments.start, arguments.length))
+    inputs = read_inputs(arguments)
+    with step("simulating and comparing") as progress:
+        return hold_against_log(
+            inputs.log,
+            scheduler=scheduler,
+            start=arguments.start,
+            length=arguments.length,
+            strict=arguments.strict,
+            clock=read_clock(inputs.log.workload, arguments.workload),
+            arguments=inputs.arguments.to_json(),
+            progress=progress,
+        )
 
-    result = run(arguments, scheduler, inspect=check)
-    with step("comparing"):
-        waits = compare_waits(result.schedule)
-        clock = read_clock(result.schedule.workload, arguments.workload)
-        calibration = compare(result.schedule, waits, clock)
-        return Report(result, waits, calibration, judge(calibration, result.schedule))
 
-
-def _write(folder: Path, report: Report, given: dict[str, Any]) -> None:
+def _write(folder: Path, report: CalibrationReport, given: dict[str, Any]) -> None:
     from shunter.metrics.run_folder import build_manifest, to_json_text, write_folder
 
-    text = to_json_text(report.result()) + "\n"
+    text = to_json_text(report.to_json()) + "\n"
     frame = report.waits.to_frame()
     writers: dict[str, Callable[[BinaryIO], object]] = {
         REPORT: lambda file: file.write(text.encode()),
@@ -125,18 +97,18 @@ def _write(folder: Path, report: Report, given: dict[str, Any]) -> None:
         write_folder(folder, writers, build_manifest(run.schedule, given, run.resolved(), run.scheduler.files))
 
 
-def _draw(plot: Path, report: Report) -> None:
+def _draw(plot: Path, report: CalibrationReport) -> None:
     from shunter.report.calibration import draw_calibration
 
     with step(f"drawing {plot}"):
         save_figure(plot, draw_calibration(report.run.schedule, report.waits, report.calibration, report.judgment))
 
 
-def _print(report: Report, json: bool, written: list[Path]) -> None:
+def _print(report: CalibrationReport, json: bool, written: list[Path]) -> None:
     if json:
         from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(report.result()))
+        typer.echo(to_json_text(report.to_json()))
         return
     from shunter.report.calibration import print_report
 

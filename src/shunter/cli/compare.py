@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shunter.cli.arguments import RunArguments
-from shunter.cli.options import ForceOption, JsonOption, path, whole_number
+from shunter.cli.options import ForceOption, JsonOption, listed_names, path, whole_number
 from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
 from shunter.cli.progress import step
 from shunter.cli.run_options import LOAD, SETTINGS, SITE, STOPS, takes
+from shunter.cli.running import read_inputs
 from shunter.cli.window_options import (
     BlocksOption,
     PartOption,
@@ -23,8 +25,10 @@ from shunter.cli.window_options import (
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
-    from shunter.cli.comparing import CompareArguments
-    from shunter.comparison.combinations import Combinations
+    from collections.abc import Sequence
+
+    from shunter.comparison.combinations import Combination
+    from shunter.comparison.comparison import Comparison
 
 PoliciesOption = Annotated[
     str,
@@ -110,55 +114,59 @@ def compare(
 
         shunter compare --workload log.swf.gz --part 0.7:1 --baseline fcfs/easy --plot compare.png
     """
-    from shunter.cli.comparing import CompareArguments, run_comparison, write_comparison
+    from shunter.comparison.combinations import combine
+    from shunter.comparison.contest import Contest
 
-    arguments = CompareArguments(
-        shared=shared,
-        policy=policy,
-        dispatch=dispatch,
-        placement=placement,
-        estimate=estimate,
-        metric=metric,
-        baseline=baseline,
-        windows=windows,
-        length=length,
-        blocks=blocks,
-        warmup=warmup,
-        part=part,
-        threads=threads,
-    )
+    lists = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
+    contest = Contest(metric, baseline, windows, length, blocks, warmup, part, shared.seed, threads)
     if top is not None and top < 1:
         raise InputError(f"--top is {top}; expected 1 or more")
-    combinations = arguments.checked()
-    _check_outputs(arguments, combinations, out, force, plot)
-    compared = run_comparison(arguments, combinations)
+    words = {name: value for name, value in shared.words.items() if name not in lists}
+    combinations = combine(*(_names(name, value) for name, value in lists.items()), **words)
+    contest.check(combinations.possible)
+    check_outputs(shared, combinations.possible, out, force, plot)
+    inputs = read_inputs(shared)
+    with step(f"comparing {len(combinations.possible)} combinations") as progress:
+        comparison = contest.run(inputs.log, combinations, strict=shared.strict, progress=progress)
     if out is not None:
-        with step(f"writing {out}"):
-            write_comparison(out, compared, given_options(context))
-    if plot is not None:
-        from shunter.report.comparison_figure import draw_comparison
+        from shunter.comparison.rows import write_comparison
 
-        with step(f"drawing {plot}"):
-            save_figure(plot, draw_comparison(compared.comparison))
+        with step(f"writing {out}"):
+            resolved = inputs.arguments.to_json() | lists | asdict(contest)
+            write_comparison(out, comparison, comparison.rows(), given_options(context), resolved)
+    if plot is not None:
+        draw(plot, comparison)
     if json:
         from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(compared.result()))
+        typer.echo(to_json_text(comparison.to_json()))
         return
     from shunter.report.comparisons import print_comparison
 
-    print_comparison(compared, top, [path for path in (out, plot) if path is not None])
+    print_comparison(comparison, top, [path for path in (out, plot) if path is not None])
 
 
-def _check_outputs(
-    arguments: CompareArguments, combinations: Combinations, out: Path | None, force: bool, plot: Path | None
+def _names(option: str, given: str | None) -> list[Any]:
+    """Returns the names of a list with commas; None, for what goes with each policy, where none is given."""
+    return [None] if given is None else [*listed_names(option, given)]
+
+
+def check_outputs(
+    shared: RunArguments, combinations: Sequence[Combination], out: Path | None, force: bool, plot: Path | None
 ) -> None:
-    """Raises an error for what can be known to fail before anything is simulated."""
-    from shunter.cli.comparing import FILES
+    """Raises an error for files that cannot be written, before anything is simulated."""
+    from shunter.comparison.rows import FILES
 
-    shared = arguments.shared
     inputs: dict[str, str | Path | None] = {"workload": shared.workload, "cluster": shared.cluster}
-    for combination in combinations.possible:
+    for combination in combinations:
         inputs |= {f"file of {name}:": path for name, path in combination.files.items()}
     check_folder(out, force, FILES, inputs)
     check_plot(plot, out, inputs)
+
+
+def draw(plot: Path, comparison: Comparison) -> None:
+    """Draws a comparison to a file."""
+    from shunter.report.comparison_figure import draw_comparison
+
+    with step(f"drawing {plot}"):
+        save_figure(plot, draw_comparison(comparison))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shunter.cli.commands import GroupedCommand
 from shunter.cli.options import ClusterOption, JsonOption, given_text, path, whole_number
 from shunter.cli.outputs import check_folder, given_options
 from shunter.cli.progress import step
@@ -47,7 +48,7 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what this 
 LOG_ONLY = ("cluster", "part", "windows", "length", "warmup", "seed")
 """Options that mean nothing without a log."""
 
-envs = typer.Typer()
+envs = typer.Typer(rich_markup_mode=None)
 
 
 @envs.callback(invoke_without_command=True)
@@ -62,7 +63,7 @@ def root(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@envs.command("export")
+@envs.command("export", cls=GroupedCommand)
 def export(
     context: typer.Context,
     out: OutOption,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, replace
+from typing import Annotated
 
 import typer
 
 from shunter.cli.arguments import RunArguments
-from shunter.cli.compare import MetricOption, OutOption, PlotOption
-from shunter.cli.options import ForceOption, JsonOption, whole_number
-from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
+from shunter.cli.compare import MetricOption, OutOption, PlotOption, check_outputs, draw
+from shunter.cli.options import ForceOption, JsonOption, listed_names, whole_number
+from shunter.cli.outputs import given_options
 from shunter.cli.progress import step
 from shunter.cli.run_options import LOAD, SETTINGS, SITE, takes
+from shunter.cli.running import read_inputs
 from shunter.cli.window_options import (
     BlocksOption,
     PartOption,
@@ -24,9 +24,8 @@ from shunter.cli.window_options import (
 )
 from shunter.errors import InputError
 
-if TYPE_CHECKING:
-    from shunter.cli.evaluating import EvaluateArguments, Evaluated
-    from shunter.comparison.combinations import Combinations
+BROUGHT = ("policy", "dispatch", "placement", "estimate")
+"""What checkpoints bring themselves."""
 
 CheckpointsArgument = Annotated[
     list[str] | None,
@@ -90,62 +89,37 @@ def evaluate(
 
         shunter evaluate runs/first/last --workload log.swf.gz --against fcfs/easy,f2/easy --length 512 --json
     """
-    from shunter.cli.evaluating import EvaluateArguments, newest_checkpoint, run_evaluation
+    from shunter.comparison.combinations import ALL
+    from shunter.comparison.contest import Contest
+    from shunter.comparison.evaluation import NONE, find_entrants, newest_checkpoint, run_evaluation
 
-    arguments = EvaluateArguments(
-        shared=shared,
-        metric=metric,
-        baseline=None,
-        windows=windows,
-        length=length,
-        blocks=blocks,
-        warmup=warmup,
-        part=part,
-        threads=threads,
-        checkpoints=tuple(checkpoints or [newest_checkpoint()]),
-        against=against,
-        also=tuple(also or ()),
-    )
+    contest = Contest(metric, None, windows, length, blocks, warmup, part, shared.seed, threads)
+    learned = tuple(checkpoints or [newest_checkpoint()])
     if top < 1:
         raise InputError(f"--top is {top}; expected 1 or more")
-    combinations = arguments.checked()
-    _check_outputs(arguments, combinations, out, force, plot)
-    evaluated = run_evaluation(arguments, combinations)
-    _write(evaluated, context, out, plot)
+    words = {name: value for name, value in shared.words.items() if name not in BROUGHT}
+    rivals = against if against in (ALL, NONE) else listed_names("against", against)
+    entrants = find_entrants(learned, rivals, also or (), **words)
+    contest.check(entrants.all)
+    check_outputs(shared, entrants.all, out, force, plot)
+    inputs = read_inputs(shared)
+    with step(f"comparing {len(entrants.all)} combinations") as progress:
+        evaluation = run_evaluation(contest, inputs.log, entrants, strict=shared.strict, progress=progress)
+    if out is not None:
+        from shunter.comparison.rows import write_comparison
+
+        with step(f"writing {out}"):
+            own = {"checkpoints": learned, "against": against, "also": tuple(also or ())}
+            resolved = inputs.arguments.to_json() | asdict(contest) | own
+            write_comparison(out, evaluation.comparison, evaluation.rows(), given_options(context), resolved)
+    if plot is not None:
+        # A figure has colors for a few: those who are judged, and the best classics.
+        draw(plot, replace(evaluation.comparison, scored=evaluation.shown(0)))
     if json:
         from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(evaluated.result()))
+        typer.echo(to_json_text(evaluation.to_json()))
         return
     from shunter.report.comparisons import print_evaluation
 
-    print_evaluation(evaluated, top, [path for path in (out, plot) if path is not None], named=bool(checkpoints))
-
-
-def _check_outputs(
-    arguments: EvaluateArguments, combinations: Combinations, out: Path | None, force: bool, plot: Path | None
-) -> None:
-    """Raises an error for what can be known to fail before anything is simulated."""
-    from shunter.cli.comparing import FILES
-
-    shared = arguments.shared
-    inputs: dict[str, str | Path | None] = {"workload": shared.workload, "cluster": shared.cluster}
-    for combination in combinations.possible:
-        inputs |= {f"file of {name}:": path for name, path in combination.files.items()}
-    check_folder(out, force, FILES, inputs)
-    check_plot(plot, out, inputs)
-
-
-def _write(evaluated: Evaluated, context: typer.Context, out: Path | None, plot: Path | None) -> None:
-    if out is not None:
-        from shunter.cli.comparing import write_comparison
-
-        with step(f"writing {out}"):
-            write_comparison(out, evaluated, given_options(context))
-    if plot is not None:
-        from shunter.report.comparison_figure import draw_comparison
-
-        with step(f"drawing {plot}"):
-            # A figure has colors for a few: those who are judged, and the best classics.
-            shown = evaluated.evaluation.shown(0)
-            save_figure(plot, draw_comparison(replace(evaluated.comparison, scored=shown)))
+    print_evaluation(evaluation, top, [path for path in (out, plot) if path is not None], named=bool(checkpoints))

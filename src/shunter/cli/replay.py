@@ -18,9 +18,8 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from shunter.cli.running import Run
-    from shunter.model.cluster import Cluster
-    from shunter.model.workload import Workload
+    from shunter.metrics.run import Run
+    from shunter.model.log import Log
 
 COMPARED = ("job_id", "start_s", "end_s", "nodes", "outcome")
 """The columns in which a job's row must be the same."""
@@ -83,10 +82,10 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
         name: _recorded_file(folder, what, manifest.get(name), recorded.words[name]) for name, what in RECORDED.items()
     }
 
-    def check_unchanged(read: Workload, parsed: Cluster) -> None:
+    def check_unchanged(log: Log) -> None:
         # With a load, the arrivals depend on the cluster: so the cluster comes first.
-        _check_unchanged("cluster", cluster, parsed.content_sha256, manifest)
-        _check_unchanged("workload", workload, read.content_sha256, manifest)
+        _check_unchanged("cluster", cluster, log.cluster.content_sha256, manifest)
+        _check_unchanged("workload", workload, log.workload.content_sha256, manifest)
 
     inputs = replace(recorded, workload=workload or recorded.workload, cluster=cluster).with_settings(**files)
     # What is wrong with a file is said under the file's own name.

@@ -49,15 +49,19 @@ NAMES: Final = {
 """What the settings that are looked up by name may be."""
 
 
+SAID: Final = declarations(Settings)
+HINTS: Final = get_type_hints(Settings)
+
+
 def setting_help(name: str) -> str:
     """Returns what the help says of a setting."""
-    help = declarations(Settings)[name].help
+    help = SAID[name].help
     return f"{help.removesuffix('.')}: {NAMES[name]}." if name in NAMES else help
 
 
 def setting_option(name: str) -> object:
     """Returns the option of a setting, as Typer takes it."""
-    said, hint = declarations(Settings)[name], get_type_hints(Settings)[name]
+    said, hint = SAID[name], HINTS[name]
     if hint is bool:
         return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=setting_help(name))]
     kinds = getattr(hint, "__args__", (hint,))

@@ -14,7 +14,7 @@ from shunter.cli.progress import step
 from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
 
 if TYPE_CHECKING:
-    from shunter.cli.running import Run
+    from shunter.metrics.run import Run
 
 
 @takes(SITE | LOAD | POLICY | WINDOW | STOPS | SETTINGS)

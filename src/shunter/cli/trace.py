@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shunter.cli.commands import GroupedCommand
 from shunter.cli.errors import EXIT_DIFFERENT
 from shunter.cli.options import ClusterOption, JsonOption, path
 from shunter.cli.outputs import check_plot, save_figure
@@ -95,17 +96,17 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
         raise typer.Exit(EXIT_DIFFERENT)
 
 
-trace = typer.Typer()
-trace.command("info")(info)
-trace.command("check")(check)
-trace.command("convert")(convert)
-trace.command("slice")(slice_)
-trace.command("scale")(scale)
-trace.command("split")(split)
-trace.command("generate")(generate)
-trace.command("anonymize")(anonymize)
-trace.command("cluster")(cluster)
-trace.command("estimate")(estimate)
+trace = typer.Typer(rich_markup_mode=None)
+trace.command("info", cls=GroupedCommand)(info)
+trace.command("check", cls=GroupedCommand)(check)
+trace.command("convert", cls=GroupedCommand)(convert)
+trace.command("slice", cls=GroupedCommand)(slice_)
+trace.command("scale", cls=GroupedCommand)(scale)
+trace.command("split", cls=GroupedCommand)(split)
+trace.command("generate", cls=GroupedCommand)(generate)
+trace.command("anonymize", cls=GroupedCommand)(anonymize)
+trace.command("cluster", cls=GroupedCommand)(cluster)
+trace.command("estimate", cls=GroupedCommand)(estimate)
 
 
 @trace.callback(invoke_without_command=True)

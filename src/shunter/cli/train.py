@@ -9,7 +9,10 @@ import typer
 
 from shunter.cli.errors import EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, path
-from shunter.cli.train_options import SetOption, given_changes
+from shunter.cli.train_options import SetOption, TrainCommand, given_changes
+
+COMMAND = TrainCommand
+"""Typer makes the verb of it, since its options follow from the declared keys of a training file."""
 
 PresetOption = Annotated[
     str | None,

@@ -12,10 +12,10 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
-from typer.core import TyperCommand
 from typer.main import get_command
 
 from shunter.checks import NOTHING
+from shunter.cli.commands import GroupedCommand
 from shunter.cli.options import given_text, number, whole_number
 from shunter.errors import InputError
 
@@ -58,6 +58,18 @@ def bound(text: str) -> tuple[str, float]:
     return BOUNDED[name], number(factor)
 
 
+SECTIONS: Final = {
+    "data": "The log and the cluster",
+    "environment": "What is decided, and what the policy sees",
+    "episodes": "What it is trained on",
+    "validation": "What the best policy is chosen on",
+    "report": "What the result is judged on",
+    "reward": "What is rewarded",
+    "network": "The network",
+    "ppo": "The algorithm",
+    "training": "The training",
+}
+"""The groups of the help, by the sections of a training file."""
 PARSERS: Final[dict[str, Callable[[str], Any]]] = {"hidden": whole_numbers, "reward": weights, "bound": bound}
 """The options that are written in a way of their own."""
 SEVERAL: Final = ("workload", "cluster", "bound")
@@ -75,7 +87,7 @@ SetOption = Annotated[
 ]
 
 
-class TrainCommand(TyperCommand):
+class TrainCommand(GroupedCommand):
     """A command with one option for each declared key of a training file, besides those of its function."""
 
     _made: list[Any] | None = None
@@ -85,6 +97,13 @@ class TrainCommand(TyperCommand):
         if self._made is None:
             self._made = _training_params()
         return [*self._made, *super().get_params(ctx)]
+
+    def group_of(self, parameter: str) -> str:
+        """Returns the section of the training file that an option stands for, in words."""
+        from shunter.agents.training.options import training_options
+
+        option = training_options().get(parameter.replace("_", "-"))
+        return SECTIONS[option.keys[0][0]] if option is not None else super().group_of(parameter)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Click's context, and whatever the function returns
         """Puts what the options of a training say, by section and key, into the context, for `given_changes`."""

@@ -19,7 +19,7 @@ from shunter.cli.options import (
 from shunter.cli.outputs import check_plot, check_toml, save_figure
 from shunter.cli.progress import step
 from shunter.cli.run_options import LOAD, POLICY, SETTINGS, takes
-from shunter.cli.tune_arguments import TuneArguments
+from shunter.cli.running import read_inputs
 from shunter.cli.window_options import ThreadsOption, WarmupOption, WindowCountOption, WindowLengthOption
 from shunter.errors import InputError
 
@@ -131,37 +131,41 @@ def tune(
 
         shunter simulate --workload log.swf.gz --policy tuned.toml --estimate tuned.toml
     """
-    from shunter.cli.tuning import run_tuning
     from shunter.comparison.bench import available_threads
-    from shunter.tuning.tune import Plan
+    from shunter.tuning.tune import TuneRequest, run_tuning
+    from shunter.tuning.weights import Plan
 
-    clusters = _one_for_each(workload, cluster or [])
-    arguments = TuneArguments(
-        logs=tuple(
-            replace(shared, workload=log, cluster=machine) for log, machine in zip(workload, clusters, strict=True)
-        ),
+    runs = [
+        replace(shared, workload=log, cluster=machine)
+        for log, machine in zip(workload, _one_for_each(workload, cluster or []), strict=True)
+    ]
+    plan = Plan(
+        train=(0.0, train),
+        windows=windows,
+        length=length,
+        warmup=warmup,
+        generations=generations,
+        population=population,
+        seed=shared.seed,
+        threads=available_threads() if threads is None else threads,
+    )
+    request = TuneRequest.of(
+        plan,
         kind=kind,
         objective=objective,
-        bounds=tuple(bound or ()),
+        bounds=bound or (),
         site=site,
-        plan=Plan(
-            train=(0.0, train),
-            windows=windows,
-            length=length,
-            warmup=warmup,
-            generations=generations,
-            population=population,
-            seed=shared.seed,
-            threads=available_threads() if threads is None else threads,
-        ),
         report=report,
         report_windows=report_windows,
+        **shared.words,
     )
-    arguments.check()
-    inputs = arguments.files
+    inputs: dict[str, str | Path | None] = dict(request.files)
+    for place, run in enumerate(runs, start=1):
+        run.check_numbers()
+        inputs |= {f"workload ({place})": run.workload, f"cluster ({place})": run.cluster}
     check_toml("--out", out, force, "--policy", inputs)
     check_plot(plot, None, inputs)
-    tuning = run_tuning(arguments, out)
+    tuning = run_tuning(request, [read_inputs(run).log for run in runs], out, strict=shared.strict, stage=step)
     if plot is not None:
         from shunter.report.tuning import draw_tuning
 
@@ -170,7 +174,7 @@ def tune(
     if json:
         from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(tuning.result()))
+        typer.echo(to_json_text(tuning.to_json()))
         return
     from shunter.report.tuning import print_tuning
 

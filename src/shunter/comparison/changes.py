@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.metrics.labels import counted
+from shunter.metrics.run import run_log
 from shunter.model.cluster import CORES_LIMIT, Cluster, Node
+from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads import read_cluster
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
+from shunter.workloads.logs import read_log
 from shunter.workloads.variants import limit_requests, scale_requests
 
 if TYPE_CHECKING:
+    from shunter.metrics.run import Run
+    from shunter.model.log import Log
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 
 _NUMBER = r"\d+(?:\.\d*)?|\.\d+"
@@ -62,16 +69,33 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Site:
+class Situation:
     """What is simulated."""
 
-    workload: Workload
-    cluster: Cluster
+    log: Log
     settings: Mapping[str, Any]
-    """What `shunter.simulation.simulate` takes besides."""
+    """What `shunter.simulate` takes besides, by name."""
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs."""
+        return self.log.workload
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.log.cluster
+
+    def with_workload(self, workload: Workload) -> Situation:
+        """Returns the same with other jobs."""
+        return replace(self, log=replace(self.log, workload=workload))
+
+    def with_cluster(self, cluster: Cluster) -> Situation:
+        """Returns the same with other nodes."""
+        return replace(self, log=replace(self.log, cluster=cluster, cluster_from="--change"))
 
 
-Step = Callable[[Site], tuple[Site, str]]
+Step = Callable[[Situation], tuple[Situation, str]]
 """Returns what a change makes of a site, and what it amounts to: ``125 cores (+25)``."""
 
 
@@ -86,7 +110,7 @@ class Change:
     steps: tuple[Step, ...]
     """What is done to workload and cluster."""
 
-    def apply(self, site: Site) -> tuple[Site, list[str]]:
+    def apply(self, site: Situation) -> tuple[Situation, list[str]]:
         """Returns the changed site, and notes on what the changes amount to."""
         site = replace(site, settings={**site.settings, **self.settings})
         notes = []
@@ -119,19 +143,19 @@ def parse_change(text: str) -> Change:
 
 def _to_cluster(text: str) -> Step:
     cluster = read_cluster(text)
-    return lambda site: (replace(site, cluster=cluster), _cluster_note(site.cluster, cluster))
+    return lambda site: (site.with_cluster(cluster), _cluster_note(site.cluster, cluster))
 
 
 def _to_cores(text: str) -> Step:
     amount = Amount.parse("cores", text)
 
-    def step(site: Site) -> tuple[Site, str]:
+    def step(site: Situation) -> tuple[Situation, str]:
         old = site.cluster
         wanted = amount.of(old.total_cores)
         if not 1 <= wanted <= CORES_LIMIT:
             raise InputError(f"--change cores={text}: gives {wanted:g} cores; expected 1 to {CORES_LIMIT}")
         cluster = Cluster.pool(round(wanted)) if _is_pool(old) else _with_nodes(old, wanted / old.total_cores)
-        return replace(site, cluster=cluster), _cluster_note(old, cluster)
+        return site.with_cluster(cluster), _cluster_note(old, cluster)
 
     return step
 
@@ -163,7 +187,7 @@ def _with_nodes(cluster: Cluster, factor: float) -> Cluster:
 def _to_load(text: str) -> Step:
     amount = Amount.parse("load", text)
 
-    def step(site: Site) -> tuple[Site, str]:
+    def step(site: Situation) -> tuple[Situation, str]:
         workload, cluster = site.workload, site.cluster
         before = offered_load(workload, cluster) or 0.0
         if amount.factor is None:
@@ -173,7 +197,7 @@ def _to_load(text: str) -> Step:
         else:
             raise InputError(f"--change load={text}: expected a factor above 0")
         after = offered_load(workload, cluster) or 0.0
-        return replace(site, workload=workload), f"offered load {before:.3g} becomes {after:.3g}"
+        return site.with_workload(workload), f"offered load {before:.3g} becomes {after:.3g}"
 
     return step
 
@@ -183,9 +207,9 @@ def _to_request(text: str) -> Step:
     if factor is None or factor <= 0:
         raise InputError(f"--change request={text}: expected a factor above 0, as in 0.5x or +20%")
 
-    def step(site: Site) -> tuple[Site, str]:
+    def step(site: Situation) -> tuple[Situation, str]:
         workload, count = scale_requests(site.workload, factor)
-        return replace(site, workload=workload), f"{count:,} requests scaled by {factor:g}"
+        return site.with_workload(workload), f"{count:,} requests scaled by {factor:g}"
 
     return step
 
@@ -193,12 +217,12 @@ def _to_request(text: str) -> Step:
 def _to_limit(text: str) -> Step:
     limit_s = _seconds("limit", text)
 
-    def step(site: Site) -> tuple[Site, str]:
+    def step(site: Situation) -> tuple[Situation, str]:
         workload, count = limit_requests(site.workload, limit_s, str(site.settings["missing_request"]))
         longer = int((workload.jobs["run_s"] > limit_s).sum())
         fate = "are killed at it" if site.settings["kill_at_request"] else "go on (kill-at-request=yes stops them)"
         note = f"{count:,} requests cut to {limit_s:g} s; {longer:,} jobs that run longer {fate}"
-        return replace(site, workload=workload), note
+        return site.with_workload(workload), note
 
     return step
 
@@ -253,3 +277,107 @@ SETTINGS: dict[str, Callable[[str], tuple[str, Any]]] = {
     "failed-progress": lambda text: ("failed_progress", text),
 }
 """Changes of settings: the name that `shunter.simulation.simulate` has for it, and the value."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulation of a what-if."""
+
+    name: str
+    """``base``, or the change."""
+    notes: tuple[str, ...]
+    """What the change amounts to."""
+    run: Run
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A log as it is, and with changes."""
+
+    base: Case
+    changed: tuple[Case, ...]
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The base, and then every change."""
+        return (self.base, *self.changed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the base as ``shunter simulate --json`` tells it, and each case with its differences."""
+        base = self.base.run.result()
+        return {
+            "base": base,
+            "cases": [
+                {
+                    "change": case.name,
+                    "notes": list(case.notes),
+                    **case.run.result(),
+                    "difference": {
+                        name: _difference(base["metrics"][name], new) for name, new in case.run.metrics.items()
+                    },
+                }
+                for case in self.changed
+            ],
+        }
+
+
+def _difference(old: float | None, new: float | None) -> dict[str, float | None]:
+    """Returns the difference of a metric to the base, and in percent of it; null where there is none."""
+    absolute = None if old is None or new is None else new - old
+    percent = 100 * absolute / abs(old) if absolute is not None and old else None
+    return {"absolute": absolute, "percent": percent}
+
+
+def check_changes(changes: Sequence[str], **settings: Any) -> list[tuple[Change, Scheduler]]:  # noqa: ANN401 - by name
+    """Returns what changes mean, and the way to schedule of each.
+
+    Raises:
+        InputError: A change is wrong, or does not go with the settings.
+    """
+    parsed = [parse_change(text) for text in changes]
+    return [(change, resolve_scheduler(**{**settings, **change.settings})) for change in parsed]
+
+
+def what_if(
+    workload: str | Path | Workload | Log,
+    changes: Sequence[str],
+    cluster: str | int | Cluster | None = None,
+    *,
+    start: int = 0,
+    length: int | None = None,
+    strict: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    **settings: Any,  # noqa: ANN401 - the settings by name, each with a type of its own
+) -> WhatIf:
+    """Simulates a log as it is and with each of some changes.
+
+    Args:
+        workload: A file, a generator, or what was read before.
+        changes: Such as ``cores=+25%``, ``load=1.2x`` or ``limit=3600,policy=sjf``, whose parts act together.
+        cluster: A number of cores, a preset, a file, or a cluster; None: the one that the workload tells of.
+        start: The place of the first job that is simulated.
+        length: How many jobs are; None: all to the end of the log.
+        strict: Whether a job that can never fit is an error.
+        progress: Called after each simulation with how many are done, and of how many.
+        settings: The policy and other settings of the base, as in `shunter.simulate`.
+
+    Raises:
+        InputError: A change, a name or a number is wrong, or no job can ever fit.
+    """
+    # What can be checked without the log is checked before it is read.
+    parsed = check_changes(changes, **settings)
+    words = resolve_scheduler(**settings)
+    base = Situation(read_log(workload, cluster), words.settings.words())
+
+    def run(site: Situation, scheduler: Scheduler, done: int) -> Run:
+        result = run_log(site.log, scheduler, start=start, length=length, strict=strict)
+        if progress:
+            progress(done, len(parsed) + 1)
+        return result
+
+    first = Case("base", (), run(base, words, 1))
+    cases = []
+    for done, (change, scheduler) in enumerate(parsed, start=2):
+        site, notes = change.apply(base)
+        cases.append(Case(change.text, tuple(notes), run(site, scheduler, done)))
+    return WhatIf(first, tuple(cases))

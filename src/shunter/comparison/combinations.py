@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.errors import InputError
-from shunter.policies.catalog import POLICIES
-from shunter.policies.estimates import resolve_estimate
+from shunter.policies.catalog import DISPATCHES, POLICIES
+from shunter.policies.estimates import REQUESTED, resolve_estimate
 from shunter.policies.placement import resolve_placement
 from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_scheduler
 
@@ -100,6 +100,30 @@ def combine(
     if not possible:
         raise InputError(next(iter(skipped.values())))
     return Combinations(tuple(possible.values()), tuple(skipped.values()))
+
+
+def combine_like(
+    text: str, scheduler: Scheduler, estimates: Sequence[str | None] = (REQUESTED,)
+) -> tuple[Combination, ...]:
+    """Returns what ``f2/easy`` means with each of the estimates; all other settings are as in a scheduler.
+
+    Raises:
+        InputError: The policy or the dispatch rule is unknown, or they do not go together.
+    """
+    policy, dispatch = split_text(text)
+    words = scheduler.settings.words()
+    for name in ("policy", "dispatch", "estimate"):
+        del words[name]
+    return combine([policy], [dispatch], [words.pop("placement")], estimates, **words).possible
+
+
+def split_text(text: str) -> tuple[str, str | None]:
+    """Returns the policy and the dispatch rule that ``f2/easy`` names; None where it names no rule."""
+    policy, slash, dispatch = text.rpartition("/")
+    if slash and (dispatch in DISPATCHES or dispatch.isdecimal()):
+        return policy, dispatch
+    # The slash is one of a file's name.
+    return text, None
 
 
 def find_baseline(combinations: Sequence[Combination], label: str | None) -> Combination:

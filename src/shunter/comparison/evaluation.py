@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from shunter.comparison.classics import learns
-from shunter.comparison.compare import held_against
+from shunter.comparison.classics import Progress, classics, learns
+from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like, split_text
+from shunter.comparison.comparison import held_against
+from shunter.comparison.contest import Contest, split_terms
 from shunter.comparison.objective import Objective, mean_ratio
 from shunter.comparison.report import Finding, LogReport, findings_on, report_rows
 from shunter.comparison.rows import combination_rows
+from shunter.comparison.seen_days import Judged, part_warning
+from shunter.errors import InputError
+from shunter.model.windows import parse_part
+from shunter.policies.checkpoint import checkpoint_file, is_checkpoint, read_record, resolve_checkpoint
 from shunter.policies.estimates import REQUESTED
+from shunter.policies.specs import read_toml, spec_file
+from shunter.workloads.logs import read_log
 
 if TYPE_CHECKING:
-    from shunter.comparison.combinations import Combination
-    from shunter.comparison.compare import Comparison, Scored
+    from shunter.comparison.comparison import Comparison, Scored
+    from shunter.model.cluster import Cluster
+    from shunter.model.log import Log
+    from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 LEARNED, ALSO, CLASSIC = "learned", "also", "classic"
 BEST, BEST_SAME = "best classic", "best classic with the same estimate"
 """What a row is. The best are the best in hindsight: on the very windows that everything is judged on."""
+NONE: Final = "none"
+"""No classics at all."""
+LATER: Final = "0.7:1"
+"""The part of a log that learned policies are judged on, unless said otherwise."""
+RUNS: Final = Path("runs")
+"""Where runs are looked for if no checkpoint is named."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,8 @@ class Evaluation:
     comparison: Comparison
     entrants: Entrants
     seed: int
+    warnings: tuple[str, ...] = ()
+    """What a reader must know of the checkpoints."""
 
     @staticmethod
     def of(comparison: Comparison, entrants: Entrants, seed: int = 0) -> Evaluation:
@@ -79,6 +99,17 @@ class Evaluation:
             }
             for row, one in zip(combination_rows(self.comparison), self.comparison.scored, strict=True)
         ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what ``shunter evaluate --json`` prints."""
+        result, best = self.comparison.to_json(), self.best()
+        combinations = [old | row for old, row in zip(result["combinations"], self.rows(), strict=True)]
+        return result | {
+            "combinations": combinations,
+            "best_classic": None if best is None else best.combination.label,
+            "verdict": [finding.to_json() for finding in self.findings()],
+            "warnings": list(self.warnings),
+        }
 
     def shown(self, classics: int) -> tuple[Scored, ...]:
         """Returns what a table has room for: everybody who is judged, the best classics, the best of each estimate."""
@@ -132,3 +163,122 @@ def settings_warnings(entrants: Entrants) -> list[str]:
                 what = f"{name} {own}, and {first.label} and all classics with {shared}"
                 warnings.append(f"{other.label} runs with {what}; evaluate it alone")
     return warnings
+
+
+def find_entrants(
+    checkpoints: Sequence[str],
+    against: str | Sequence[str] = ALL,
+    also: Sequence[str] = (),
+    **settings: Any,  # noqa: ANN401 - the settings by name, each with a type of its own
+) -> Entrants:
+    """Returns who takes part in an evaluation.
+
+    Args:
+        checkpoints: Folders of runs or of checkpoints. Whether jobs are killed at their requests is as it was in
+            training, unless the settings say it.
+        against: The classics: ``all``, ``none``, or some, such as ``["fcfs/easy", "f2/easy"]``; with requested times,
+            and with what each of the checkpoints sees.
+        also: Other policies that are judged like the checkpoints; a file brings its estimate, if it has one.
+        settings: What all share.
+
+    Raises:
+        InputError: The first name or number that is wrong.
+    """
+    killed = any(resolve_checkpoint(one).settings.kill_at_request for one in checkpoints)
+    settings["kill_at_request"] = settings.get("kill_at_request", False) or killed
+    learned = tuple(
+        # A run may be called like a classic, a path is not.
+        replace(one, label=one.settings.policy)
+        for one in combine(checkpoints, **settings).possible
+    )
+    shared = learned[0].scheduler
+    estimates = list(dict.fromkeys([REQUESTED, *(one.settings.estimate for one in learned)]))
+    if against == NONE:
+        rivals: tuple[Combination, ...] = ()
+    elif against == ALL:
+        rivals = classics(shared, estimates)
+    else:
+        texts = [against] if isinstance(against, str) else against
+        rivals = tuple(dict.fromkeys(one for text in texts for one in combine_like(text, shared, estimates)))
+    return Entrants(learned, tuple(_also(text, shared) for text in also), rivals)
+
+
+def _also(text: str, shared: Scheduler) -> Combination:
+    if is_checkpoint(text):
+        raise InputError(f"--also {text}: this is a folder; name checkpoints without --also")
+    policy, _ = split_text(text)
+    file = spec_file(policy)
+    estimate = policy if file is not None and "estimate" in read_toml(file) else REQUESTED
+    return combine_like(text, shared, [estimate])[0]
+
+
+def run_evaluation(
+    contest: Contest, log: Log, entrants: Entrants, *, strict: bool = False, progress: Progress | None = None
+) -> Evaluation:
+    """Compares all entrants on windows of a log, and judges those who are to be judged.
+
+    Args:
+        contest: By what they are compared, and where.
+        log: The log and its cluster.
+        entrants: Who takes part.
+        strict: Whether a job that can never fit is an error.
+        progress: Called after each combination with how many are done, and of how many.
+    """
+    comparison = contest.run(log, Combinations(entrants.all, ()), strict=strict, progress=progress)
+    judged = Judged.of(log.workload, parse_part(contest.part))
+    warnings: list[str | None] = []
+    for one in entrants.learned:
+        training = read_record(one.settings.policy).get("training")
+        facts = training if isinstance(training, dict) else {}
+        warnings.append(part_warning(one.settings.policy, facts, judged))
+    warnings += settings_warnings(entrants)
+    told = tuple(warning for warning in warnings if warning is not None)
+    return replace(Evaluation.of(comparison, entrants, contest.seed), warnings=told)
+
+
+def evaluate(
+    checkpoints: str | Sequence[str],
+    workload: str | Path | Workload | Log,
+    cluster: str | int | Cluster | None = None,
+    *,
+    against: str | Sequence[str] = ALL,
+    also: Sequence[str] = (),
+    strict: bool = False,
+    progress: Progress | None = None,
+    **terms: Any,  # noqa: ANN401 - the fields of Contest, and settings by name
+) -> Evaluation:
+    """Judges learned policies on later days of a log, against the best classic in hindsight.
+
+    Args:
+        checkpoints: Folders of runs, whose best checkpoints are taken, or of checkpoints.
+        workload: A file, a generator, or what was read before.
+        cluster: A number of cores, a preset, a file, or a cluster; None: the one that the workload tells of.
+        against: The classics: ``all``, ``none``, or some, such as ``["fcfs/easy", "f2/easy"]``.
+        also: Other policies that are judged like the checkpoints, such as what `shunter.tune` wrote.
+        strict: Whether a job that can never fit is an error.
+        progress: Called after each combination with how many are done, and of how many.
+        terms: As in `shunter.compare`; the part of the log is ``0.7:1`` by default.
+
+    Raises:
+        InputError: A name or a number is wrong, or not one job can ever fit.
+    """
+    contest, settings = split_terms(terms, part=LATER)
+    folders = [checkpoints] if isinstance(checkpoints, str) else checkpoints
+    entrants = find_entrants(folders, against, also, **settings)
+    contest.check(entrants.all)
+    return run_evaluation(contest, read_log(workload, cluster), entrants, strict=strict, progress=progress)
+
+
+def newest_checkpoint(runs: Path = RUNS) -> str:
+    """Returns the run whose checkpoint was written last.
+
+    Raises:
+        InputError: There is none.
+    """
+    folders = [folder for folder in runs.iterdir() if folder.is_dir()] if runs.is_dir() else []
+    found = {folder: file for folder in folders if (file := checkpoint_file(str(folder))) is not None}
+    if not found:
+        raise InputError(
+            f"no checkpoint is named, and there is none under {runs}/; name one, or train with 'shunter train'"
+        )
+    return str(max(found, key=lambda folder: found[folder].stat().st_mtime_ns))

@@ -1,9 +1,9 @@
-"""A comparison as plain rows: what ``--json`` prints and ``--out`` writes."""
+"""A comparison as plain rows and files: what ``--json`` prints and ``--out`` writes."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
@@ -11,12 +11,20 @@ import polars as pl
 from shunter.comparison.report import largest
 from shunter.comparison.statistics import interval_note, summarize
 from shunter.metrics.labels import size_label
+from shunter.metrics.run_folder import MANIFEST, file_record, provenance, write_folder
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-    from shunter.comparison.compare import Comparison, Scored
+    from shunter.comparison.comparison import Comparison, Scored
+    from shunter.files import Writer
     from shunter.model.windows import Windows
+
+COMPARISON, WINDOWS = "comparison", "windows"
+FILES: Final = (*(f"{name}.{kind}" for name in (COMPARISON, WINDOWS) for kind in ("parquet", "csv")), MANIFEST)
+"""What the folder of a comparison holds."""
 
 
 def comparison_object(comparison: Comparison) -> dict[str, Any]:
@@ -108,3 +116,31 @@ def window_frame(comparison: Comparison) -> pl.DataFrame:
         for one in comparison.scored
     ]
     return pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def write_comparison(
+    folder: Path,
+    comparison: Comparison,
+    rows: list[dict[str, Any]],
+    given: dict[str, Any],
+    resolved: dict[str, Any],
+) -> None:
+    """Writes `FILES`: the combinations, every window, and a manifest.
+
+    Args:
+        folder: Where to.
+        comparison: What came out.
+        rows: One a combination, the best first.
+        given: The options that the user gave.
+        resolved: All options, with what stood in for those not given.
+    """
+    frames = {COMPARISON: pl.DataFrame(rows, infer_schema_length=None), WINDOWS: window_frame(comparison)}
+    writers: dict[str, Writer] = {}
+    for name, frame in frames.items():
+        writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": frame.write_csv}
+    files = {name: path for one in comparison.scored for name, path in one.combination.files.items()}
+    manifest = provenance(comparison.workload, comparison.cluster, given, resolved) | {
+        "files": {name: file_record(path) for name, path in sorted(files.items())},
+        "jobs": comparison.windows.length * len(comparison.windows),
+    }
+    write_folder(folder, writers, manifest)

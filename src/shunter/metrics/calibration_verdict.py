@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from shunter.metrics.calibrate import MINUTE_S
+from shunter.metrics.calibration import MINUTE_S
 from shunter.metrics.labels import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shunter.metrics.calibrate import Calibration
+    from shunter.metrics.calibration import Calibration
     from shunter.model.schedule import Schedule
 
 RATIO_EXPLAINS, RATIO_ROUGHLY = 1.25, 2.0

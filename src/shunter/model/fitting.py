@@ -21,6 +21,11 @@ UNBOUNDED: Final = 2**32 - 1
 
 _SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "partition")
 
+ANY: Final = 0
+"""The mask of a job that takes GPUs of every type, or none at all."""
+NO_SUCH_TYPE: Final = 1 << 62
+"""The mask of a job all of whose types the cluster lacks: a bit that no node has."""
+
 
 def shape_columns(jobs: pl.DataFrame) -> list[str]:
     """Returns the columns of a workload's table on which it depends whether a job fits."""
@@ -72,12 +77,6 @@ def _lower(room: NDArray[np.int64], asked: NDArray[np.int64], has: int) -> None:
 def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
     """Returns a column in the core's units."""
     return np.asarray(np.rint(column.to_numpy() * units), dtype=np.int64)
-
-
-ANY: Final = 0
-"""The mask of a job that takes GPUs of every type, or none at all."""
-NO_SUCH_TYPE: Final = 1 << 62
-"""The mask of a job all of whose types the cluster lacks: a bit that no node has."""
 
 
 def type_numbers(cluster: Cluster) -> dict[str, int]:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
+Locate = Callable[[int], str]
+"""Names the place of a row (counted from 0, or as its source counts) in its source: ``jobs.csv:12``."""
+
 
 @dataclass(frozen=True)
 class LedgerEntry:
@@ -46,10 +49,6 @@ class Ledger:
     def to_json(self) -> list[dict[str, str | int]]:
         """Returns the entries as plain objects."""
         return [{"rule": entry.rule, "count": entry.count, "example": entry.example} for entry in self.entries]
-
-
-Locate = Callable[[int], str]
-"""Names the place of a row (counted from 0, or as its source counts) in its source: ``jobs.csv:12``."""
 
 
 @dataclass(frozen=True)

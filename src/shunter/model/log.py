@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
 
 
+FROM_WORKLOAD = "the workload"
+"""What told the cluster where nobody named one."""
+
+
 @dataclass(frozen=True)
 class Log:
     """A log and the cluster that it is replayed on."""
 
     workload: Workload
     cluster: Cluster
+    cluster_from: str = "--cluster"
+    """What told the cluster: `FROM_WORKLOAD`, or an option."""
+    load: float | None = None
+    """The load that the arrivals were scaled to; None: they are as they were."""
 
 
 @dataclass(frozen=True)

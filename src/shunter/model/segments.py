@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from shunter.model.schedule import Schedule
 
+MILLI = 1000
+
 
 @dataclass(frozen=True)
 class Stops:
@@ -88,9 +90,6 @@ def take_lists(offsets: NDArray[np.int64], which: NDArray[np.int64]) -> tuple[ND
     counts = np.diff(offsets)[which]
     taken = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return taken, np.repeat(offsets[:-1][which] - taken[:-1], counts) + np.arange(taken[-1])
-
-
-MILLI = 1000
 
 
 def all_segments(schedule: Schedule) -> Segments:

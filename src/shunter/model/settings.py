@@ -7,10 +7,10 @@ configuration follow from the fields of `Settings`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any, Final, get_type_hints
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
-from shunter.checks import check_field, declarations, declared
+from shunter.checks import check_fields, declarations, declared
 from shunter.errors import InputError
 
 FailureEvent = tuple[float, str, str]
@@ -167,11 +167,9 @@ class Settings:
         Raises:
             InputError: A value is out of range, or two of them contradict each other.
         """
-        hints = get_type_hints(Settings)
-        given = self.words()
-        given["missing_request"] = str(self.missing_request)
-        for name, said in declarations(Settings).items():
-            check_field(option_of(name), given[name], hints[name], said)
+        settings = replace(self, missing_request=str(self.missing_request))
+        check_fields(settings, names=_OPTIONS)
+        given = settings.words()
         _check_missing_request(given["missing_request"])
         for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s")):
             if given[name] is not None and given[other] is None:
@@ -200,6 +198,9 @@ SETTING_NAMES: Final = tuple(one.name for one in fields(Settings))
 def option_of(name: str) -> str:
     """Returns what errors call a setting: its option on the command line, and its name in Python."""
     return f"--{name.removesuffix('_s').replace('_', '-')} ({name})"
+
+
+_OPTIONS: Final = {name: option_of(name) for name in SETTING_NAMES}
 
 
 def _check_missing_request(value: str) -> None:

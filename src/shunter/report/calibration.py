@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.metrics.calibrate import HOUR_S, HOURS
+from shunter.metrics.calibration import HOUR_S, HOURS
 from shunter.metrics.labels import cluster_label, percent
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_jobs, finish, name_ticks, new_figure
 from shunter.report.tables import format_seconds, ledger_table, rejection_table, run_title
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from shunter.cli.calibrate import Report
-    from shunter.metrics.calibrate import Agreement, Calibration, Group, Side
+    from shunter.metrics.calibration import Agreement, Calibration, Group, Side
+    from shunter.metrics.calibration_report import CalibrationReport
     from shunter.metrics.calibration_verdict import Judgment, Verdict
     from shunter.metrics.logged_waits import Waits
     from shunter.model.schedule import Schedule
@@ -38,7 +38,7 @@ BAR_WIDTH = 0.38
 """Of a bar, where two stand for one size class."""
 
 
-def print_report(report: Report, written: Sequence[Path]) -> None:
+def print_report(report: CalibrationReport, written: Sequence[Path]) -> None:
     """Prints the verdict with its grounds, both sides, how they agree, and where they do not."""
     console = Console()
     schedule, calibration = report.run.schedule, report.calibration

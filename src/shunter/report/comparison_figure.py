@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from shunter.comparison.compare import Comparison, Scored
+    from shunter.comparison.comparison import Comparison, Scored
     from shunter.model.windows import Windows
 
 BOXES = 12

@@ -11,10 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
-from shunter.comparison.rows import combination_rows
 from shunter.comparison.statistics import interval_note
 from shunter.metrics.labels import cluster_label, counted, percent
 from shunter.model.ledger import Ledger
+from shunter.model.log import FROM_WORKLOAD
 from shunter.report.tables import (
     hours,
     ledger_table,
@@ -27,9 +27,8 @@ from shunter.report.tables import (
 )
 
 if TYPE_CHECKING:
-    from shunter.cli.comparing import Compared
-    from shunter.cli.evaluating import Evaluated
-    from shunter.comparison.compare import Comparison, Scored
+    from shunter.comparison.comparison import Comparison, Scored
+    from shunter.comparison.evaluation import Evaluation
 
 ROLES: Final = {
     LEARNED: "learned",
@@ -43,30 +42,29 @@ WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0))
 """From the largest; below them seconds."""
 
 
-def print_comparison(compared: Compared, top: int | None, written: Sequence[Path]) -> None:
+def print_comparison(comparison: Comparison, top: int | None, written: Sequence[Path]) -> None:
     """Prints the metric over windows, the contrast with the baseline, the ledger, and what was written."""
-    comparison = compared.comparison
-    every = combination_rows(comparison)
+    every = comparison.rows()
     rows = [row for row in every[:top] if row["label"] != comparison.baseline.label]
     rows += [row for row in every if row["label"] == comparison.baseline.label]
     rows.sort(key=lambda row: row["rank"])
     console = Console()
-    console.print(_title(compared, _common_words(compared.comparison)), soft_wrap=True, highlight=False)
+    console.print(_title(comparison, _common_words(comparison)), soft_wrap=True, highlight=False)
     console.print(metric_table(comparison, rows))
     console.print(contrast_table(comparison, rows))
     if (hidden := len(every) - len(rows)) > 0:
         console.print(f"not shown (--top): {hidden}", highlight=False)
-    for line in _notes(compared):
+    for line in _notes(comparison):
         print_line(console, line)
     if ledger := _common_ledger(comparison):
         console.print(ledger_table(ledger))
     print_written(console, written)
 
 
-def _title(compared: Compared, common: str = "") -> str:
+def _title(comparison: Comparison, common: str = "") -> str:
     """Returns what was compared, in three lines."""
-    comparison, windows = compared.comparison, compared.comparison.windows
-    told = ", as the workload says" if compared.inputs.cluster_from_workload else ""
+    windows = comparison.windows
+    told = ", as the workload says" if comparison.log.cluster_from == FROM_WORKLOAD else ""
     warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
     blocks = counted(windows.blocks, "block")
     combinations = counted(len(comparison.scored), "combination")
@@ -74,8 +72,8 @@ def _title(compared: Compared, common: str = "") -> str:
     return (
         f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(cluster_label(comparison.cluster) + told)}\n"
         f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {blocks} of "
-        f"{compared.arguments.part} of the log, seed {compared.arguments.shared.seed}\n"
-        f"{combinations}{common}, {simulations} in {compared.seconds:.3g} s"
+        f"{comparison.part} of the log, seed {comparison.seed}\n"
+        f"{combinations}{common}, {simulations} in {comparison.seconds:.3g} s"
     )
 
 
@@ -113,12 +111,12 @@ def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Ta
     return table
 
 
-def _notes(compared: Compared) -> list[str]:
+def _notes(comparison: Comparison) -> list[str]:
     """Returns what a reader of the tables must know."""
-    comparison, windows = compared.comparison, compared.comparison.windows
-    notes = [f"skipped: {reason}" for reason in compared.skipped]
-    if len(windows) < compared.arguments.windows:
-        notes.append(f"{compared.arguments.windows} windows were asked for; the log has room for {len(windows)}")
+    windows = comparison.windows
+    notes = [f"skipped: {reason}" for reason in comparison.skipped]
+    if comparison.asked is not None and len(windows) < comparison.asked:
+        notes.append(f"{comparison.asked} windows were asked for; the log has room for {len(windows)}")
     if note := interval_note(windows.blocks):
         notes.append(note)
     if comparison.sorted_by == "mean":
@@ -158,33 +156,33 @@ def _in(value: float | None, size: float) -> float | None:
     return None if value is None else value / size
 
 
-def print_evaluation(evaluated: Evaluated, top: int, written: Sequence[Path], *, named: bool) -> None:
+def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], *, named: bool) -> None:
     """Prints the metric over windows, what lies beside it, and what it comes to.
 
     Args:
-        evaluated: What came out.
+        evaluation: What came out.
         top: How many classics are shown.
         written: What was written.
         named: Whether the user named the checkpoints.
     """
-    console, comparison = Console(), evaluated.comparison
+    console, comparison = Console(), evaluation.comparison
     if not named:
-        newest = evaluated.evaluation.entrants.learned[0].settings.policy
+        newest = evaluation.entrants.learned[0].settings.policy
         console.print(f"the newest run: [bold]{escape(newest)}[/bold]", soft_wrap=True, highlight=False)
-    console.print(_title(evaluated), soft_wrap=True, highlight=False)
-    shown = {one.combination.label for one in evaluated.evaluation.shown(top)}
-    rows = [row for row in evaluated.rows() if row["label"] in shown]
+    console.print(_title(comparison), soft_wrap=True, highlight=False)
+    shown = {one.combination.label for one in evaluation.shown(top)}
+    rows = [row for row in evaluation.rows() if row["label"] in shown]
     console.print(metric_table(comparison, [row | {"label": _name(row)} for row in rows]))
     console.print(judged_table(comparison, rows))
     if (hidden := len(comparison.scored) - len(rows)) > 0:
         print_line(console, f"not shown (--top): {hidden} classics")
-    for line in _notes(evaluated):
+    for line in _notes(comparison):
         print_line(console, line)
     if ledger := comparison.scored[0].ledger:
         console.print(ledger_table(ledger))
-    for warning in evaluated.warnings:
+    for warning in evaluation.warnings:
         console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
-    print_findings(console, evaluated.evaluation.findings())
+    print_findings(console, evaluation.findings())
     print_written(console, written)
 
 

@@ -10,14 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.cli.running import WORKLOAD
 from shunter.comparison.report import BETTER, BROKEN, WORSE
 from shunter.metrics.labels import cluster_label
 from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE, higher_is_better
+from shunter.model.log import FROM_WORKLOAD
 
 if TYPE_CHECKING:
-    from shunter.cli.running import Run
     from shunter.comparison.report import Finding
+    from shunter.metrics.run import Run
     from shunter.model.ledger import Ledger
     from shunter.model.schedule import Schedule
 
@@ -96,7 +96,9 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
 def run_title(run: Run) -> str:
     """Returns what was simulated, in three lines."""
     schedule, settings = run.schedule, run.schedule.settings
-    cluster = cluster_label(schedule.cluster) + (", as the workload says" if run.cluster_from == WORKLOAD else "")
+    cluster = cluster_label(schedule.cluster) + (
+        ", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else ""
+    )
     counts = schedule.outcomes()
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from shunter.cli.tuning import Tuning
     from shunter.comparison.report import Report
     from shunter.tuning.report import LaterReport
-    from shunter.tuning.tune import Tuned
+    from shunter.tuning.tune import Tuning
+    from shunter.tuning.weights import Tuned
 
 TUNED_COLOR, OTHER_COLOR = COLORS[0], "#777777"
 LONGEST_NAME = 44
@@ -62,14 +62,14 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
 
 
 def _title(tuning: Tuning) -> str:
-    tuned, plan, objective = tuning.tuned, tuning.arguments.plan, tuning.report.objective
+    tuned, plan, objective = tuning.tuned, tuning.request.plan, tuning.report.objective
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
     settings = tuned.scheduler.settings
     drawn = min(plan.drawn, plan.windows)
     return (
         f"[bold]{tuned.kind}[/bold] tuned for {objective.metric}{bounds}\n"
-        f"{settings.dispatch} · {settings.placement} · estimate {escape(tuning.arguments.estimate)}\n"
-        f"on the first {100 * plan.train[1]:g} % of {counted(len(tuning.inputs), 'log')}: "
+        f"{settings.dispatch} · {settings.placement} · estimate {escape(tuning.request.scheduler.settings.estimate)}\n"
+        f"on the first {100 * plan.train[1]:g} % of {counted(len(tuning.logs), 'log')}: "
         f"{counted(plan.generations, 'generation')} of {plan.population} candidates, each in {drawn} of "
         f"{counted(plan.windows, 'window')} of {plan.length:,} jobs, seed {plan.seed}\n"
         f"{tuned.simulations:,} simulations; {tuning.seconds:.3g} s with the choice of classics\n"
@@ -101,7 +101,7 @@ def _log_title(tuning: Tuning, one: LaterReport) -> str:
     rejected = one.scored[TUNED].rejected
     text = (
         f"\n[bold]{escape(later.log.workload.name)}[/bold] on {escape(cluster_label(later.log.cluster))}\n"
-        f"later days, {tuning.arguments.report} of the log: {counted(len(windows), 'window')} of {windows.length:,} "
+        f"later days, {tuning.request.part} of the log: {counted(len(windows), 'window')} of {windows.length:,} "
         f"jobs{warmup}, in {counted(windows.blocks, 'block')}"
     )
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")

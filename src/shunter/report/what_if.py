@@ -14,7 +14,7 @@ from shunter.metrics.table import METRICS, SECONDS
 from shunter.report.tables import brief_seconds, format_metric, ledger_table, print_line, run_title
 
 if TYPE_CHECKING:
-    from shunter.cli.what_if import Case
+    from shunter.comparison.changes import Case
 
 ANY_WIDTH = 10_000
 """No table is as wide."""

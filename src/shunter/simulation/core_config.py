@@ -1,24 +1,33 @@
-"""One way to schedule in the core's terms: numbers for names, and arrays of parameters."""
+"""One way to schedule in the core's terms: numbers for names, and arrays of parameters.
+
+A placement that lives in Python becomes a callback, which the core asks when it wants to know where a job goes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.errors import InputError
 from shunter.model.failures import given_failures
 from shunter.native import ffi, pointer
 from shunter.policies.native import CorePolicy
-from shunter.simulation.placers import AskedPlacer
+from shunter.policies.placements.placer import Requests, Scene, check_answer
+from shunter.simulation.core_tables import cluster_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
     from shunter.policies.estimates import Estimate
+    from shunter.policies.placements.placer import Placer
     from shunter.policies.scheduler import Scheduler
 
 
@@ -85,3 +94,75 @@ def _node_events(settings: Settings, cluster: Cluster) -> tuple[NDArray[Any], ..
         return np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
     failures = given_failures(settings.failures, cluster)
     return failures.time_ms, failures.node.astype(np.uint32), failures.up.astype(np.uint8)
+
+
+_SIGNATURE: Final = "uintptr_t(uint64_t, struct ShunterScene const *, uint32_t *, uint32_t *, uintptr_t)"
+"""``ShunterPlacer`` in the core's header."""
+
+
+class AskedPlacer:
+    """A placement as the core sees it. It must live as long as the core may ask."""
+
+    def __init__(self, placer: Placer, workload: Workload, cluster: Cluster) -> None:
+        self.placer = placer
+        self.callback = ffi.callback(_SIGNATURE, self._answer)
+        self.failure: BaseException | None = None
+        """What went wrong while the core asked; the core itself knows of no exceptions."""
+        # The core may ask from several threads; no placement has to be ready for that.
+        self._lock = Lock()
+        self._columns = cluster_columns(cluster)
+        self._mix = cluster.mix
+        self._requests = Requests.of(workload)
+        placer.begin(workload, cluster)
+
+    def raise_failure(self) -> None:
+        """Raises what went wrong since the last call, if anything did."""
+        failure, self.failure = self.failure, None
+        if failure is None:
+            return
+        if isinstance(failure, InputError) or not isinstance(failure, Exception):
+            raise failure
+        what = f"{type(failure).__name__}: {failure}"
+        raise InputError(f"placement {self.placer.name!r}: place() failed ({what})") from failure
+
+    def _answer(self, _context: int, told: Any, nodes: Any, tasks: Any, capacity: int) -> int:  # noqa: ANN401
+        if self.failure is not None:
+            return 0
+        try:
+            pairs = self._pairs(told)
+            for place, (node, count) in enumerate(pairs[:capacity]):
+                nodes[place], tasks[place] = node, count
+        except BaseException as failure:
+            self.failure = failure
+            return 0
+        return len(pairs)
+
+    def _pairs(self, told: Any) -> Sequence[tuple[int, int]]:  # noqa: ANN401
+        count = told.nodes
+        job = int(told.job)
+        scene = Scene(
+            job=job,
+            now_s=told.now_ms / 1000,
+            request=self._requests[job],
+            capacity=_array(told.capacity, count, np.uint32),
+            free_cores_milli=_array(told.cores_milli, count, np.int64),
+            free_memory_mb=_array(told.memory_mb, count, np.int64),
+            free_gpus=_array(told.whole_gpus, count, np.uint32).astype(np.int32),
+            waiting=_array(told.waiting, told.waiting_length, np.uint64).astype(np.uint32),
+            gpus=self._columns.gpus,
+            pool=self._columns.gpu_type,
+            cores_milli=self._columns.cores_milli,
+            memory_mb=self._columns.memory_mb,
+            mix=self._mix,
+            requests=self._requests,
+        )
+        with self._lock:
+            answer = self.placer.place(scene)
+        return () if answer is None else check_answer(scene, answer, self.placer.name)
+
+
+def _array(values: Any, count: int, dtype: type[np.generic]) -> NDArray[Any]:  # noqa: ANN401
+    """Returns a copy of the core's values, which live only as long as its call."""
+    if count == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(ffi.buffer(values, count * np.dtype(dtype).itemsize), dtype).copy()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
-
-from shunter.providers import LEARNED_POLICIES, provided
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
@@ -34,6 +33,14 @@ class LearnedRunner(Protocol):
         """Returns what happens in windows; the result does not depend on the number of threads."""
 
 
+_provider: list[str] = []
+
+
+def provide_learned(module: str) -> None:
+    """Registers the module that runs learned policies; it has the functions of `LearnedRunner`."""
+    _provider[:] = [module]
+
+
 def learned_runner() -> LearnedRunner:
-    """Returns what runs learned policies."""
-    return cast("LearnedRunner", provided(LEARNED_POLICIES))
+    """Returns what runs learned policies; the module is imported when it is first asked for."""
+    return cast("LearnedRunner", import_module(_provider[0]))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
-    from shunter.simulation.placers import AskedPlacer
+    from shunter.simulation.core_config import AskedPlacer
 
 ALL_DECISIONS = 2**64 - 1
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.comparison.classics import Progress, classics, learns, part_of
-from shunter.comparison.compare import compare
+from shunter.comparison.comparison import compare_combinations
 from shunter.comparison.report import LogReport, Report, make_report, report_rows
 from shunter.policies.estimates import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
-    from shunter.comparison.compare import Scored
+    from shunter.comparison.comparison import Scored
     from shunter.comparison.objective import Objective
     from shunter.model.log import Log
     from shunter.model.windows import Windows
@@ -83,7 +83,7 @@ class LaterReport(LogReport):
         return super().row_object(role) | words
 
 
-def report(
+def report_later(
     logs: Sequence[Later],
     tuned: Combination,
     site: Combination,
@@ -109,9 +109,8 @@ def report(
     everybody = list(dict.fromkeys([*requested, *learned, site, tuned]))
     reports = []
     for place, later in enumerate(logs):
-        comparison = compare(
-            later.log.workload,
-            later.log.cluster,
+        comparison = compare_combinations(
+            later.log,
             everybody,
             later.windows,
             metric=objective.metric,

@@ -1,155 +1,307 @@
-"""Tuning on training days: which weights would have served best."""
+"""Tuning from start to end: search on training days, write the policy, and report on later days."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from shunter.comparison.bench import Bench
-from shunter.comparison.classics import Choice, Progress
+from shunter.checks import check_name
+from shunter.comparison.bench import available_threads
+from shunter.comparison.classics import Progress, choose_classic, learns, part_of
+from shunter.comparison.combinations import Combination, combine
+from shunter.comparison.objective import parse_objective
 from shunter.errors import InputError
-from shunter.model.log import Days, Log
-from shunter.model.windows import MOST_COUNT
-from shunter.tuning.search import search
-from shunter.tuning.space import Space, spec_text
+from shunter.model.fitting import can_ever_fit
+from shunter.model.log import Days
+from shunter.model.windows import parse_part
+from shunter.policies.catalog import DISPATCHES
+from shunter.policies.estimates import REQUESTED
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.tuning.report import OTHERS, TUNED, Later, report_later
+from shunter.tuning.space import SPACES
+from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
+from shunter.tuning.weights import Plan, find_weights, training_benches
+from shunter.workloads.logs import read_log
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator
 
-    from shunter.comparison.bench import Measured
     from shunter.comparison.objective import Objective
+    from shunter.comparison.report import Finding, Report
+    from shunter.model.cluster import Cluster
+    from shunter.model.log import Log
+    from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
+    from shunter.tuning.report import LaterReport
+    from shunter.tuning.weights import Tuned
 
-TETHER: Final = 0.03
-"""How much the cost grows with the mean square distance from where the search began: training days are few, and a
-search that may go anywhere learns them by heart."""
+Stage = Callable[[str], AbstractContextManager[Progress]]
+"""Surrounds a piece of the work, which it is told in words, and gives what is told of the progress."""
+
+ESTIMATE: Final = "posterior"
+"""The run time that a tuned policy sees where none is named."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How long to search, and on what."""
-
-    train: tuple[float, float] = (0.0, 0.6)
-    """The part of each log that is looked at."""
-    windows: int = 40
-    """How many windows of each log there are."""
-    drawn: int = 16
-    """On how many of them, drawn anew, each generation is tried."""
-    length: int = 1024
-    warmup: int = 0
-    generations: int = 30
-    population: int = 32
-    seed: int = 0
-    threads: int = 1
-
-    @property
-    def training_days(self) -> Days:
-        """Where candidates are tried."""
-        return Days("--train", self.train, self.windows, self.length, self.warmup, self.seed)
-
-    def check(self) -> None:
-        """Raises an error for a number that is wrong for any log."""
-        least = {"windows": 1, "length": 1, "warmup": 0, "generations": 1, "population": 4, "threads": 1}
-        for name, low in least.items():
-            if not low <= getattr(self, name) <= MOST_COUNT:
-                raise InputError(f"--{name} is {getattr(self, name)}; expected {low} to {MOST_COUNT}")
-        if not 0 <= self.train[0] < self.train[1] < 1:
-            raise InputError(f"--train is {self.train[1]:g}; expected a part of the log above 0 and below 1, as in 0.6")
+@contextmanager
+def _untold(_: str) -> Iterator[Progress]:
+    yield lambda done, total: None
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """What a search found."""
+class TuneRequest:
+    """What a tuning is asked to do, resolved and checked as far as that is possible without the logs."""
 
-    kind: str
-    parameters: dict[str, float]
     scheduler: Scheduler
-    """With which dispatch rule, estimate and so on."""
-    chosen: tuple[Choice, ...]
-    """For each log, the classic that the bounds refer to."""
-    costs: NDArray[np.float64]
-    """(generations + 1,): the cost of the middle of each generation's candidates, and last that of the policy found, on
-    all training windows: the mean logarithm of the ratio to the classics chosen there, and penalties for bounds."""
-    simulations: int
+    """What the tuned policy shares with the classics: the dispatch rule, the estimate, and so on."""
+    kind: str
+    objective: Objective
+    site: Combination
+    """What the site has now."""
+    plan: Plan
+    part: str
+    """The part of each log on which the result is judged."""
+    report_days: Days
+
+    @staticmethod
+    def of(
+        plan: Plan,
+        *,
+        kind: str = "linear",
+        objective: str = "bounded-slowdown",
+        bounds: Sequence[str] = (),
+        site: str = "fcfs/easy",
+        report: str = "0.7:1",
+        report_windows: int = 20,
+        **settings: Any,  # noqa: ANN401 - the settings by name
+    ) -> TuneRequest:
+        """Returns what texts and numbers ask for.
+
+        Raises:
+            InputError: The first that is wrong.
+        """
+        scheduler = resolve_scheduler(**settings)
+        check_name("kind", kind, SPACES)
+        parsed = parse_objective(objective, bounds)
+        combination = _site_combination(site, scheduler)
+        plan.check()
+        if report_windows < 1:
+            raise InputError(f"--report-windows is {report_windows}; expected 1 or more")
+        days = Days("--report", _later_part(report, plan), report_windows, plan.length, plan.warmup, plan.seed)
+        return TuneRequest(scheduler, kind, parsed, combination, plan, report, days)
 
     @property
-    def spec(self) -> str:
-        """The policy, as ``--policy`` takes it."""
-        return spec_text(self.kind, self.parameters)
+    def files(self) -> dict[str, Path]:
+        """The files that it comes from, by what errors call them."""
+        found = {f"file of {given}:": path for given, path in self.site.files.items()}
+        estimate = self.scheduler.estimate.file
+        return found if estimate is None else found | {"estimate": estimate}
+
+    def seeing(self, file: Path) -> Scheduler:
+        """Returns the scheduler; a posterior starts from the prior in a file, which was fitted on training days."""
+        if self.scheduler.estimate.kind != "posterior":
+            return self.scheduler
+        return self.scheduler.changed(estimate=str(file))
 
 
-def training_benches(logs: Sequence[Log], plan: Plan) -> list[Bench]:
-    """Returns a bench on the training windows of each log."""
-    return [Bench.on(log, plan.training_days.windows_of(log), plan.threads) for log in logs]
+def _site_combination(site: str, scheduler: Scheduler) -> Combination:
+    """Returns what the site has now; it sees requested times."""
+    policy, slash, dispatch = site.rpartition("/")
+    if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
+        # The slash is one of a file's name.
+        policy, dispatch = site, ""
+    shared = scheduler.settings.words()
+    for name in ("policy", "dispatch", "estimate"):
+        del shared[name]
+    return combine([policy], [dispatch or None], [shared.pop("placement")], [REQUESTED], **shared).possible[0]
+
+
+def _later_part(report: str, plan: Plan) -> tuple[float, float]:
+    low, high = parse_part(report, "--report")
+    if not plan.train[1] <= low < high <= 1:
+        raise InputError(
+            f"--report is {report!r}; expected two rising fractions of the log behind the training days "
+            f"(--train {plan.train[1]:g}), as in 0.7:1"
+        )
+    return low, high
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tuned, and what came out."""
+
+    request: TuneRequest
+    logs: tuple[Log, ...]
+    tuned: Tuned
+    report: Report[LaterReport]
+    out: Path
+    seconds: float
+    """How long the search took, the choice of classics included."""
+
+    def findings(self) -> list[Finding]:
+        """Returns what the report comes to: over all logs, and then on each."""
+        return self.report.findings(TUNED, TUNED, OTHERS)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what ``--json`` prints."""
+        from shunter import __version__
+
+        tuned, request = self.tuned, self.request
+        return {
+            "file": str(self.out),
+            "policy": tuned.spec,
+            "kind": tuned.kind,
+            "parameters": tuned.parameters,
+            "dispatch": tuned.scheduler.settings.dispatch,
+            "placement": tuned.scheduler.settings.placement,
+            "estimate": request.scheduler.settings.estimate,
+            "objective": self.report.objective.metric,
+            "bounds": [asdict(bound) for bound in self.report.objective.bounds],
+            "training": asdict(request.plan) | {"simulations": tuned.simulations, "costs": tuned.costs.tolist()},
+            "report": request.part,
+            "logs": [one.to_json() for one in self.report.logs],
+            "pooled": self.report.pooled_objects(),
+            "verdict": [finding.to_json() for finding in self.findings()],
+            "seed": request.plan.seed,
+            "version": __version__,
+            "seconds": round(self.seconds, 6),
+        }
 
 
 def tune(
-    benches: Sequence[Bench],
-    chosen: Sequence[Choice],
-    scheduler: Scheduler,
-    space: Space,
-    objective: Objective,
-    plan: Plan,
-    progress: Progress | None = None,
-) -> Tuned:
-    """Searches the weights that do best on training days, compared with the classics chosen there.
+    workload: str | Path | Workload | Log,
+    cluster: str | int | Cluster | None = None,
+    *,
+    out: str | Path,
+    strict: bool = False,
+    stage: Stage = _untold,
+    **terms: Any,  # noqa: ANN401 - the fields of Plan, what TuneRequest.of takes, and settings by name
+) -> Tuning:
+    """Searches a policy's weights on the first days of a log, writes them to a file, and judges them on later days.
 
     Args:
-        benches: The training windows of each log.
-        chosen: For each log, the classic chosen on the same windows.
-        scheduler: What candidates share with the classics: the dispatch rule, the estimate, and so on.
-        space: Which family of policies is searched.
-        objective: What is to become better, and what must not become worse.
-        plan: How long to search.
-        progress: Called after each candidate with how many have been tried, and of how many.
+        workload: A file, a generator, or what was read before.
+        cluster: A number of cores, a preset, a file, or a cluster; None: the one that the workload tells of.
+        out: The file that is written: a TOML file, which is a policy and an estimate.
+        strict: Whether a job that can never fit is an error.
+        stage: Surrounds each piece of the work, for those who show progress.
+        terms: The fields of `Plan` (``windows``, ``length``, ``generations``, ``population``, ``seed`` ...), ``kind``,
+            ``objective``, ``bounds``, ``site``, ``report``, ``report_windows``, and any setting of `shunter.simulate`.
+
+    Raises:
+        InputError: A name or a number is wrong, or the log is too short.
     """
-    random = np.random.default_rng([plan.seed, 1])
-    total = plan.generations * plan.population
-    middle_costs: list[float] = []
-    done = 0
+    names = [one.name for one in fields(Plan)]
+    plan = Plan(**{"threads": available_threads()} | {name: value for name, value in terms.items() if name in names})
+    rest: dict[str, Any] = {"estimate": ESTIMATE, "seed": plan.seed}
+    rest |= {name: value for name, value in terms.items() if name not in names}
+    request = TuneRequest.of(plan, **rest)
+    return run_tuning(request, [read_log(workload, cluster)], Path(out), strict=strict, stage=stage)
 
-    def cost(vector: NDArray[np.float64], some: Sequence[Bench], bases: Sequence[Measured]) -> float:
-        candidate = scheduler.changed(policy=spec_text(space.kind, space.parameters(vector)))
-        found = (bench.measure(candidate, objective.metrics) for bench in some)
-        return float(np.mean([objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
 
-    def cost_everywhere(vector: NDArray[np.float64]) -> float:
-        return cost(vector, benches, [choice.measured for choice in chosen])
+def run_tuning(
+    request: TuneRequest, logs: Sequence[Log], out: Path, *, strict: bool = False, stage: Stage = _untold
+) -> Tuning:
+    """Tunes one policy to one or several logs, writes it, and reports what it does on later days."""
+    _check_logs(request, logs, strict)
+    began = time.perf_counter()
+    section = estimate_section(request.scheduler.estimate, logs, request.plan.train)
+    with TemporaryDirectory() as folder:
+        # A fitted prior reaches the simulator in a file alone.
+        file = Path(folder) / "estimate.toml"
+        file.write_text(section, encoding="utf-8")
+        tuned, later = _search(request, logs, file, stage)
+    seconds = time.perf_counter() - began
+    facts, log_facts = _facts(request, tuned), [_log_facts(one) for one in later]
+    write_tuned(out, tuned_text(tuned, section, facts, log_facts, _comments(tuned, out)))
+    scheduler = request.seeing(out).changed(policy=str(out))
+    with stage("simulating later days") as progress:
+        report = report_later(
+            later,
+            Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler),
+            request.site,
+            request.objective,
+            seed=request.plan.seed,
+            threads=request.plan.threads,
+            progress=progress,
+        )
+    return Tuning(request, tuple(logs), tuned, report, out, seconds)
 
-    def evaluate(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        nonlocal done
-        middle_costs.append(cost_everywhere(vectors[0]))
-        rows = [np.sort(random.permutation(len(bench))[: plan.drawn]) for bench in benches]
-        drawn = [bench.take(chosen_rows) for bench, chosen_rows in zip(benches, rows, strict=True)]
-        bases = [
-            {name: values[chosen_rows] for name, values in choice.measured.items()}
-            for choice, chosen_rows in zip(chosen, rows, strict=True)
-        ]
-        costs = TETHER * space.distance(vectors)
-        for place, vector in enumerate(vectors):
-            costs[place] += cost(vector, drawn, bases)
-            done += 1
-            if progress:
-                progress(done, total)
-        return costs
 
-    found = search(
-        evaluate,
-        space.center,
-        space.spread,
-        generations=plan.generations,
-        population=plan.population,
-        seed=plan.seed,
-    )
-    middle_costs.append(cost_everywhere(found))
-    return Tuned(
-        kind=space.kind,
-        parameters=space.parameters(found),
-        scheduler=scheduler,
-        chosen=tuple(chosen),
-        costs=np.array(middle_costs),
-        simulations=sum(total * min(plan.drawn, len(bench)) + len(middle_costs) * len(bench) for bench in benches),
-    )
+def _check_logs(request: TuneRequest, logs: Sequence[Log], strict: bool) -> None:
+    """Raises an error for a log that is too short, or if it is asked for, for one with jobs that can never fit."""
+    for log in logs:
+        request.plan.training_days.windows_of(log)
+        request.report_days.windows_of(log)
+        if strict and (rejected := int((~can_ever_fit(log.workload.jobs, log.cluster)).sum())):
+            raise InputError(
+                f"{log.workload.name}: {rejected} jobs can never fit on {log.cluster.name}; give a larger cluster, or "
+                "leave --strict out to have such jobs rejected and counted"
+            )
+
+
+def _search(request: TuneRequest, logs: Sequence[Log], file: Path, stage: Stage) -> tuple[Tuned, list[Later]]:
+    """Returns what was found, and the later days of each log with the classics that its training days would choose."""
+    scheduler, objective = request.seeing(file), request.objective
+    benches = training_benches(logs, request.plan)
+    chosen, learned = [], []
+    with stage("choosing classics on training days") as progress:
+        for place, bench in enumerate(benches):
+            parts = 2 * len(benches)
+            chosen.append(choose_classic(bench, scheduler, objective, progress=part_of(progress, 2 * place, parts)))
+            if not learns(scheduler):
+                learned.append(chosen[-1])
+                continue
+            told = part_of(progress, 2 * place + 1, parts)
+            learned.append(choose_classic(bench, scheduler, objective, [scheduler.settings.estimate], told))
+    with stage("tuning") as progress:
+        tuned = find_weights(benches, chosen, scheduler, SPACES[request.kind], objective, request.plan, progress)
+    later = [
+        Later(log, request.report_days.windows_of(log), one.combination.label, other.combination.label)
+        for log, one, other in zip(logs, chosen, learned, strict=True)
+    ]
+    return tuned, later
+
+
+def _comments(tuned: Tuned, out: Path) -> list[str]:
+    dispatch = tuned.scheduler.settings.dispatch
+    return [
+        "A policy that 'shunter tune' found on training days; [tuned] says on which, and is for people. To use it:",
+        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {dispatch} ...",
+    ]
+
+
+def _facts(request: TuneRequest, tuned: Tuned) -> dict[str, Any]:
+    from shunter import __version__
+
+    settings = tuned.scheduler.settings.words() | {"estimate": request.scheduler.settings.estimate}
+    del settings["policy"]
+    plan, objective = request.plan, request.objective
+    return {
+        "objective": objective.metric,
+        "bounds": [f"{bound.metric}={bound.factor:g}" for bound in objective.bounds],
+        **{name: value for name, value in settings.items() if value is not None},
+        "train": list(plan.train),
+        **{name: getattr(plan, name) for name in ("windows", "drawn", "length", "warmup", "generations", "population")},
+        "simulations": tuned.simulations,
+        "cost": float(tuned.costs[-1]),
+        "first_cost": float(tuned.costs[0]),
+        "version": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def _log_facts(later: Later) -> dict[str, Any]:
+    workload, cluster = later.log.workload, later.log.cluster
+    return {
+        "name": workload.name,
+        "sha256": workload.content_sha256,
+        "jobs": len(workload),
+        "cluster": cluster.name,
+        "chosen": later.chosen,
+    }

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.policies.estimates import resolve_estimate
-from shunter.simulation.fit_prior import fit_prior, prior_text
+from shunter.simulation.estimating import fit_prior, prior_text
 from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.model.log import Log
-    from shunter.policies.prior import Prior
-    from shunter.tuning.tune import Tuned
+    from shunter.policies.estimates import Estimate, Prior
+    from shunter.tuning.weights import Tuned
 
 Value = str | float | Sequence[str]
 """What a section holds."""
 
 
-def estimate_section(text: str, logs: Sequence[Log], train: tuple[float, float]) -> str:
+def estimate_section(given: str | Estimate, logs: Sequence[Log], train: tuple[float, float]) -> str:
     """Returns the ``[estimate]`` section for an estimate; the prior of a posterior is fitted on training days.
 
     Args:
-        text: The estimate as the user gave it; a prior that comes from a file is taken as it is.
+        given: The estimate as the user gave it; a prior that comes from a file is taken as it is.
         logs: Whose run times are learned from.
         train: From which fraction of each log's jobs to which one.
     """
-    estimate = resolve_estimate(text)
+    estimate = resolve_estimate(given)
     if estimate.kind != "posterior":
         return section("estimate", {"kind": estimate.kind, **estimate.spec.parameters})
     prior = estimate.prior

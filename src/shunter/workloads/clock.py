@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shunter.model.workload import Workload
 
 UNIX_TIMES_FROM_S: Final = 631_152_000.0
@@ -23,10 +25,10 @@ class Clock:
     """What the hours are hours of, for tables and figures."""
 
 
-def read_clock(workload: Workload, path: str) -> Clock:
-    """Returns the clock of a workload that was read from this path; what is no SWF log has no header to ask."""
+def read_clock(workload: Workload, path: str | Path | None) -> Clock:
+    """Returns the clock of a workload that was read from this path; only a SWF log has a header that can be asked."""
     header: dict[str, str] = {}
-    if workload.format == "swf":
+    if workload.format == "swf" and path is not None:
         from shunter.workloads.formats.swf_tokens import header as read_header
         from shunter.workloads.reading import files_of
         from shunter.workloads.text.source import open_source

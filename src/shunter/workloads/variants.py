@@ -28,6 +28,11 @@ PARTS: Final = ("train", "validation", "report")
 
 _UNITS_S: Final = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
+NAMES: Final = {"user": "user", "group": "group", "account": "account", "executable": "program", "name": "name"}
+"""The columns that are replaced always, and what their new names begin with."""
+PLACES: Final = {"queue": "queue", "partition": "partition", "qos": "qos"}
+"""The columns that are replaced if asked for: a cluster file may name the same partitions."""
+
 
 def keep_statuses(workload: Workload, only: str) -> Workload:
     """Returns the jobs whose status is one of these, and counts the others in the ledger.
@@ -206,12 +211,6 @@ def _with_requests(workload: Workload, requested_s: pl.Series, what: str) -> Wor
         jobs=workload.jobs.with_columns(requested_s),
         content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
     )
-
-
-NAMES: Final = {"user": "user", "group": "group", "account": "account", "executable": "program", "name": "name"}
-"""The columns that are replaced always, and what their new names begin with."""
-PLACES: Final = {"queue": "queue", "partition": "partition", "qos": "qos"}
-"""The columns that are replaced if asked for: a cluster file may name the same partitions."""
 
 
 def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift: bool = False) -> Workload:

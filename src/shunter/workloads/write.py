@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 ENDINGS: Final = (".csv", ".csv.gz", ".parquet", ".swf", ".swf.gz")
 """How the names of files end that can be written."""
 
+_STATUS_CODES: Final = {"failed": 0, "completed": 1, "partial": 2, "cancelled": 5}
+_NAMED: Final = ("user", "group", "executable", "queue", "partition")
+"""The columns of text that SWF has numbers for, in the order of its fields."""
+_CARRIED: Final = (
+    *("job_id", "submit_s", "run_s", "requested_s", "tasks", "cores_per_task", "memory_mb_per_task", "status"),
+    *("logged_wait_s", "average_cpu_s", "used_memory_mb_per_task", "preceding_job_id", "think_time_s", *_NAMED),
+)
+_LARGEST_WHOLE: Final = 2.0**53
+"""Readers of SWF take every field as a double, which holds whole numbers up to here."""
+_UNKNOWN: Final = -1
+
 
 def write_table(workload: Workload, path: str | Path) -> list[str]:
     """Writes a workload's jobs; reading a ``.csv``, ``.csv.gz`` or ``.parquet`` file gives the same jobs.
@@ -65,18 +76,6 @@ def check_ending(path: Path) -> None:
     """Raises an error for a name that does not tell what to write."""
     if not path.name.lower().endswith(ENDINGS):
         raise InputError(f"{path}: cannot tell what to write; end the name in {', '.join(ENDINGS)}")
-
-
-_STATUS_CODES: Final = {"failed": 0, "completed": 1, "partial": 2, "cancelled": 5}
-_NAMED: Final = ("user", "group", "executable", "queue", "partition")
-"""The columns of text that SWF has numbers for, in the order of its fields."""
-_CARRIED: Final = (
-    *("job_id", "submit_s", "run_s", "requested_s", "tasks", "cores_per_task", "memory_mb_per_task", "status"),
-    *("logged_wait_s", "average_cpu_s", "used_memory_mb_per_task", "preceding_job_id", "think_time_s", *_NAMED),
-)
-_LARGEST_WHOLE: Final = 2.0**53
-"""Readers of SWF take every field as a double, which holds whole numbers up to here."""
-_UNKNOWN: Final = -1
 
 
 def to_swf(workload: Workload) -> tuple[bytes, list[str]]:

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shunter.policies.placements.enumerate import all_splits, enumerate_best
 from shunter.policies.placements.milp import MilpPlacer
 from shunter.policies.placements.placer import Request, Scene, check_answer
-from shunter.policies.placements.profile import make_profile
-from shunter.policies.placements.scene_objective import Weights, objective
+from shunter.policies.placements.scene_objective import Weights, make_profile, objective
 from shunter.policies.placements.solver import NoSolution
 from shunter.policies.placements.tier_options import find_options
+from tests.policies.placements.enumerate import all_splits, enumerate_best
 from tests.policies.placements.scenes import find_tier, make_scene, random_scene
 
 NODES = 1e-4
@@ -131,7 +130,6 @@ def test_a_job_keeps_to_one_type_unless_they_mix(full: bool) -> None:
 
 
 def test_tiers_of_the_core_are_the_default() -> None:
-    pytest.importorskip("shunter.policies.placements.tiers")
     generator = np.random.default_rng(12)
     for _ in range(30):
         scene = random_scene(generator, 6, 6)

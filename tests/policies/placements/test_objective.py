@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shunter.errors import InputError
-from shunter.policies.placements.enumerate import all_splits, enumerate_best
 from shunter.policies.placements.placer import Request
 from shunter.policies.placements.scene_objective import Weights, can_host, objective
+from tests.policies.placements.enumerate import all_splits, enumerate_best
 from tests.policies.placements.scenes import make_scene
 
 NODES = 1e-4

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
-from shunter.policies.placements.tiers import ORDER_CODES, TierOption, find_tier
+from shunter.policies.placements.tier_options import ORDER_CODES, TierOption, find_tier
 from tests.abi.declarations import rust_enum
 from tests.support import reference_figures
 

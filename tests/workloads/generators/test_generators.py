@@ -107,11 +107,11 @@ def test_known_jobs_of_a_seed(name: str) -> None:
     ("spec", "message"),
     [
         ("lubli?jobs=5", "unknown generator 'lubli'; did you mean 'lublin'?"),
-        ("", "unknown generator ''; The known ones are lublin, poisson, uniform, bursty-gpu, eda"),
+        ("", "unknown generator ''; the known ones are lublin, poisson, uniform, bursty-gpu, eda"),
         ("lublin?job=5", "generate:lublin: unknown parameter 'job'; did you mean 'jobs'?"),
         (
             "poisson?kind=all",
-            "generate:poisson: unknown parameter 'kind'; The known ones are jobs, seed, load, requests, factor,",
+            "generate:poisson: unknown parameter 'kind'; the known ones are jobs, seed, load, requests, factor,",
         ),
         ("lublin?jobs=0", "jobs is 0; expected a whole number from 1 to 100000000"),
         ("lublin?jobs=1e4", "jobs is '1e4'; expected a whole number"),
@@ -130,7 +130,7 @@ def test_known_jobs_of_a_seed(name: str) -> None:
             "lublin?requests=some",
             "unknown requests 'some'; did you mean 'none'? The known ones are none, accurate, factor",
         ),
-        ("lublin?kind=night", "unknown kind 'night'; The known ones are all, batch"),
+        ("lublin?kind=night", "unknown kind 'night'; the known ones are all, batch"),
         ("poisson?load=1&mean_gap_s=5", "load and mean_gap_s both say how fast jobs arrive; give one of them"),
         ("uniform?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
         ("bursty-gpu?load=1&mean_gap_s=5", "load and mean_gap_s both say how fast jobs arrive"),

@@ -6,17 +6,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
-from shunter.policies.placements.fallback import fewest_nodes, tiered_defrag
-from shunter.policies.placements.models import solve_options, solve_splits
 from shunter.policies.placements.placer import Assignment, Placer, Scene
-from shunter.policies.placements.profile import make_profile
-from shunter.policies.placements.scene_objective import Weights
-from shunter.policies.placements.solver import NoSolution, Solver
-from shunter.policies.placements.tier_options import FindTier, find_options
+from shunter.policies.placements.scene_objective import Weights, make_profile
+from shunter.policies.placements.solver import NoSolution, Solver, solve_options, solve_splits
+from shunter.policies.placements.tier_options import TIERS, FindTier, find_options, like_pools, tier_choice
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
+    from shunter.policies.placements.placer import Assignment, Scene
 
 
 class MilpPlacer(Placer):
@@ -39,7 +37,7 @@ class MilpPlacer(Placer):
             full: Whether all splits of the tasks are looked at, instead of the options of the two tiers.
             weights: The weights of the objective; without them, the defaults.
             time_limit_s: How long the solver may take for one decision.
-            find_tier: Finds the options; without it, `shunter.policies.placements.tiers.find_tier`.
+            find_tier: Finds the options; without it, `shunter.policies.placements.tier_options.find_tier`.
         """
         if not time_limit_s >= 0:
             raise InputError(f"time_limit_s is {time_limit_s:g}; expected 0 or more")
@@ -92,7 +90,7 @@ class MilpPlacer(Placer):
     def _find_tier(self) -> FindTier:
         if self._given_tiers is not None:
             return self._given_tiers
-        from shunter.policies.placements.tiers import find_tier
+        from shunter.policies.placements.tier_options import find_tier
 
         return find_tier
 
@@ -102,3 +100,44 @@ class MilpPlacer(Placer):
             (f"{self.name}: {kind}: tiered-defrag stands in", count, self._examples[kind])
             for kind, count in self.fallbacks.items()
         ]
+
+
+def tiered_defrag(scene: Scene, find_tier: FindTier) -> Assignment | None:
+    """Returns the placement that `tiered-defrag` would choose; None if the job does not fit."""
+    pools = like_pools(scene)
+    for tier in TIERS:
+        choices = [tier_choice(scene, pool, tier, "defrag", find_tier) for pool in pools]
+        found = [choice for choice in choices if choice is not None]
+        if found:
+            return min(found, key=len)
+    return fewest_nodes(scene)
+
+
+def fewest_nodes(scene: Scene) -> Assignment | None:
+    """Returns the placement on the fewest nodes, of one pool if it has to be; None if the job does not fit."""
+    members: dict[int, list[int]] = {}
+    for node in scene.capacity.nonzero()[0].tolist():
+        members.setdefault(int(scene.pool[node]) if scene.one_pool else 0, []).append(node)
+    placements = [_fill(scene, nodes) for nodes in members.values()]
+    return min((placement for placement in placements if placement is not None), key=len, default=None)
+
+
+def _fill(scene: Scene, nodes: list[int]) -> Assignment | None:
+    """Fills the greatest nodes until one node can take the rest, and gives that to the tightest such node."""
+    capacity = {node: int(scene.capacity[node]) for node in nodes}
+    left = scene.request.tasks
+    if sum(capacity.values()) < left:
+        return None
+
+    def room(node: int) -> tuple[int, int, int]:
+        gpus = int(scene.free_gpus[node]) if scene.request.gpu_milli else 0
+        return gpus, int(scene.free_cores_milli[node]), int(scene.free_memory_mb[node])
+
+    # Of nodes with the same capacity, those with the least room come first.
+    order = sorted(nodes, key=lambda node: (-capacity[node], room(node), node))
+    filled: Assignment = []
+    while capacity[order[0]] < left:
+        filled.append((order[0], capacity[order[0]]))
+        left -= capacity[order.pop(0)]
+    last = min((node for node in order if capacity[node] >= left), key=lambda node: (capacity[node], room(node), node))
+    return sorted([*filled, (last, left)])

@@ -1,16 +1,27 @@
-"""The options that `milp` chooses among: placements on as few nodes as can be, or on one node more."""
+"""The options that `milp` chooses among: placements on as few nodes as can be, or on one node more.
+
+The best option of each tier is searched for in the core, for one pool of like nodes at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
+import numpy as np
+
+from shunter.errors import InputError
+from shunter.native import check, ffi, lib, pointer
 from shunter.policies.placements.placer import Assignment, Scene
 
 if TYPE_CHECKING:
-    from shunter.policies.placements.profile import Profile
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from shunter.policies.placements.scene_objective import Profile
 
 Order: TypeAlias = Literal["defrag", "balance", "lex"]
 ORDERS: Final[tuple[Order, ...]] = ("defrag", "balance", "lex")
@@ -23,7 +34,29 @@ MOST_NODES: Final = 16
 """Jobs on more nodes than this have only the options of the orders."""
 
 
-class TierOption(Protocol):
+@dataclass(frozen=True)
+class TierOption:
+    """The best choice of nodes, and what it changes in the pool."""
+
+    assignment: tuple[tuple[int, int], ...]
+    """Node and number of tasks, by number of the node."""
+
+    frag_delta: int
+    """Change of the number of partly used nodes."""
+
+    waste_delta: int
+    """Change of the number of GPUs in use on such nodes."""
+
+    variance_delta: float
+    """Change of the variance, over all nodes, of the share of GPUs in use."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the job gets."""
+        return len(self.assignment)
+
+
+class PoolPlacement(Protocol):
     """A placement within one pool of like nodes."""
 
     @property
@@ -44,7 +77,7 @@ class FindTier(Protocol):
         order: Order,
         gpus_per_task: int = 1,
         capacity: Sequence[int] | None = None,
-    ) -> TierOption | None:
+    ) -> PoolPlacement | None:
         """Returns the placement; None if there is none. The request counts tasks."""
 
 
@@ -163,3 +196,88 @@ def _breaks_up_no_node(split: list[tuple[int, int]], free: dict[int, int], total
         before = free[node]
         change += (0 < before - tasks * gpus_per_task < total) - (0 < before < total)
     return change <= 0
+
+
+ORDER_CODES: Final = {"defrag": 0, "balance": 1, "lex": 2}
+"""The core's numbers for the orders."""
+
+_MOST: Final = 2**31
+
+
+def find_tier(
+    free: Sequence[int] | NDArray[Any],
+    request: int,
+    gpus_per_node: int,
+    *,
+    tier: int,
+    order: Literal["defrag", "balance", "lex"],
+    gpus_per_task: int = 1,
+    capacity: Sequence[int] | NDArray[Any] | None = None,
+) -> TierOption | None:
+    """Searches all choices of nodes for the best one.
+
+    Args:
+        free: Whole free GPUs of each node.
+        request: The tasks of the job: its GPUs, if each takes one.
+        gpus_per_node: GPUs of every node, free or not.
+        tier: 1 for as few nodes as empty ones would do; 2 for one more, if that leaves no more partly used nodes.
+        order: ``defrag`` (the least change of partly used nodes, of the GPUs in use on them, of the variance),
+            ``balance`` (the variance first), or ``lex`` (the lowest node numbers).
+        gpus_per_task: GPUs that each task takes, all on one node.
+        capacity: How many tasks each node could take, if something else than GPUs limits that.
+
+    Returns:
+        The best choice, of equal ones that with the lowest node numbers; None if there is none.
+
+    Raises:
+        InputError: A number is out of range, or the lists differ in length.
+    """
+    if order not in ORDER_CODES:
+        raise InputError(f"order is {order!r}; expected one of {', '.join(ORDER_CODES)}")
+    if tier not in (1, 2):
+        raise InputError(f"tier is {tier}; expected 1 or 2")
+    gpus_per_task = _count("gpus_per_task", gpus_per_task)
+    free_gpus = _counts("free", free)
+    limits = _limits(free_gpus // gpus_per_task, capacity)
+    request, gpus_per_node = _count("request", request), _count("gpus_per_node", gpus_per_node)
+    parts = np.zeros((2, len(free_gpus)), dtype=np.uint32)
+    count, score = ffi.new("uintptr_t *"), np.zeros(3, dtype=np.int64)
+    question = (pointer(free_gpus), pointer(limits), len(free_gpus), ORDER_CODES[order], tier)
+    answer = (pointer(parts[0]), pointer(parts[1]), parts.shape[1], count, pointer(score))
+    check(lib.shunter_tiers(gpus_per_node, gpus_per_task, request, *question, *answer))
+    if count[0] == 0:
+        return None
+    frag_delta, waste_delta, square_delta = score.tolist()
+    used, added = gpus_per_node * len(free_gpus) - int(free_gpus.sum()), request * gpus_per_task
+    change = square_delta * len(free_gpus) - added * (2 * used + added)
+    return TierOption(
+        tuple(zip(*parts[:, : count[0]].tolist(), strict=True)),
+        frag_delta,
+        waste_delta,
+        change / (len(free_gpus) * gpus_per_node) ** 2,
+    )
+
+
+def _limits(served: NDArray[np.uint32], capacity: Sequence[int] | NDArray[Any] | None) -> NDArray[np.uint32]:
+    if capacity is None:
+        return served
+    given = _counts("capacity", capacity)
+    if len(given) != len(served):
+        raise InputError(f"capacity has {len(given)} nodes and free {len(served)}; give one number for each node")
+    return np.minimum(given, served)
+
+
+def _count(name: str, value: int) -> int:
+    if not 1 <= value < _MOST:
+        raise InputError(f"{name} is {value}; expected a whole number of 1 or more")
+    return int(value)
+
+
+def _counts(name: str, values: Sequence[int] | NDArray[Any]) -> NDArray[np.uint32]:
+    column = np.asarray(values)
+    if column.ndim != 1 or not np.issubdtype(column.dtype, np.integer):
+        raise InputError(f"{name} is not a list of whole numbers; give one for each node")
+    wrong = np.flatnonzero((column < 0) | (column >= _MOST))
+    if wrong.size:
+        raise InputError(f"{name} of node {wrong[0]} is {column[wrong[0]]}; expected 0 or more")
+    return np.ascontiguousarray(column, dtype=np.uint32)

@@ -71,4 +71,7 @@ def detect_format(source: Source) -> str | None:
     if {"submit_s", "run_s"} <= set(source.header):
         # Our own names: whatever else the numbers below look like, it is a table of ours.
         return "csv"
-    return next((name for name in FORMATS if reader_of(name).recognizes(source)), None)
+    # A name such as log.swf.gz is only a guess, but a good one: if the content agrees, no other reader is loaded.
+    guessed = [name for name in FORMATS if f".{name}" in source.path.suffixes]
+    names = dict.fromkeys([*guessed, *FORMATS]) if guessed != ["csv"] else FORMATS
+    return next((name for name in names if reader_of(name).recognizes(source)), None)

@@ -40,6 +40,10 @@ _BEFORE_US: Final = 0.0
 _AFTER_US: Final = 2.0**62
 """Beyond this lies the time of all that came after the log's end (2**63 - 1)."""
 
+RESOURCES: Final = ["cpus", "memory"]
+"""The parts of a record that tells what a task asks for or what a machine has."""
+_AT_ONCE: Final = 50_000
+
 
 def typed_events(text: pl.DataFrame, kinds: Sequence[int], repairs: Repairs) -> pl.DataFrame:
     """Returns events as numbers, without those that neither start nor end anything.
@@ -168,12 +172,6 @@ def _neighbor(column: str, distance: int) -> pl.Expr:
     """Returns what a column holds some events before, if that event is of the same task."""
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(distance) for name in KEY)
     return pl.when(same).then(pl.col(column).shift(distance))
-
-
-RESOURCES: Final = ["cpus", "memory"]
-"""The parts of a record that tells what a task asks for or what a machine has."""
-
-_AT_ONCE: Final = 50_000
 
 
 def is_json(source: Source) -> bool:

@@ -9,7 +9,6 @@ import polars as pl
 
 from shunter.workloads.formats.lsf import (
     RUSAGE_FIELDS,
-    SCHEMA,
     BrokenRecord,
     LsfJob,
     Places,
@@ -17,6 +16,7 @@ from shunter.workloads.formats.lsf import (
     kind_of,
     read_records,
     skip,
+    to_frame,
 )
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import Repairs
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
-NEVER_STARTED: Final = "never started: job dropped"
-"""The rule for jobs that ended while they were pending."""
 PARTED: Final = "numbers of hosts without a blank between them: taken apart"
 """The rule for a fault of some writers: ``02`` stands for ``0 2``."""
 
@@ -55,12 +53,6 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     # Records are written as jobs end, so that jobs out of the order of their submission are no mistake.
     jobs = pl.concat(frames).sort("submit_s", maintain_order=True) if frames else frames
     return build_workload(jobs, sources, repairs)
-
-
-def to_frame(jobs: Sequence[LsfJob], places: pl.Series, repairs: Repairs) -> pl.DataFrame:
-    """Returns the jobs that have started, as columns of a workload with their places."""
-    frame = pl.DataFrame([job.row() for job in jobs], schema=SCHEMA, orient="row").with_columns(places)
-    return repairs.drop(frame, pl.col("start_s") <= 0, NEVER_STARTED, "job_id").drop("start_s")
 
 
 def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:

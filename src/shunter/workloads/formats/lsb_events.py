@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.formats.lsb_acct import to_frame
 from shunter.workloads.formats.lsf import (
     DONE,
     EXIT,
@@ -20,6 +19,7 @@ from shunter.workloads.formats.lsf import (
     kind_of,
     read_records,
     skip,
+    to_frame,
 )
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import PLACE, Repairs

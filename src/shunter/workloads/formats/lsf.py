@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
 
 
+NEVER_STARTED: Final = "never started: job dropped"
+"""The rule for jobs that ended while they were pending."""
 RUSAGE_FIELDS: Final = 19
 """How many numbers tell what a job has used."""
 
@@ -24,6 +26,46 @@ _FIELD: Final = re.compile(r'"[^"]*(?:""[^"]*)*"|[^\s"]+')
 _LARGEST: Final = 1e18
 _BEGINNING: Final = re.compile(r'"([A-Z][A-Z0-9_]*)"\s+"[0-9]{1,9}(?:\.[0-9.]*)?"\s+[0-9]+\s')
 _OTHER_KIND: Final = "record of another kind: left out"
+
+EXIT: Final = 32
+DONE: Final = 64
+"""The bits of a job's status that say that it has ended; others tell of what is run after it."""
+UNLIMITED: Final = 2**31 - 1
+"""A run limit from here on is none."""
+SCHEMA: Final[dict[str, type[pl.DataType]]] = {
+    "job_id": pl.String,
+    "submit_s": pl.Float64,
+    "start_s": pl.Float64,
+    "run_s": pl.Float64,
+    "requested_s": pl.Float64,
+    "tasks": pl.Int64,
+    "cores_per_task": pl.Float64,
+    "memory_mb_per_task": pl.Float64,
+    "gpus_per_task": pl.Float64,
+    "user": pl.String,
+    "queue": pl.String,
+    "status": pl.String,
+    "logged_wait_s": pl.Float64,
+    "used_memory_mb_per_task": pl.Float64,
+    "name": pl.String,
+    "account": pl.String,
+    "nodes": pl.Int64,
+    "attempts": pl.Int64,
+}
+_ENDS: Final = {
+    **dict.fromkeys((5, 6, 12), "timeout"),
+    **dict.fromkeys((16, 20), "out_of_memory"),
+    **dict.fromkeys((1, 31), "preempted"),
+    **dict.fromkeys((2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 23, 26, 27, 30), "cancelled"),
+    22: "node_fail",
+}
+"""The status for LSF's reasons of termination, the field exitInfo; any other is a failure."""
+_RUSAGE: Final = re.compile(r"rusage\s*\[([^\]]*)\]")
+_AMOUNTS: Final = r"\s*=\s*(\([^)]*\)|[^\s,:|/]+)\s*(/task|/job|/host)?"
+_MEMORY: Final = re.compile(rf"\bmem{_AMOUNTS}", re.IGNORECASE)
+_GPUS: Final = re.compile(rf"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?{_AMOUNTS}", re.IGNORECASE)
+_AMOUNT: Final = re.compile(r"([0-9.]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
+_MB_OF: Final = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "E": 2.0**40}
 
 
 class BrokenRecord(Exception):
@@ -170,50 +212,6 @@ def skip(source: Source, repairs: Repairs, line: int, error: BrokenRecord) -> No
     repairs.skip(repairs.places(source, [line])[0], str(error))
 
 
-EXIT: Final = 32
-DONE: Final = 64
-"""The bits of a job's status that say that it has ended; others tell of what is run after it."""
-UNLIMITED: Final = 2**31 - 1
-"""A run limit from here on is none."""
-
-SCHEMA: Final[dict[str, type[pl.DataType]]] = {
-    "job_id": pl.String,
-    "submit_s": pl.Float64,
-    "start_s": pl.Float64,
-    "run_s": pl.Float64,
-    "requested_s": pl.Float64,
-    "tasks": pl.Int64,
-    "cores_per_task": pl.Float64,
-    "memory_mb_per_task": pl.Float64,
-    "gpus_per_task": pl.Float64,
-    "user": pl.String,
-    "queue": pl.String,
-    "status": pl.String,
-    "logged_wait_s": pl.Float64,
-    "used_memory_mb_per_task": pl.Float64,
-    "name": pl.String,
-    "account": pl.String,
-    "nodes": pl.Int64,
-    "attempts": pl.Int64,
-}
-
-_ENDS: Final = {
-    **dict.fromkeys((5, 6, 12), "timeout"),
-    **dict.fromkeys((16, 20), "out_of_memory"),
-    **dict.fromkeys((1, 31), "preempted"),
-    **dict.fromkeys((2, 3, 4, 8, 9, 10, 11, 13, 14, 15, 23, 26, 27, 30), "cancelled"),
-    22: "node_fail",
-}
-"""The status for LSF's reasons of termination, the field exitInfo; any other is a failure."""
-
-_RUSAGE: Final = re.compile(r"rusage\s*\[([^\]]*)\]")
-_AMOUNTS: Final = r"\s*=\s*(\([^)]*\)|[^\s,:|/]+)\s*(/task|/job|/host)?"
-_MEMORY: Final = re.compile(rf"\bmem{_AMOUNTS}", re.IGNORECASE)
-_GPUS: Final = re.compile(rf"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?{_AMOUNTS}", re.IGNORECASE)
-_AMOUNT: Final = re.compile(r"([0-9.]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
-_MB_OF: Final = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "E": 2.0**40}
-
-
 class Amount(NamedTuple):
     """How much of a resource is asked for, and for what each time."""
 
@@ -309,6 +307,12 @@ class LsfJob:
         if not tasks:
             return 0, 0.0, 0.0, None
         return tasks, slots / tasks, job_gpus / tasks, memory.of_job(hosts, slots) / tasks if memory else None
+
+
+def to_frame(jobs: Sequence[LsfJob], places: pl.Series, repairs: Repairs) -> pl.DataFrame:
+    """Returns the jobs that have started, as columns of a workload with their places."""
+    frame = pl.DataFrame([job.row() for job in jobs], schema=SCHEMA, orient="row").with_columns(places)
+    return repairs.drop(frame, pl.col("start_s") <= 0, NEVER_STARTED, "job_id").drop("start_s")
 
 
 def status_word(status: int, reason: int) -> str | None:

@@ -48,6 +48,10 @@ _NAMES_LIMIT: Final = 1_000_000
 _REMEMBERED: Final = 1 << 14
 """How many cells are remembered, because each block of a file has most of those of the others."""
 
+CLUSTER_NOTE: Final = "Slurm's logs of jobs do not list the machines; make a cluster of 'scontrol show node'"
+_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type")
+_NUMBERS: Final = ("priority", "used_memory_mb_per_task")
+
 
 class Memory(NamedTuple):
     """An amount of memory, and of what it is the memory."""
@@ -231,12 +235,6 @@ def _numbers(text: str) -> list[str]:
             return []
         numbers.extend(str(value).zfill(len(first)) for value in range(int(first), int(last) + 1))
     return numbers
-
-
-CLUSTER_NOTE: Final = "Slurm's logs of jobs do not list the machines; make a cluster of 'scontrol show node'"
-
-_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type")
-_NUMBERS: Final = ("priority", "used_memory_mb_per_task")
 
 
 def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:

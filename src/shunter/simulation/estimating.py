@@ -1,4 +1,4 @@
-"""Fitting the prior of the run-time posterior on training days, and saving it to a file."""
+"""What run times are estimated at when jobs are submitted, and the fit of the posterior's prior on training days."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.model.cluster import Cluster
 from shunter.model.schedule import whole_milliseconds
-from shunter.policies.prior import BINS, GENERIC_PRIOR, SHORTEST_S, Prior
-from shunter.simulation.core_tables import numbers
+from shunter.native import check, lib, pointer
+from shunter.policies.estimates import BINS, GENERIC_PRIOR, SHORTEST_S, Prior
+from shunter.policies.placement import FIRST_FIT, resolve_placement
+from shunter.simulation.core_config import core_config
+from shunter.simulation.core_tables import numbers, open_jobs
+from shunter.simulation.states import Estimates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
 
 GENERIC_JOBS: Final = 10.0
 """The generic prior counts as so many jobs in each bin, so that a bin with few says little of its own."""
@@ -93,3 +99,35 @@ def prior_text(prior: Prior, comments: Sequence[str] = ()) -> str:
         values = "".join(f"    {float(value)!r},\n" for value in getattr(prior, name))
         lines.append(f"{name} = [\n{values}]")
     return "\n".join(lines) + "\n"
+
+
+def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:
+    """Returns the estimate of each job at its submit time; no schedule is simulated.
+
+    A job is known to have ended at its submit time plus its logged wait and its run time, without a logged wait at its
+    submit time plus its run time. The jobs before a window are known too.
+
+    Args:
+        workload: The jobs.
+        scheduler: From `shunter.policies.scheduler.resolve_scheduler`; the estimate and what stands in for unknown
+            requests are what matters of it.
+    """
+    table = workload.whole()
+    # Nothing is placed, and nothing fails, so any cluster without partitions will do.
+    pool = Cluster.pool(1)
+    scheduler = replace(
+        scheduler,
+        settings=replace(scheduler.settings, placement=FIRST_FIT, failures=None),
+        placement=resolve_placement(FIRST_FIT),
+    )
+    jobs = open_jobs(table, pool)
+    config = core_config(scheduler, table, pool)
+    count = len(table)
+    estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
+    check(
+        lib.shunter_estimates_at_submit(
+            jobs.number, config.pointer, pointer(estimates.estimate_ms), pointer(estimates.basis), count
+        )
+    )
+    first = count - len(workload)
+    return Estimates(estimates.estimate_ms[first:], estimates.basis[first:])

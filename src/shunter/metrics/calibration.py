@@ -97,7 +97,7 @@ class Calibration:
         return asdict(self)
 
 
-def calibrate(schedule: Schedule, waits: Waits, clock: Clock) -> Calibration:
+def measure_calibration(schedule: Schedule, waits: Waits, clock: Clock) -> Calibration:
     """Compares the waits of a schedule with those of its log.
 
     Args:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shunter import __version__
 from shunter.checks import check_name
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
+from shunter.comparison.rows import combination_rows, comparison_object
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
 from shunter.metrics.labels import size_class
 from shunter.metrics.measures import MILLISECONDS, REJECTED, ended
 from shunter.metrics.table import higher_is_better, window_metrics
-from shunter.model.log import Log
 from shunter.model.schedule import count_bases
 from shunter.simulation.run import result_ledger
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from shunter.model.cluster import Cluster
     from shunter.model.ledger import Ledger
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.simulation.windows import WindowResults
@@ -53,14 +55,32 @@ class Scored:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Combinations on the same windows, the best first."""
+    """Combinations on the same windows of a log, the best first."""
 
-    workload: Workload
-    cluster: Cluster
+    log: Log
     windows: Windows
     metric: str
     baseline: Combination
     scored: tuple[Scored, ...]
+    skipped: tuple[str, ...] = ()
+    """Why some combinations cannot be."""
+    asked: int | None = None
+    """How many windows were asked for, of which there may be fewer; None: as many as there are."""
+    part: str = "0:1"
+    """From which part of the log they are, as fractions of its jobs."""
+    seed: int = 0
+    seconds: float = 0.0
+    """How long the simulations and their statistics took."""
+
+    @property
+    def workload(self) -> Workload:
+        """The whole log."""
+        return self.log.workload
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self.log.cluster
 
     @property
     def sorted_by(self) -> str:
@@ -72,10 +92,27 @@ class Comparison:
         """What the baseline did."""
         return next(one for one in self.scored if one.combination == self.baseline)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Returns one row a combination, the best first."""
+        return combination_rows(self)
 
-def compare(
-    workload: Workload,
-    cluster: Cluster,
+    def to_json(self) -> dict[str, Any]:
+        """Returns what ``shunter compare --json`` prints."""
+        return comparison_object(self) | {
+            "skipped": list(self.skipped),
+            "workload": self.workload.name,
+            "cluster": self.cluster.name,
+            "cluster_from": self.log.cluster_from,
+            "load": self.log.load,
+            "part": self.part,
+            "seed": self.seed,
+            "version": __version__,
+            "seconds": round(self.seconds, 6),
+        }
+
+
+def compare_combinations(
+    log: Log,
     combinations: Sequence[Combination],
     windows: Windows,
     *,
@@ -88,8 +125,7 @@ def compare(
     """Runs every combination on every window, and compares one metric with the baseline's.
 
     Args:
-        workload: The whole log.
-        cluster: The nodes, empty when a window (or its warm-up) begins.
+        log: The whole log; its cluster is empty when a window (or its warm-up) begins.
         combinations: From `shunter.comparison.combinations.combine`.
         windows: From `shunter.model.windows.choose_windows`.
         metric: One of `shunter.metrics.table.window_metrics`.
@@ -103,22 +139,24 @@ def compare(
     """
     check_name("metric", metric, window_metrics())
     chosen = find_baseline(combinations, baseline)
-    bench = Bench.on(Log(workload, cluster), windows, threads)
+    bench = Bench.on(log, windows, threads)
     judge = _Judge(bench, metric, seed)
     # The baseline comes first: the others are held against it.
     base = judge.score(chosen, None)
     if base.rejected == windows.length * len(windows):
-        what = f"none of the {windows.length} jobs of any window can ever fit on {cluster.name}"
-        raise InputError(f"{workload.name}: {what}; check --cluster")
+        what = f"none of the {windows.length} jobs of any window can ever fit on {log.cluster.name}"
+        raise InputError(f"{log.workload.name}: {what}; check --cluster")
     if np.isnan(base.metrics[metric]).all():
         what = "the log or the cluster does not tell what it needs"
-        raise InputError(f"{workload.name}: {metric} has no meaning in these windows: {what}; choose another metric")
+        raise InputError(
+            f"{log.workload.name}: {metric} has no meaning in these windows: {what}; choose another metric"
+        )
     scored = []
     for done, combination in enumerate(combinations, start=1):
         scored.append(base if combination == chosen else judge.score(combination, base))
         if progress:
             progress(done, len(combinations))
-    comparison = Comparison(workload, cluster, windows, metric, chosen, tuple(scored))
+    comparison = Comparison(log, windows, metric, chosen, tuple(scored))
     return replace(comparison, scored=tuple(sorted(scored, key=_worth(comparison))))
 
 

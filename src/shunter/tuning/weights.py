@@ -1,0 +1,155 @@
+"""The search for weights: which would have served best on training days."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from shunter.comparison.bench import Bench
+from shunter.comparison.classics import Choice, Progress
+from shunter.errors import InputError
+from shunter.model.log import Days, Log
+from shunter.model.windows import MOST_COUNT
+from shunter.tuning.search import search
+from shunter.tuning.space import Space, spec_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from shunter.comparison.bench import Measured
+    from shunter.comparison.objective import Objective
+    from shunter.policies.scheduler import Scheduler
+
+TETHER: Final = 0.03
+"""How much the cost grows with the mean square distance from where the search began: training days are few, and a
+search that may go anywhere learns them by heart."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to search, and on what."""
+
+    train: tuple[float, float] = (0.0, 0.6)
+    """The part of each log that is looked at."""
+    windows: int = 40
+    """How many windows of each log there are."""
+    drawn: int = 16
+    """On how many of them, drawn anew, each generation is tried."""
+    length: int = 1024
+    warmup: int = 0
+    generations: int = 30
+    population: int = 32
+    seed: int = 0
+    threads: int = 1
+
+    @property
+    def training_days(self) -> Days:
+        """Where candidates are tried."""
+        return Days("--train", self.train, self.windows, self.length, self.warmup, self.seed)
+
+    def check(self) -> None:
+        """Raises an error for a number that is wrong for any log."""
+        least = {"windows": 1, "length": 1, "warmup": 0, "generations": 1, "population": 4, "threads": 1}
+        for name, low in least.items():
+            if not low <= getattr(self, name) <= MOST_COUNT:
+                raise InputError(f"--{name} is {getattr(self, name)}; expected {low} to {MOST_COUNT}")
+        if not 0 <= self.train[0] < self.train[1] < 1:
+            raise InputError(f"--train is {self.train[1]:g}; expected a part of the log above 0 and below 1, as in 0.6")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found."""
+
+    kind: str
+    parameters: dict[str, float]
+    scheduler: Scheduler
+    """With which dispatch rule, estimate and so on."""
+    chosen: tuple[Choice, ...]
+    """For each log, the classic that the bounds refer to."""
+    costs: NDArray[np.float64]
+    """(generations + 1,): the cost of the middle of each generation's candidates, and last that of the policy found, on
+    all training windows: the mean logarithm of the ratio to the classics chosen there, and penalties for bounds."""
+    simulations: int
+
+    @property
+    def spec(self) -> str:
+        """The policy, as ``--policy`` takes it."""
+        return spec_text(self.kind, self.parameters)
+
+
+def training_benches(logs: Sequence[Log], plan: Plan) -> list[Bench]:
+    """Returns a bench on the training windows of each log."""
+    return [Bench.on(log, plan.training_days.windows_of(log), plan.threads) for log in logs]
+
+
+def find_weights(
+    benches: Sequence[Bench],
+    chosen: Sequence[Choice],
+    scheduler: Scheduler,
+    space: Space,
+    objective: Objective,
+    plan: Plan,
+    progress: Progress | None = None,
+) -> Tuned:
+    """Searches the weights that do best on training days, compared with the classics chosen there.
+
+    Args:
+        benches: The training windows of each log.
+        chosen: For each log, the classic chosen on the same windows.
+        scheduler: What candidates share with the classics: the dispatch rule, the estimate, and so on.
+        space: Which family of policies is searched.
+        objective: What is to become better, and what must not become worse.
+        plan: How long to search.
+        progress: Called after each candidate with how many have been tried, and of how many.
+    """
+    random = np.random.default_rng([plan.seed, 1])
+    total = plan.generations * plan.population
+    middle_costs: list[float] = []
+    done = 0
+
+    def cost(vector: NDArray[np.float64], some: Sequence[Bench], bases: Sequence[Measured]) -> float:
+        candidate = scheduler.changed(policy=spec_text(space.kind, space.parameters(vector)))
+        found = (bench.measure(candidate, objective.metrics) for bench in some)
+        return float(np.mean([objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
+
+    def cost_everywhere(vector: NDArray[np.float64]) -> float:
+        return cost(vector, benches, [choice.measured for choice in chosen])
+
+    def evaluate(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        nonlocal done
+        middle_costs.append(cost_everywhere(vectors[0]))
+        rows = [np.sort(random.permutation(len(bench))[: plan.drawn]) for bench in benches]
+        drawn = [bench.take(chosen_rows) for bench, chosen_rows in zip(benches, rows, strict=True)]
+        bases = [
+            {name: values[chosen_rows] for name, values in choice.measured.items()}
+            for choice, chosen_rows in zip(chosen, rows, strict=True)
+        ]
+        costs = TETHER * space.distance(vectors)
+        for place, vector in enumerate(vectors):
+            costs[place] += cost(vector, drawn, bases)
+            done += 1
+            if progress:
+                progress(done, total)
+        return costs
+
+    found = search(
+        evaluate,
+        space.center,
+        space.spread,
+        generations=plan.generations,
+        population=plan.population,
+        seed=plan.seed,
+    )
+    middle_costs.append(cost_everywhere(found))
+    return Tuned(
+        kind=space.kind,
+        parameters=space.parameters(found),
+        scheduler=scheduler,
+        chosen=tuple(chosen),
+        costs=np.array(middle_costs),
+        simulations=sum(total * min(plan.drawn, len(bench)) + len(middle_costs) * len(bench) for bench in benches),
+    )
