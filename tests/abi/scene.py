@@ -165,7 +165,7 @@ class Scene:
         jobs = len(phase)
         node_offsets, node_numbers, tasks = _ragged(nodes or [[]] * jobs)
         device_offsets, device_numbers, millis = _ragged(devices or [[]] * jobs)
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "phase": np.array(phase, dtype=np.uint8),
             "start_ms": integers(start_ms or [UNKNOWN] * jobs),
             "end_ms": integers(end_ms or [UNKNOWN] * jobs),

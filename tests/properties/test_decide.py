@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def instants(simulation: Simulation, random: Random) -> Iterator[None]:
         simulation.dispatch()
 
 
-def random_way(random: Random, dispatch: str, estimates: list[str]) -> tuple[Scene, Config, dict[str, object]]:
+def random_way(random: Random, dispatch: str, estimates: list[str]) -> tuple[Scene, Config, dict[str, Any]]:
     """Draws a scene and one way to schedule it."""
     scene = crowd(random)
     policy = random.choice([*POLICIES, *MOVING, *GATED, *(PREEMPTIVE if dispatch == "greedy" else [])])
@@ -52,7 +53,7 @@ def random_way(random: Random, dispatch: str, estimates: list[str]) -> tuple[Sce
     return scene, config, failing
 
 
-def scheduler_of(config: Config, failing: dict[str, object]) -> Scheduler:
+def scheduler_of(config: Config, failing: dict[str, Any]) -> Scheduler:
     """Returns a configuration, with failures, as one way to schedule."""
     return settings_of(config).changed(**failing) if failing else settings_of(config)
 

@@ -17,7 +17,7 @@ NO_TIME: Final = -(2**63)
 """Stands in an array of times, which may be negative, for none."""
 UNKNOWN: Final = -1
 
-ARRAYS: Final = {
+ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
     "phase": np.uint8,
     "start_ms": np.int64,
     "end_ms": np.int64,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from shunter.simulation.decide import decide
     from shunter.simulation.decision import Decision
     from shunter.simulation.run import simulate
     from shunter.simulation.simulation import Simulation
@@ -17,7 +16,6 @@ __all__ = [
     "Simulation",
     "Status",
     "WindowRunner",
-    "decide",
     "simulate",
 ]
 
@@ -26,7 +24,6 @@ _HOMES = {
     "Simulation": "simulation",
     "Status": "states",
     "WindowRunner": "windows",
-    "decide": "decide",
     "simulate": "run",
 }
 
