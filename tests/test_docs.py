@@ -43,11 +43,23 @@ def test_every_public_name_is_documented_and_in_the_readme() -> None:
         assert re.search(rf"\b{name}\b", README), name
 
 
+def anchors(text: str) -> set[str]:
+    """Returns the anchors of a page: its own, and those that GitHub gives to headings."""
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    return set(re.findall(r'<a id="([^"]+)">', text)) | {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files(page: str) -> None:
+def test_links_lead_to_pages_and_headings(page: str) -> None:
     folder = ROOT if (ROOT / page).exists() else ROOT / "docs"
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", PAGES[page]):
-        assert target.startswith("http") or (folder / target).exists(), target
+    for target, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", PAGES[page]):
+        if target.startswith("http"):
+            continue
+        path = folder / (target or page)
+        assert path.exists(), target
+        assert not heading or heading in anchors(path.read_text(encoding="utf-8")), f"{target}#{heading}"
 
 
 def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:

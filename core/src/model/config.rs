@@ -29,7 +29,7 @@ pub enum Dispatch {
 /// All of it; the meaning of each field is written out in `docs/simulation.md`.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Who is next.
+    /// The order of the queue.
     pub policy: Policy,
     /// What the policy needs to know; see `Policy`.
     pub policy_parameters: Arc<[f64]>,

@@ -1,4 +1,4 @@
-//! Policies: who is next. Orders that stand still are ranked here, once; those that move are in `ranking.rs`.
+//! Policies: the order of the queue. Orders that stand still are ranked here, once; those that move are in `ranking.rs`.
 
 use std::ops::Range;
 
