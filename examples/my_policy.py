@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from shunter import Policy, QueueView, Schedule, ShunterError, compute_metrics, read_cluster, read_workload
-from shunter.simulation import simulate
+from shunter import Policy, QueueView, Schedule, ShunterError, compute_metrics, read_cluster, read_workload, simulate
 
 WORKLOAD = "generate:lublin?seed=42&jobs=2000&cores=256&load=0.9&requests=factor"
 

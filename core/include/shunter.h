@@ -40,6 +40,9 @@ extern "C" {
 /* As most_decisions: until nothing more can happen. */
 #define SHUNTER_ALL_DECISIONS UINT64_MAX
 
+/* In an array of times that may be negative: there is none. */
+#define SHUNTER_NO_TIME INT64_MIN
+
 /* The columns that shunter_swf_read fills. */
 #define SHUNTER_SWF_FIELDS 18
 
@@ -159,7 +162,81 @@ enum ShunterRejectReason {
     SHUNTER_REJECT_NO_SUCH_GPU_TYPE = 6   /* it asks for a type of GPU that no node has */
 };
 
+/* What becomes of a job in a decision. */
+enum ShunterOutcome {
+    SHUNTER_OUTCOME_UNCONCERNED = 0, /* it is not here yet, runs on, or has ended */
+    SHUNTER_OUTCOME_STARTS = 1,
+    SHUNTER_OUTCOME_RESERVES = 2,    /* it waits, and holds a reservation or is committed */
+    SHUNTER_OUTCOME_WAITS = 3,
+    SHUNTER_OUTCOME_STOPS = 4,       /* it ran, is stopped for another, and waits */
+    SHUNTER_OUTCOME_MOVES = 5        /* it ran, is stopped for another, and starts again at once */
+};
+
+/* Why a job waits after a decision. */
+enum ShunterReason {
+    SHUNTER_REASON_NONE = 0,          /* it does not wait */
+    SHUNTER_REASON_NO_ROOM = 1,       /* it does not fit beside those that run, and those that start now */
+    SHUNTER_REASON_DELAYS = 2,        /* it fits, but would delay the reservation of the blocker */
+    SHUNTER_REASON_BEHIND = 3,        /* it fits, but the blocker stands before it, and the rule lets nobody pass */
+    SHUNTER_REASON_HELD_BACK = 4,     /* it fits, but the policy holds it back: its start would leave too little free */
+    SHUNTER_REASON_NOT_LOOKED_AT = 5, /* the scan ends before it, or the caller's order does not name it */
+    SHUNTER_REASON_NODES_DOWN = 6,    /* it would not fit though all jobs had ended, for nodes are down */
+    SHUNTER_REASON_DECLINED = 7       /* it fits, but the placer gives it no nodes now */
+};
+
 /* ---- structures ---- */
+
+/* Where jobs are: job i's nodes are the values node_offsets[i] to node_offsets[i + 1] of `nodes` and `tasks`, its devices
+ * those of `devices` and `millis`. */
+typedef struct ShunterPlaces {
+    size_t node_count;       /* how many values `nodes` and `tasks` have */
+    size_t device_count;     /* how many values `devices` and `millis` have */
+    int64_t *node_offsets;   /* one more than jobs */
+    int32_t *nodes;
+    int32_t *tasks;
+    int64_t *device_offsets; /* one more than jobs */
+    int32_t *devices;
+    int32_t *millis;         /* which part of each device, in thousandths */
+} ShunterPlaces;
+
+/*
+ * What a scheduler knows at an instant: nothing of jobs to come, and no run time of a job that has not ended. All from
+ * `reserved_ms` on is the simulator's own state.
+ */
+typedef struct ShunterSnapshot {
+    int64_t now_ms;
+    size_t jobs;               /* how many jobs the next arrays tell of */
+    size_t nodes;              /* how many nodes `down` tells of */
+    size_t stops;              /* how many runs did not end their jobs */
+    uint8_t *phase;            /* by job: enum ShunterPhase */
+    int64_t *start_ms;         /* by job: its latest start, if it runs or has ended */
+    int64_t *end_ms;           /* by job: its end, if it has ended */
+    ShunterPlaces places;      /* by job: where it runs, ran, or holds a reservation */
+    uint8_t *down;             /* by node: 1 if it is down; null: as the configured events say */
+    int64_t *reserved_ms;      /* by job: when its reservation begins, or SHUNTER_NO_TIME */
+    int64_t *done_ms;          /* by job: the work that it has done in runs that were stopped, and kept */
+    int64_t *limit_ms;         /* by job: what its reservations go by, where that was learned when it came; or
+                                  SHUNTER_UNKNOWN */
+    int64_t *start_number;     /* by job: the number of its latest start, which breaks ties among ends; or
+                                  SHUNTER_UNKNOWN */
+    uint32_t *stop_job;        /* by run that did not end its job, in the order in which they were stopped: the job */
+    int64_t *stop_start_ms;
+    int64_t *stop_end_ms;
+    uint8_t *stop_by_failure;  /* 1: a node failed; 0: another job needed the room */
+    int64_t committed_job;     /* the job that a committed rule starts next, or SHUNTER_UNKNOWN */
+    int64_t committed_ms;      /* when it was expected to start */
+} ShunterSnapshot;
+
+/* A decision: what becomes of each job. */
+typedef struct ShunterDecision {
+    size_t jobs;          /* how many jobs the next arrays tell of */
+    uint8_t *outcome;     /* enum ShunterOutcome */
+    uint8_t *reason;      /* enum ShunterReason */
+    int64_t *blocker;     /* the job that the reason is about, or SHUNTER_UNKNOWN */
+    int64_t *place;       /* its place in the order of those that wait, or SHUNTER_UNKNOWN */
+    int64_t *reserved_ms; /* when its reservation begins, or SHUNTER_NO_TIME where the rule works out no time */
+    ShunterPlaces places; /* where it starts, or where its reservation is, if that is worked out */
+} ShunterDecision;
 
 /* What a placer is told of a job and the nodes; the arrays live as long as the call. */
 typedef struct ShunterScene {
@@ -321,25 +398,29 @@ int32_t shunter_simulation_restore(
     uint64_t *handle);
 
 /*
- * Puts a simulation that has not begun into the state of a live cluster: the time, and of each job its phase (enum
- * ShunterPhase), its latest start, its end, and where it runs, in arrays as shunter_simulation_placements fills them.
- * Reservations are planned anew.
+ * Tells what a scheduler knows now. With a null `phase` only the counts, the instant and the commitment are written; with
+ * arrays of as many values as these counts say, all of it.
  */
-int32_t shunter_simulation_load(
-    uint64_t simulation,
-    int64_t now_ms,
-    const uint8_t *phase,
-    const int64_t *start_ms,
-    const int64_t *end_ms,
-    const int64_t *node_offsets,
-    const int64_t *device_offsets,
-    size_t jobs,
-    const int32_t *nodes,
-    const int32_t *tasks,
-    size_t node_count,
-    const int32_t *devices,
-    const int32_t *millis,
-    size_t device_count);
+int32_t shunter_simulation_snapshot(uint64_t simulation, ShunterSnapshot *snapshot);
+
+/*
+ * Puts a simulation that has not begun into the state of a snapshot; from then on it decides as the one that told it.
+ * `down` and all that follows it may be null: then nodes are as the configured events say, nothing was promised and
+ * nothing was stopped. Promises that the simulation's rule does not make lapse.
+ */
+int32_t shunter_simulation_load(uint64_t simulation, const ShunterSnapshot *snapshot);
+
+/*
+ * Works out what would be decided now, on a copy: by the policy's order (a null `order`), or by an order of waiting jobs
+ * as for shunter_simulation_dispatch_order. Opens a decision to be read.
+ */
+int32_t shunter_simulation_decide(uint64_t simulation, const uint32_t *order, size_t length, uint64_t *handle);
+
+/*
+ * Tells a decision. With a null `outcome` only the counts are written; with arrays of as many values as these counts
+ * say, all of it.
+ */
+int32_t shunter_decision_read(uint64_t decision, ShunterDecision *told);
 
 /* ---- simulations: driven ---- */
 

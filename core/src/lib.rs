@@ -3,6 +3,7 @@
 //! The modules know nothing of Python or C; `ffi` is the border. What happens in a simulation is
 //! written out in `docs/simulation.md`, and held to a slow reference in `tests/reference/`.
 
+pub mod decide;
 pub mod dispatch;
 pub mod envs;
 pub mod ffi;

@@ -91,8 +91,8 @@ def rust_enum(name: str) -> dict[str, int]:
 
 
 def rust_codes(name: str) -> dict[str, int]:
-    """Returns the numbers that `config.rs` gives to the names of a setting, by its names in capitals."""
-    text = (RUST_SOURCES / "model" / "config.rs").read_text(encoding="utf-8")
+    """Returns the numbers that the core gives to the names of a setting, by its names in capitals, in any file."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(RUST_SOURCES.rglob("*.rs")))
     return _numbered((label, code) for code, label in re.findall(rf"(\d+) = {name}::(\w+)", text))
 
 

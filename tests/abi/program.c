@@ -210,6 +210,7 @@ int main(void) {
     wrong_stops(cluster, jobs);
     placers(cluster, jobs);
     tiers();
+    deciding(cluster, jobs, easy());
     OK(shunter_close(jobs));
     OK(shunter_close(cluster));
     printf("%d checks passed\n", checks);

@@ -73,5 +73,6 @@ void stops(uint64_t cluster, uint64_t jobs);
 void wrong_stops(uint64_t cluster, uint64_t jobs);
 void placers(uint64_t cluster, uint64_t jobs);
 void tiers(void);
+void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config);
 
 #endif

@@ -165,24 +165,25 @@ class Scene:
         jobs = len(phase)
         node_offsets, node_numbers, tasks = _ragged(nodes or [[]] * jobs)
         device_offsets, device_numbers, millis = _ragged(devices or [[]] * jobs)
-        check(
-            lib.shunter_simulation_load(
-                self.number,
-                now_ms,
-                pointer(np.array(phase, dtype=np.uint8)),
-                pointer(integers(start_ms or [UNKNOWN] * jobs)),
-                pointer(integers(end_ms or [UNKNOWN] * jobs)),
-                pointer(node_offsets),
-                pointer(device_offsets),
-                jobs,
-                pointer(node_numbers),
-                pointer(tasks),
-                len(node_numbers),
-                pointer(device_numbers),
-                pointer(millis),
-                len(device_numbers),
-            )
-        )
+        arrays: dict[str, NDArray[Any]] = {
+            "phase": np.array(phase, dtype=np.uint8),
+            "start_ms": integers(start_ms or [UNKNOWN] * jobs),
+            "end_ms": integers(end_ms or [UNKNOWN] * jobs),
+        }
+        places = {
+            "node_offsets": node_offsets,
+            "nodes": node_numbers,
+            "tasks": tasks,
+            "device_offsets": device_offsets,
+            "devices": device_numbers,
+            "millis": millis,
+        }
+        told = ffi.new("ShunterSnapshot *", {name: pointer(array) for name, array in arrays.items()})
+        told.now_ms, told.jobs, told.committed_job = now_ms, jobs, UNKNOWN
+        told.places.node_count, told.places.device_count = len(node_numbers), len(device_numbers)
+        for name, array in places.items():
+            setattr(told.places, name, pointer(array))
+        check(lib.shunter_simulation_load(self.number, told))
 
 
 def _ragged(rows: Sequence[Sequence[tuple[int, int]]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

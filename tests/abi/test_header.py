@@ -10,10 +10,20 @@ from shunter import native
 from shunter._core import ffi, lib
 from shunter.model.schedule import BASES, RejectReason
 from shunter.policies import catalog
+from shunter.simulation.decision import Reason
 from tests.abi import declarations
 from tests.abi.hostile import POLICIES
 
-STRUCTURES = ["ShunterConfig", "ShunterEnvConfig", "ShunterEpisode", "ShunterScene", "ShunterStatus"]
+STRUCTURES = [
+    "ShunterConfig",
+    "ShunterDecision",
+    "ShunterEnvConfig",
+    "ShunterEpisode",
+    "ShunterPlaces",
+    "ShunterScene",
+    "ShunterSnapshot",
+    "ShunterStatus",
+]
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +92,8 @@ def test_numbers_are_those_of_the_sources(header: Any) -> None:  # noqa: ANN401
     assert header_numbers(header, "ShunterPhase", "SHUNTER_PHASE_") == declarations.rust_enum("Phase")
     assert header_numbers(header, "ShunterBasis", "SHUNTER_BASIS_") == declarations.rust_enum("Basis")
     assert header_numbers(header, "ShunterTierOrder", "SHUNTER_TIER_ORDER_") == declarations.rust_enum("TierOrder")
+    assert header_numbers(header, "ShunterOutcome", "SHUNTER_OUTCOME_") == declarations.rust_enum("Outcome")
+    assert header_numbers(header, "ShunterReason", "SHUNTER_REASON_") == declarations.rust_enum("Reason")
     reasons = declarations.rust_enum("RejectReason")
     assert header_numbers(header, "ShunterRejectReason", "SHUNTER_REJECT_") == reasons
     for name, rust_name in (("Policy", "Policy"), ("Placement", "Rule"), ("Estimate", "Estimate")):
@@ -95,6 +107,8 @@ def test_numbers_are_those_of_python(header: Any) -> None:  # noqa: ANN401
     assert reasons == {reason.name: reason.value for reason in RejectReason}
     results = header_numbers(header, "ShunterResult", "SHUNTER_")
     assert (results["INVALID_HANDLE"], results["PANICKED"]) == (native.INVALID_HANDLE, native.PANICKED)
+    waits = header_numbers(header, "ShunterReason", "SHUNTER_REASON_")
+    assert waits == {reason.name: number for number, reason in enumerate(Reason)}
     placements = header_numbers(header, "ShunterPlacement", "SHUNTER_PLACEMENT_")
     assert placements.pop("EXTERNAL") == catalog.EXTERNAL
     placements["SLOWEST_THAT_FITS"] = placements.pop("SLOWEST")

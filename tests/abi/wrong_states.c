@@ -97,13 +97,24 @@ static Snapshot snapshot(void) {
 }
 
 static int32_t load(uint64_t simulation, Snapshot told) {
-    return shunter_simulation_load(simulation, told.now_ms, told.phase, told.start_ms, told.end_ms, told.node_offsets,
-                                   told.device_offsets, told.jobs, told.nodes, told.tasks, told.node_count,
-                                   told.devices, told.millis, told.device_count);
+    ShunterSnapshot given = {0};
+    ShunterPlaces places = {told.node_count, told.device_count, told.node_offsets, told.nodes, told.tasks,
+                            told.device_offsets, told.devices, told.millis};
+    given.now_ms = told.now_ms;
+    given.jobs = told.jobs;
+    given.phase = told.phase;
+    given.start_ms = told.start_ms;
+    given.end_ms = told.end_ms;
+    given.places = places;
+    given.committed_job = SHUNTER_UNKNOWN;
+    return shunter_simulation_load(simulation, &given);
 }
 
 static int32_t load_nothing(uint64_t simulation, size_t jobs) {
-    return shunter_simulation_load(simulation, 0, NULL, NULL, NULL, NULL, NULL, jobs, NULL, NULL, 0, NULL, NULL, 0);
+    ShunterSnapshot given = {0};
+    given.jobs = jobs;
+    given.committed_job = SHUNTER_UNKNOWN;
+    return shunter_simulation_load(simulation, &given);
 }
 
 #define BAD_SNAPSHOT(field, value)             \
@@ -159,6 +170,7 @@ static void wrong_snapshots(uint64_t cluster, uint64_t jobs) {
     BAD_SNAPSHOT(device_count, SIZE_MAX);
     BAD_ARGUMENT(load_nothing(simulation, JOBS));
     BAD_ARGUMENT(load_nothing(simulation, 0));
+    BAD_ARGUMENT(shunter_simulation_load(simulation, NULL));
     BAD_HANDLE(load(0, right));
     expect_equal(simulation, untouched);
     OK(load(simulation, right));

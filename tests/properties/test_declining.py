@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
-from shunter.simulate import Simulation
+from shunter.simulation import Simulation
 
 from shunter import Scene as Asked
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload, known

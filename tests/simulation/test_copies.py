@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from shunter import InputError
 from shunter.native import CoreError
 from shunter.simulation import Simulation
-from tests.properties import invariants
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.strategies import DISPATCHES, ESTIMATES, POLICIES, Scene, random_configs, random_scenes
 from tests.reference.model import Config, RefJob, RefNode
@@ -179,7 +178,7 @@ def test_bytes_of_another_workload_or_cluster_are_refused() -> None:
 
 
 @settings(max_examples=80)
-@given(scene=random_scenes(), config=random_configs(["strict", "greedy", "easy"], estimates=ESTIMATES), count=decisions)
+@given(scene=random_scenes(), config=anything, count=decisions)
 def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) -> None:
     original, loaded = open_scene(scene, config), open_scene(scene, config)
     drive(original, count)
@@ -188,22 +187,6 @@ def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) 
     finish(loaded)
     finish(original)
     assert observe(loaded) == observe(original)
-
-
-@settings(max_examples=60)
-@given(
-    scene=random_scenes(),
-    config=random_configs(["conservative", "2", "committed", "committed-backfill"], estimates=ESTIMATES),
-    count=decisions,
-)
-def test_a_snapshot_without_its_promises_is_sound(scene: Scene, config: Config, count: int) -> None:
-    """Reservations and commitments are not in a snapshot, so that another schedule may follow, but a good one."""
-    original, loaded = open_scene(scene, config), open_scene(scene, config)
-    drive(original, count)
-    loaded.load(original.snapshot())
-    finish(loaded)
-    invariants.check_every_job_ends_once(scene, config, observe(loaded))
-    invariants.check_no_node_is_overfull(scene, observe(loaded))
 
 
 def test_a_snapshot_is_not_loaded_into_a_run() -> None:

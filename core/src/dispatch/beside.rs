@@ -94,6 +94,19 @@ impl Head {
         Head { job, reserved_ms, beside: Beside::Nodes(Box::new(then.0)) }
     }
 
+    /// Where the placement rule would put the head at its time, if it can be asked.
+    pub(crate) fn placement(&self, simulation: &Simulation) -> Placement {
+        let found = match &self.beside {
+            Beside::Cores(_) => Some(Placement::single(0, simulation.shape_of(self.job).tasks)),
+            // Whoever places from outside is asked only about what is free now.
+            Beside::Nodes(free) if simulation.setup.config.placement != Rule::External => {
+                simulation.place_on(free, self.job)
+            }
+            _ => None,
+        };
+        found.unwrap_or_default()
+    }
+
     /// How long a job may hold nodes from now on that must end by the head's time.
     #[inline]
     fn longest_ms(&self, simulation: &Simulation) -> i64 {

@@ -10,14 +10,7 @@ use crate::sim::simulation::Simulation;
 
 /// Moves on until a job is to be chosen. False: nothing is to come.
 pub(crate) fn advance(simulation: &mut Simulation, backfill: bool) -> bool {
-    while let Some(commitment) = simulation.promises.commitment {
-        if simulation.try_start(commitment.job) {
-            simulation.promises.commitment = None;
-            break;
-        }
-        if backfill {
-            fill_nodes(simulation, Some(&mut Head::committed(commitment)));
-        }
+    while !serve(simulation, backfill) {
         if !one_event(simulation) {
             return false;
         }
@@ -29,6 +22,19 @@ pub(crate) fn advance(simulation: &mut Simulation, backfill: bool) -> bool {
     }
     simulation.put_starving_first();
     true
+}
+
+/// Starts the committed job, or fills in others before it. Says whether none is committed any more.
+pub(super) fn serve(simulation: &mut Simulation, backfill: bool) -> bool {
+    let Some(commitment) = simulation.promises.commitment else { return true };
+    if simulation.try_start(commitment.job) {
+        simulation.promises.commitment = None;
+        return true;
+    }
+    if backfill {
+        fill_nodes(simulation, Some(&mut Head::committed(commitment)));
+    }
+    false
 }
 
 /// Commits a waiting job: it starts at once if it fits.

@@ -5,12 +5,13 @@ pub(crate) mod committed;
 pub(crate) mod preemptive;
 mod projection;
 pub(crate) mod promises;
-mod reserving;
+pub(crate) mod reserving;
 mod room;
 mod standing;
 pub(crate) mod turns;
 
 use crate::model::config::Dispatch;
+use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 use turns::Turns;
 
@@ -59,6 +60,24 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
     }
 }
 
+/// All that the rule does at this instant if nothing else happens: one pass, or as many as a committed rule makes.
+pub(crate) fn pass_at_once(simulation: &mut Simulation, order: Option<&[u32]>) {
+    let Dispatch::Committed { backfill } = simulation.setup.config.dispatch else {
+        return run_pass(simulation, order);
+    };
+    while simulation.promises.commitment().is_none() || committed::serve(simulation, backfill) {
+        if simulation.waiting.queue.is_empty() {
+            return;
+        }
+        let waits = |job: &u32| simulation.state(*job).phase == Phase::Waiting;
+        let rest: Option<Vec<u32>> = order.map(|order| order.iter().copied().filter(waits).collect());
+        if rest.as_ref().is_some_and(Vec::is_empty) {
+            return;
+        }
+        run_pass(simulation, rest.as_deref());
+    }
+}
+
 /// Whether a pass over an order that moves, on a pool, would change nothing, for nobody fits: then there is no need to
 /// rank.
 fn changes_nothing(simulation: &Simulation) -> bool {
@@ -83,7 +102,7 @@ fn pass_in_turns(simulation: &mut Simulation, mut turns: Turns) {
 }
 
 /// A caller's order behind the jobs that the guard puts first, cut at the scan depth.
-fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
+pub(crate) fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
     let queue = &simulation.waiting.queue;
     let first = queue.iter().take_while(|&job| queue.is_first(job));
     let rest = order.iter().copied().filter(|&job| !queue.is_first(job));

@@ -43,7 +43,7 @@ fn push_next(simulation: &Simulation, heads: &mut BinaryHeap<Reverse<(Key, u32)>
 }
 
 /// Ranks of waiting jobs change only with estimates that are learned.
-fn rank_again(simulation: &mut Simulation) {
+pub(crate) fn rank_again(simulation: &mut Simulation) {
     if !simulation.accounts.learns() || simulation.setup.config.policy != Policy::Srtf {
         return;
     }
@@ -81,7 +81,7 @@ fn rank_of(simulation: &Simulation, job: u32) -> i64 {
 /// The work that a job has done and kept, at full speed.
 fn done_ms(simulation: &Simulation, job: u32) -> i64 {
     let state = &simulation.states[job as usize];
-    let before_ms = simulation.setup.work_ms(job, state) - state.remaining_ms;
+    let before_ms = state.done_ms;
     if simulation.state(job).phase == Phase::Running {
         before_ms + simulation.progress_ms(job)
     } else {

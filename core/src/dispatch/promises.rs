@@ -73,6 +73,12 @@ impl Promises {
         self.commitment = self.commitment.filter(|commitment| commitment.job != job);
     }
 
+    /// What was promised before, by whatever was planned with then: all of it is looked at again.
+    pub(crate) fn load(&mut self, holders: Vec<u32>, commitment: Option<(u32, i64)>) {
+        let commitment = commitment.map(|(job, earliest_ms)| Commitment { job, earliest_ms });
+        *self = Promises { holders, commitment, disturbed: true, freed: 1, ..Promises::default() };
+    }
+
     pub(crate) fn write_version(&self, out: &mut Writer) {
         out.put(self.freed as i64);
         out.put(i64::from(self.disturbed));

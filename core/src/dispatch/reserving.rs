@@ -72,6 +72,22 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Projec
     projection
 }
 
+/// Whose reservation a waiting job that fits would delay if it started now.
+pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32> {
+    let placement = simulation.place_on(&simulation.machine.free, job)?;
+    let state = &mut simulation.states[job as usize];
+    let held = (state.reservation.take(), std::mem::take(&mut state.placement));
+    let holders = simulation.promises.holders.clone();
+    simulation.promises.holders.retain(|&holder| holder != job);
+    let mut projection = Projection::of_running(simulation);
+    projection.add_reservations(simulation, &simulation.promises.holders);
+    let (legal, _) = Pass { simulation, projection }.try_beside(job, placement);
+    simulation.promises.holders = holders;
+    let state = &mut simulation.states[job as usize];
+    (state.reservation, state.placement) = held;
+    legal.err()
+}
+
 /// A pass under way. All reservations that are held are in the projection.
 struct Pass<'a> {
     simulation: &'a mut Simulation,
@@ -140,11 +156,18 @@ impl Pass<'_> {
 
     /// Starts a job behind the reservations, if it fits now and delays none of them.
     fn backfill(&mut self, job: u32) {
-        let Pass { simulation, projection } = self;
-        if !simulation.fits_now(job) {
+        if !self.simulation.fits_now(job) {
             return;
         }
-        let Some(placement) = simulation.place_on(&simulation.machine.free, job) else { return };
+        let Some(placement) = self.simulation.place_on(&self.simulation.machine.free, job) else { return };
+        if let (Ok(()), placement) = self.try_beside(job, placement) {
+            self.start(job, placement);
+        }
+    }
+
+    /// Whether a job may run from now on where it is placed; the error says whose reservation it would delay.
+    fn try_beside(&mut self, job: u32, placement: Placement) -> (Result<(), u32>, Placement) {
+        let Pass { simulation, projection } = self;
         let until_ms = simulation.now_ms() + simulation.span_on(job, &placement);
         // The job is tried: it holds its nodes while the reservations are looked at.
         simulation.states[job as usize].placement = placement;
@@ -154,15 +177,12 @@ impl Pass<'_> {
         let Pass { simulation, projection } = self;
         projection.remove_run(job, until_ms);
         simulation.machine.give(&simulation.setup, &simulation.states[job as usize]);
-        let placement = std::mem::take(&mut simulation.states[job as usize].placement);
-        if legal {
-            self.start(job, placement);
-        }
+        (legal, std::mem::take(&mut simulation.states[job as usize].placement))
     }
 
     /// Places anew, at their old times, the reservations that have lost their room to a job that runs until `until_ms`.
-    /// If one cannot be, all stay as they were.
-    fn make_room(&mut self, until_ms: i64) -> bool {
+    /// If one cannot be, all stay as they were, and the error says whose it is.
+    fn make_room(&mut self, until_ms: i64) -> Result<(), u32> {
         let Pass { simulation, projection } = self;
         let mut moved: Vec<(u32, Placement)> = Vec::new();
         for holder in simulation.promises.holders.clone() {
@@ -174,7 +194,7 @@ impl Pass<'_> {
                 let Some(placement) = projection.place_anew(simulation, holder) else {
                     projection.add_reservation(simulation, holder);
                     self.move_back(moved);
-                    return false;
+                    return Err(holder);
                 };
                 let before = std::mem::replace(&mut simulation.states[holder as usize].placement, placement);
                 moved.push((holder, before));
@@ -184,7 +204,7 @@ impl Pass<'_> {
         if !moved.is_empty() {
             simulation.promises.plan_again();
         }
-        true
+        Ok(())
     }
 
     /// Reservations that were placed anew are put back. On other nodes they last as long as the speed there says, so each

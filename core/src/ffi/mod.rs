@@ -5,10 +5,12 @@
 //! made-up handle is an error and not a crash. Of the other modules `pool` alone has `unsafe`:
 //! it and this folder are all there is to audit.
 
+pub mod decide;
 pub mod environments;
 pub mod handles;
 pub mod results;
 pub mod simulation;
+pub mod snapshot;
 pub mod swf;
 pub mod tables;
 pub mod tiers;

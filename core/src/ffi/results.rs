@@ -1,16 +1,15 @@
-//! What a simulation can tell: its clock, its jobs, who waits, who is where; and a snapshot told to it.
+//! What a simulation can tell: its clock, its jobs, who waits, who is where.
 
 use std::sync::Arc;
 
 use super::handles::find;
 use super::simulation::{read_config, with, ShunterConfig};
-use super::{guard, read, target, write, Failure};
+use super::{guard, target, write, Failure};
 use crate::model::job::Jobs;
 use crate::order::learner::estimates_at_submit;
-use crate::place::placement::{DeviceShare, Part, Placement};
+use crate::place::placement::Placement;
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
-use crate::sim::snapshot::JobSnapshot;
 
 /// The clock and the counts.
 #[repr(C)]
@@ -58,7 +57,7 @@ pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut
     })
 }
 
-fn check_capacity(what: &str, capacity: usize, needed: usize) -> Result<(), Failure> {
+pub(super) fn check_capacity(what: &str, capacity: usize, needed: usize) -> Result<(), Failure> {
     if capacity == needed {
         return Ok(());
     }
@@ -283,73 +282,4 @@ pub unsafe extern "C" fn shunter_simulation_placements(
             Ok(())
         })
     })
-}
-
-/// Puts a simulation that has not begun into the state of a snapshot; the arrays are those that the calls above fill.
-///
-/// # Safety
-/// Non-null pointers must be readable: `jobs` values, `jobs` + 1 offsets, and as many nodes and devices as the counts say.
-#[no_mangle]
-#[allow(clippy::too_many_arguments)]
-pub unsafe extern "C" fn shunter_simulation_load(
-    simulation: u64,
-    now_ms: i64,
-    phase: *const u8,
-    start_ms: *const i64,
-    end_ms: *const i64,
-    node_offsets: *const i64,
-    device_offsets: *const i64,
-    jobs: usize,
-    nodes: *const i32,
-    tasks: *const i32,
-    node_count: usize,
-    devices: *const i32,
-    millis: *const i32,
-    device_count: usize,
-) -> i32 {
-    guard(|| {
-        with(simulation, |simulation| check_capacity("jobs", jobs, simulation.states.len()))?;
-        let phase = unsafe { read("phase", phase, jobs) }?;
-        let start_ms = unsafe { read("start_ms", start_ms, jobs) }?;
-        let end_ms = unsafe { read("end_ms", end_ms, jobs) }?;
-        let node_offsets = unsafe { read("node_offsets", node_offsets, jobs.saturating_add(1)) }?;
-        let device_offsets = unsafe { read("device_offsets", device_offsets, jobs.saturating_add(1)) }?;
-        let nodes = unsafe { read("nodes", nodes, node_count) }?;
-        let tasks = unsafe { read("tasks", tasks, node_count) }?;
-        let devices = unsafe { read("devices", devices, device_count) }?;
-        let millis = unsafe { read("millis", millis, device_count) }?;
-        let mut snapshot = Vec::with_capacity(jobs);
-        for job in 0..jobs {
-            let mut placement = Placement::default();
-            for place in span(node_offsets, job, node_count)? {
-                let (node, tasks) = (nodes[place] as u32, tasks[place]);
-                if tasks < 1 {
-                    return Err(Failure::argument(format!(
-                        "job {job} has {tasks} tasks on a node; expected 1 or more"
-                    )));
-                }
-                placement.push(Part { node, tasks: tasks as u32 });
-            }
-            for place in span(device_offsets, job, device_count)? {
-                placement.push_device(DeviceShare { device: devices[place] as u32, milli: millis[place] });
-            }
-            let phase = Phase::from_code(phase[job])
-                .ok_or_else(|| Failure::argument(format!("job {job}: phase is {}; there is none", phase[job])))?;
-            snapshot.push(JobSnapshot { phase, start_ms: start_ms[job], end_ms: end_ms[job], placement });
-        }
-        with(simulation, |simulation| {
-            let mut loaded = simulation.clone();
-            loaded.load(now_ms, snapshot).map_err(Failure::argument)?;
-            *simulation = loaded;
-            Ok(())
-        })
-    })
-}
-
-fn span(offsets: &[i64], job: usize, count: usize) -> Result<std::ops::Range<usize>, Failure> {
-    let (from, to) = (offsets[job], offsets[job + 1]);
-    if from < 0 || to < from || to > count as i64 {
-        return Err(Failure::argument(format!("job {job}: offsets {from} to {to} are not within 0 to {count}")));
-    }
-    Ok(from as usize..to as usize)
 }

@@ -174,6 +174,21 @@ fn check_job(simulation: &Simulation, job: u32) -> Result<(), Failure> {
     Err(Failure::argument(format!("job {job} is not one of the simulation's {} jobs", simulation.states.len())))
 }
 
+/// Whether an order names jobs that wait, and each only once.
+pub(super) fn check_order(simulation: &Simulation, order: &[u32]) -> Result<(), Failure> {
+    let mut named = vec![false; simulation.states.len()];
+    for &job in order {
+        check_job(simulation, job)?;
+        if simulation.states[job as usize].phase != Phase::Waiting {
+            return Err(Failure::argument(format!("job {job} does not wait")));
+        }
+        if std::mem::replace(&mut named[job as usize], true) {
+            return Err(Failure::argument(format!("job {job} is named twice")));
+        }
+    }
+    Ok(())
+}
+
 /// Opens a simulation of the jobs `first` to `first + count` − 1; `scores` belong to the policies that want them.
 ///
 /// # Safety
@@ -249,16 +264,7 @@ pub unsafe extern "C" fn shunter_simulation_dispatch_order(simulation: u64, orde
     guard(|| {
         let order = unsafe { read("order", order, length) }?;
         with(simulation, |simulation| {
-            let mut named = vec![false; simulation.states.len()];
-            for &job in order {
-                check_job(simulation, job)?;
-                if simulation.states[job as usize].phase != Phase::Waiting {
-                    return Err(Failure::argument(format!("job {job} does not wait")));
-                }
-                if std::mem::replace(&mut named[job as usize], true) {
-                    return Err(Failure::argument(format!("job {job} is named twice")));
-                }
-            }
+            check_order(simulation, order)?;
             simulation.dispatch(Some(order));
             Ok(())
         })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
+pub use crate::order::estimate::Estimate;
 pub use crate::order::scores::Policy;
 use crate::place::external::Placer;
 pub use crate::place::rules::Rule;
@@ -25,27 +26,10 @@ pub enum Dispatch {
     },
 }
 
-/// The run time that a policy may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estimate {
-    /// What the user asked for.
-    Requested,
-    /// The true run time.
-    Perfect,
-    /// The true run time with noise. Parameters: the standard deviation of the logarithm.
-    Noisy,
-    /// The mean of the user's last two jobs that have ended.
-    LastTwo,
-    /// What the jobs that have ended say. Parameters: see `Prior`.
-    Posterior,
-    /// The mean of the user's jobs of that size that have ended, or of wider groups; never the request.
-    History,
-}
-
 /// All of it; the meaning of each field is written out in `docs/simulation.md`.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Who is next.
+    /// The order of the queue.
     pub policy: Policy,
     /// What the policy needs to know; see `Policy`.
     pub policy_parameters: Arc<[f64]>,
@@ -155,19 +139,12 @@ impl Config {
     }
 }
 
-impl Estimate {
-    /// Whether the estimate changes as jobs end.
-    pub fn is_learned(self) -> bool {
-        matches!(self, Estimate::LastTwo | Estimate::Posterior | Estimate::History)
-    }
-}
-
 /// A duration that may be left out: `UNKNOWN` outside.
 pub(crate) fn optional(value: i64) -> Option<i64> {
     Some(value).filter(|&value| value != UNKNOWN)
 }
 
-/// Numbers for names: part of the C ABI and of saved simulations.
+/// Numbers for names, beside the names: part of the C ABI and of saved simulations.
 macro_rules! codes {
     ($type:ty, $($number:literal = $name:path),+ $(,)?) => {
         impl $type {
@@ -188,64 +165,7 @@ macro_rules! codes {
         }
     };
 }
-
-codes!(
-    Estimate,
-    0 = Estimate::Requested,
-    1 = Estimate::Perfect,
-    2 = Estimate::Noisy,
-    3 = Estimate::LastTwo,
-    4 = Estimate::Posterior,
-    5 = Estimate::History,
-);
-codes!(
-    Rule,
-    0 = Rule::FirstFit,
-    1 = Rule::BestFit,
-    2 = Rule::WorstFit,
-    3 = Rule::Pack,
-    4 = Rule::Spread,
-    5 = Rule::Random,
-    6 = Rule::Fastest,
-    7 = Rule::Slowest,
-    8 = Rule::TieredDefrag,
-    9 = Rule::TieredBalance,
-    10 = Rule::TieredLex,
-    11 = Rule::Fgd,
-    12 = Rule::Topology,
-    13 = Rule::External,
-);
-codes!(
-    Policy,
-    0 = Policy::Fcfs,
-    1 = Policy::Sjf,
-    2 = Policy::Smallest,
-    3 = Policy::F1,
-    4 = Policy::F2,
-    5 = Policy::F3,
-    6 = Policy::F4,
-    7 = Policy::Random,
-    8 = Policy::Given,
-    9 = Policy::Lcfs,
-    10 = Policy::Ljf,
-    11 = Policy::Largest,
-    12 = Policy::Saf,
-    13 = Policy::Laf,
-    14 = Policy::Srf,
-    15 = Policy::Lrf,
-    16 = Policy::Hybrid,
-    17 = Policy::Sexp,
-    18 = Policy::Lexp,
-    19 = Policy::Wfp3,
-    20 = Policy::Unicef,
-    21 = Policy::FairShare,
-    22 = Policy::Multifactor,
-    23 = Policy::RandomFeasible,
-    24 = Policy::Linear,
-    25 = Policy::Qssf,
-    26 = Policy::Srtf,
-    27 = Policy::Las,
-);
+pub(crate) use codes;
 
 impl Dispatch {
     /// The rule with this number; the depth belongs to reservations.

@@ -1,9 +1,43 @@
 //! Estimates: the run time that a policy may see; `docs/policies.md` writes the formulas out.
 
-use crate::model::config::{Config, Estimate};
+use crate::model::config::{codes, Config};
 use crate::model::job::{Jobs, MAX_DURATION_MS, UNKNOWN};
 use crate::model::random::SplitMix64;
 use crate::order::history::UNHEARD_MS;
+
+/// The run time that a policy may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimate {
+    /// What the user asked for.
+    Requested,
+    /// The true run time.
+    Perfect,
+    /// The true run time with noise. Parameters: the standard deviation of the logarithm.
+    Noisy,
+    /// The mean of the user's last two jobs that have ended.
+    LastTwo,
+    /// What the jobs that have ended say. Parameters: see `Prior`.
+    Posterior,
+    /// The mean of the user's jobs of that size that have ended, or of wider groups; never the request.
+    History,
+}
+
+codes!(
+    Estimate,
+    0 = Estimate::Requested,
+    1 = Estimate::Perfect,
+    2 = Estimate::Noisy,
+    3 = Estimate::LastTwo,
+    4 = Estimate::Posterior,
+    5 = Estimate::History,
+);
+
+impl Estimate {
+    /// Whether the estimate changes as jobs end.
+    pub fn is_learned(self) -> bool {
+        matches!(self, Estimate::LastTwo | Estimate::Posterior | Estimate::History)
+    }
+}
 
 /// What an estimate rests on; the numbers are part of the C ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Who is next: scores, the queue, and the estimates and shares that scores rest on.
+//! The order of the queue: scores, the queue, and the estimates and shares that scores rest on.
 
 pub(crate) mod contest;
 pub mod estimate;

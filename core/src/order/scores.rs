@@ -1,8 +1,8 @@
-//! Policies: who is next. Orders that stand still are ranked here, once; those that move are in `ranking.rs`.
+//! Policies: the order of the queue. Orders that stand still are ranked here, once; those that move are in `ranking.rs`.
 
 use std::ops::Range;
 
-use crate::model::config::Config;
+use crate::model::config::{codes, Config};
 use crate::model::job::Jobs;
 use crate::model::random::SplitMix64;
 use crate::order::estimate::fixed_estimate_ms;
@@ -68,6 +68,38 @@ pub enum Policy {
     /// GPU-seconds.
     Las,
 }
+
+codes!(
+    Policy,
+    0 = Policy::Fcfs,
+    1 = Policy::Sjf,
+    2 = Policy::Smallest,
+    3 = Policy::F1,
+    4 = Policy::F2,
+    5 = Policy::F3,
+    6 = Policy::F4,
+    7 = Policy::Random,
+    8 = Policy::Given,
+    9 = Policy::Lcfs,
+    10 = Policy::Ljf,
+    11 = Policy::Largest,
+    12 = Policy::Saf,
+    13 = Policy::Laf,
+    14 = Policy::Srf,
+    15 = Policy::Lrf,
+    16 = Policy::Hybrid,
+    17 = Policy::Sexp,
+    18 = Policy::Lexp,
+    19 = Policy::Wfp3,
+    20 = Policy::Unicef,
+    21 = Policy::FairShare,
+    22 = Policy::Multifactor,
+    23 = Policy::RandomFeasible,
+    24 = Policy::Linear,
+    25 = Policy::Qssf,
+    26 = Policy::Srtf,
+    27 = Policy::Las,
+);
 
 impl Policy {
     /// Whether the order changes as time passes.

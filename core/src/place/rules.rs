@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::model::cluster::{Cluster, UNTRACKED};
+use crate::model::config::codes;
 use crate::model::free::Free;
 use crate::model::job::Shape;
 use crate::model::random::SplitMix64;
@@ -42,6 +43,24 @@ pub enum Rule {
     /// The caller is asked.
     External,
 }
+
+codes!(
+    Rule,
+    0 = Rule::FirstFit,
+    1 = Rule::BestFit,
+    2 = Rule::WorstFit,
+    3 = Rule::Pack,
+    4 = Rule::Spread,
+    5 = Rule::Random,
+    6 = Rule::Fastest,
+    7 = Rule::Slowest,
+    8 = Rule::TieredDefrag,
+    9 = Rule::TieredBalance,
+    10 = Rule::TieredLex,
+    11 = Rule::Fgd,
+    12 = Rule::Topology,
+    13 = Rule::External,
+);
 
 /// A job for which nodes are wanted, and what there is.
 #[derive(Clone, Copy)]

@@ -92,6 +92,18 @@ impl Failures {
         Some(node)
     }
 
+    /// What happens until an instant has happened.
+    pub(crate) fn skip(&mut self, config: &Config, instant_ms: i64) {
+        while self.pop(config, instant_ms).is_some() {}
+    }
+
+    /// A node is as it is told, whatever the given events say.
+    pub(crate) fn tell(&mut self, node: u32, down: bool) {
+        if self.is_down(node) != down {
+            self.given_down[node as usize] = down;
+        }
+    }
+
     /// Whether an event to come may bring back a node that is down now.
     pub(crate) fn may_bring_back(&self, config: &Config) -> bool {
         let mut drawn = self.drawn.iter().zip(&self.given_down);

@@ -48,6 +48,8 @@ pub struct Reservation {
 pub struct JobState {
     /// Run time still to go, at full speed.
     pub remaining_ms: i64,
+    /// The work that it has done in runs that are over, and kept, at full speed.
+    pub done_ms: i64,
     /// What reservations and expected ends go by, at full speed, without what a start after a stop costs.
     pub limit_ms: i64,
     /// The first start.
@@ -100,6 +102,7 @@ pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobStat
     let limit_ms = if config.reserve_by_estimate { fixed_estimate_ms(jobs, job, config) } else { requested_ms };
     JobState {
         remaining_ms: if doomed { requested_ms } else { run_ms },
+        done_ms: 0,
         limit_ms: limit_ms.max(1),
         start_ms: UNKNOWN,
         segment_start_ms: UNKNOWN,

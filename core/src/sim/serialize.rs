@@ -78,6 +78,9 @@ impl Simulation {
         for (state, is_first) in self.states.iter_mut().zip(&mut first) {
             *is_first = read_state(input, state)?;
         }
+        for (job, state) in self.states.iter_mut().enumerate() {
+            state.done_ms = (self.setup.work_ms(job as u32, state) - state.remaining_ms).max(0);
+        }
         self.check_start_numbers()?;
         self.accounts.read(input)?;
         self.read_failures(input)?;
@@ -111,7 +114,9 @@ impl Simulation {
         let (setup, states) = (&self.setup, &self.states);
         self.machine.read_stops(input, |job, placement| {
             let state = states.get(job as usize);
-            state.is_some_and(|state| belongs(&setup.cluster, setup.shape_of(state), placement))
+            // Of runs before a snapshot it is not known where they were.
+            let is_known = placement.parts().next().is_some() || !placement.devices().is_empty();
+            state.is_some_and(|state| !is_known || belongs(&setup.cluster, setup.shape_of(state), placement))
         })
     }
 

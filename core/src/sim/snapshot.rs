@@ -1,29 +1,70 @@
-//! Rebuilding a simulation from what each job is doing: from a live cluster's snapshot, or from saved bytes.
+//! What a scheduler knows at an instant, told and taken up again; and rebuilding a simulation from its jobs' states.
 
 use crate::dispatch::preemptive::plan_review;
 use crate::model::cluster::{reject_reason, RejectReason};
-use crate::model::job::MAX_TIME_MS;
+use crate::model::config::{Config, Dispatch};
+use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS};
 use crate::place::placement::{belongs, Placement};
-use crate::sim::job_state::Phase;
+use crate::sim::failures::NodeEvent;
+use crate::sim::job_state::{Phase, Reservation};
+use crate::sim::machine::Stop;
+use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
-/// What a live cluster can tell of one job.
+/// What is known at an instant. No run time of a job that has not ended is in it, and nothing of jobs to come.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The instant.
+    pub now_ms: i64,
+    /// For each job of the simulation.
+    pub jobs: Vec<JobSnapshot>,
+    /// By node: whether it is down; empty: as the configured events say.
+    pub down: Vec<bool>,
+    /// The runs that did not end their jobs, in the order in which they were stopped.
+    pub stops: Vec<RunSnapshot>,
+    /// The job that a committed rule starts next, and when it was expected to start.
+    pub commitment: Option<(u32, i64)>,
+}
+
+/// What is known of one job. Of the last four fields a scheduler other than ours may know nothing.
 #[derive(Clone, Debug)]
 pub struct JobSnapshot {
     /// Where it is in its life.
     pub phase: Phase,
-    /// When it started, if it has.
+    /// Its latest start, if it runs or has ended.
     pub start_ms: i64,
     /// When it ended, if it has.
     pub end_ms: i64,
-    /// Where it runs, if it does.
+    /// Where it runs, ran, or holds a reservation.
     pub placement: Placement,
+    /// For which time it holds a reservation.
+    pub reserved_ms: Option<i64>,
+    /// The work that it has done in runs that were stopped, and kept, at full speed.
+    pub done_ms: i64,
+    /// What reservations go by, where that was learned when it was submitted; none: it follows from the job.
+    pub limit_ms: Option<i64>,
+    /// The number of its latest start: ties among ends go by it; none: starts at one instant go by the jobs' numbers.
+    pub start_number: Option<u32>,
+}
+
+/// A run that did not end its job.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSnapshot {
+    /// The job.
+    pub job: u32,
+    /// Since when it ran.
+    pub start_ms: i64,
+    /// When it was stopped.
+    pub end_ms: i64,
+    /// A node failed; otherwise another job needed the room.
+    pub by_failure: bool,
 }
 
 /// What a job has been through, in the order in which it happens at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Past {
     Ended,
+    Stopped,
     Arrived,
     Started,
     /// A job that ran for no time ends as it has started.
@@ -31,54 +72,198 @@ enum Past {
 }
 
 impl Simulation {
-    /// Puts a simulation that has just been made into the state that a snapshot tells. Reservations are planned anew.
-    pub fn load(&mut self, now_ms: i64, snapshot: Vec<JobSnapshot>) -> Result<(), String> {
+    /// What is known now.
+    pub fn snapshot(&self) -> Snapshot {
+        let learned_limit = self.setup.config.reserve_by_estimate && self.accounts.learns();
+        let job = |job: usize| {
+            let state = &self.states[job];
+            let holds = state.phase == Phase::Waiting && state.reservation.is_some();
+            let is_placed = holds || !matches!(state.phase, Phase::Future | Phase::Waiting);
+            let is_here = matches!(state.phase, Phase::Waiting | Phase::Running);
+            let has_started = !matches!(state.phase, Phase::Future | Phase::Waiting | Phase::Rejected);
+            JobSnapshot {
+                phase: state.phase,
+                start_ms: state.segment_start_ms,
+                end_ms: state.end_ms,
+                placement: if is_placed { state.placement.clone() } else { Placement::default() },
+                reserved_ms: state.reservation.as_ref().filter(|_| holds).map(|held| held.start_ms),
+                done_ms: state.done_ms,
+                limit_ms: (learned_limit && is_here).then_some(state.limit_ms),
+                start_number: has_started.then_some(state.sequence),
+            }
+        };
+        let stop = |stop: &Stop| RunSnapshot {
+            job: stop.job,
+            start_ms: stop.start_ms,
+            end_ms: stop.end_ms,
+            by_failure: stop.by_failure,
+        };
+        Snapshot {
+            now_ms: self.now_ms(),
+            jobs: (0..self.states.len()).map(job).collect(),
+            down: (0..self.setup.cluster.nodes.len() as u32).map(|node| self.machine.free.is_down(node)).collect(),
+            stops: self.machine.stops().iter().map(stop).collect(),
+            commitment: self.promises.commitment().map(|held| (held.job, held.earliest_ms)),
+        }
+    }
+
+    /// Puts a simulation that has just been made into the state that a snapshot tells. It decides from then on as the one
+    /// that told it.
+    pub fn load(&mut self, snapshot: Snapshot) -> Result<(), String> {
+        let Snapshot { now_ms, jobs, down, stops, commitment } = snapshot;
         if self.machine.starts() > 0 || self.clock.next_arrival > 0 {
             return Err("a snapshot can be loaded only into a simulation that has not begun".to_string());
         }
-        if snapshot.len() != self.states.len() {
-            return Err(format!("the snapshot has {} jobs, the simulation {}", snapshot.len(), self.states.len()));
+        if jobs.len() != self.states.len() {
+            return Err(format!("the snapshot has {} jobs, the simulation {}", jobs.len(), self.states.len()));
+        }
+        if !down.is_empty() && down.len() != self.setup.cluster.nodes.len() {
+            return Err(format!(
+                "the snapshot has {} nodes, the cluster {}",
+                down.len(),
+                self.setup.cluster.nodes.len()
+            ));
         }
         if now_ms < self.now_ms() || now_ms > MAX_TIME_MS {
             return Err(format!("the snapshot's time, {now_ms} ms, is before the first submit, or absurd"));
         }
+        if down.contains(&true) && !self.setup.config.has_failures() {
+            self.expect_failures(now_ms, &down)?;
+        }
         self.clock.now_ms = now_ms;
-        let mut started: Vec<(i64, u32)> = Vec::new();
-        for (job, told) in snapshot.into_iter().enumerate() {
+        self.clock.undecided = true;
+        let limits: Vec<Option<i64>> = jobs.iter().map(|told| told.limit_ms).collect();
+        self.take_jobs(jobs)?;
+        self.take_stops(&stops)?;
+        self.take_nodes(&down);
+        self.tell_the_past(&stops);
+        self.take_work(&limits);
+        self.rebuild(|_| false)?;
+        self.take_promises(commitment)?;
+        plan_review(self);
+        Ok(())
+    }
+
+    /// Nodes are down though none was configured to fail: from now on the simulation is one in which that can be.
+    fn expect_failures(&mut self, now_ms: i64, down: &[bool]) -> Result<(), String> {
+        let failed = |(node, _): (usize, &bool)| NodeEvent { time_ms: now_ms, node: node as u32, up: false };
+        let events = down.iter().enumerate().filter(|(_, &down)| down).map(failed);
+        let config = Config { node_events: events.collect(), ..self.setup.config.clone() };
+        let order = self.waiting.queue.order().collect();
+        let Setup { cluster, jobs, window, given, .. } = &self.setup;
+        let setup = Setup::new(cluster.clone(), jobs.clone(), window.clone(), config, given)?;
+        *self = Simulation::with_order(setup, order)?;
+        Ok(())
+    }
+
+    fn take_jobs(&mut self, jobs: Vec<JobSnapshot>) -> Result<(), String> {
+        let mut started: Vec<(Option<u32>, i64, u32)> = Vec::new();
+        for (job, told) in jobs.into_iter().enumerate() {
             let job = job as u32;
             self.check_told(job, &told).map_err(|wrong| format!("job {job} {wrong}"))?;
-            if told.phase == Phase::Running {
-                started.push((told.start_ms, job));
+            let ended = matches!(told.phase, Phase::Completed | Phase::Killed | Phase::Failed);
+            if ended || told.phase == Phase::Running {
+                started.push((told.start_number, told.start_ms, job));
             }
+            let reject_reason = self.reject_reason(job);
             let state = &mut self.states[job as usize];
             state.phase = told.phase;
             state.start_ms = told.start_ms;
             state.segment_start_ms = told.start_ms;
             state.end_ms = told.end_ms;
+            state.done_ms = told.done_ms;
+            state.held_ms = if ended { told.end_ms - told.start_ms } else { 0 };
             state.placement = told.placement;
+            let reservation = |start_ms| Box::new(Reservation { start_ms, planned_at: 0 });
+            state.reservation = told.reserved_ms.map(reservation);
+            if told.phase == Phase::Rejected {
+                state.reject_reason = reject_reason;
+            }
         }
         started.sort_unstable();
-        for (number, &(_, job)) in started.iter().enumerate() {
+        for (number, &(_, _, job)) in started.iter().enumerate() {
             self.states[job as usize].sequence = number as u32;
         }
         self.machine.set_starts(started.len() as u32);
-        for job in 0..self.states.len() {
-            if self.states[job].phase == Phase::Rejected {
-                self.states[job].reject_reason = self.reject_reason(job as u32);
+        Ok(())
+    }
+
+    /// What runs that are over have left in their jobs' states.
+    fn take_stops(&mut self, stops: &[RunSnapshot]) -> Result<(), String> {
+        let mut last_end_ms = vec![i64::MIN; self.states.len()];
+        for &RunSnapshot { job, start_ms, end_ms, by_failure } in stops {
+            let config = &self.setup.config;
+            let keeps = if by_failure { config.failure_keeps_progress } else { config.keep_progress };
+            let (now_ms, jobs) = (self.now_ms(), self.states.len());
+            let state = self.states.get_mut(job as usize);
+            let state = state.ok_or_else(|| format!("job {job} was stopped, but there are {jobs} jobs"))?;
+            let until_ms = match state.phase {
+                Phase::Future | Phase::Rejected => i64::MIN,
+                Phase::Waiting => now_ms,
+                _ => state.segment_start_ms,
+            };
+            let from_ms = self.setup.submit_ms(job).max(last_end_ms[job as usize]);
+            if start_ms < from_ms || end_ms < start_ms || end_ms > until_ms {
+                return Err(format!("job {job} cannot have run from {start_ms} to {end_ms} ms, and been stopped"));
+            }
+            last_end_ms[job as usize] = end_ms;
+            let overhead_ms = self.setup.overhead_ms(state);
+            if !state.was_stopped() {
+                state.start_ms = start_ms;
+            }
+            if state.phase == Phase::Waiting {
+                state.segment_start_ms = start_ms;
+            }
+            state.held_ms += end_ms - start_ms;
+            state.lost_ms += if keeps { (end_ms - start_ms).min(overhead_ms) } else { end_ms - start_ms };
+            if by_failure {
+                state.failures += 1;
+            } else {
+                state.preemptions += 1;
+            }
+            self.machine.add_stop(Stop { job, start_ms, end_ms, placement: Placement::default(), by_failure });
+        }
+        for state in &mut self.states {
+            match state.phase {
+                Phase::Completed | Phase::Killed => state.lost_ms += self.setup.overhead_ms(state),
+                Phase::Failed => (state.failures, state.lost_ms) = (state.failures + 1, state.held_ms),
+                _ => {}
             }
         }
-        self.clock.undecided = true;
-        self.forget_node_events();
-        self.tell_the_past();
-        self.rebuild(|_| false)?;
-        plan_review(self);
         Ok(())
+    }
+
+    /// Nodes are as the events so far have left them, and where something else is told, as it is told; what is told of the
+    /// jobs shows what became of those.
+    fn take_nodes(&mut self, down: &[bool]) {
+        let now_ms = self.now_ms();
+        if let Some(failures) = &mut self.failures {
+            // Under a committed rule what happens to nodes at this instant may still be to come, as may the rest of it.
+            let is_decided = !matches!(self.setup.config.dispatch, Dispatch::Committed { .. }) && !down.is_empty();
+            failures.skip(&self.setup.config, now_ms - i64::from(!is_decided));
+            if !is_decided && !down.is_empty() {
+                let mut later = failures.clone();
+                later.skip(&self.setup.config, now_ms);
+                let as_told = down.iter().enumerate().all(|(node, &down)| later.is_down(node as u32) == down);
+                if as_told {
+                    *failures = later;
+                }
+            }
+            for node in 0..self.setup.cluster.nodes.len() as u32 {
+                if let Some(&down) = down.get(node as usize) {
+                    failures.tell(node, down);
+                }
+                if failures.is_down(node) {
+                    self.machine.free.set_down(node, true);
+                }
+            }
+        }
     }
 
     /// Goes through what has happened before: estimates learn from what has ended, limits and estimates are those of
     /// their times, and users have used what they have.
-    fn tell_the_past(&mut self) {
-        let mut events: Vec<(i64, Past, i64, u32)> = Vec::new();
+    fn tell_the_past(&mut self, stops: &[RunSnapshot]) {
+        let mut events: Vec<(i64, Past, u32, u32)> = Vec::new();
         for (job, state) in self.states.iter().enumerate() {
             let job = job as u32;
             let ended = matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Failed);
@@ -86,14 +271,18 @@ impl Simulation {
                 events.push((self.setup.submit_ms(job), Past::Arrived, 0, job));
             }
             if ended || state.phase == Phase::Running {
-                events.push((state.start_ms, Past::Started, 0, job));
+                events.push((state.segment_start_ms, Past::Started, 0, job));
             }
             if ended {
-                let at_once = state.start_ms == state.end_ms;
+                let at_once = state.segment_start_ms == state.end_ms;
                 let past = if at_once { Past::EndedAtOnce } else { Past::Ended };
                 // Jobs that end together are learned from in the order of their starts.
-                events.push((state.end_ms, past, state.start_ms, job));
+                events.push((state.end_ms, past, state.sequence, job));
             }
+        }
+        for stop in stops {
+            events.push((stop.start_ms, Past::Started, 0, stop.job));
+            events.push((stop.end_ms, Past::Stopped, 0, stop.job));
         }
         events.sort_unstable();
         for (time_ms, past, _, job) in events {
@@ -101,20 +290,59 @@ impl Simulation {
             match past {
                 Past::Arrived => self.take_limit(job),
                 Past::Started => self.accounts.start(&self.setup, job, state, time_ms),
+                Past::Stopped => self.accounts.stop(&self.setup, job, state, time_ms),
                 Past::Ended | Past::EndedAtOnce => {
                     self.accounts.stop(&self.setup, job, state, time_ms);
-                    self.accounts.learn(&self.setup, job, state);
+                    if state.phase != Phase::Failed {
+                        self.accounts.learn(&self.setup, job, state);
+                    }
                 }
             }
         }
     }
 
-    /// Nodes are as the events before now have left them; what is told of the jobs shows what became of those.
-    fn forget_node_events(&mut self) {
-        let Some(failures) = &mut self.failures else { return };
-        while let Some(node) = failures.pop(&self.setup.config, self.clock.now_ms - 1) {
-            self.machine.free.set_down(node, failures.is_down(node));
+    /// What is left to do of each job, and what reservations go by. A job that runs has at least as much to do as it has
+    /// done by now, whatever the table says of its run time.
+    fn take_work(&mut self, limits: &[Option<i64>]) {
+        for (job, limit_ms) in limits.iter().enumerate() {
+            let progress_ms = match self.states[job].phase {
+                Phase::Running => self.unbounded_progress_ms(job as u32),
+                _ => 0,
+            };
+            let state = &self.states[job];
+            let left_ms = (self.setup.work_ms(job as u32, state) - state.done_ms).max(progress_ms);
+            let state = &mut self.states[job];
+            state.remaining_ms = left_ms;
+            state.limit_ms = limit_ms.unwrap_or(state.limit_ms - state.done_ms).max(1);
         }
+    }
+
+    /// Reservations and the commitment stand where the rule makes such promises; whether they still have room is seen at
+    /// the next pass.
+    fn take_promises(&mut self, commitment: Option<(u32, i64)>) -> Result<(), String> {
+        if let Some((job, earliest_ms)) = commitment {
+            if self.states.get(job as usize).is_none_or(|state| state.phase != Phase::Waiting) {
+                return Err(format!("job {job} is committed, but does not wait"));
+            }
+            if earliest_ms.unsigned_abs() > MAX_TIME_MS as u64 {
+                return Err(format!("job {job} is committed for {earliest_ms} ms, an absurd time"));
+            }
+        }
+        let dispatch = self.setup.config.dispatch;
+        let keeps = matches!(dispatch, Dispatch::Reserve { depth: 1.. });
+        let mut holders = Vec::new();
+        for job in self.waiting.queue.iter() {
+            let state = &mut self.states[job as usize];
+            if state.reservation.is_some() && keeps {
+                holders.push(job);
+            } else {
+                state.reservation = None;
+                state.placement = Placement::default();
+            }
+        }
+        let is_committed = matches!(dispatch, Dispatch::Committed { .. });
+        self.promises.load(holders, commitment.filter(|_| is_committed));
+        Ok(())
     }
 
     /// Whether what is told of a job can be so at this time; the error follows the job's number.
@@ -122,25 +350,37 @@ impl Simulation {
         let submit_ms = self.setup.submit_ms(job);
         let submitted = submit_ms <= self.now_ms();
         let placed = told.placement.parts().next().is_some() || !told.placement.devices().is_empty();
+        let belongs_there = || belongs(&self.setup.cluster, self.shape_of(job), &told.placement);
         let fits_ever = self.reject_reason(job) == RejectReason::None;
         let started = (submit_ms..=self.now_ms()).contains(&told.start_ms);
         let ended = started && (told.start_ms..=self.now_ms()).contains(&told.end_ms);
         let told_right = match told.phase {
             Phase::Future => submit_ms >= self.now_ms() && !placed,
-            Phase::Waiting => submitted && !placed,
+            Phase::Waiting => submitted && (if told.reserved_ms.is_some() { belongs_there() } else { !placed }),
             Phase::Rejected => submitted && !placed && !fits_ever,
             Phase::Running => started,
-            Phase::Completed | Phase::Killed | Phase::Failed => {
-                ended && (!placed || belongs(&self.setup.cluster, self.shape_of(job), &told.placement))
-            }
+            Phase::Completed | Phase::Killed | Phase::Failed => ended && (!placed || belongs_there()),
         };
-        if told_right {
-            return Ok(());
-        }
         let (phase, start_ms, end_ms) = (told.phase, told.start_ms, told.end_ms);
-        Err(format!(
-            "cannot be {phase:?} with submit {submit_ms}, start {start_ms} and end {end_ms} ms, or is placed wrongly"
-        ))
+        if !told_right {
+            return Err(format!(
+                "cannot be {phase:?} with submit {submit_ms}, start {start_ms} and end {end_ms} ms, or is placed wrongly"
+            ));
+        }
+        if phase == Phase::Running && !belongs_there() {
+            return Err("runs on nodes or devices that do not match what it asks for".to_string());
+        }
+        if told
+            .reserved_ms
+            .is_some_and(|time_ms| phase != Phase::Waiting || time_ms.unsigned_abs() > MAX_TIME_MS as u64)
+        {
+            return Err(format!("cannot hold a reservation for {:?} ms and be {phase:?}", told.reserved_ms));
+        }
+        let durations = [told.done_ms, told.limit_ms.unwrap_or(0)];
+        match durations.into_iter().find(|duration_ms| !(0..=MAX_DURATION_MS).contains(duration_ms)) {
+            Some(wrong_ms) => Err(format!("has done or may do {wrong_ms} ms of work; expected 0 to {MAX_DURATION_MS}")),
+            None => Ok(()),
+        }
     }
 
     /// Works out everything that follows from the jobs' states; an error if they contradict each other.

@@ -11,10 +11,14 @@ const MOST_FAILURES: u32 = 1000;
 impl Simulation {
     /// The work done since a running job's latest start.
     pub(crate) fn progress_ms(&self, job: u32) -> i64 {
+        self.unbounded_progress_ms(job).min(self.state(job).remaining_ms)
+    }
+
+    /// The same, whatever the job's true run time is.
+    pub(crate) fn unbounded_progress_ms(&self, job: u32) -> i64 {
         let state = self.state(job);
         let elapsed_ms = (self.now_ms() - state.segment_start_ms - self.setup.overhead_ms(state)).max(0);
-        let speed_milli = self.setup.cluster.speed_milli(self.shape_of(job), &state.placement);
-        worked_ms(elapsed_ms, speed_milli).min(state.remaining_ms)
+        worked_ms(elapsed_ms, self.setup.cluster.speed_milli(self.shape_of(job), &state.placement))
     }
 
     /// Stops a running job; it waits again.
@@ -39,6 +43,7 @@ impl Simulation {
         let state = &mut self.states[job as usize];
         let overhead_ms = self.setup.overhead_ms(state);
         state.remaining_ms -= kept_ms;
+        state.done_ms += kept_ms;
         state.limit_ms = (state.limit_ms - kept_ms).max(1);
         let held_ms = end_ms - state.segment_start_ms;
         state.held_ms += held_ms;

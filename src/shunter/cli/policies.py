@@ -8,7 +8,7 @@ from shunter.cli.options import JsonOption
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 
 KINDS = {
-    "policy": ("--policy: who is next (r estimate, n cores, w wait, s submit time)", POLICIES),
+    "policy": ("--policy: the order of the queue (r estimate, n cores, w wait, s submit time)", POLICIES),
     "dispatch": ("--dispatch: what happens when the next job does not fit", DISPATCHES),
     "placement": ("--placement: which nodes it gets", PLACEMENTS),
     "estimate": ("--estimate: the run time that the policy sees", ESTIMATES),

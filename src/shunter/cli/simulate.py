@@ -26,7 +26,7 @@ def simulate(
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Replay a job log on a cluster and print what the schedule is worth.
+    """Replay a job log on a cluster and print the metrics of the schedule.
 
     For instance:
 

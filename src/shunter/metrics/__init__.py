@@ -1,1 +1,1 @@
-"""What a schedule is worth, and why."""
+"""Metrics of a schedule, and the reasons behind them: explanations, calibration, run folders."""

@@ -62,7 +62,7 @@ class QueueView:
 
 
 class Policy(ABC):
-    """Decides who is next by a score: the lowest goes first, equal scores go by submit time.
+    """Orders the queue by a score: the lowest goes first, equal scores go by submit time.
 
     The core keeps everything else: the dispatch rule, the placement, the starvation guard. So what a policy
     is compared by is its order alone. Derive from this class and write `score`.

@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from shunter.simulation.decision import Decision
     from shunter.simulation.run import simulate
     from shunter.simulation.simulation import Simulation
-    from shunter.simulation.states import Snapshot, Status
+    from shunter.simulation.states import Status
     from shunter.simulation.windows import WindowRunner
 
 __all__ = [
+    "Decision",
     "Simulation",
-    "Snapshot",
     "Status",
     "WindowRunner",
     "simulate",
 ]
 
 _HOMES = {
+    "Decision": "decision",
     "Simulation": "simulation",
-    "Snapshot": "states",
     "Status": "states",
     "WindowRunner": "windows",
     "simulate": "run",

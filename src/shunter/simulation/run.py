@@ -111,28 +111,45 @@ def _run_own(
     scheduler: Scheduler,
     progress: Callable[[int, int], None] | None,
 ) -> Simulation:
-    simulation = Simulation(workload, cluster, scheduler)
-    views = _Views(workload, simulation.estimates().estimate_ms, cluster.total_cores)
+    own = OwnOrder(policy, workload, cluster, scheduler)
+    simulation = own.simulation
     if not policy.moves:
-        everyone = np.arange(len(workload), dtype=np.uint32)
-        first_submit_s = float(workload.jobs["submit_s"][0])
-        scores = _scores(policy, views.of(everyone, first_submit_s, cluster.total_cores))
-        simulation = Simulation(workload, cluster, scheduler, scores=scores)
         _run(simulation, progress)
         return simulation
     decisions = 0
     while simulation.advance():
-        status = simulation.status()
-        # As for the core's own orders that move: only those that have waited longest are looked at.
-        waiting = np.sort(simulation.waiting())[: scheduler.settings.scan_depth]
-        if scheduler.estimate.is_learned:
-            views.refresh(simulation.estimates().estimate_ms)
-        scores = _scores(policy, views.of(waiting, status.now_s, status.free_cores))
-        simulation.dispatch(waiting[np.argsort(scores, kind="stable")])
+        simulation.dispatch(own.order())
         decisions += 1
         if progress and decisions % 1000 == 0:
+            status = simulation.status()
             progress(status.ended, status.jobs)
     return simulation
+
+
+class OwnOrder:
+    """A policy of the user's own, and the simulation that it orders."""
+
+    def __init__(self, policy: Policy, workload: Workload, cluster: Cluster, scheduler: Scheduler) -> None:
+        self.simulation = Simulation(workload, cluster, scheduler)
+        self._policy = policy
+        self._scheduler = scheduler
+        self._views = _Views(workload, self.simulation.estimates().estimate_ms, cluster.total_cores)
+        if not policy.moves:
+            everyone = np.arange(len(workload), dtype=np.uint32)
+            first_submit_s = float(workload.jobs["submit_s"][0])
+            scores = _scores(policy, self._views.of(everyone, first_submit_s, cluster.total_cores))
+            self.simulation = Simulation(workload, cluster, scheduler, scores=scores)
+
+    def order(self) -> NDArray[np.uint32]:
+        """Returns the waiting jobs in the order of a policy that moves, the next first."""
+        status = self.simulation.status()
+        # As for the core's own orders that move: only those that have waited longest are looked at.
+        waiting = np.sort(self.simulation.waiting())[: self._scheduler.settings.scan_depth]
+        if self._scheduler.estimate.is_learned:
+            self._views.refresh(self.simulation.estimates().estimate_ms)
+        scores = _scores(self._policy, self._views.of(waiting, status.now_s, status.free_cores))
+        ordered: NDArray[np.uint32] = waiting[np.argsort(scores, kind="stable")]
+        return ordered
 
 
 class _Views:

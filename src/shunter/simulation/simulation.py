@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.model.snapshot import ARRAYS, PLACES, Snapshot, check_lengths
 from shunter.native import Handle, check, ffi, lib, opened, pointer
 from shunter.policies.native import CorePolicy
 from shunter.simulation.core_config import core_config
 from shunter.simulation.core_tables import open_cluster, open_jobs
-from shunter.simulation.states import CoreStops, Estimates, JobStates, Snapshot, Status
+from shunter.simulation.decision import Decision, read_decision
+from shunter.simulation.states import CoreStops, Estimates, JobStates, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,66 +211,47 @@ class Simulation:
         return estimates
 
     def snapshot(self) -> Snapshot:
-        """Returns what a live cluster could tell of this state."""
-        states = self.job_states()
-        count = len(states.phase)
-        node_offsets = np.empty(count + 1, dtype=np.int64)
-        device_offsets = np.empty(count + 1, dtype=np.int64)
-        empty = np.empty(0, dtype=np.int32)
-        self._read_placements(node_offsets, device_offsets, empty, empty, empty, empty)
-        nodes, tasks = (np.empty(node_offsets[-1], dtype=np.int32) for _ in range(2))
-        devices, millis = (np.empty(device_offsets[-1], dtype=np.int32) for _ in range(2))
-        self._read_placements(node_offsets, device_offsets, nodes, tasks, devices, millis)
-        return Snapshot(
-            now_ms=round(self.status().now_s * 1000),
-            phase=states.phase,
-            start_ms=states.latest_start_ms,
-            end_ms=states.end_ms,
-            node_offsets=node_offsets,
-            nodes=nodes,
-            tasks=tasks,
-            device_offsets=device_offsets,
-            devices=devices,
-            millis=millis,
-        )
-
-    def _read_placements(self, node_offsets: NDArray[np.int64], device_offsets: NDArray[np.int64], *rest: Any) -> None:  # noqa: ANN401
-        nodes, tasks, devices, millis = rest
-        check(
-            lib.shunter_simulation_placements(
-                self._handle.number,
-                pointer(node_offsets),
-                pointer(device_offsets),
-                len(node_offsets) - 1,
-                pointer(nodes),
-                pointer(tasks),
-                len(nodes),
-                pointer(devices),
-                pointer(millis),
-                len(devices),
-            )
-        )
+        """Returns what a scheduler knows in this state."""
+        told = ffi.new("ShunterSnapshot *")
+        check(lib.shunter_simulation_snapshot(self._handle.number, told))
+        lengths = {
+            "node_offsets": told.jobs + 1,
+            "nodes": told.places.node_count,
+            "tasks": told.places.node_count,
+            "device_offsets": told.jobs + 1,
+            "devices": told.places.device_count,
+            "millis": told.places.device_count,
+            "down": told.nodes,
+            **dict.fromkeys(("stop_job", "stop_start_ms", "stop_end_ms", "stop_by_failure"), told.stops),
+        }
+        arrays = {name: np.empty(lengths.get(name, told.jobs), dtype) for name, dtype in ARRAYS.items()}
+        _point(told, arrays)
+        check(lib.shunter_simulation_snapshot(self._handle.number, told))
+        return Snapshot(now_ms=told.now_ms, **arrays, committed_job=told.committed_job, committed_ms=told.committed_ms)
 
     def load(self, snapshot: Snapshot) -> None:
         """Puts this simulation, which must not have begun, into the state of a snapshot."""
-        check(
-            lib.shunter_simulation_load(
-                self._handle.number,
-                snapshot.now_ms,
-                pointer(snapshot.phase),
-                pointer(snapshot.start_ms),
-                pointer(snapshot.end_ms),
-                pointer(snapshot.node_offsets),
-                pointer(snapshot.device_offsets),
-                len(snapshot.phase),
-                pointer(snapshot.nodes),
-                pointer(snapshot.tasks),
-                len(snapshot.nodes),
-                pointer(snapshot.devices),
-                pointer(snapshot.millis),
-                len(snapshot.devices),
-            )
+        arrays = {name: np.ascontiguousarray(getattr(snapshot, name), dtype) for name, dtype in ARRAYS.items()}
+        check_lengths(arrays)
+        told = ffi.new("ShunterSnapshot *")
+        told.now_ms, told.committed_job, told.committed_ms = (
+            snapshot.now_ms,
+            snapshot.committed_job,
+            snapshot.committed_ms,
         )
+        told.jobs, told.nodes, told.stops = len(snapshot.phase), len(snapshot.down), len(snapshot.stop_job)
+        told.places.node_count, told.places.device_count = len(snapshot.nodes), len(snapshot.devices)
+        _point(told, arrays)
+        check(lib.shunter_simulation_load(self._handle.number, told))
+
+    def decide(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> Decision:
+        """Returns what `dispatch` would do now, and why the rest would wait; this simulation stays as it is."""
+        jobs = np.ascontiguousarray([] if order is None else order, dtype=np.uint32)
+        # A null order means the policy's own: an empty one of the caller's is told from it by its address.
+        given = ffi.NULL if order is None else ffi.from_buffer("uint32_t[]", jobs)
+        number = ffi.new("uint64_t *")
+        self._check(lib.shunter_simulation_decide(self._handle.number, given, len(jobs), number))
+        return read_decision(Handle(number[0]), self.status().now_s)
 
     def stops(self) -> CoreStops:
         """Returns the runs that did not end their jobs, in the order in which they were stopped."""
@@ -322,3 +305,9 @@ class Simulation:
         answer = ffi.new("int32_t *")
         self._check(function(self._handle.number, *arguments, answer))
         return bool(answer[0])
+
+
+def _point(told: Any, arrays: dict[str, NDArray[Any]]) -> None:  # noqa: ANN401 - a structure of the core's
+    """Has a snapshot of the core's point to arrays, which must live as long as it is used."""
+    for name, array in arrays.items():
+        setattr(told.places if name in PLACES else told, name, pointer(array))

@@ -25,25 +25,6 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """What a live cluster can tell: the time, who runs where since when, who waits; in the core's units."""
-
-    now_ms: int
-    phase: NDArray[np.uint8]
-    """0 not submitted yet, 1 waiting, 2 running, 3 completed, 4 killed, 5 rejected, 6 failed."""
-    start_ms: NDArray[np.int64]
-    end_ms: NDArray[np.int64]
-    node_offsets: NDArray[np.int64]
-    """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`."""
-    nodes: NDArray[np.int32]
-    tasks: NDArray[np.int32]
-    device_offsets: NDArray[np.int64]
-    """(jobs + 1): the same for `devices` and `millis`."""
-    devices: NDArray[np.int32]
-    millis: NDArray[np.int32]
-
-
-@dataclass(frozen=True)
 class JobStates:
     """What each job is doing; times are −1 where there is none yet."""
 

@@ -46,7 +46,7 @@ class DenseBatch:
 
 
 class Network(nn.Module):
-    """Scores every action of an observation, and says what the observation is worth."""
+    """Scores every action of an observation, and estimates the return from it."""
 
     def pack(self, observations: Tensor, masks: Tensor) -> Batch:
         """Returns observations (samples, size) and masks (samples, actions) in the form that `evaluate` reads."""

@@ -1,0 +1,147 @@
+"""What a scheduler knows at an instant, in the core's units."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from shunter.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NO_TIME: Final = -(2**63)
+"""Stands in an array of times, which may be negative, for none."""
+UNKNOWN: Final = -1
+
+ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
+    "phase": np.uint8,
+    "start_ms": np.int64,
+    "end_ms": np.int64,
+    "node_offsets": np.int64,
+    "nodes": np.int32,
+    "tasks": np.int32,
+    "device_offsets": np.int64,
+    "devices": np.int32,
+    "millis": np.int32,
+    "down": np.uint8,
+    "reserved_ms": np.int64,
+    "done_ms": np.int64,
+    "limit_ms": np.int64,
+    "start_number": np.int64,
+    "stop_job": np.uint32,
+    "stop_start_ms": np.int64,
+    "stop_end_ms": np.int64,
+    "stop_by_failure": np.uint8,
+}
+"""The arrays, each with the type of its values."""
+PLACES: Final = ("node_offsets", "nodes", "tasks", "device_offsets", "devices", "millis")
+"""Those that tell where jobs are."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is known at an instant: nothing of jobs to come, and no run time of a job that has not ended.
+
+    A live scheduler knows the fields up to `down`, and the runs that were stopped. The others are Shunter's own state:
+    what it has promised, what it learned when a job came, and in which order it started jobs at one instant. What users
+    have used and what estimates have learned is not here: it follows from what the jobs have been through.
+    """
+
+    now_ms: int
+    phase: NDArray[np.uint8]
+    """Of each job: 0 not submitted yet, 1 waiting, 2 running, 3 completed, 4 killed, 5 rejected, 6 failed."""
+    start_ms: NDArray[np.int64]
+    """Of each job: its latest start, if it runs or has ended."""
+    end_ms: NDArray[np.int64]
+    """Of each job: its end, if it has ended."""
+    node_offsets: NDArray[np.int64]
+    """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`.
+
+    A waiting job that holds a reservation has the nodes of the reservation here.
+    """
+    nodes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    device_offsets: NDArray[np.int64]
+    """(jobs + 1): the same for `devices` and `millis`."""
+    devices: NDArray[np.int32]
+    millis: NDArray[np.int32]
+    down: NDArray[np.uint8]
+    """Of each node: 1 if it is down."""
+    reserved_ms: NDArray[np.int64]
+    """Of each job: when its reservation begins; `NO_TIME` for none."""
+    done_ms: NDArray[np.int64]
+    """Of each job: the work that it has done in runs that were stopped, and kept."""
+    limit_ms: NDArray[np.int64]
+    """Of each job: what its reservations go by, where an estimate was learned when it came; else `UNKNOWN`."""
+    start_number: NDArray[np.int64]
+    """Of each job: the number of its latest start, which breaks ties among ends; else `UNKNOWN`."""
+    stop_job: NDArray[np.uint32]
+    """Of each run that did not end its job, in the order in which they were stopped: the job."""
+    stop_start_ms: NDArray[np.int64]
+    stop_end_ms: NDArray[np.int64]
+    stop_by_failure: NDArray[np.uint8]
+    """1: a node failed; 0: another job needed the room."""
+    committed_job: int = UNKNOWN
+    """The job that a committed rule starts next."""
+    committed_ms: int = 0
+    """When it was expected to start."""
+
+    def to_json(self) -> str:
+        """Returns the snapshot as a JSON object: a number or a list of whole numbers by the name of each field."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        return json.dumps({name: value.tolist() if name in ARRAYS else value for name, value in told.items()})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Returns the snapshot that a JSON object tells; the core checks whether it can be when it is loaded.
+
+        Raises:
+            InputError: It is no such object.
+        """
+        try:
+            told = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"snapshot: this is not JSON ({error})") from None
+        names = {field.name for field in fields(cls)}
+        if not isinstance(told, dict) or set(told) != names:
+            wrong = sorted(names ^ set(told)) if isinstance(told, dict) else sorted(names)
+            raise InputError(f"snapshot: expected an object with just the fields of a snapshot; look at {wrong[0]!r}")
+        return cls(**{name: _read(name, value) for name, value in told.items()})
+
+
+def _read(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever the file has
+    """Returns one field of a snapshot."""
+    values = value if name in ARRAYS else [value]
+    if not isinstance(values, list) or not all(type(one) is int for one in values):
+        raise InputError(f"snapshot: {name} is not {'a list of whole numbers' if name in ARRAYS else 'a whole number'}")
+    bounds = np.iinfo(ARRAYS.get(name, np.int64))
+    for one in values:
+        if not bounds.min <= one <= bounds.max:
+            raise InputError(f"snapshot: {name} has {one}; expected {bounds.min} to {bounds.max}")
+    return np.array(values, dtype=ARRAYS[name]) if name in ARRAYS else value
+
+
+def check_lengths(arrays: dict[str, NDArray[Any]]) -> None:
+    """Checks that the arrays of a snapshot belong together.
+
+    Raises:
+        InputError: One is longer or shorter than it must be.
+    """
+    jobs, stops = len(arrays["phase"]), len(arrays["stop_job"])
+    wanted = {
+        "node_offsets": jobs + 1,
+        "device_offsets": jobs + 1,
+        "nodes": len(arrays["nodes"]),
+        "tasks": len(arrays["nodes"]),
+        "devices": len(arrays["devices"]),
+        "millis": len(arrays["devices"]),
+        "down": len(arrays["down"]),
+        **dict.fromkeys(("stop_start_ms", "stop_end_ms", "stop_by_failure", "stop_job"), stops),
+    }
+    for name, array in arrays.items():
+        if array.shape != (wanted.get(name, jobs),):
+            raise InputError(f"snapshot: {name} has {len(array)} values; expected {wanted.get(name, jobs)}")

@@ -1,0 +1,131 @@
+"""A decision: who starts where, who holds which reservation, and why the rest waits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from shunter.model.snapshot import NO_TIME
+from shunter.native import Handle, check, ffi, lib, pointer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Reason(StrEnum):
+    """Why a job waits."""
+
+    NONE = "it does not wait"
+    NO_ROOM = "it does not fit beside those that run and those that start now"
+    DELAYS = "it fits, but would delay a reservation"
+    BEHIND = "it fits, but stands behind a job that lets nobody pass"
+    HELD_BACK = "it fits, but the policy holds it back"
+    NOT_LOOKED_AT = "the pass does not look so far"
+    NODES_DOWN = "it would not fit though all jobs had ended, for nodes are down"
+    DECLINED = "it fits, but the placement gives it no nodes now"
+
+
+_REASONS: Final = tuple(Reason)
+"""By the core's numbers."""
+_STARTS, _RESERVES, _STOPS, _MOVES = 1, 2, 4, 5
+
+
+@dataclass(frozen=True)
+class Place:
+    """A job's nodes."""
+
+    nodes: tuple[int, ...]
+    tasks: tuple[int, ...]
+    """How many of the job's tasks are on each node."""
+    devices: tuple[int, ...] = ()
+    millis: tuple[int, ...] = ()
+    """Which part of each device, in thousandths."""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A waiting job's reservation."""
+
+    start_s: float | None
+    """When it begins; None where the rule works out no time."""
+    place: Place
+    """Where it is, as far as that is worked out."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Why a job waits."""
+
+    reason: Reason
+    blocker: int | None
+    """The job that the reason is about, if it is about one."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What would happen now. Jobs are known by their places in the workload."""
+
+    now_s: float
+    starts: dict[int, Place]
+    """Who starts, and where."""
+    stops: tuple[int, ...]
+    """Running jobs that are stopped to make room."""
+    reservations: dict[int, Reservation]
+    """Who waits and holds a reservation, or is committed."""
+    order: tuple[int, ...]
+    """Those that wait before the decision, the next first."""
+    waiting: dict[int, Waiting]
+    """Why those wait that do not start."""
+
+    def to_json(self) -> str:
+        """Returns the decision as a JSON object; jobs are keys."""
+        return json.dumps(asdict(self))
+
+
+def read_decision(handle: Handle, now_s: float) -> Decision:
+    """Returns a decision of the core's."""
+    told = ffi.new("ShunterDecision *")
+    check(lib.shunter_decision_read(handle.number, told))
+    jobs = int(told.jobs)
+    outcome, reason = np.empty(jobs, np.uint8), np.empty(jobs, np.uint8)
+    blocker, place, reserved_ms = (np.empty(jobs, np.int64) for _ in range(3))
+    node_offsets, device_offsets = np.empty(jobs + 1, np.int64), np.empty(jobs + 1, np.int64)
+    nodes, tasks = (np.empty(told.places.node_count, np.int32) for _ in range(2))
+    devices, millis = (np.empty(told.places.device_count, np.int32) for _ in range(2))
+    told.outcome, told.reason, told.blocker = pointer(outcome), pointer(reason), pointer(blocker)
+    told.place, told.reserved_ms = pointer(place), pointer(reserved_ms)
+    places = told.places
+    places.node_offsets, places.nodes, places.tasks = pointer(node_offsets), pointer(nodes), pointer(tasks)
+    places.device_offsets, places.devices, places.millis = pointer(device_offsets), pointer(devices), pointer(millis)
+    check(lib.shunter_decision_read(handle.number, told))
+
+    def part(values: NDArray[np.int32], offsets: NDArray[np.int64], job: int) -> tuple[int, ...]:
+        return tuple(values[offsets[job] : offsets[job + 1]].tolist())
+
+    def place_of(job: int) -> Place:
+        on_nodes = (part(nodes, node_offsets, job), part(tasks, node_offsets, job))
+        return Place(*on_nodes, part(devices, device_offsets, job), part(millis, device_offsets, job))
+
+    def who(*outcomes: int) -> list[int]:
+        chosen: list[int] = np.flatnonzero(np.isin(outcome, outcomes)).tolist()
+        return chosen
+
+    in_line = np.flatnonzero(place >= 0)
+    return Decision(
+        now_s=now_s,
+        starts={job: place_of(job) for job in who(_STARTS, _MOVES)},
+        stops=tuple(who(_STOPS, _MOVES)),
+        reservations={
+            job: Reservation(None if reserved_ms[job] == NO_TIME else int(reserved_ms[job]) / 1000, place_of(job))
+            for job in who(_RESERVES)
+        },
+        order=tuple(in_line[np.argsort(place[in_line])].tolist()),
+        waiting={
+            job: Waiting(_REASONS[reason[job]], None if blocker[job] < 0 else int(blocker[job]))
+            for job in np.flatnonzero(reason > 0).tolist()
+        },
+    )
