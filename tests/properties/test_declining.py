@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from shunter import Scene as Asked
-from shunter.simulate import Simulation
-from tests.properties.core_adapter import CORE_IS_BUILT
+from shunter.policies.placement import resolve_placement
+from shunter.simulation import Simulation
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload, known
 from tests.properties.gpu_strategies import gpu_configs, gpu_scenes
 from tests.properties.strategies import Scene
@@ -20,9 +20,7 @@ from tests.reference.model import Allocation, Config, Result
 from tests.reference.resources import FreeNodes, usable
 from tests.reference.simulator import run_instants
 from tests.reference.state import State
-from tests.simulate.placers import FirstFit
-
-pytestmark = pytest.mark.skipif(not CORE_IS_BUILT, reason="the compiled core shunter._core is not built")
+from tests.simulation.placers import FirstFit
 
 place_always = State.place
 
@@ -58,7 +56,8 @@ def test_the_core_asks_as_the_reference_does(dispatch: str, scene: Scene, config
     config = replace(config, dispatch=dispatch, placement="first-fit")
     result = run_reference(scene, config)
     workload, cluster = gpu_workload(scene), gpu_cluster(scene, config.mix)
-    simulation = Simulation(workload, cluster, gpu_settings(config), placer=Declining())
+    scheduler = replace(gpu_settings(config), placement=resolve_placement(Declining()))
+    simulation = Simulation(workload, cluster, scheduler)
     assert simulation.run()
     states = simulation.job_states()
     assert (known(states.start_ms), known(states.end_ms)) == (result.start_ms, result.end_ms)

@@ -333,7 +333,7 @@ pub unsafe extern "C" fn shunter_simulation_load(
             for place in span(device_offsets, job, device_count)? {
                 placement.push_device(DeviceShare { device: devices[place] as u32, milli: millis[place] });
             }
-            let phase = Phase::from_code(phase[job])
+            let phase = Phase::from_code(phase[job].into())
                 .ok_or_else(|| Failure::argument(format!("job {job}: phase is {}; there is none", phase[job])))?;
             snapshot.push(JobSnapshot { phase, start_ms: start_ms[job], end_ms: end_ms[job], placement });
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::model::codes::from_code;
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::order::scores::Policy;
 use crate::place::external::Placer;
@@ -27,20 +28,23 @@ pub enum Dispatch {
 
 /// The run time that a policy may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Estimate {
     /// What the user asked for.
-    Requested,
+    Requested = 0,
     /// The true run time.
-    Perfect,
+    Perfect = 1,
     /// The true run time with noise. Parameters: the standard deviation of the logarithm.
-    Noisy,
+    Noisy = 2,
     /// The mean of the user's last two jobs that have ended.
-    LastTwo,
+    LastTwo = 3,
     /// What the jobs that have ended say. Parameters: see `Prior`.
-    Posterior,
+    Posterior = 4,
     /// The mean of the user's jobs of that size that have ended, or of wider groups; never the request.
-    History,
+    History = 5,
 }
+
+from_code!(Estimate: Requested, Perfect, Noisy, LastTwo, Posterior, History);
 
 /// All of it; the meaning of each field is written out in `docs/simulation.md`.
 #[derive(Clone, Debug)]
@@ -167,104 +171,40 @@ pub(crate) fn optional(value: i64) -> Option<i64> {
     Some(value).filter(|&value| value != UNKNOWN)
 }
 
-/// Numbers for names: part of the C ABI and of saved simulations.
-macro_rules! codes {
-    ($type:ty, $($number:literal = $name:path),+ $(,)?) => {
-        impl $type {
-            /// The name with this number.
-            pub fn from_code(code: i64) -> Option<Self> {
-                match code {
-                    $($number => Some($name),)+
-                    _ => None,
-                }
-            }
-
-            /// The number of this name.
-            pub fn code(self) -> i64 {
-                match self {
-                    $($name => $number,)+
-                }
-            }
-        }
-    };
+/// The numbers of the dispatch rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum DispatchRule {
+    /// The next job blocks those behind it.
+    Strict = 0,
+    /// So many jobs hold reservations as the depth says.
+    Reserve = 1,
+    /// The next job is committed.
+    Committed = 2,
+    /// It is committed, and others are filled in.
+    CommittedBackfill = 3,
 }
 
-codes!(
-    Estimate,
-    0 = Estimate::Requested,
-    1 = Estimate::Perfect,
-    2 = Estimate::Noisy,
-    3 = Estimate::LastTwo,
-    4 = Estimate::Posterior,
-    5 = Estimate::History,
-);
-codes!(
-    Rule,
-    0 = Rule::FirstFit,
-    1 = Rule::BestFit,
-    2 = Rule::WorstFit,
-    3 = Rule::Pack,
-    4 = Rule::Spread,
-    5 = Rule::Random,
-    6 = Rule::Fastest,
-    7 = Rule::Slowest,
-    8 = Rule::TieredDefrag,
-    9 = Rule::TieredBalance,
-    10 = Rule::TieredLex,
-    11 = Rule::Fgd,
-    12 = Rule::Topology,
-    13 = Rule::External,
-);
-codes!(
-    Policy,
-    0 = Policy::Fcfs,
-    1 = Policy::Sjf,
-    2 = Policy::Smallest,
-    3 = Policy::F1,
-    4 = Policy::F2,
-    5 = Policy::F3,
-    6 = Policy::F4,
-    7 = Policy::Random,
-    8 = Policy::Given,
-    9 = Policy::Lcfs,
-    10 = Policy::Ljf,
-    11 = Policy::Largest,
-    12 = Policy::Saf,
-    13 = Policy::Laf,
-    14 = Policy::Srf,
-    15 = Policy::Lrf,
-    16 = Policy::Hybrid,
-    17 = Policy::Sexp,
-    18 = Policy::Lexp,
-    19 = Policy::Wfp3,
-    20 = Policy::Unicef,
-    21 = Policy::FairShare,
-    22 = Policy::Multifactor,
-    23 = Policy::RandomFeasible,
-    24 = Policy::Linear,
-    25 = Policy::Qssf,
-    26 = Policy::Srtf,
-    27 = Policy::Las,
-);
+from_code!(DispatchRule: Strict, Reserve, Committed, CommittedBackfill);
 
 impl Dispatch {
     /// The rule with this number; the depth belongs to reservations.
     pub fn from_code(code: i64, depth: u32) -> Option<Self> {
-        match code {
-            0 => Some(Dispatch::Strict),
-            1 => Some(Dispatch::Reserve { depth }),
-            2 => Some(Dispatch::Committed { backfill: false }),
-            3 => Some(Dispatch::Committed { backfill: true }),
-            _ => None,
-        }
+        Some(match DispatchRule::from_code(code)? {
+            DispatchRule::Strict => Dispatch::Strict,
+            DispatchRule::Reserve => Dispatch::Reserve { depth },
+            DispatchRule::Committed => Dispatch::Committed { backfill: false },
+            DispatchRule::CommittedBackfill => Dispatch::Committed { backfill: true },
+        })
     }
 
     /// The number of this rule, and its depth.
     pub fn code(self) -> (i64, u32) {
         match self {
-            Dispatch::Strict => (0, 0),
-            Dispatch::Reserve { depth } => (1, depth),
-            Dispatch::Committed { backfill } => (2 + i64::from(backfill), 0),
+            Dispatch::Strict => (DispatchRule::Strict.code(), 0),
+            Dispatch::Reserve { depth } => (DispatchRule::Reserve.code(), depth),
+            Dispatch::Committed { backfill: false } => (DispatchRule::Committed.code(), 0),
+            Dispatch::Committed { backfill: true } => (DispatchRule::CommittedBackfill.code(), 0),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Estimates: the run time that a policy may see; `docs/policies.md` writes the formulas out.
 
+use crate::model::codes::from_code;
 use crate::model::config::{Config, Estimate};
 use crate::model::job::{Jobs, MAX_DURATION_MS, UNKNOWN};
 use crate::model::random::SplitMix64;
@@ -23,13 +24,7 @@ pub enum Basis {
     Prior = 5,
 }
 
-impl Basis {
-    /// The basis with this number.
-    pub fn from_code(code: u8) -> Option<Self> {
-        use Basis::{Learned, Noise, Prior, Request, RunTime, StandIn};
-        [Request, StandIn, RunTime, Noise, Learned, Prior].into_iter().find(|&basis| basis as u8 == code)
-    }
-}
+from_code!(Basis: Request, StandIn, RunTime, Noise, Learned, Prior);
 
 /// What the user asked for, or what stands in for it.
 pub(crate) fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {

@@ -30,7 +30,7 @@ class Snapshot:
 
     now_ms: int
     phase: NDArray[np.uint8]
-    """0 not submitted yet, 1 waiting, 2 running, 3 completed, 4 killed, 5 rejected, 6 failed."""
+    """A `shunter.model.schedule.Phase` each."""
     start_ms: NDArray[np.int64]
     end_ms: NDArray[np.int64]
     node_offsets: NDArray[np.int64]
