@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::codes::from_code;
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::order::scores::Policy;
-use crate::place::external::Placer;
+use crate::place::external::SharedPlacer;
 pub use crate::place::rules::Rule;
 use crate::sim::failures::NodeEvent;
 
@@ -86,7 +86,7 @@ pub struct Config {
     /// Nodes that go down and come up, in the order of time.
     pub node_events: Arc<[NodeEvent]>,
     /// Who is asked for nodes.
-    pub placer: Option<Placer>,
+    pub placer: Option<SharedPlacer>,
 }
 
 impl Config {
