@@ -95,6 +95,7 @@ impl Simulation {
                 events.push((state.end_ms, past, state.start_ms, job));
             }
         }
+        // Learned estimates depend on what was known when: the past is told in the order in which it happened.
         events.sort_unstable();
         for (time_ms, past, _, job) in events {
             let state = &self.states[job as usize];
