@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools install demo test lint rust-test python-test soak bench format clean
+.PHONY: help tools services install demo test lint rust-test python-test soak bench format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,11 @@ tools:
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: Python's venv module is missing; install it (Debian: apt install python3-venv)"; exit 2; }
 	@command -v cc >/dev/null || { echo "error: a C compiler is missing; install one (Debian: apt install gcc libc6-dev; macOS: xcode-select --install)"; exit 2; }
 	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.82 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
+
+services: ## Install the system packages that some tests need (root, Debian); without them those tests skip
+	@command -v apt-get >/dev/null || { echo "error: 'make services' needs apt-get (Debian, Ubuntu); install valgrind by hand"; exit 2; }
+	@test "$$(id -u)" = 0 || { echo "error: 'make services' installs system packages: run it as root (sudo make services)"; exit 2; }
+	@command -v valgrind >/dev/null || { apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends valgrind; }
 
 # The stamps make a second call quick: the environment is built again only when what it is built from changes.
 $(VENV)/.requirements: pyproject.toml constraints.txt | tools
