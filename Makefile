@@ -29,7 +29,7 @@ $(VENV)/.requirements: pyproject.toml constraints.txt | tools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt maturin cffi
 	touch $@
 
-$(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml $(shell find core/src -name '*.rs')
+$(VENV)/.installed: $(VENV)/.requirements core/Cargo.toml core/cbindgen.toml $(shell find core/src -name '*.rs')
 	PATH="$(CURDIR)/$(BIN):$$PATH" PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[dev]'
 	touch $@
 

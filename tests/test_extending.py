@@ -51,6 +51,14 @@ class Last(shunter.Placer):
         node = max(node for node, room in enumerate(scene.capacity) if room >= scene.request.tasks)
         return [(node, scene.request.tasks)]
 """
+NEW_NUMBERS = """
+_built = core_numbers
+
+
+def core_numbers(name):
+    return _built(name) | {"Estimate": {"MINE": 6}, "Placement": {"COZY": 14}}.get(name, {})
+"""
+"""Stands for a core that was built with two names more in its enums."""
 
 
 class House:
@@ -110,16 +118,17 @@ def test_a_policy_of_the_core_is_an_entry_in_the_catalog(house: House) -> None:
 
 
 def test_an_estimate_and_a_placement_of_the_core_are_lines_in_the_catalog(house: House) -> None:
+    with (house.package / "core_numbers.py").open("a") as file:
+        file.write(NEW_NUMBERS)
     house.add_line("policies/catalog.py", '    "history": ', '    "mine": "what I know",')
     house.add_line("policies/catalog.py", '    "topology": ', '    "cozy": "close together",')
     script = (
         "from shunter.policies import catalog; import json;"
-        "print(json.dumps([catalog.ESTIMATE_CODES['mine'], catalog.PLACEMENT_CODES['cozy'], catalog.EXTERNAL]))"
+        "print(json.dumps([catalog.ESTIMATE_CODES['mine'], catalog.PLACEMENT_CODES['cozy']]))"
     )
     there = os.environ | {"PYTHONPATH": str(house.folder)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=there, check=True)
-    # The core's next numbers.
-    assert json.loads(done.stdout) == [6, 13, 14]
+    assert json.loads(done.stdout) == [6, 14]
     assert "cozy" in house.run("policies")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter import _core
+from shunter.core_numbers import core_numbers
 from shunter.errors import InputError, ShunterError
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
 ffi: Final = _core.ffi
 lib: Final = _core.lib
-
-INVALID_HANDLE: Final = -2
-PANICKED: Final = -4
 
 _C_TYPES: Final = {
     np.dtype(np.int64): "int64_t[]",
@@ -30,15 +28,18 @@ _C_TYPES: Final = {
 }
 
 
+RESULTS: Final = core_numbers("Result")
+
+
 class CoreError(ShunterError):
     """The core was used wrongly, or has a defect."""
 
 
 def check(status: int) -> None:
     """Raises what a status other than 0 means."""
-    if status == 0:
+    if status == RESULTS["OK"]:
         return
-    error = CoreError if status in (INVALID_HANDLE, PANICKED) else InputError
+    error = CoreError if status in (RESULTS["INVALID_HANDLE"], RESULTS["PANICKED"]) else InputError
     raise error(last_error())
 
 

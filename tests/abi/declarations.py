@@ -79,22 +79,3 @@ def exported_names() -> set[str]:
     """Returns every name that follows `#[no_mangle]` in the folder of the border, whatever else its line says."""
     sources = [path.read_text(encoding="utf-8") for path in (RUST_SOURCES / "ffi").glob("*.rs")]
     return {name for text in sources for name in re.findall(r"#\[no_mangle\][^{;]*?\bfn (\w+)", text)}
-
-
-def rust_enum(name: str) -> dict[str, int]:
-    """Returns the numbers of a Rust enum, by its names in capitals; it may stand in any file."""
-    pattern = re.compile(rf"^pub enum {name} {{\n(.*?)^}}", re.MULTILINE | re.DOTALL)
-    [block] = [
-        body for path in RUST_SOURCES.rglob("*.rs") for body in pattern.findall(path.read_text(encoding="utf-8"))
-    ]
-    return _numbered(re.findall(r"^    (\w+) = (-?\d+),", block, re.MULTILINE))
-
-
-def rust_codes(name: str) -> dict[str, int]:
-    """Returns the numbers that the core gives to the names of a setting, by its names in capitals, in any file."""
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(RUST_SOURCES.rglob("*.rs")))
-    return _numbered((label, code) for code, label in re.findall(rf"(\d+) = {name}::(\w+)", text))
-
-
-def _numbered(pairs: Any) -> dict[str, int]:  # noqa: ANN401 - what `re` finds
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", label).upper(): int(code) for label, code in pairs}

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shunter._core import ffi, lib
+from shunter.model.schedule import Phase
 from shunter.native import Handle, check, opened, pointer
 from tests.abi.opening import UNKNOWN, Config, integers
 
-FUTURE, WAITING, RUNNING, COMPLETED, KILLED, REJECTED, FAILED = range(7)
+FUTURE, WAITING, RUNNING, COMPLETED, KILLED, REJECTED, FAILED = Phase
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,6 @@ def half_done() -> Scene:
 # ---- settings and calls ----
 
 
-FAILED = 6
 NUMBERS = st.sampled_from([0.0, 1.0, 0.5, 3.0]) | st.floats(allow_nan=False) | st.just(float("nan"))
 POLICY_LENGTHS = {
     POLICIES["hybrid"]: (1,),
@@ -129,7 +128,7 @@ def test_settings_are_refused_or_followed_to_the_end(
     assert simulation.status()["free_cores_milli"] == 5000
     states, stops = simulation.states(), simulation.stops()
     assert sum(states["preemptions"]) == sum(not stop.by_failure for stop in stops)
-    given_up = sum(phase == FAILED for phase in states["phase"])
+    given_up = sum(phase == scene.FAILED for phase in states["phase"])
     assert sum(states["failures"]) == sum(stop.by_failure for stop in stops) + given_up, "the last failure is an end"
     assert all(stop.start_ms <= stop.end_ms and stop.nodes for stop in stops)
     assert all(0 <= estimate_ms <= 10**12 and basis <= 5 for estimate_ms, basis in simulation.estimates())

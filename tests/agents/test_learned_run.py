@@ -15,6 +15,7 @@ import torch
 from shunter import Cluster, InputError, Policy, QueueView, Schedule, Workload, read_workload
 from shunter.agents import learned_run
 from shunter.agents.learned_run import run_learned_windows
+from shunter.model.schedule import Phase
 from shunter.model.settings import Settings
 from shunter.model.windows import Windows, choose_windows
 from shunter.policies.scheduler import resolve_scheduler
@@ -145,10 +146,12 @@ def test_jobs_that_never_fit(tmp_path: Path) -> None:
     windows = Windows(np.array([0, 5, 10], np.uintp), np.arange(3), length=10, warmup=0)
     learned = run_learned_windows(giants(), small, windows, resolve_scheduler(policy=checkpoint))
     assert_same(learned, WindowRunner(giants(), small).run(resolve_scheduler(), [0, 5, 10], 10))
-    assert (learned.phase == 5).sum(axis=1).tolist() == [0, 5, 10]
+    assert (learned.phase == Phase.REJECTED).sum(axis=1).tolist() == [0, 5, 10]
     assert simulate(giants().window(10), small, policy=checkpoint).rejected.all()
     never = Windows(np.array([10], np.uintp), np.zeros(1, np.int64), length=10, warmup=0)
-    assert (run_learned_windows(giants(), small, never, resolve_scheduler(policy=checkpoint)).phase == 5).all()
+    assert (
+        run_learned_windows(giants(), small, never, resolve_scheduler(policy=checkpoint)).phase == Phase.REJECTED
+    ).all()
 
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, Reward
 from shunter.envs.pick_job import episode_windows
 from shunter.errors import InputError
 from shunter.model.log import Log
+from shunter.model.schedule import Phase
 from shunter.simulation.simulation import Simulation
 from tests.envs.small import MODES, allowed_action, play, vector_of
 from tests.simulation.driving import state_of
@@ -30,7 +31,6 @@ class Mine(FirstFit):
 class Never(Declines):
     name = "never"
 """
-WAITING = 1
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_an_episode_ends_where_one_always_declines(mode: str, others: Path) -> N
     vector = opened(f"{others}:Never", mode)
     last, _ = play(vector, 0)
     assert last.terminated[0]
-    assert set(vector.simulation(0).job_states().phase.tolist()) == {WAITING}
+    assert set(vector.simulation(0).job_states().phase.tolist()) == {Phase.WAITING}
 
 
 def test_a_saved_state_is_gone_on_from(others: Path) -> None:

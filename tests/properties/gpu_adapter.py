@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
-from shunter.model.schedule import Outcome, RejectReason
+from shunter.model.schedule import Outcome, Phase, RejectReason
 from shunter.model.workload import Workload
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import Simulation
@@ -17,7 +17,7 @@ from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene
 from tests.reference.model import Allocation, Config, Preempt, Result, Share, Stop
 
-OUTCOMES = [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED, Outcome.FAILED]
+OUTCOMES = [Outcome.__members__.get(phase.name, Outcome.UNFINISHED) for phase in Phase]
 """By the number of a job's phase."""
 TYPE_NAMES = "ABCDE"
 UNKNOWN_TYPE = "Z"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster
-from shunter.model.schedule import Outcome, RejectReason
+from shunter.model.schedule import Outcome, Phase, RejectReason
 from shunter.model.workload import Workload
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import Simulation
@@ -20,8 +20,7 @@ from tests.properties.observed import Observed, ObservedJob
 from tests.properties.strategies import Scene
 from tests.reference.model import DEVICE_MILLI, Config
 
-RUNNING = 2
-_OUTCOMES = [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED]
+_OUTCOMES = [Outcome.__members__.get(phase.name, Outcome.UNFINISHED) for phase in Phase]
 """By the number of a job's phase."""
 
 
@@ -103,7 +102,7 @@ def nodes_of(simulation: Simulation, job: int) -> tuple[tuple[int, int], ...]:
 
 def running_jobs(simulation: Simulation) -> list[int]:
     """Returns the jobs that run now."""
-    places: NDArray[np.intp] = np.flatnonzero(simulation.job_states().phase == RUNNING)
+    places: NDArray[np.intp] = np.flatnonzero(simulation.job_states().phase == Phase.RUNNING)
     return [int(job) for job in places]
 
 

@@ -10,14 +10,13 @@ import pytest
 
 from shunter import Cluster, InputError, Schedule, Workload, read_workload
 from shunter.model.cluster import Node
-from shunter.model.schedule import Outcome
+from shunter.model.schedule import Outcome, Phase
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 
 FIRST = [0, 1, 40, 200, 333, 400]
 LENGTH = 100
-COMPLETED = 3
 
 
 @cache
@@ -82,7 +81,7 @@ def check_windows(chosen: Scheduler) -> None:
     for row, first in enumerate(FIRST):
         schedule = simulate(workload().window(first, LENGTH), CLUSTER, chosen)
         ended = schedule.outcome == Outcome.COMPLETED
-        np.testing.assert_array_equal(windows.phase[row] == COMPLETED, ended)
+        np.testing.assert_array_equal(windows.phase[row] == Phase.COMPLETED, ended)
         np.testing.assert_array_equal(windows.start_ms[row][ended], schedule.start_ms[ended])
         np.testing.assert_array_equal(windows.end_ms[row][ended], schedule.end_ms[ended])
         np.testing.assert_array_equal(windows.basis[row], schedule.estimate_basis)

@@ -21,14 +21,14 @@ const EPISODE_SALT: u64 = 0x65_7069_736F_6465;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct StepResult {
     pub(crate) reward: f64,
     pub(crate) terminated: bool,
     pub(crate) truncated: bool,
     pub(crate) invalid: bool,
 }
 
-impl Outcome {
+impl StepResult {
     pub(crate) fn is_over(&self) -> bool {
         self.terminated || self.truncated
     }
@@ -130,12 +130,12 @@ impl Environment {
     }
 
     /// Carries out an action; one that is not allowed is taken as another, and told.
-    pub(crate) fn step(&mut self, world: &World, action: u32) -> Outcome {
+    pub(crate) fn step(&mut self, world: &World, action: u32) -> StepResult {
         let (Some(simulation), Some(place)) = (&mut self.simulation, self.episode) else {
-            return Outcome { terminated: true, ..Outcome::default() };
+            return StepResult { terminated: true, ..StepResult::default() };
         };
         let episode = &world.episodes[place];
-        let mut outcome = Outcome::default();
+        let mut outcome = StepResult::default();
         let mut taken = action as usize;
         if world.env.mode == Mode::Host {
             if !self.pick_host.allowed.get(taken).copied().unwrap_or(false) {
@@ -164,7 +164,7 @@ impl Environment {
         outcome
     }
 
-    fn reward(&mut self, world: &World, episode: &Episode, outcome: Outcome) -> f64 {
+    fn reward(&mut self, world: &World, episode: &Episode, outcome: StepResult) -> f64 {
         let Some(simulation) = &self.simulation else { return 0.0 };
         let Some(tally) = simulation.accounts.tally() else { return 0.0 };
         let env = &world.env;

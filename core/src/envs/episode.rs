@@ -1,5 +1,6 @@
 //! What an environment is asked to do, and the episodes that it may play.
 
+use crate::model::codes::from_code;
 use crate::model::config::Dispatch;
 use crate::sim::accrual::OF_JOBS;
 use crate::sim::tally::OBJECTIVES;
@@ -7,7 +8,7 @@ use crate::sim::tally::OBJECTIVES;
 /// The most rows of a window, and numbers of a look-ahead.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Who decides what; the numbers are part of the C ABI.
+/// Who decides what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Any waiting job; one that does not fit gets a reservation.
@@ -23,17 +24,34 @@ pub enum Mode {
     Host,
 }
 
+/// The numbers of the modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum ModeNumber {
+    /// Any waiting job; one that does not fit gets a reservation.
+    Reserve = 0,
+    /// Any job that fits.
+    Feasible = 1,
+    /// Any waiting job; the clock moves until it fits.
+    Committed = 2,
+    /// The same, others being filled in.
+    CommittedBackfill = 3,
+    /// A host for the job at the head.
+    Host = 4,
+}
+
+from_code!(ModeNumber: Reserve, Feasible, Committed, CommittedBackfill, Host);
+
 impl Mode {
     /// The mode with this number.
-    pub fn from_code(code: i32) -> Option<Self> {
-        match code {
-            0 => Some(Mode::Reserve),
-            1 => Some(Mode::Feasible),
-            2 => Some(Mode::Committed { backfill: false }),
-            3 => Some(Mode::Committed { backfill: true }),
-            4 => Some(Mode::Host),
-            _ => None,
-        }
+    pub fn from_code(code: i64) -> Option<Self> {
+        Some(match ModeNumber::from_code(code)? {
+            ModeNumber::Reserve => Mode::Reserve,
+            ModeNumber::Feasible => Mode::Feasible,
+            ModeNumber::Committed => Mode::Committed { backfill: false },
+            ModeNumber::CommittedBackfill => Mode::Committed { backfill: true },
+            ModeNumber::Host => Mode::Host,
+        })
     }
 
     /// The rule that does the same without being asked.
@@ -49,23 +67,19 @@ impl Mode {
 
 /// How future capacity is described; the numbers are part of the C ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Lookahead {
     /// Not at all.
-    Off,
+    Off = 0,
     /// When each slice of the capacity is free.
-    PerGpu,
+    PerGpu = 1,
     /// The same times, ascending.
-    Sorted,
+    Sorted = 2,
     /// How much is free after fixed times.
-    Cdf,
+    Cdf = 3,
 }
 
-impl Lookahead {
-    /// The description with this number.
-    pub fn from_code(code: i32) -> Option<Self> {
-        [Lookahead::Off, Lookahead::PerGpu, Lookahead::Sorted, Lookahead::Cdf].get(usize::try_from(code).ok()?).copied()
-    }
-}
+from_code!(Lookahead: Off, PerGpu, Sorted, Cdf);
 
 /// What does not change from episode to episode.
 #[derive(Clone, Debug)]

@@ -81,8 +81,8 @@ fn checked(given: &ShunterEnvConfig) -> Result<EnvConfig, Failure> {
         _ => Err(Failure::argument(format!("{what} is {value}; expected 0 or 1"))),
     };
     Ok(EnvConfig {
-        mode: Mode::from_code(given.mode).ok_or_else(|| unknown("mode", given.mode))?,
-        lookahead: Lookahead::from_code(given.lookahead).ok_or_else(|| unknown("lookahead", given.lookahead))?,
+        mode: Mode::from_code(given.mode.into()).ok_or_else(|| unknown("mode", given.mode))?,
+        lookahead: Lookahead::from_code(given.lookahead.into()).ok_or_else(|| unknown("lookahead", given.lookahead))?,
         lookahead_size: given.lookahead_size as usize,
         window: given.window as usize,
         extra_features: given.extra_features as usize,

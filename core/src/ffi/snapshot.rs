@@ -186,7 +186,7 @@ pub(super) unsafe fn read_snapshot(
     let start_number = unsafe { optional("start_number", given.start_number, jobs, -1) }?;
     let mut told = Vec::with_capacity(jobs);
     for (job, placement) in placements.into_iter().enumerate() {
-        let phase = Phase::from_code(phase[job])
+        let phase = Phase::from_code(phase[job].into())
             .ok_or_else(|| Failure::argument(format!("job {job}: phase is {}; there is none", phase[job])))?;
         told.push(JobSnapshot {
             phase,

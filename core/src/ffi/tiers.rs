@@ -63,10 +63,7 @@ fn check_job(gpus_per_task: u32, tasks: u32) -> Result<(), Failure> {
 }
 
 fn order_of(code: i32) -> Result<TierOrder, Failure> {
-    [TierOrder::Defrag, TierOrder::Balance, TierOrder::Lex]
-        .into_iter()
-        .find(|&order| order as i32 == code)
-        .ok_or_else(|| Failure::argument(format!("order is {code}; expected 0 to 2")))
+    TierOrder::from_code(code.into()).ok_or_else(|| Failure::argument(format!("order is {code}; expected 0 to 2")))
 }
 
 fn tier_of(tier: i32) -> Result<u8, Failure> {

@@ -1,5 +1,6 @@
 //! Nodes: what they have, and who may use which.
 
+use crate::model::codes::from_code;
 use crate::model::free::Free;
 use crate::model::job::{Fingerprint, Shape};
 use crate::place::placement::Placement;
@@ -244,15 +245,7 @@ pub enum RejectReason {
     NoSuchGpuType = 6,
 }
 
-impl RejectReason {
-    /// The reason with this number.
-    pub fn from_code(code: u8) -> Option<Self> {
-        use RejectReason::{Combination, Cores, Gpus, Memory, NoSuchGpuType, NoSuchPartition, None as Fits};
-        [Fits, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType]
-            .into_iter()
-            .find(|&reason| reason as u8 == code)
-    }
-}
+from_code!(RejectReason: None, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType);
 
 /// Says why a shape does not fit on the empty cluster.
 pub fn reject_reason(cluster: &Cluster, shape: &Shape) -> RejectReason {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::model::codes::from_code;
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::order::estimate::Estimate;
 pub use crate::order::scores::Policy;
@@ -144,47 +145,40 @@ pub(crate) fn optional(value: i64) -> Option<i64> {
     Some(value).filter(|&value| value != UNKNOWN)
 }
 
-/// Numbers for names, beside the names: part of the C ABI and of saved simulations.
-macro_rules! codes {
-    ($type:ty, $($number:literal = $name:path),+ $(,)?) => {
-        impl $type {
-            /// The name with this number.
-            pub fn from_code(code: i64) -> Option<Self> {
-                match code {
-                    $($number => Some($name),)+
-                    _ => None,
-                }
-            }
-
-            /// The number of this name.
-            pub fn code(self) -> i64 {
-                match self {
-                    $($name => $number,)+
-                }
-            }
-        }
-    };
+/// The numbers of the dispatch rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum DispatchRule {
+    /// The next job blocks those behind it.
+    Strict = 0,
+    /// So many jobs hold reservations as the depth says.
+    Reserve = 1,
+    /// The next job is committed.
+    Committed = 2,
+    /// It is committed, and others are filled in.
+    CommittedBackfill = 3,
 }
-pub(crate) use codes;
+
+from_code!(DispatchRule: Strict, Reserve, Committed, CommittedBackfill);
 
 impl Dispatch {
     /// The rule with this number; the depth belongs to reservations.
     pub fn from_code(code: i64, depth: u32) -> Option<Self> {
-        match code {
-            0 => Some(Dispatch::Strict),
-            1 => Some(Dispatch::Reserve { depth }),
-            2 => Some(Dispatch::Committed { backfill: false }),
-            3 => Some(Dispatch::Committed { backfill: true }),
-            _ => None,
-        }
+        Some(match DispatchRule::from_code(code)? {
+            DispatchRule::Strict => Dispatch::Strict,
+            DispatchRule::Reserve => Dispatch::Reserve { depth },
+            DispatchRule::Committed => Dispatch::Committed { backfill: false },
+            DispatchRule::CommittedBackfill => Dispatch::Committed { backfill: true },
+        })
     }
 
     /// The number of this rule, and its depth.
     pub fn code(self) -> (i64, u32) {
         match self {
-            Dispatch::Strict => (0, 0),
-            Dispatch::Reserve { depth } => (1, depth),
-            Dispatch::Committed { backfill } => (2 + i64::from(backfill), 0),
+            Dispatch::Strict => (DispatchRule::Strict.code(), 0),
+            Dispatch::Reserve { depth } => (DispatchRule::Reserve.code(), depth),
+            Dispatch::Committed { backfill: false } => (DispatchRule::Committed.code(), 0),
+            Dispatch::Committed { backfill: true } => (DispatchRule::CommittedBackfill.code(), 0),
         }
     }
 }

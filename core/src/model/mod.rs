@@ -1,6 +1,7 @@
 //! What is simulated: jobs, nodes, what is free on them, and what a simulation is asked to do.
 
 pub mod cluster;
+pub(crate) mod codes;
 pub mod config;
 pub mod free;
 pub mod job;

@@ -1,36 +1,30 @@
 //! Estimates: the run time that a policy may see; `docs/policies.md` writes the formulas out.
 
-use crate::model::config::{codes, Config};
+use crate::model::codes::from_code;
+use crate::model::config::Config;
 use crate::model::job::{Jobs, MAX_DURATION_MS, UNKNOWN};
 use crate::model::random::SplitMix64;
 use crate::order::history::UNHEARD_MS;
 
 /// The run time that a policy may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Estimate {
     /// What the user asked for.
-    Requested,
+    Requested = 0,
     /// The true run time.
-    Perfect,
+    Perfect = 1,
     /// The true run time with noise. Parameters: the standard deviation of the logarithm.
-    Noisy,
+    Noisy = 2,
     /// The mean of the user's last two jobs that have ended.
-    LastTwo,
+    LastTwo = 3,
     /// What the jobs that have ended say. Parameters: see `Prior`.
-    Posterior,
+    Posterior = 4,
     /// The mean of the user's jobs of that size that have ended, or of wider groups; never the request.
-    History,
+    History = 5,
 }
 
-codes!(
-    Estimate,
-    0 = Estimate::Requested,
-    1 = Estimate::Perfect,
-    2 = Estimate::Noisy,
-    3 = Estimate::LastTwo,
-    4 = Estimate::Posterior,
-    5 = Estimate::History,
-);
+from_code!(Estimate: Requested, Perfect, Noisy, LastTwo, Posterior, History);
 
 impl Estimate {
     /// Whether the estimate changes as jobs end.
@@ -57,13 +51,7 @@ pub enum Basis {
     Prior = 5,
 }
 
-impl Basis {
-    /// The basis with this number.
-    pub fn from_code(code: u8) -> Option<Self> {
-        use Basis::{Learned, Noise, Prior, Request, RunTime, StandIn};
-        [Request, StandIn, RunTime, Noise, Learned, Prior].into_iter().find(|&basis| basis as u8 == code)
-    }
-}
+from_code!(Basis: Request, StandIn, RunTime, Noise, Learned, Prior);
 
 /// What the user asked for, or what stands in for it.
 pub(crate) fn requested_ms(jobs: &Jobs, job: usize, config: &Config) -> i64 {

@@ -2,104 +2,76 @@
 
 use std::ops::Range;
 
-use crate::model::config::{codes, Config};
+use crate::model::codes::from_code;
+use crate::model::config::Config;
 use crate::model::job::Jobs;
 use crate::model::random::SplitMix64;
 use crate::order::estimate::fixed_estimate_ms;
 
 /// The policies by name; formulas and sources are in `docs/policies.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Policy {
     /// First come, first served.
-    Fcfs,
-    /// Last come, first served.
-    Lcfs,
+    Fcfs = 0,
     /// Shortest estimate first.
-    Sjf,
-    /// Longest estimate first.
-    Ljf,
+    Sjf = 1,
     /// Fewest cores first.
-    Smallest,
-    /// Most cores first.
-    Largest,
-    /// Smallest area first: r·n.
-    Saf,
-    /// Largest area first.
-    Laf,
-    /// Smallest ratio first: r/n.
-    Srf,
-    /// Largest ratio first.
-    Lrf,
+    Smallest = 2,
     /// log10(r)·n + 870·log10(s).
-    F1,
+    F1 = 3,
     /// √r·n + 25600·log10(s).
-    F2,
+    F2 = 4,
     /// r·n + 6860000·log10(s).
-    F3,
+    F3 = 5,
     /// r·√n + 530000·log10(s).
-    F4,
-    /// r + aging·s. Parameters: aging.
-    Hybrid,
+    F4 = 6,
     /// A number drawn once for each job.
-    Random,
+    Random = 7,
     /// Scores that the caller brings.
-    Given,
+    Given = 8,
+    /// Last come, first served.
+    Lcfs = 9,
+    /// Longest estimate first.
+    Ljf = 10,
+    /// Most cores first.
+    Largest = 11,
+    /// Smallest area first: r·n.
+    Saf = 12,
+    /// Largest area first.
+    Laf = 13,
+    /// Smallest ratio first: r/n.
+    Srf = 14,
+    /// Largest ratio first.
+    Lrf = 15,
+    /// r + aging·s. Parameters: aging.
+    Hybrid = 16,
     /// Smallest expansion factor first: (w + r)/r.
-    Sexp,
+    Sexp = 17,
     /// Largest expansion factor first.
-    Lexp,
+    Lexp = 18,
     /// −(w/r)³·n.
-    Wfp3,
+    Wfp3 = 19,
     /// −w/(log2(n)·r).
-    Unicef,
+    Unicef = 20,
     /// The user who has used least. Parameters: half-life in seconds, then a share for each user, or none.
-    FairShare,
+    FairShare = 21,
     /// Slurm's weighted sum. Parameters: see `Multifactor`; the caller brings what does not move.
-    Multifactor,
+    Multifactor = 22,
     /// A number drawn for each job at every pass.
-    RandomFeasible,
+    RandomFeasible = 23,
     /// A weighted sum, with a threshold for reservations and a gate. Parameters: see `Linear`.
-    Linear,
+    Linear = 24,
     /// Least service first: estimate times GPUs.
-    Qssf,
+    Qssf = 25,
     /// Least remaining time first; others are stopped for it.
-    Srtf,
+    Srtf = 26,
     /// Least attained service first, by levels; others are stopped for it. Parameters: where levels end, in
     /// GPU-seconds.
-    Las,
+    Las = 27,
 }
 
-codes!(
-    Policy,
-    0 = Policy::Fcfs,
-    1 = Policy::Sjf,
-    2 = Policy::Smallest,
-    3 = Policy::F1,
-    4 = Policy::F2,
-    5 = Policy::F3,
-    6 = Policy::F4,
-    7 = Policy::Random,
-    8 = Policy::Given,
-    9 = Policy::Lcfs,
-    10 = Policy::Ljf,
-    11 = Policy::Largest,
-    12 = Policy::Saf,
-    13 = Policy::Laf,
-    14 = Policy::Srf,
-    15 = Policy::Lrf,
-    16 = Policy::Hybrid,
-    17 = Policy::Sexp,
-    18 = Policy::Lexp,
-    19 = Policy::Wfp3,
-    20 = Policy::Unicef,
-    21 = Policy::FairShare,
-    22 = Policy::Multifactor,
-    23 = Policy::RandomFeasible,
-    24 = Policy::Linear,
-    25 = Policy::Qssf,
-    26 = Policy::Srtf,
-    27 = Policy::Las,
-);
+from_code!(Policy: Fcfs, Sjf, Smallest, F1, F2, F3, F4, Random, Given, Lcfs, Ljf, Largest, Saf, Laf, Srf, Lrf, Hybrid, Sexp, Lexp, Wfp3, Unicef, FairShare, Multifactor, RandomFeasible, Linear, Qssf, Srtf, Las);
 
 impl Policy {
     /// Whether the order changes as time passes.

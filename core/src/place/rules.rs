@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::model::cluster::{Cluster, UNTRACKED};
-use crate::model::config::codes;
+use crate::model::codes::from_code;
 use crate::model::free::Free;
 use crate::model::job::Shape;
 use crate::model::random::SplitMix64;
@@ -13,54 +13,39 @@ use crate::place::tiers::TierOrder;
 
 /// The rules by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Rule {
     /// Nodes by number.
-    FirstFit,
+    FirstFit = 0,
     /// Nodes with the least room first.
-    BestFit,
+    BestFit = 1,
     /// Nodes with the most room first.
-    WorstFit,
+    WorstFit = 2,
     /// As few nodes as possible.
-    Pack,
+    Pack = 3,
     /// As many nodes as possible, evenly.
-    Spread,
+    Spread = 4,
     /// Nodes in an order drawn for this job.
-    Random,
+    Random = 5,
     /// The fastest GPUs.
-    Fastest,
+    Fastest = 6,
     /// The slowest GPUs on which it fits.
-    Slowest,
+    Slowest = 7,
     /// As few nodes as could do, or one more; of those choices, the least fragmentation.
-    TieredDefrag,
+    TieredDefrag = 8,
     /// The same; of those choices, the most even use.
-    TieredBalance,
+    TieredBalance = 9,
     /// The same; of those choices, the smallest numbers of nodes.
-    TieredLex,
+    TieredLex = 10,
     /// What adds least to the fragmentation that the table's jobs would meet.
-    Fgd,
+    Fgd = 11,
     /// One switch, or else one rack, if it fits.
-    Topology,
+    Topology = 12,
     /// The caller is asked.
-    External,
+    External = 13,
 }
 
-codes!(
-    Rule,
-    0 = Rule::FirstFit,
-    1 = Rule::BestFit,
-    2 = Rule::WorstFit,
-    3 = Rule::Pack,
-    4 = Rule::Spread,
-    5 = Rule::Random,
-    6 = Rule::Fastest,
-    7 = Rule::Slowest,
-    8 = Rule::TieredDefrag,
-    9 = Rule::TieredBalance,
-    10 = Rule::TieredLex,
-    11 = Rule::Fgd,
-    12 = Rule::Topology,
-    13 = Rule::External,
-);
+from_code!(Rule: FirstFit, BestFit, WorstFit, Pack, Spread, Random, Fastest, Slowest, TieredDefrag, TieredBalance, TieredLex, Fgd, Topology, External);
 
 /// A job for which nodes are wanted, and what there is.
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::model::codes::from_code;
 use table::Table;
 
 /// One node of a like pool.
@@ -32,6 +33,8 @@ pub enum TierOrder {
     /// The lowest node numbers.
     Lex = 2,
 }
+
+from_code!(TierOrder: Defrag, Balance, Lex);
 
 /// A job, and the nodes of one GPU type and size that it may use.
 #[derive(Clone, Copy, Debug)]

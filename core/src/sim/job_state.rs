@@ -1,6 +1,7 @@
 //! One job's part of a simulation's state.
 
 use crate::model::cluster::RejectReason;
+use crate::model::codes::from_code;
 use crate::model::config::Config;
 use crate::model::job::{Jobs, UNKNOWN};
 use crate::order::estimate::{fixed_estimate_ms, requested_ms};
@@ -26,13 +27,7 @@ pub enum Phase {
     Failed = 6,
 }
 
-impl Phase {
-    /// The phase with this number.
-    pub fn from_code(code: u8) -> Option<Self> {
-        use Phase::{Completed, Failed, Future, Killed, Rejected, Running, Waiting};
-        [Future, Waiting, Running, Completed, Killed, Rejected, Failed].into_iter().find(|&phase| phase as u8 == code)
-    }
-}
+from_code!(Phase: Future, Waiting, Running, Completed, Killed, Rejected, Failed);
 
 /// A promise to a waiting job.
 #[derive(Clone, Copy, Debug)]

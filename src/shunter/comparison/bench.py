@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.metrics.measures import COMPLETED, FAILED, KILLED, REJECTED, WindowColumns
+from shunter.metrics.measures import WindowColumns
 from shunter.metrics.table import compute_window_metrics
 from shunter.model import segments
-from shunter.model.schedule import Outcome, Schedule
+from shunter.model.schedule import Outcome, Phase, Schedule
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import PythonPolicy
 from shunter.simulation.learned import learned_runner
@@ -33,12 +33,7 @@ if TYPE_CHECKING:
     from shunter.model.windows import Windows
     from shunter.policies.scheduler import Scheduler
 
-_PHASES = {
-    Outcome.COMPLETED: COMPLETED,
-    Outcome.KILLED: KILLED,
-    Outcome.REJECTED: REJECTED,
-    Outcome.FAILED: FAILED,
-}
+_PHASES = {outcome: Phase[outcome.name] for outcome in Outcome if outcome is not Outcome.UNFINISHED}
 
 Measured = dict[str, "NDArray[np.float64]"]
 """By metric, one value a window; NaN where it has no meaning."""

@@ -16,9 +16,9 @@ from shunter.comparison.rows import combination_rows, comparison_object
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
 from shunter.metrics.labels import size_class
-from shunter.metrics.measures import MILLISECONDS, REJECTED, ended
+from shunter.metrics.measures import MILLISECONDS, ended
 from shunter.metrics.table import higher_is_better, window_metrics
-from shunter.model.schedule import count_bases
+from shunter.model.schedule import Phase, count_bases
 from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class _Judge:
         return Scored(
             combination=combination,
             metrics=metrics,
-            rejected=int((results.phase[:, self._windows.warmup :] == REJECTED).sum()),
+            rejected=int((results.phase[:, self._windows.warmup :] == Phase.REJECTED).sum()),
             estimated_from=count_bases(results.basis[:, self._windows.warmup :][ran]),
             wait_by_size_s=self._wait_by_size(results, ran),
             ledger=result_ledger(self._jobs, self._columns.cluster, combination.scheduler),

@@ -18,7 +18,6 @@ from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.policies.catalog import PICK_JOB_MODES
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.generators.eda import GB
 
@@ -121,7 +120,7 @@ def pick_host_vector(
 
     return build_vector(
         world,
-        CoreMode(len(PICK_JOB_MODES)),
+        CoreMode.of("host"),
         options,
         reward,
         num_envs=num_envs,

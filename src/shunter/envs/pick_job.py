@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from shunter.checks import deal_out
 from shunter.envs.build import build_vector
 from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
-from shunter.envs.options import LOOKAHEADS, EpisodeOptions, PickJobOptions, RewardOptions
+from shunter.envs.options import EpisodeOptions, PickJobOptions, RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.world import CoreMode, World
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
-from shunter.policies.catalog import PICK_JOB_MODES
 from shunter.workloads import cluster_of, read_cluster, read_workload
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def pick_job_vector(
         tables = tuple(log.workload.whole() for log in logs)
         return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
-    mode = CoreMode(list(PICK_JOB_MODES).index(options.mode), LOOKAHEADS.index(options.lookahead))
+    mode = CoreMode.of(options.mode, options.lookahead)
     return build_vector(
         world,
         mode,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shunter.core_numbers import core_numbers, in_capitals
 from shunter.envs.episodes import Episodes, scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
@@ -30,7 +31,15 @@ class CoreMode:
     """The core's numbers for who decides what, and how future capacity is described."""
 
     mode: int
-    lookahead: int = 0
+    lookahead: int
+
+    @staticmethod
+    def of(mode: str, lookahead: str = "off") -> CoreMode:
+        """Returns the numbers for the names."""
+        return CoreMode(
+            core_numbers("Mode")[in_capitals(mode)],
+            core_numbers("Lookahead")[in_capitals(lookahead)],
+        )
 
 
 class World:

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from shunter.metrics.usage import held_seconds, makespan_seconds, scattered_gpus
-from shunter.model.schedule import Outcome, bounded_slowdown, whole_milliseconds
+from shunter.model.schedule import Outcome, Phase, bounded_slowdown, whole_milliseconds
 from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.simulation.windows import WindowResults
-
-COMPLETED, KILLED, REJECTED, FAILED = 3, 4, 5, 6
-"""The core's numbers for how a job ended."""
 
 MILLISECONDS = 1000.0
 """In a second."""
@@ -218,7 +215,7 @@ class WindowColumns:
 
 def ended(phase: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Returns which jobs ran to an end."""
-    return np.asarray((phase == COMPLETED) | (phase == KILLED) | (phase == FAILED))
+    return np.asarray((phase == Phase.COMPLETED) | (phase == Phase.KILLED) | (phase == Phase.FAILED))
 
 
 class WindowMeasures(Measures):
@@ -236,12 +233,12 @@ class WindowMeasures(Measures):
         self.memory_mb = columns.memory_mb
         self.tells_memory = columns.tells_memory
         self.ended = self._ended_in_all[:, self._measured]
-        self.completed = results.phase[:, self._measured] == COMPLETED
+        self.completed = results.phase[:, self._measured] == Phase.COMPLETED
 
     @cached_property
     def completed_in_all(self) -> Values:
         """How many of the simulated jobs completed."""
-        return (self._results.phase == COMPLETED).sum(axis=1)
+        return (self._results.phase == Phase.COMPLETED).sum(axis=1)
 
     @cached_property
     def wait_s(self) -> NDArray[np.float64]:
@@ -265,7 +262,7 @@ class WindowMeasures(Measures):
     def makespan_s(self) -> Values:
         """From the first submit to the last end; NaN where no job ran."""
         results, never = self._results, np.iinfo(np.int64)
-        first = np.where(results.phase == REJECTED, never.max, self._columns.submit_ms).min(axis=1)
+        first = np.where(results.phase == Phase.REJECTED, never.max, self._columns.submit_ms).min(axis=1)
         last = np.where(self._ended_in_all, results.end_ms, never.min).max(axis=1)
         ran = self._ended_in_all.any(axis=1)
         return np.where(ran, np.where(ran, last - first, 0) / MILLISECONDS, np.nan)

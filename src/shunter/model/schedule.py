@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shunter.core_numbers import core_numbers
 from shunter.model.segments import all_segments, held_ms, lost_ms
 
 if TYPE_CHECKING:
@@ -26,12 +27,27 @@ if TYPE_CHECKING:
 BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
 """Jobs shorter than this count as this long in the bounded slowdown."""
 
-BASES = ("request", "stand-in", "run-time", "noise", "learned", "prior")
+BASES = tuple(name.lower().replace("_", "-") for name in core_numbers("Basis"))
 """What an estimate may rest on, by the core's numbers; ``docs/policies.md`` says what each means."""
+
+_PHASES = core_numbers("Phase")
+_REASONS = core_numbers("RejectReason")
+
+
+class Phase(IntEnum):
+    """Where a job is in its life, in a simulation; the numbers are the core's."""
+
+    FUTURE = _PHASES["FUTURE"]
+    WAITING = _PHASES["WAITING"]
+    RUNNING = _PHASES["RUNNING"]
+    COMPLETED = _PHASES["COMPLETED"]
+    KILLED = _PHASES["KILLED"]
+    REJECTED = _PHASES["REJECTED"]
+    FAILED = _PHASES["FAILED"]
 
 
 class Outcome(IntEnum):
-    """How a job ended; the numbers are the core's."""
+    """How a job ended, in a schedule."""
 
     COMPLETED = 0
     KILLED = 1
@@ -43,13 +59,13 @@ class Outcome(IntEnum):
 class RejectReason(IntEnum):
     """Why a job was rejected; the numbers are the core's."""
 
-    NONE = 0
-    NO_SUCH_PARTITION = 1
-    CORES = 2
-    MEMORY = 3
-    GPUS = 4
-    COMBINATION = 5
-    NO_SUCH_GPU_TYPE = 6
+    NONE = _REASONS["NONE"]
+    NO_SUCH_PARTITION = _REASONS["NO_SUCH_PARTITION"]
+    CORES = _REASONS["CORES"]
+    MEMORY = _REASONS["MEMORY"]
+    GPUS = _REASONS["GPUS"]
+    COMBINATION = _REASONS["COMBINATION"]
+    NO_SUCH_GPU_TYPE = _REASONS["NO_SUCH_GPU_TYPE"]
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Snapshot:
 
     now_ms: int
     phase: NDArray[np.uint8]
-    """Of each job: 0 not submitted yet, 1 waiting, 2 running, 3 completed, 4 killed, 5 rejected, 6 failed."""
+    """Of each job: its `shunter.model.schedule.Phase`."""
     start_ms: NDArray[np.int64]
     """Of each job: its latest start, if it runs or has ended."""
     end_ms: NDArray[np.int64]

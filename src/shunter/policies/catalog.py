@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from shunter.core_numbers import core_numbers, in_capitals
+
 WEEK_S: Final = 604_800.0
 INFINITE: Final = float("inf")
 MOST_RESERVATIONS: Final = 2**32 - 1
@@ -66,62 +68,67 @@ _LINEAR: Final = {
     "hold_from_s": 3600.0,
     "hold_patience_s": INFINITE,
 }
-GIVEN: Final = 8
+_CODES: Final = core_numbers("Policy")
+GIVEN: Final = _CODES["GIVEN"]
 """The core's number for a policy whose scores are handed over with the jobs."""
 
 KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
-    "fcfs": KnownPolicy("first come, first served", 0),
-    "fifo": KnownPolicy("the same as fcfs", 0),
-    "lcfs": KnownPolicy("last come, first served", 9),
-    "sjf": KnownPolicy("shortest estimated run time first", 1),
-    "ljf": KnownPolicy("longest estimated run time first", 10),
-    "smallest": KnownPolicy("fewest cores first", 2),
-    "largest": KnownPolicy("most cores first", 11),
-    "saf": KnownPolicy("smallest area first: r·n", 12),
-    "laf": KnownPolicy("largest area first", 13),
-    "srf": KnownPolicy("smallest ratio first: r/n", 14),
-    "lrf": KnownPolicy("largest ratio first", 15),
-    "sexp": KnownPolicy("smallest expansion factor first: (w + r)/r", 17),
-    "lexp": KnownPolicy("largest expansion factor first", 18),
-    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", 3),
-    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", 4),
-    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", 5),
-    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", 6),
-    "wfp3": KnownPolicy("highest (w/r)³·n first, of Tang and others", 19),
-    "unicef": KnownPolicy("highest w/(log2(n)·r) first, of the same authors", 20),
-    "hybrid": KnownPolicy("sjf with aging: r + aging·s", 16, {"aging": 1.0}),
+    "fcfs": KnownPolicy("first come, first served", _CODES["FCFS"]),
+    "fifo": KnownPolicy("the same as fcfs", _CODES["FCFS"]),
+    "lcfs": KnownPolicy("last come, first served", _CODES["LCFS"]),
+    "sjf": KnownPolicy("shortest estimated run time first", _CODES["SJF"]),
+    "ljf": KnownPolicy("longest estimated run time first", _CODES["LJF"]),
+    "smallest": KnownPolicy("fewest cores first", _CODES["SMALLEST"]),
+    "largest": KnownPolicy("most cores first", _CODES["LARGEST"]),
+    "saf": KnownPolicy("smallest area first: r·n", _CODES["SAF"]),
+    "laf": KnownPolicy("largest area first", _CODES["LAF"]),
+    "srf": KnownPolicy("smallest ratio first: r/n", _CODES["SRF"]),
+    "lrf": KnownPolicy("largest ratio first", _CODES["LRF"]),
+    "sexp": KnownPolicy("smallest expansion factor first: (w + r)/r", _CODES["SEXP"]),
+    "lexp": KnownPolicy("largest expansion factor first", _CODES["LEXP"]),
+    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", _CODES["F1"]),
+    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", _CODES["F2"]),
+    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", _CODES["F3"]),
+    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", _CODES["F4"]),
+    "wfp3": KnownPolicy("highest (w/r)³·n first, of Tang and others", _CODES["WFP3"]),
+    "unicef": KnownPolicy("highest w/(log2(n)·r) first, of the same authors", _CODES["UNICEF"]),
+    "hybrid": KnownPolicy("sjf with aging: r + aging·s", _CODES["HYBRID"], {"aging": 1.0}),
     "priority": KnownPolicy("the log's own priorities, the highest first", GIVEN),
     "fair-share": KnownPolicy(
-        "the user who has used least first, old use fading", 21, {"half_life_s": WEEK_S}, ("shares",)
+        "the user who has used least first, old use fading", _CODES["FAIR_SHARE"], {"half_life_s": WEEK_S}, ("shares",)
     ),
     "multifactor": KnownPolicy(
         "Slurm's weighted sum: age, size, fair share, partition, QOS",
-        22,
+        _CODES["MULTIFACTOR"],
         _MULTIFACTOR,
         ("partitions", "queues", "shares"),
     ),
-    "linear": KnownPolicy("a weighted sum that 'shunter tune' fits to a log", 24, _LINEAR),
-    "random": KnownPolicy("a random order, drawn once from the seed", 7),
+    "linear": KnownPolicy("a weighted sum that 'shunter tune' fits to a log", _CODES["LINEAR"], _LINEAR),
+    "random": KnownPolicy("a random order, drawn once from the seed", _CODES["RANDOM"]),
     "random-feasible": KnownPolicy(
         "any job that fits, drawn anew each time; never waits (implies greedy)",
-        23,
+        _CODES["RANDOM_FEASIBLE"],
         dispatch="greedy",
         why="never waits",
     ),
-    "first-available": KnownPolicy("fcfs on the first nodes with room (implies first-fit)", 0, placement="first-fit"),
+    "first-available": KnownPolicy(
+        "fcfs on the first nodes with room (implies first-fit)", _CODES["FCFS"], placement="first-fit"
+    ),
     "qssf": KnownPolicy(
-        "smallest GPU service first: GPUs·r, with r from history unless an estimate is named", 25, estimate="history"
+        "smallest GPU service first: GPUs·r, with r from history unless an estimate is named",
+        _CODES["QSSF"],
+        estimate="history",
     ),
     "srtf": KnownPolicy(
         "shortest remaining time first; stops jobs that have more left (implies greedy)",
-        26,
+        _CODES["SRTF"],
         dispatch="greedy",
         why=_STOPS,
         preempts=True,
     ),
     "las": KnownPolicy(
         "least attained GPU service first, by levels; stops jobs that have had more (implies greedy)",
-        27,
+        _CODES["LAS"],
         {"first_s": 3600.0, "second_s": 36_000.0},
         dispatch="greedy",
         why=_STOPS,
@@ -145,17 +152,18 @@ DISPATCHES: Final[dict[str, str]] = {
     "committed-backfill": "committed, with jobs that end before its earliest start filled in",
 }
 """What happens when the next job does not fit. A number k means that k jobs hold reservations."""
+_RULES: Final = core_numbers("Dispatch")
+RESERVING: Final = _RULES["RESERVE"]
+"""The core's number for the rule with any number of reservations."""
 DISPATCH_CODES: Final = {
-    "strict": (0, 0),
-    "greedy": (1, 0),
-    "easy": (1, 1),
-    "conservative": (1, MOST_RESERVATIONS),
-    "committed": (2, 0),
-    "committed-backfill": (3, 0),
+    "strict": (_RULES["STRICT"], 0),
+    "greedy": (RESERVING, 0),
+    "easy": (RESERVING, 1),
+    "conservative": (RESERVING, MOST_RESERVATIONS),
+    "committed": (_RULES["COMMITTED"], 0),
+    "committed-backfill": (_RULES["COMMITTED_BACKFILL"], 0),
 }
 """The core's numbers for dispatch rules, and how many jobs hold reservations."""
-RESERVING: Final = 1
-"""The core's number for the rule with any number of reservations."""
 
 PICK_JOB_MODES: Final = {
     "reserve": "easy",
@@ -182,15 +190,18 @@ PLACEMENTS: Final[dict[str, str]] = {
     "milp": "the best of the tiers' options for the nodes and the waiting jobs, by a mixed-integer solver",
     "milp-full": "the same over all splits of the job's tasks",
 }
-"""The nodes that a job gets, by name, in the order of the core's numbers; the last ones live in Python."""
+"""The nodes that a job gets, by name; the last ones live in Python."""
 PYTHON_PLACEMENTS: Final = ("milp", "milp-full")
 """Placements whose rule is written in Python, and which take parameters: ``milp?alpha=2``."""
+_PLACEMENTS: Final = core_numbers("Placement")
+EXTERNAL: Final = _PLACEMENTS["EXTERNAL"]
+"""The core's number for a placement that lives in Python."""
 PLACEMENT_CODES: Final = {
-    name: code for code, name in enumerate(name for name in PLACEMENTS if name not in PYTHON_PLACEMENTS)
+    name: _PLACEMENTS["SLOWEST" if name == "slowest-that-fits" else in_capitals(name)]
+    for name in PLACEMENTS
+    if name not in PYTHON_PLACEMENTS
 }
 """The core's numbers for placements."""
-EXTERNAL: Final = len(PLACEMENT_CODES)
-"""The core's number for a placement that lives in Python."""
 
 ESTIMATES: Final[dict[str, str]] = {
     "requested": "the run time that the user asked for",
@@ -200,8 +211,8 @@ ESTIMATES: Final[dict[str, str]] = {
     "posterior": "what the jobs that have ended say of those like them",
     "history": "the mean run time of the user's ended jobs of the same size, or else of those nearest to them",
 }
-"""The run time that a policy may see, by name, in the order of the core's numbers."""
-ESTIMATE_CODES: Final = {name: code for code, name in enumerate(ESTIMATES)}
+"""The run time that a policy may see, by name."""
+ESTIMATE_CODES: Final = {name: core_numbers("Estimate")[in_capitals(name)] for name in ESTIMATES}
 """The core's numbers for estimates."""
 LEARNED_ESTIMATES: Final = ("last-two", "posterior", "history")
 """Estimates that change as jobs end."""

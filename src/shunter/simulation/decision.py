@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.core_numbers import core_numbers
 from shunter.model.snapshot import NO_TIME
 from shunter.native import Handle, check, ffi, lib, pointer
 
@@ -31,7 +32,7 @@ class Reason(str, Enum):
 
 _REASONS: Final = tuple(Reason)
 """By the core's numbers."""
-_STARTS, _RESERVES, _STOPS, _MOVES = 1, 2, 4, 5
+_OUTCOMES: Final = core_numbers("Outcome")
 
 
 @dataclass(frozen=True)
@@ -110,18 +111,18 @@ def read_decision(handle: Handle, now_s: float) -> Decision:
         on_nodes = (part(nodes, node_offsets, job), part(tasks, node_offsets, job))
         return Place(*on_nodes, part(devices, device_offsets, job), part(millis, device_offsets, job))
 
-    def who(*outcomes: int) -> list[int]:
-        chosen: list[int] = np.flatnonzero(np.isin(outcome, outcomes)).tolist()
+    def who(*outcomes: str) -> list[int]:
+        chosen: list[int] = np.flatnonzero(np.isin(outcome, [_OUTCOMES[name] for name in outcomes])).tolist()
         return chosen
 
     in_line = np.flatnonzero(place >= 0)
     return Decision(
         now_s=now_s,
-        starts={job: place_of(job) for job in who(_STARTS, _MOVES)},
-        stops=tuple(who(_STOPS, _MOVES)),
+        starts={job: place_of(job) for job in who("STARTS", "MOVES")},
+        stops=tuple(who("STOPS", "MOVES")),
         reservations={
             job: Reservation(None if reserved_ms[job] == NO_TIME else int(reserved_ms[job]) / 1000, place_of(job))
-            for job in who(_RESERVES)
+            for job in who("RESERVES")
         },
         order=tuple(in_line[np.argsort(place[in_line])].tolist()),
         waiting={

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.errors import InputError
-from shunter.model.schedule import Outcome, Schedule
+from shunter.model.schedule import Outcome, Phase, Schedule
 from shunter.model.segments import Stops
 from shunter.model.settings import RUN_TIME
 from shunter.policies.checkpoint import Checkpoint
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 CALL_S = 0.1
 """About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
 
-_OUTCOMES = np.array(
-    [Outcome.UNFINISHED] * 3 + [Outcome.COMPLETED, Outcome.KILLED, Outcome.REJECTED, Outcome.FAILED], dtype=np.uint8
-)
+_OUTCOMES = np.array([Outcome.__members__.get(phase.name, Outcome.UNFINISHED) for phase in Phase], dtype=np.uint8)
 """By the core's number for a job's phase."""
 
 

@@ -35,7 +35,7 @@ class WindowResults:
     lost_ms: NDArray[np.int64]
     """(windows, length): how much of that brought it nothing, since it was stopped."""
     phase: NDArray[np.uint8]
-    """(windows, length): 2 still waiting or running, 3 completed, 4 killed, 5 rejected, 6 failed."""
+    """(windows, length): a `shunter.model.schedule.Phase` each."""
     basis: NDArray[np.uint8]
     """(windows, length): what the estimate rested on when the job started: a place in `model.schedule.BASES`."""
 

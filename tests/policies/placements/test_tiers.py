@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
-from shunter.policies.placements.tier_options import ORDER_CODES, TierOption, find_tier
-from tests.abi.declarations import rust_enum
+from shunter.policies.placements.tier_options import TierOption, find_tier
 from tests.support import reference_figures
 
 Order = Literal["defrag", "balance", "lex"]
@@ -138,10 +137,6 @@ def test_takes_arrays() -> None:
     assert found is not None
     assert (found.assignment, found.frag_delta, found.waste_delta) == (((1, 2),), -1, -2)
     assert found.variance_delta == float(variance([4, 0, 4], 4) - variance([4, 2, 4], 4))
-
-
-def test_orders_have_the_numbers_of_the_core() -> None:
-    assert {name.upper(): code for name, code in ORDER_CODES.items()} == rust_enum("TierOrder")
 
 
 @pytest.mark.parametrize(

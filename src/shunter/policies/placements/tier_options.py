@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from shunter.core_numbers import core_numbers
 from shunter.errors import InputError
 from shunter.native import check, ffi, lib, pointer
 from shunter.policies.placements.placer import Assignment, Scene
@@ -198,7 +199,7 @@ def _breaks_up_no_node(split: list[tuple[int, int]], free: dict[int, int], total
     return change <= 0
 
 
-ORDER_CODES: Final = {"defrag": 0, "balance": 1, "lex": 2}
+ORDER_CODES: Final = {name.lower(): code for name, code in core_numbers("TierOrder").items()}
 """The core's numbers for the orders."""
 
 _MOST: Final = 2**31
