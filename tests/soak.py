@@ -56,7 +56,7 @@ def soak(minutes: float) -> int:
         if code not in (0, NO_TESTS):
             failed = next(iter(FAILED.findall(printed)), str(file))
             print(printed)
-            print(f"failed; to bring it back: {' '.join(command(repr(failed), seed))}", flush=True)
+            print(f"failed (exit code {code}); to bring it back: {' '.join(command(repr(failed), seed))}", flush=True)
             return 1
         if time.monotonic() >= end_s:
             break

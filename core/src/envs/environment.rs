@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use crate::envs::baseline::Baseline;
-use crate::envs::episode::{Episode, Mode};
-use crate::envs::observe::{self, Observer};
-use crate::envs::pick_host::{self, PickHost};
-use crate::envs::pick_job::PickJob;
+use crate::envs::decision::Decision;
+use crate::envs::episode::Episode;
 use crate::envs::world::World;
 use crate::model::random::mix;
 use crate::sim::accrual::OF_JOBS;
@@ -34,7 +32,7 @@ impl StepResult {
     }
 }
 
-/// See the module.
+/// A simulation that stops wherever a decision is due, with what its episode has come to.
 pub struct Environment {
     /// Its place among the others.
     number: u64,
@@ -43,9 +41,7 @@ pub struct Environment {
     /// The place of its episode; none before the first.
     pub(crate) episode: Option<usize>,
     pub(crate) simulation: Option<Simulation>,
-    pub(crate) pick_job: PickJob,
-    pub(crate) pick_host: PickHost,
-    observer: Observer,
+    pub(crate) decision: Box<dyn Decision>,
     /// What was asked for since the episode began: enough to bring it back.
     pub(crate) actions: Vec<u32>,
     began_ms: i64,
@@ -59,25 +55,15 @@ pub struct Environment {
     pub(crate) is_over: bool,
 }
 
-/// How many numbers an observation has, and how many actions there are.
-pub(crate) fn sizes(world: &World) -> (usize, usize) {
-    match world.env.mode {
-        Mode::Host => (pick_host::observation_size(world.hosts()), world.hosts()),
-        _ => (observe::observation_size(&world.env), world.env.window + 1),
-    }
-}
-
 impl Environment {
     /// An environment that has not begun.
-    pub(crate) fn new(number: usize) -> Self {
+    pub(crate) fn new(number: usize, world: &World) -> Self {
         Environment {
             number: number as u64,
             drawn: 0,
             episode: None,
             simulation: None,
-            pick_job: PickJob::default(),
-            pick_host: PickHost::default(),
-            observer: Observer::default(),
+            decision: world.kind().decisions(&world.env),
             actions: Vec::new(),
             began_ms: 0,
             baseline: None,
@@ -104,16 +90,11 @@ impl Environment {
         let window = episode.first..episode.first + episode.count;
         let scores = table.scores.get(window.clone()).unwrap_or_default();
         let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, world.config.clone(), scores)?;
-        let weighs_balance = world.env.mode == Mode::Host || world.env.weights[objective::BALANCE] != 0.0;
+        let tells_balance = world.kind().tells_balance() || world.env.weights[objective::BALANCE] != 0.0;
         let tally = Tally::new(&table.jobs, Arc::clone(&table.priority), episode.warmup as u32, episode.measured);
-        simulation.accounts.set_tally(Some(tally.with(world.env.logarithms(), weighs_balance)));
-        if world.env.mode != Mode::Host {
-            simulation.machine.track_expected();
-        }
+        simulation.accounts.set_tally(Some(tally.with(world.env.logarithms(), tells_balance)));
         self.began_ms = simulation.now_ms();
-        self.observer.begin(&simulation);
-        self.pick_job.close();
-        self.pick_host = PickHost::default();
+        self.decision.begin(&mut simulation);
         self.episode = Some(place);
         self.actions.clear();
         let starts = world.relative_starts(episode);
@@ -124,7 +105,7 @@ impl Environment {
         self.invalid = 0;
         self.rewards = 0.0;
         // A window in which no job can run is over before it begins.
-        self.is_over = !settle(&mut self.pick_job, &mut self.pick_host, &mut simulation, world);
+        self.is_over = !self.decision.settle(&mut simulation);
         self.simulation = Some(simulation);
         Ok(())
     }
@@ -137,20 +118,13 @@ impl Environment {
         let episode = &world.episodes[place];
         let mut outcome = StepResult::default();
         let mut taken = action as usize;
-        if world.env.mode == Mode::Host {
-            if !self.pick_host.allowed.get(taken).copied().unwrap_or(false) {
-                (outcome.invalid, taken) = (true, self.pick_host.instead());
-            }
-            self.pick_host.act(simulation, taken);
-        } else {
-            if !self.pick_job.allows(taken) {
-                (outcome.invalid, taken) = (true, self.pick_job.instead());
-            }
-            self.waits += u32::from(taken == 0);
-            self.pick_job.act(simulation, world.env.mode, taken);
+        if !self.decision.allows(taken) {
+            (outcome.invalid, taken) = (true, self.decision.instead());
         }
+        self.waits += u32::from(self.decision.is_wait(taken));
+        self.decision.act(simulation, taken);
         self.actions.push(action);
-        outcome.terminated = !settle(&mut self.pick_job, &mut self.pick_host, simulation, world);
+        outcome.terminated = !self.decision.settle(simulation);
         let is_late = episode.horizon_ms.is_some_and(|horizon_ms| simulation.now_ms() - self.began_ms > horizon_ms);
         let is_long = world.env.max_steps.is_some_and(|most| self.actions.len() >= most as usize);
         outcome.truncated = !outcome.terminated && (is_late || is_long);
@@ -196,13 +170,9 @@ impl Environment {
     }
 
     /// Writes what is seen now.
-    pub(crate) fn observe(&mut self, world: &World, observation: &mut [f32], mask: &mut [u8]) {
-        let Some(simulation) = &self.simulation else { return };
-        if world.env.mode == Mode::Host {
-            self.pick_host.observe(simulation, observation);
-            mask.iter_mut().zip(&self.pick_host.allowed).for_each(|(mask, &allowed)| *mask = u8::from(allowed));
-        } else {
-            self.observer.observe(simulation, &mut self.pick_job, &world.env, observation, mask);
+    pub(crate) fn observe(&mut self, observation: &mut [f32], mask: &mut [u8]) {
+        if let Some(simulation) = &self.simulation {
+            self.decision.observe(simulation, observation, mask);
         }
     }
 
@@ -238,11 +208,4 @@ fn relative_so_far(
         OF_JOBS.iter().for_each(|&place| relative[place] = of_jobs[place]);
     }
     relative
-}
-
-fn settle(pick_job: &mut PickJob, pick_host: &mut PickHost, simulation: &mut Simulation, world: &World) -> bool {
-    match world.env.mode {
-        Mode::Host => pick_host.settle(simulation),
-        mode => pick_job.settle(simulation, mode, world.env.window),
-    }
 }

@@ -1,33 +1,18 @@
 //! What an environment is asked to do, and the episodes that it may play.
 
+use std::fmt;
+
 use crate::model::codes::from_code;
-use crate::model::config::Dispatch;
 use crate::sim::accrual::OF_JOBS;
 use crate::sim::tally::OBJECTIVES;
 
 /// The most rows of a window, and numbers of a look-ahead.
 const MOST_ROWS: usize = 1 << 16;
 
-/// Who decides what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Any waiting job; one that does not fit gets a reservation.
-    Reserve,
-    /// Any job that fits.
-    Feasible,
-    /// Any waiting job; the clock moves until it fits.
-    Committed {
-        /// Whether others are filled in meanwhile.
-        backfill: bool,
-    },
-    /// A host for the job at the head.
-    Host,
-}
-
-/// The numbers of the modes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Who decides what; the numbers are part of the C ABI.
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub enum ModeNumber {
+pub enum Mode {
     /// Any waiting job; one that does not fit gets a reservation.
     Reserve = 0,
     /// Any job that fits.
@@ -40,28 +25,18 @@ pub enum ModeNumber {
     Host = 4,
 }
 
-from_code!(ModeNumber: Reserve, Feasible, Committed, CommittedBackfill, Host);
+from_code!(Mode: Reserve, Feasible, Committed, CommittedBackfill, Host);
 
-impl Mode {
-    /// The mode with this number.
-    pub fn from_code(code: i64) -> Option<Self> {
-        Some(match ModeNumber::from_code(code)? {
-            ModeNumber::Reserve => Mode::Reserve,
-            ModeNumber::Feasible => Mode::Feasible,
-            ModeNumber::Committed => Mode::Committed { backfill: false },
-            ModeNumber::CommittedBackfill => Mode::Committed { backfill: true },
-            ModeNumber::Host => Mode::Host,
+impl fmt::Debug for Mode {
+    /// Fingerprints are made of these words: environments that were kept must be known again.
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Mode::Reserve => "Reserve",
+            Mode::Feasible => "Feasible",
+            Mode::Committed => "Committed { backfill: false }",
+            Mode::CommittedBackfill => "Committed { backfill: true }",
+            Mode::Host => "Host",
         })
-    }
-
-    /// The rule that does the same without being asked.
-    pub fn dispatch(self) -> Dispatch {
-        match self {
-            Mode::Reserve => Dispatch::Reserve { depth: 1 },
-            Mode::Feasible => Dispatch::Reserve { depth: 0 },
-            Mode::Committed { backfill } => Dispatch::Committed { backfill },
-            Mode::Host => Dispatch::Strict,
-        }
     }
 }
 
@@ -120,9 +95,6 @@ impl EnvConfig {
 
     /// Whether every number can be so.
     pub fn check(&self) -> Result<(), String> {
-        if self.mode != Mode::Host && self.window == 0 {
-            return Err("window is 0; expected 1 or more rows".to_string());
-        }
         for (name, value) in
             [("window", self.window), ("lookahead_size", self.lookahead_size), ("extra_features", self.extra_features)]
         {

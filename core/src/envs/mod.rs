@@ -3,6 +3,7 @@
 //! `docs/environments.md` is the specification; `tests/reference/` has it in slow Python.
 
 pub(crate) mod baseline;
+pub mod decision;
 pub mod environment;
 pub mod episode;
 pub mod lookahead;

@@ -2,9 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use crate::envs::episode::EnvConfig;
+use crate::envs::episode::{EnvConfig, Lookahead};
 use crate::envs::lookahead::look_ahead;
-use crate::envs::pick_job::PickJob;
+use crate::envs::pass::Pass;
 use crate::model::cluster::UNTRACKED;
 use crate::model::config::Estimate;
 use crate::model::job::UNKNOWN;
@@ -21,9 +21,26 @@ const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
 
-/// How many numbers an observation has.
-pub(crate) fn observation_size(env: &EnvConfig) -> usize {
-    CLUSTER_FEATURES + env.lookahead_size + env.window * (JOB_FEATURES + env.extra_features)
+/// What an observation is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Rows of the queue.
+    pub(crate) window: usize,
+    lookahead: Lookahead,
+    lookahead_size: usize,
+    extra_features: usize,
+}
+
+impl Layout {
+    pub(crate) fn of(env: &EnvConfig) -> Self {
+        let &EnvConfig { window, lookahead, lookahead_size, extra_features, .. } = env;
+        Layout { window, lookahead, lookahead_size, extra_features }
+    }
+
+    /// How many numbers an observation has.
+    pub(crate) fn observation_size(&self) -> usize {
+        CLUSTER_FEATURES + self.lookahead_size + self.window * (JOB_FEATURES + self.extra_features)
+    }
 }
 
 /// Seconds on a logarithmic scale from 0 to 1; 14 days are about 1.
@@ -67,8 +84,8 @@ const NOT_YET: Standing = Standing {
 };
 
 /// What all of an episode's observations share.
-#[derive(Default)]
 pub(crate) struct Observer {
+    pub(crate) layout: Layout,
     standing: Vec<Standing>,
     cores: f64,
     log_cores: f64,
@@ -80,6 +97,20 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
+    /// An observer of no episode yet.
+    pub(crate) fn new(layout: Layout) -> Self {
+        Observer {
+            layout,
+            standing: Vec::new(),
+            cores: 0.0,
+            log_cores: 0.0,
+            memory_mb: 0,
+            gpus_milli: 0,
+            circles_at_ms: None,
+            circles: [0.0; 4],
+        }
+    }
+
     /// An episode begins.
     pub(crate) fn begin(&mut self, simulation: &Simulation) {
         self.standing.clear();
@@ -92,39 +123,28 @@ impl Observer {
         self.circles_at_ms = None;
     }
 
-    /// Writes the observation and the mask.
-    pub(crate) fn observe(
-        &mut self,
-        simulation: &Simulation,
-        pick: &mut PickJob,
-        env: &EnvConfig,
-        observation: &mut [f32],
-        mask: &mut [u8],
-    ) {
-        for slot in pick.pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
+    /// Writes the observation: `rows` are places in the pass.
+    pub(crate) fn observe(&mut self, simulation: &Simulation, pass: &mut Pass, rows: &[u32], observation: &mut [f32]) {
+        for slot in pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
             self.refresh(simulation, slot.job());
             let standing = &self.standing[slot.job() as usize];
             slot.area_s = standing.area_s;
             slot.urgency = HOUR_S / f64::from(standing.estimate_s).max(10.0);
         }
+        let Layout { lookahead, lookahead_size, extra_features, .. } = self.layout;
         let (cluster, rest) = observation.split_at_mut(CLUSTER_FEATURES);
-        let (ahead, jobs) = rest.split_at_mut(env.lookahead_size);
-        self.observe_cluster(simulation, pick, cluster);
-        look_ahead(simulation, env.lookahead, ahead);
-        self.observe_jobs(simulation, pick, JOB_FEATURES + env.extra_features, jobs);
-        mask.fill(0);
-        mask[0] = u8::from(pick.pass.wait_allowed && !pick.rows.is_empty());
-        for (allowed, &place) in mask[1..].iter_mut().zip(&pick.rows) {
-            *allowed = u8::from(pick.pass.slots[place as usize].allowed);
-        }
+        let (ahead, jobs) = rest.split_at_mut(lookahead_size);
+        self.observe_cluster(simulation, pass, cluster);
+        look_ahead(simulation, lookahead, ahead);
+        self.observe_jobs(simulation, pass, rows, JOB_FEATURES + extra_features, jobs);
     }
 
-    fn observe_cluster(&mut self, simulation: &Simulation, pick: &PickJob, features: &mut [f32]) {
+    fn observe_cluster(&mut self, simulation: &Simulation, pass: &Pass, features: &mut [f32]) {
         let part = |value: i64, all: i64| if all == 0 { 0.0 } else { (value as f64 / all as f64) as f32 };
         let all_cores_milli = simulation.setup.cluster.empty.total_cores_milli();
-        let area_s: f64 = pick.pass.slots.iter().map(|slot| slot.area_s).sum();
-        let urgency: f64 = pick.pass.slots.iter().map(|slot| slot.urgency).sum();
-        let oldest_ms = pick.pass.slots.iter().map(|slot| simulation.setup.submit_ms(slot.job())).min();
+        let area_s: f64 = pass.slots.iter().map(|slot| slot.area_s).sum();
+        let urgency: f64 = pass.slots.iter().map(|slot| slot.urgency).sum();
+        let oldest_ms = pass.slots.iter().map(|slot| simulation.setup.submit_ms(slot.job())).min();
         let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms() - oldest_ms));
         let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
         let free_gpus: i64 = simulation.machine.free.device_milli.iter().map(|&milli| i64::from(milli)).sum();
@@ -141,7 +161,7 @@ impl Observer {
         features[7] = log_time(longest_s);
         features[8] = count(self.recent_arrivals(simulation));
         features[9..12].fill(0.0);
-        if let Some(head) = &pick.pass.head {
+        if let Some(head) = &pass.head {
             features[9] = 1.0;
             features[10] = log_time(seconds(head.reserved_ms - simulation.now_ms()));
             features[11] = part(head.spare_cores_milli(simulation), all_cores_milli).clamp(0.0, 1.0);
@@ -165,13 +185,13 @@ impl Observer {
         submits.len() - submits.partition_point(|&submit_ms| submit_ms <= simulation.now_ms() - HOUR_MS)
     }
 
-    fn observe_jobs(&self, simulation: &Simulation, pick: &PickJob, width: usize, features: &mut [f32]) {
+    fn observe_jobs(&self, simulation: &Simulation, pass: &Pass, shown: &[u32], width: usize, features: &mut [f32]) {
         let free_cores = simulation.machine.free.total_cores_milli() as f32 / 1000.0;
         let all_cores = self.cores as f32;
         let held = simulation.accounts.tally().map(|tally| &tally.held[..]).unwrap_or_default();
         let mut rows = features.chunks_exact_mut(width);
-        for (&place, row) in pick.rows.iter().zip(&mut rows) {
-            let slot = &pick.pass.slots[place as usize];
+        for (&place, row) in shown.iter().zip(&mut rows) {
+            let slot = &pass.slots[place as usize];
             let standing = &self.standing[slot.job() as usize];
             let wait_s = seconds(simulation.now_ms() - simulation.setup.submit_ms(slot.job())) as f32;
             let cores = slot.cores_milli as f32 / 1000.0;

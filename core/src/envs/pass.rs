@@ -2,7 +2,6 @@
 
 use crate::dispatch::beside::{can_reserve, places_each_anew, start_beside, ByShape, Head, Terms};
 use crate::dispatch::turns::is_passed_over;
-use crate::envs::episode::Mode;
 use crate::model::config::Policy;
 use crate::order::ranking::Turn;
 use crate::order::scores::score_of_bits;
@@ -10,6 +9,20 @@ use crate::sim::simulation::Simulation;
 
 /// Gaps between scores are told up to this one.
 const WIDEST_GAP: f64 = 16.0;
+
+/// Which jobs may be chosen, and what becomes of one that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobMode {
+    /// Any waiting job; one that does not fit gets a reservation.
+    Reserve,
+    /// Any job that fits.
+    Feasible,
+    /// Any waiting job; the clock moves until it fits.
+    Committed {
+        /// Whether others are filled in meanwhile.
+        backfill: bool,
+    },
+}
 
 /// A waiting job in a pass.
 pub(crate) struct Slot {
@@ -23,10 +36,13 @@ pub(crate) struct Slot {
     pub(crate) area_s: f64,
     /// By how much an hour of waiting makes its bounded slowdown grow, if the estimate is right.
     pub(crate) urgency: f64,
-    /// As of the present decision, as are the others.
+    /// Whether it fits at the present decision.
     pub(crate) fits: bool,
+    /// Whether it would then delay the pass's reservation.
     pub(crate) delays: bool,
+    /// Whether the order itself would not choose it then.
     pub(crate) held_back: bool,
+    /// Whether it may be chosen then.
     pub(crate) allowed: bool,
     /// It was held back, or could not be chosen, when one behind it was: its turn in this pass is over.
     is_passed: bool,
@@ -38,7 +54,7 @@ impl Slot {
     }
 }
 
-/// See the module.
+/// Who waits, in which order, and who may be chosen at the present decision.
 #[derive(Default)]
 pub(crate) struct Pass {
     /// In the order of the window's policy.
@@ -48,9 +64,9 @@ pub(crate) struct Pass {
     pub(crate) wait_allowed: bool,
     /// Before there is one: who would hold it, which the feature `delays` is about.
     would_be_head: Option<Head>,
-    /// Kept to save allocations, as are the next: the turns of a pass that begins.
+    /// The turns of a pass that begins; kept to save allocations.
     turns: Vec<Turn>,
-    /// Which waiting jobs there are, 64 to a word, and how many before each word.
+    /// Which waiting jobs there are, 64 to a word, and how many before each word; kept likewise.
     ages: Vec<(u64, u32)>,
 }
 
@@ -113,11 +129,11 @@ impl Pass {
     }
 
     /// Works out who fits, who would delay whom and who may be chosen; says whether there is anything to decide.
-    pub(crate) fn judge(&mut self, simulation: &mut Simulation, mode: Mode) -> bool {
+    pub(crate) fn judge(&mut self, simulation: &mut Simulation, mode: JobMode) -> bool {
         self.look_for_room(simulation);
         let asks = match mode {
-            Mode::Committed { .. } => !self.slots.is_empty(),
-            Mode::Reserve if self.head.is_some() => self.slots.iter().any(|slot| slot.fits && !slot.delays),
+            JobMode::Committed { .. } => !self.slots.is_empty(),
+            JobMode::Reserve if self.head.is_some() => self.slots.iter().any(|slot| slot.fits && !slot.delays),
             _ => self.slots.iter().any(|slot| slot.fits),
         };
         if asks {
@@ -148,15 +164,15 @@ impl Pass {
         }
     }
 
-    fn allow(&mut self, simulation: &mut Simulation, mode: Mode) {
-        let reserving = mode == Mode::Reserve && self.head.is_some();
+    fn allow(&mut self, simulation: &mut Simulation, mode: JobMode) {
+        let reserving = mode == JobMode::Reserve && self.head.is_some();
         let may = |slot: &Slot| match mode {
-            Mode::Reserve if reserving => slot.fits && !slot.delays,
-            Mode::Feasible => slot.fits,
-            Mode::Reserve => slot.fits || can_reserve(simulation, slot.job()),
-            Mode::Committed { .. } | Mode::Host => true,
+            JobMode::Reserve if reserving => slot.fits && !slot.delays,
+            JobMode::Feasible => slot.fits,
+            JobMode::Reserve => slot.fits || can_reserve(simulation, slot.job()),
+            JobMode::Committed { .. } => true,
         };
-        let waits = !matches!(mode, Mode::Committed { .. });
+        let waits = !matches!(mode, JobMode::Committed { .. });
         let holder = self.head.as_ref().map(|head| head.job);
         let starves = |slot: &Slot| {
             simulation.waiting.queue.is_first(slot.job()) && !slot.is_passed && Some(slot.job()) != holder

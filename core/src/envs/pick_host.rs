@@ -1,6 +1,11 @@
 //! PickHost: which host for the job at the head of the queue.
 
-use crate::model::cluster::UNTRACKED;
+use std::sync::Arc;
+
+use crate::envs::decision::{Decision, Kind, Sizes};
+use crate::envs::episode::EnvConfig;
+use crate::model::cluster::{Cluster, UNTRACKED};
+use crate::model::config::Dispatch;
 use crate::place::placement::{place_as_told, Part};
 use crate::sim::simulation::Simulation;
 
@@ -9,21 +14,50 @@ const HOST_FEATURES: usize = 4;
 /// Numbers for the job.
 const JOB_FEATURES: usize = 2;
 
-/// How many numbers an observation has.
-pub(crate) fn observation_size(hosts: usize) -> usize {
-    hosts * HOST_FEATURES + JOB_FEATURES
+/// PickHost: which host for the job at the head.
+pub(crate) struct HostKind;
+
+impl Kind for HostKind {
+    fn dispatch(&self) -> Dispatch {
+        Dispatch::Strict
+    }
+
+    fn check(&self, _env: &EnvConfig, clusters: &[Arc<Cluster>]) -> Result<(), String> {
+        let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
+        if hosts.clone().min() != hosts.max() {
+            return Err("the clusters have different numbers of hosts; an observation has one size".to_string());
+        }
+        Ok(())
+    }
+
+    fn sizes(&self, _env: &EnvConfig, clusters: &[Arc<Cluster>]) -> Sizes {
+        let hosts = clusters[0].nodes.len();
+        Sizes { observation: hosts * HOST_FEATURES + JOB_FEATURES, actions: hosts, rows: 1 }
+    }
+
+    fn tells_balance(&self) -> bool {
+        true
+    }
+
+    fn decisions(&self, _env: &EnvConfig) -> Box<dyn Decision> {
+        Box::new(PickHost::default())
+    }
 }
 
 /// The job at the head and the hosts on which it fits now.
 #[derive(Default)]
-pub(crate) struct PickHost {
-    pub(crate) head: Option<u32>,
-    pub(crate) allowed: Vec<bool>,
+struct PickHost {
+    head: Option<u32>,
+    allowed: Vec<bool>,
 }
 
-impl PickHost {
-    /// Moves on until the head fits somewhere. False: nothing is to come.
-    pub(crate) fn settle(&mut self, simulation: &mut Simulation) -> bool {
+impl Decision for PickHost {
+    fn begin(&mut self, _simulation: &mut Simulation) {
+        *self = PickHost::default();
+    }
+
+    /// Moves on until the head fits somewhere.
+    fn settle(&mut self, simulation: &mut Simulation) -> bool {
         loop {
             if let Some(head) = simulation.waiting.queue.head() {
                 self.head = Some(head);
@@ -46,13 +80,17 @@ impl PickHost {
         }
     }
 
+    fn allows(&self, action: usize) -> bool {
+        self.allowed.get(action).copied().unwrap_or(false)
+    }
+
     /// The first host that is allowed.
-    pub(crate) fn instead(&self) -> usize {
+    fn instead(&self) -> usize {
         self.allowed.iter().position(|&allowed| allowed).unwrap_or(0)
     }
 
     /// Starts the head on a host that is allowed.
-    pub(crate) fn act(&mut self, simulation: &mut Simulation, host: usize) {
+    fn act(&mut self, simulation: &mut Simulation, host: usize) {
         let Some(job) = self.head else { return };
         let shape = simulation.shape_of(job);
         let part = Part { node: host as u32, tasks: shape.tasks };
@@ -62,8 +100,8 @@ impl PickHost {
         }
     }
 
-    /// Writes what is seen.
-    pub(crate) fn observe(&self, simulation: &Simulation, observation: &mut [f32]) {
+    fn observe(&mut self, simulation: &Simulation, observation: &mut [f32], mask: &mut [u8]) {
+        mask.iter_mut().zip(&self.allowed).for_each(|(mask, &allowed)| *mask = u8::from(allowed));
         let cluster = &simulation.setup.cluster;
         let tracked = |memory_mb: i64| if memory_mb == UNTRACKED { 0 } else { memory_mb };
         let most_cores = cluster.nodes.iter().map(|node| node.cores_milli).max().unwrap_or(0).max(1) as f32;
@@ -87,5 +125,9 @@ impl PickHost {
             job[0] = (shape.total_cores_milli() as f32 / most_cores).min(1.0);
             job[1] = if tracks_memory { (memory_mb as f32 / most_memory).min(1.0) } else { 0.0 };
         }
+    }
+
+    fn shown(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        Box::new(self.head.into_iter())
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Simulations are deterministic, so that the decisions are the state; deciding them again brings everything back.
 
+use crate::envs::decision::Sizes;
 use crate::envs::environment::Environment;
 use crate::envs::vector::{Vector, Views};
 
@@ -55,11 +56,11 @@ impl Vector {
         let environments = self.brought_back(kept)?;
         self.seed = seed;
         self.environments = environments;
-        let (world, (size, actions)) = (self.world.clone(), self.sizes());
+        let Sizes { observation: size, actions, .. } = self.sizes();
         views.observations.fill(0.0);
         let rows = views.observations.chunks_exact_mut(size).zip(views.masks.chunks_exact_mut(actions));
         for (environment, (observation, mask)) in self.environments.iter_mut().zip(rows) {
-            environment.observe(&world, observation, mask);
+            environment.observe(observation, mask);
         }
         Ok(())
     }
@@ -69,7 +70,7 @@ impl Vector {
         let mut work: Vec<(usize, Kept, Result<Environment, String>)> =
             kept.into_iter().enumerate().map(|(number, kept)| (number, kept, Err(String::new()))).collect();
         self.pool.each(&mut work, |(number, kept, outcome)| {
-            let mut environment = Environment::new(*number);
+            let mut environment = Environment::new(*number, &world);
             environment.drawn = kept.drawn;
             *outcome = (|| {
                 if kept.episode == NONE {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::envs::environment::{sizes, Environment, TOTALS};
+use crate::envs::decision::Sizes;
+use crate::envs::environment::{Environment, TOTALS};
 use crate::envs::thread_pool::Pool;
 use crate::envs::world::World;
 
@@ -31,19 +32,19 @@ pub struct Steps<'a> {
     pub next: Views<'a>,
     /// What was seen last of episodes that are over.
     pub last: Views<'a>,
-    /// One each, as are the next three.
+    /// One for each environment.
     pub rewards: &'a mut [f64],
-    /// 0 or 1.
+    /// 0 or 1 for each environment: its episode has come to its end.
     pub terminated: &'a mut [u8],
-    /// 0 or 1.
+    /// 0 or 1 for each environment: its episode was cut.
     pub truncated: &'a mut [u8],
-    /// 0 or 1.
+    /// 0 or 1 for each environment: its action was not allowed.
     pub invalid: &'a mut [u8],
     /// `TOTALS` each, of episodes that are over.
     pub totals: &'a mut [f64],
 }
 
-/// See the module.
+/// Environments with what they share: a world, a seed, threads.
 pub struct Vector {
     pub(crate) world: Arc<World>,
     pub(crate) environments: Vec<Environment>,
@@ -73,9 +74,9 @@ impl Vector {
         if environments == 0 {
             return Err("there are 0 environments; expected 1 or more".to_string());
         }
-        let environments: Vec<Environment> = (0..environments).map(Environment::new).collect();
+        let environments: Vec<Environment> = (0..environments).map(|number| Environment::new(number, &world)).collect();
         // What is wrong with the configuration is told now, not in the middle of training.
-        Environment::new(0).begin(&world, 0)?;
+        Environment::new(0, &world).begin(&world, 0)?;
         Ok(Vector { seed: world.env.seed, world: Arc::new(world), environments, pool: Pool::new(threads) })
     }
 
@@ -89,9 +90,9 @@ impl Vector {
         self.environments.is_empty()
     }
 
-    /// How many numbers an observation has, and how many actions there are.
-    pub fn sizes(&self) -> (usize, usize) {
-        sizes(&self.world)
+    /// How much each environment shows, and takes.
+    pub fn sizes(&self) -> Sizes {
+        self.world.sizes()
     }
 
     /// Another seed: every environment has drawn nothing yet.
@@ -115,7 +116,7 @@ impl Vector {
             }
         }
         let (world, seed) = (self.world.clone(), self.seed);
-        let (size, actions) = self.sizes();
+        let Sizes { observation: size, actions, .. } = self.sizes();
         // From now on only rows that were filled are cleared.
         views.observations.fill(0.0);
         let rows = views.observations.chunks_exact_mut(size).zip(views.masks.chunks_exact_mut(actions));
@@ -130,7 +131,7 @@ impl Vector {
             if let Some(place) = place {
                 *outcome = environment.begin(&world, place);
             }
-            environment.observe(&world, observation, mask);
+            environment.observe(observation, mask);
         });
         work.into_iter().try_for_each(|(_, _, outcome)| outcome)
     }
@@ -140,7 +141,7 @@ impl Vector {
         if let Some(number) = self.environments.iter().position(|environment| environment.is_over) {
             return Err(format!("environment {number} has no episode under way; reset it"));
         }
-        let (size, count) = self.sizes();
+        let Sizes { observation: size, actions: count, .. } = self.sizes();
         let (world, seed) = (self.world.clone(), self.seed);
         let mut next = steps.next.observations.chunks_exact_mut(size).zip(steps.next.masks.chunks_exact_mut(count));
         let mut last = steps.last.observations.chunks_exact_mut(size).zip(steps.last.masks.chunks_exact_mut(count));
@@ -187,11 +188,11 @@ impl Work<'_> {
         if outcome.is_over() {
             self.environment.totals(self.totals);
             if world.env.autoreset {
-                self.environment.observe(world, self.last_observation, self.last_mask);
+                self.environment.observe(self.last_observation, self.last_mask);
                 let place = self.environment.draw(world, seed);
                 self.error = self.environment.begin(world, place).err();
             }
         }
-        self.environment.observe(world, self.observation, self.mask);
+        self.environment.observe(self.observation, self.mask);
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::envs::episode::{EnvConfig, Episode, Mode};
+use crate::envs::decision::{kind_of, Kind, Sizes};
+use crate::envs::episode::{EnvConfig, Episode};
 use crate::model::cluster::{reject_reason, Cluster, RejectReason};
 use crate::model::config::Config;
 use crate::model::job::{Fingerprint, Jobs, MAX_TIME_MS};
@@ -49,8 +50,10 @@ impl World {
         mut episodes: Vec<Episode>,
         relative_start_ms: Vec<i64>,
     ) -> Result<Self, String> {
+        let kind = kind_of(env.mode);
         env.check()?;
-        config.dispatch = env.mode.dispatch();
+        kind.check(&env, &clusters)?;
+        config.dispatch = kind.dispatch();
         if episodes.is_empty() {
             return Err("there is no episode; give one or more".to_string());
         }
@@ -80,10 +83,6 @@ impl World {
             return Err(format!("relative_start_ms has {given} values; the episodes have {relative_from} jobs"));
         }
         relative_start_ms.iter().for_each(|&start_ms| hash.add(start_ms as u64));
-        let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
-        if env.mode == Mode::Host && hosts.clone().min() != hosts.max() {
-            return Err("the clusters have different numbers of hosts; an observation has one size".to_string());
-        }
         // What decides how episodes go; the seed is kept with each state, and may be another.
         add_text(&mut hash, &format!("{config:?}{:?}", EnvConfig { seed: 0, ..env.clone() }));
         for table in &tables {
@@ -101,9 +100,14 @@ impl World {
         self.relative_start_ms.get(episode.relative_from..episode.relative_from + episode.count).unwrap_or_default()
     }
 
-    /// How many hosts each cluster has.
-    pub fn hosts(&self) -> usize {
-        self.clusters[0].nodes.len()
+    /// What the environments decide.
+    pub(crate) fn kind(&self) -> &'static dyn Kind {
+        kind_of(self.env.mode)
+    }
+
+    /// How much environments show, and take.
+    pub(crate) fn sizes(&self) -> Sizes {
+        self.kind().sizes(&self.env, &self.clusters)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::handles::{find, open};
 use super::simulation::{read_config, ShunterConfig};
 use super::{check_pointer, guard, read, target, write, Failure};
+use crate::envs::decision::Sizes;
 use crate::envs::environment::TOTALS;
 use crate::envs::episode::{EnvConfig, Episode, Lookahead, Mode};
 use crate::envs::vector::{Begin, Steps, Vector, Views};
@@ -206,7 +207,7 @@ pub unsafe extern "C" fn shunter_env_open(
 /// # Safety
 /// Non-null pointers must be writable for a row for each environment.
 unsafe fn views<'a>(vector: &Vector, observations: *mut f32, masks: *mut u8) -> Result<Views<'a>, Failure> {
-    let (size, actions) = vector.sizes();
+    let Sizes { observation: size, actions, .. } = vector.sizes();
     Ok(Views {
         observations: unsafe { write("observations", observations, vector.len() * size) }?,
         masks: unsafe { write("masks", masks, vector.len() * actions) }?,
@@ -306,7 +307,7 @@ pub unsafe extern "C" fn shunter_env_view(
     guard(|| {
         with(env, |vector| {
             let count = vector.len();
-            let rows = if vector.world.env.mode == Mode::Host { 1 } else { vector.world.env.window };
+            let rows = vector.sizes().rows;
             let jobs = unsafe { write("jobs", jobs, count * rows) }?;
             let now_ms = unsafe { write("now_ms", now_ms, count) }?;
             let episode = unsafe { write("episode", episode, count) }?;
@@ -320,9 +321,8 @@ pub unsafe extern "C" fn shunter_env_view(
                 waiting[number] = simulation.waiting.queue.len() as i64;
                 running[number] = i64::from(simulation.machine.running());
                 let first = simulation.setup.window.start as i64;
-                let shown = one.pick_job.rows.iter().map(|&place| one.pick_job.pass.slots[place as usize].job());
                 let row = &mut jobs[number * rows..(number + 1) * rows];
-                for (place, job) in row.iter_mut().zip(shown.chain(one.pick_host.head)) {
+                for (place, job) in row.iter_mut().zip(one.decision.shown()) {
                     *place = first + i64::from(job);
                 }
             }

@@ -2,12 +2,13 @@
 //!
 //! Every function returns 0, or a negative `Status`, with one line to read from `shunter_last_error`.
 //! Objects are known outside by a handle (a number), never by an address, so that a stale or
-//! made-up handle is an error and not a crash. Of the other modules `pool` alone has `unsafe`:
+//! made-up handle is an error and not a crash. Of the other modules `envs::thread_pool` alone has `unsafe`:
 //! it and this folder are all there is to audit.
 
 pub mod decide;
 pub mod environments;
 pub mod handles;
+pub mod placer;
 pub mod results;
 pub mod simulation;
 pub mod snapshot;
@@ -18,8 +19,6 @@ pub mod tiers;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-
-use crate::place::external::{Placer, ShunterScene};
 
 /// What a call across the border can answer; mirrored in `core/include/shunter.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,10 +150,4 @@ pub unsafe extern "C" fn shunter_last_error(buffer: *mut u8, capacity: usize) ->
         }
         message.len()
     })
-}
-
-/// Asks a placer; returns how many nodes it chose.
-pub(crate) fn ask(placer: Placer, scene: &ShunterScene, nodes: &mut [u32], tasks: &mut [u32]) -> usize {
-    // SAFETY: whoever opened the simulation vouched for the function, and the arrays live until it returns.
-    unsafe { (placer.ask)(placer.context, scene, nodes.as_mut_ptr(), tasks.as_mut_ptr(), nodes.len()) }
 }

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::handles::{find, open};
+use super::placer::{Callback, ShunterScene};
 use super::{check_pointer, guard, read, target, write, Failure};
 use crate::model::cluster::Cluster;
 use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
 use crate::model::job::{Jobs, MAX_TIME_MS};
-use crate::place::external::{Placer, ShunterScene};
+use crate::place::external::SharedPlacer;
 use crate::place::placement::Part;
 use crate::sim::batch::{run_windows, WindowResult};
 use crate::sim::failures::NodeEvent;
@@ -116,7 +117,10 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         failure_keeps_progress: flag("failure_keeps_progress", given.failure_keeps_progress)?,
         mean_up_down_ms: means(given)?,
         node_events: unsafe { node_events(given) }?,
-        placer: given.placer.map(|ask| Placer { ask, context: given.placer_context }),
+        placer: given.placer.map(|ask| {
+            let context = given.placer_context;
+            SharedPlacer(Arc::new(Callback { ask, context }))
+        }),
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)

@@ -6,7 +6,7 @@ use crate::model::codes::from_code;
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::order::estimate::Estimate;
 pub use crate::order::scores::Policy;
-use crate::place::external::Placer;
+use crate::place::external::SharedPlacer;
 pub use crate::place::rules::Rule;
 use crate::sim::failures::NodeEvent;
 
@@ -67,7 +67,7 @@ pub struct Config {
     /// Nodes that go down and come up, in the order of time.
     pub node_events: Arc<[NodeEvent]>,
     /// Who is asked for nodes.
-    pub placer: Option<Placer>,
+    pub placer: Option<SharedPlacer>,
 }
 
 impl Config {

@@ -12,8 +12,8 @@ use crate::model::job::{Jobs, Shape};
 use crate::order::estimate::Basis;
 use crate::order::ranking::Turn;
 use crate::order::scores;
+use crate::place::external;
 use crate::place::placement::{place_as_told, Part, Placement};
-use crate::place::rules::Rule;
 use crate::sim::accounts::Accounts;
 use crate::sim::clock::Clock;
 use crate::sim::failures::Failures;
@@ -185,8 +185,8 @@ impl Simulation {
 
     /// Where the placement rule would put a job on these free resources.
     pub(crate) fn place_on(&self, free: &Free, job: u32) -> Option<Placement> {
-        match self.setup.config.placer {
-            Some(placer) if self.setup.config.placement == Rule::External => self.ask_placer(placer, free, job),
+        match &self.setup.config.placer {
+            Some(placer) if self.setup.config.may_decline() => external::ask(placer, self, free, job),
             _ => self.setup.search(free, self.shape_of(job), job).choose(self.setup.config.placement),
         }
     }
