@@ -83,6 +83,7 @@ impl Head {
         }
         let (cluster, shape) = (&*simulation.setup.cluster, simulation.shape_of(job));
         let free = simulation.machine.free.clone();
+        // Asking the whole cluster after each end would be slow: the room for this one shape is kept up node by node.
         let room = Room::new(cluster, &free, shape);
         let mut then = (free, room);
         let give = |(free, room): &mut (Free, Room), one: &Expected| {
@@ -153,6 +154,7 @@ impl Head {
             Beside::Cores(spare) => shape.total_cores_milli() <= *spare,
             Beside::Nothing => false,
             Beside::Nodes(free) => {
+                // The head is not tied to nodes: it may move to others, as long as it starts in time.
                 free.take(shape, placement);
                 let head_fits = free.fits(&simulation.setup.cluster, simulation.shape_of(self.job));
                 free.give(shape, placement);

@@ -15,6 +15,7 @@ pub(crate) fn advance(simulation: &mut Simulation, backfill: bool) -> bool {
             return false;
         }
     }
+    // One event at a time: exactly one job arrives before the next is chosen, as in RLScheduler.
     while simulation.waiting.queue.is_empty() {
         if !one_event(simulation) {
             return false;

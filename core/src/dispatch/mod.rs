@@ -17,6 +17,7 @@ use turns::Turns;
 
 /// One pass: starts what the rule lets start now. Without an order, the policy's own.
 pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
+    // One reservation is worked out anew at each pass: that gives the same time, and is quicker than to keep it good.
     if matches!(simulation.setup.config.dispatch, Dispatch::Reserve { depth: 0 | 1 })
         && !simulation.setup.config.may_decline()
     {
@@ -48,6 +49,7 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
         Dispatch::Reserve { depth: 0 } => standing::greedy_pass(simulation),
         Dispatch::Reserve { depth: 1 } if !simulation.setup.config.may_decline() => standing::easy_pass(simulation),
         Dispatch::Reserve { depth } => {
+            // The scan depth is a bound for rules that plan every job that they look at.
             let scanned = if depth == 1 { usize::MAX } else { simulation.setup.config.scan_depth as usize };
             let order: Vec<u32> = simulation.waiting.queue.iter().take(scanned).collect();
             reserving::pass(simulation, depth, &Turns::listed(&order).sorted());

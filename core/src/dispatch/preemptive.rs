@@ -170,6 +170,7 @@ fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Optio
         }
     }
     let mut stopped = Vec::new();
+    // The first taken are the worst; going back, those that turn out not to be needed keep their nodes.
     for &other in lent.iter().rev() {
         lend(simulation, other, false);
         if !simulation.machine.fits(&simulation.setup, shape) {

@@ -197,12 +197,14 @@ fn apply(simulation: &Simulation, step: &Step, free: &mut Free) {
 fn lowest_free(simulation: &Simulation, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
     during.clone_from(now_free);
     let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
+    // Where nobody takes anything, least is free at the beginning.
     if !within.iter().any(|step| step.takes) {
         return;
     }
     let mut walking = now_free.clone();
     for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
         group.iter().for_each(|step| apply(simulation, step, &mut walking));
+        // Only where a reservation takes something can less be free than before.
         for step in group.iter().filter(|step| step.takes) {
             during.lower_to(&walking, simulation.shape_of(step.job), &simulation.state(step.job).placement);
         }

@@ -142,6 +142,7 @@ impl Pass<'_> {
         let planned_at = simulation.promises.freed;
         simulation.states[job as usize].reservation = Some(Box::new(Reservation { start_ms, planned_at }));
         projection.add_reservation(simulation, job);
+        // Jobs are planned in order, so holders stay in order.
         if held.is_none() {
             simulation.promises.holders.push(job);
         }
@@ -186,6 +187,7 @@ impl Pass<'_> {
         let Pass { simulation, projection } = self;
         let mut moved: Vec<(u32, Placement)> = Vec::new();
         for holder in simulation.promises.holders.clone() {
+            // The job has ended by then.
             if simulation.state(holder).reserved_ms() >= until_ms {
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::place::placement::Placement;
 /// Stands for a node that the job may not use.
 const NO_GROUP: u32 = u32::MAX;
 
-/// See the module.
+/// How many tasks of one shape fit on each node, and on each group of nodes of which one must hold the whole job.
 pub(crate) struct Room {
     /// By node: the group that it belongs to, and how many tasks it can take.
     nodes: Vec<(u32, u32)>,

@@ -106,6 +106,7 @@ fn first_indexed_beside(simulation: &Simulation, spare_cores_milli: i64, longest
 
 /// Starts, in the order of the index, those that fit now and do not delay the head.
 pub(super) fn fill_nodes(simulation: &mut Simulation, mut head: Option<&mut Head>) {
+    // Shapes are asked about, not jobs: all entries must be in the index.
     simulation.waiting.queue.settle();
     let mut bounds = ByShape::new(head.as_ref().is_none_or(|head| head.is_quick_to_bound(simulation)));
     let mut from = 0;

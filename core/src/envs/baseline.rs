@@ -17,7 +17,7 @@ struct Planned {
     served: Served,
 }
 
-/// See the module.
+/// Another policy's schedule of an episode's jobs, followed as time passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Baseline {
     /// In the order in which they come.

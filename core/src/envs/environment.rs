@@ -123,6 +123,7 @@ impl Environment {
         }
         self.waits += u32::from(self.decision.is_wait(taken));
         self.decision.act(simulation, taken);
+        // As asked for, not as taken: played again, it is taken the same way.
         self.actions.push(action);
         outcome.terminated = !self.decision.settle(simulation);
         let is_late = episode.horizon_ms.is_some_and(|horizon_ms| simulation.now_ms() - self.began_ms > horizon_ms);

@@ -82,6 +82,7 @@ impl Pass {
             turns.clear();
             turns.extend(simulation.waiting.queue.iter().map(|job| Turn::plain(0, job)));
         };
+        // Jobs are numbered by age: counting bits gives their ranks, and is quicker than sorting.
         self.rank_ages(&turns);
         let by_score = simulation.setup.config.policy == Policy::Linear;
         let first = turns.iter().find(|turn| turn.rank > 0).map_or(0.0, |turn| score_of_bits(turn.rank));

@@ -34,7 +34,7 @@ struct Shared {
     wake: Condvar,
 }
 
-/// See the module.
+/// Threads that wait for work.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,

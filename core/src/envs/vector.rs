@@ -187,6 +187,7 @@ impl Work<'_> {
         *self.invalid = u8::from(outcome.invalid);
         if outcome.is_over() {
             self.environment.totals(self.totals);
+            // The last observation is told apart: what is shown next belongs to another episode.
             if world.env.autoreset {
                 self.environment.observe(self.last_observation, self.last_mask);
                 let place = self.environment.draw(world, seed);

@@ -60,6 +60,7 @@ impl World {
         let mut hash = Fingerprint::default();
         let mut relative_from = 0_usize;
         let mut rejects: HashMap<(usize, usize, u32), bool> = HashMap::new();
+        // Means are over jobs that can ever run; episodes share shapes, so each shape is asked about once.
         for (number, episode) in episodes.iter_mut().enumerate() {
             check_episode(number, episode, &tables, &clusters)?;
             let Table { jobs, .. } = &tables[episode.table];

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::config::{read_config, ShunterConfig};
 use super::handles::{find, open};
-use super::simulation::{read_config, ShunterConfig};
 use super::{check_pointer, guard, read, target, write, Failure};
 use crate::envs::decision::Sizes;
 use crate::envs::environment::TOTALS;

@@ -5,6 +5,7 @@
 //! made-up handle is an error and not a crash. Of the other modules `envs::thread_pool` alone has `unsafe`:
 //! it and this folder are all there is to audit.
 
+pub mod config;
 pub mod decide;
 pub mod environments;
 pub mod handles;

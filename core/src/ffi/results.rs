@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::config::{read_config, ShunterConfig};
 use super::handles::find;
-use super::simulation::{read_config, with, ShunterConfig};
+use super::simulation::with;
 use super::{guard, target, write, Failure};
 use crate::model::job::Jobs;
 use crate::order::learner::estimates_at_submit;

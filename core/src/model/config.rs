@@ -32,7 +32,7 @@ pub enum Dispatch {
 pub struct Config {
     /// The order of the queue.
     pub policy: Policy,
-    /// What the policy needs to know; see `Policy`.
+    /// What the policy needs to know; each `Policy` says what that is.
     pub policy_parameters: Arc<[f64]>,
     /// What happens when the next job does not fit.
     pub dispatch: Dispatch,
@@ -40,7 +40,7 @@ pub struct Config {
     pub placement: Rule,
     /// The run time that the policy sees.
     pub estimate: Estimate,
-    /// What the estimate needs to know; see `Estimate`.
+    /// What the estimate needs to know; each `Estimate` says what that is.
     pub estimate_parameters: Arc<[f64]>,
     /// What stands in for an unknown request; none: the run time.
     pub missing_request_ms: Option<i64>,

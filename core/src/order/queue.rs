@@ -80,6 +80,7 @@ impl Queue {
         let key = if first { job } else { self.key_of[job as usize] };
         self.waiting.insert(key);
         if self.indexed != Indexed::No {
+            // The index is made only when there is a crowd: most queues are short.
             if self.fresh.len() == MOST_FRESH {
                 self.settle();
             }
@@ -188,7 +189,8 @@ impl Queue {
         self.index.as_ref().map_or(i64::MAX, |index| index.shortest_below(shapes))
     }
 
-    /// The first entry of the index, not before `from`, that `longest_ms` allows; see `ShapeIndex::first_allowed`.
+    /// The first entry of the index, not before `from`, whose limit is at most what `longest_ms` allows for its shape; none: the shape may
+    /// not start.
     pub fn first_allowed(
         &self,
         shapes: usize,

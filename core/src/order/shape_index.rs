@@ -9,7 +9,7 @@ const NO_KEY: u32 = u32::MAX;
 /// Longer than any limit.
 const NO_LIMIT: i64 = i64::MAX;
 
-/// See the module.
+/// The waiting entries by shape, each with its limit.
 #[derive(Clone, Debug)]
 pub struct ShapeIndex {
     /// For each key, its shape, and its place among that shape's keys.

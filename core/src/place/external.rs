@@ -48,6 +48,7 @@ impl fmt::Debug for SharedPlacer {
 /// Asks the placer; none if it declines, or its answer is no place for the job.
 pub(crate) fn ask(placer: &SharedPlacer, simulation: &Simulation, free: &Free, job: u32) -> Option<Placement> {
     let (setup, shape) = (&simulation.setup, simulation.shape_of(job));
+    // Whoever is outside is slow: it is asked only where there is something to choose.
     if !free.fits(&setup.cluster, shape) {
         return None;
     }

@@ -116,6 +116,7 @@ impl Accounts {
             let served = self.served(setup, job, state, now_ms);
             self.tally.as_mut().into_iter().for_each(|tally| tally.start(&served));
         }
+        // What is learned later must not change what is said of the estimate that this start rested on.
         if let Some(learner) = &mut self.learner {
             let estimate = learner.estimate(&setup.jobs, setup.window.start, job, &setup.config);
             learner.at_start[job as usize] = estimate;

@@ -59,7 +59,7 @@ struct Rates {
     priority: f64,
 }
 
-/// See the module.
+/// What jobs have cost so far, those that wait included.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accrual {
     /// Of which objectives each job's logarithm counts.

@@ -94,6 +94,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn numbers<T: TryFrom<i64>>(&mut self) -> Result<Vec<T>, String> {
         let count: usize = self.number()?;
+        // Before anything is allocated: a count is not believed either.
         if count > self.0.len() / 8 {
             return Err("the saved state is cut short".to_string());
         }

@@ -22,6 +22,7 @@ impl Simulation {
             while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
                 self.complete_next();
             }
+            // A job that ends as its node fails has ended; one that arrives then finds the node down.
             self.change_nodes(instant_ms);
             while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
                 self.arrive();
@@ -43,6 +44,7 @@ impl Simulation {
         next = earlier(next, self.next_starving_ms());
         next = earlier(next, self.next_review_ms());
         next = earlier(next, self.next_reserved_ms());
+        // Drawn failures never end: alone they must not keep a simulation going.
         earlier(next, self.next_failure_ms(next.is_none()))
     }
 

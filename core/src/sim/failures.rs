@@ -58,6 +58,7 @@ impl Failures {
                 failures.drawn.push(Drawn { generator, is_down: false, next_ms });
             }
         }
+        // The heap follows from the nodes' next events, and is worked out again after a restore, too.
         failures.look_ahead();
         Some(failures)
     }

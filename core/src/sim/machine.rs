@@ -167,6 +167,7 @@ impl Machine {
     /// A job runs, as its state says.
     pub(crate) fn add_run(&mut self, setup: &Setup, job: u32, state: &JobState) {
         if self.tracks_expected {
+            // A sorted list, not a heap: every pass walks it from the front, and few ends are taken out.
             let expected = Expected::of(setup, job, state);
             let place = self.expected.partition_point(|end| *end < expected);
             self.expected.insert(place, expected);
@@ -192,6 +193,7 @@ impl Machine {
         }
         self.running -= 1;
         if self.keeps_runners {
+            // Start numbers only grow, so the list is sorted by them.
             let place = self.runners.partition_point(|&other| states[other as usize].sequence < state.sequence);
             self.runners.remove(place);
         }

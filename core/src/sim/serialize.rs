@@ -91,6 +91,7 @@ impl Simulation {
         if first.contains(&true) && self.setup.config.max_wait_ms.is_none() {
             return Err("the saved state puts jobs first without a starvation guard".to_string());
         }
+        // What follows from the jobs' states is not saved but worked out again, so it cannot contradict them.
         self.rebuild(|job| first[job as usize])?;
         self.check_promises()
     }

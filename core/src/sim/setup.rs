@@ -119,6 +119,8 @@ impl Setup {
     }
 }
 
+// Most logs of HPC centers are simulated on a number of cores: there sums take the place of searches. A node that can
+// fail is up or down as a whole, and a placer outside must be asked, so both need the general way.
 fn is_pool(cluster: &Cluster, jobs: &Jobs, config: &Config) -> bool {
     let cores_alone = |shape: &Shape| shape.gpu_milli == 0 && shape.memory_mb == 0;
     cluster.nodes.len() == 1

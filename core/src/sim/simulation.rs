@@ -214,6 +214,7 @@ impl Simulation {
         self.waiting.remove(job, state);
         self.accounts.start(&self.setup, job, state, now_ms);
         state.placement = placement;
+        // Waits are counted until the first start, however often the job is stopped afterwards.
         if !state.was_stopped() {
             state.start_ms = now_ms;
         }
@@ -230,6 +231,7 @@ impl Simulation {
         let state = &self.states[job as usize];
         let speed_milli = self.setup.cluster.speed_milli(self.setup.shape_of(state), &state.placement);
         let lasting_ms = self.setup.overhead_ms(state) + stretched_ms(state.remaining_ms, speed_milli);
+        // A snapshot may tell of a job that should have ended by now: it ends at once.
         let end_ms = (state.segment_start_ms + lasting_ms).max(self.clock.now_ms);
         self.clock.add_end((end_ms, state.sequence, job));
         self.machine.add_run(&self.setup, job, state);

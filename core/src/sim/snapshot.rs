@@ -284,6 +284,7 @@ impl Simulation {
             events.push((stop.start_ms, Past::Started, 0, stop.job));
             events.push((stop.end_ms, Past::Stopped, 0, stop.job));
         }
+        // Learned estimates depend on what was known when: the past is told in the order in which it happened.
         events.sort_unstable();
         for (time_ms, past, _, job) in events {
             let state = &self.states[job as usize];

@@ -62,6 +62,7 @@ impl Simulation {
         self.states[job as usize].phase = Phase::Waiting;
         let submit_ms = self.setup.submit_ms(job);
         let starving = self.setup.config.max_wait_ms.is_some_and(|bound_ms| submit_ms + bound_ms <= self.now_ms());
+        // Its submit time is the old one: it may have waited too long already.
         self.waiting.guard_again(job);
         self.enqueue(job, starving);
     }

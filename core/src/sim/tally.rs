@@ -26,7 +26,7 @@ pub(crate) mod objective {
 }
 use objective::{BALANCE, COMPLETION, MAKESPAN, QUEUE, UTILIZATION};
 
-/// See the module.
+/// What a schedule is worth so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     /// Jobs before this one are warm-up.

@@ -56,6 +56,7 @@ impl Waiting {
         if let Some(ranking) = &mut self.ranking {
             let others = self.queue.len() - 1;
             let is_older = ranking.candidates.last().is_some_and(|last| job < last.job);
+            // Only the oldest are candidates; one that is younger than all of them waits behind if there is no room.
             if is_older || others == ranking.candidates.len() && ranking.room() > 0 {
                 ranking.add(candidate(setup, accounts, ranking, job));
             }

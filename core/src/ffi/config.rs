@@ -1,0 +1,153 @@
+//! The configuration of a simulation across the border: numbers become names, and nothing is believed.
+
+use std::sync::Arc;
+
+use super::placer::{Callback, ShunterScene};
+use super::{check_pointer, read, Failure};
+use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
+use crate::model::job::MAX_TIME_MS;
+use crate::place::external::SharedPlacer;
+use crate::sim::failures::NodeEvent;
+
+/// `Config`, as C sees it; the numbers for names are in `core/include/shunter.h`.
+#[repr(C)]
+pub struct ShunterConfig {
+    /// A policy's number.
+    pub policy: i32,
+    /// A dispatch rule's number.
+    pub dispatch: i32,
+    /// How many reservations, for the rule that makes them.
+    pub reservation_depth: u32,
+    /// A placement's number.
+    pub placement: i32,
+    /// An estimate's number.
+    pub estimate: i32,
+    /// 0 or 1.
+    pub reserve_by_estimate: i32,
+    /// 0 or 1.
+    pub kill_at_request: i32,
+    /// 0 or 1.
+    pub keep_progress: i32,
+    /// −1: the run time.
+    pub missing_request_ms: i64,
+    /// −1: no guard.
+    pub max_wait_ms: i64,
+    /// 0 or more.
+    pub preemption_overhead_ms: i64,
+    /// 1 or more.
+    pub scan_depth: u32,
+    /// Any number.
+    pub seed: u64,
+    /// What the policy needs to know.
+    pub policy_parameters: *const f64,
+    /// How many.
+    pub policy_parameters_length: usize,
+    /// What the estimate needs to know.
+    pub estimate_parameters: *const f64,
+    /// How many.
+    pub estimate_parameters_length: usize,
+    /// 0 or more.
+    pub minimum_run_ms: i64,
+    /// −1: no failures are drawn.
+    pub mtbf_ms: i64,
+    /// −1: no failures are drawn.
+    pub mttr_ms: i64,
+    /// 0 or 1.
+    pub failure_keeps_progress: i32,
+    /// When nodes go down or come up, in order.
+    pub node_event_ms: *const i64,
+    /// Which nodes.
+    pub node_event_node: *const u32,
+    /// 0: down, 1: up.
+    pub node_event_up: *const u8,
+    /// How many.
+    pub node_events_length: usize,
+    /// Who is asked for nodes, for the placement that is external.
+    pub placer: Option<
+        unsafe extern "C" fn(
+            context: u64,
+            scene: *const ShunterScene,
+            nodes: *mut u32,
+            tasks: *mut u32,
+            capacity: usize,
+        ) -> usize,
+    >,
+    /// What the placer is told about itself.
+    pub placer_context: u64,
+}
+
+/// # Safety
+/// The parameters must be readable for their lengths.
+unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
+    let unknown =
+        |what: &str, code: i32| Failure::argument(format!("{what} is {code}; there is none with this number"));
+    let flag = |what: &str, value: i32| match value {
+        0 | 1 => Ok(value == 1),
+        _ => Err(Failure::argument(format!("{what} is {value}; expected 0 or 1"))),
+    };
+    let policy = unsafe { read("policy_parameters", given.policy_parameters, given.policy_parameters_length) }?;
+    let estimate = unsafe { read("estimate_parameters", given.estimate_parameters, given.estimate_parameters_length) }?;
+    let placement = Rule::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?;
+    if placement == Rule::External && given.placer.is_none() {
+        return Err(Failure::argument("placement is external, but placer is null".to_string()));
+    }
+    let config = Config {
+        policy_parameters: policy.into(),
+        estimate_parameters: estimate.into(),
+        policy: Policy::from_code(given.policy.into()).ok_or_else(|| unknown("policy", given.policy))?,
+        dispatch: Dispatch::from_code(given.dispatch.into(), given.reservation_depth)
+            .ok_or_else(|| unknown("dispatch", given.dispatch))?,
+        placement,
+        estimate: Estimate::from_code(given.estimate.into()).ok_or_else(|| unknown("estimate", given.estimate))?,
+        missing_request_ms: optional(given.missing_request_ms),
+        reserve_by_estimate: flag("reserve_by_estimate", given.reserve_by_estimate)?,
+        kill_at_request: flag("kill_at_request", given.kill_at_request)?,
+        max_wait_ms: optional(given.max_wait_ms),
+        scan_depth: given.scan_depth,
+        seed: given.seed,
+        keep_progress: flag("keep_progress", given.keep_progress)?,
+        preemption_overhead_ms: given.preemption_overhead_ms,
+        minimum_run_ms: given.minimum_run_ms,
+        failure_keeps_progress: flag("failure_keeps_progress", given.failure_keeps_progress)?,
+        mean_up_down_ms: means(given)?,
+        node_events: unsafe { node_events(given) }?,
+        placer: given.placer.map(|ask| {
+            let context = given.placer_context;
+            SharedPlacer(Arc::new(Callback { ask, context }))
+        }),
+    };
+    config.check().map_err(Failure::argument)?;
+    Ok(config)
+}
+
+/// How long nodes are up and down, both or neither.
+fn means(given: &ShunterConfig) -> Result<Option<(i64, i64)>, Failure> {
+    match (optional(given.mtbf_ms), optional(given.mttr_ms)) {
+        (Some(up_ms), Some(down_ms)) => Ok(Some((up_ms, down_ms))),
+        (None, None) => Ok(None),
+        _ => Err(Failure::argument("mtbf_ms and mttr_ms go together; give both or none".to_string())),
+    }
+}
+
+/// # Safety
+/// The arrays must be readable for their length.
+unsafe fn node_events(given: &ShunterConfig) -> Result<Arc<[NodeEvent]>, Failure> {
+    let count = given.node_events_length;
+    let times = unsafe { read("node_event_ms", given.node_event_ms, count) }?;
+    let nodes = unsafe { read("node_event_node", given.node_event_node, count) }?;
+    let ups = unsafe { read("node_event_up", given.node_event_up, count) }?;
+    if times.windows(2).any(|pair| pair[1] < pair[0])
+        || times.iter().any(|time_ms| time_ms.unsigned_abs() > MAX_TIME_MS as u64)
+    {
+        return Err(Failure::argument("node_event_ms: expected times in ascending order".to_string()));
+    }
+    let event = |place: usize| NodeEvent { time_ms: times[place], node: nodes[place], up: ups[place] != 0 };
+    Ok((0..count).map(event).collect())
+}
+
+/// # Safety
+/// A non-null pointer must be readable, and so must what it points to.
+pub(super) unsafe fn read_config(given: *const ShunterConfig) -> Result<Config, Failure> {
+    check_pointer("config", given as usize, std::mem::align_of::<ShunterConfig>())?;
+    unsafe { config(&*given) }
+}
