@@ -9,7 +9,7 @@ import pytest
 
 import shunter
 from shunter.checks import Declaration, declarations
-from shunter.cli import Shunter
+from shunter.cli.commands import VERBS
 from shunter.model.settings import Settings, option_of
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,7 @@ def test_the_table_of_settings_has_every_setting_with_its_option_meaning_and_def
 
 
 def test_every_verb_is_on_the_page_of_the_command_line() -> None:
-    for verb in Shunter.verbs:
+    for verb in VERBS:
         assert f"shunter {verb}" in COMMAND_LINE, verb
 
 

@@ -134,7 +134,7 @@ def test_an_estimate_and_a_placement_of_the_core_are_lines_in_the_catalog(house:
 
 def test_a_verb_is_a_file_and_a_line(house: House) -> None:
     (house.package / "cli" / "hello.py").write_text(HELLO)
-    house.add_line("cli/__init__.py", '        "policies": ', '        "hello": Verb(LOOK, "Greet somebody."),')
+    house.add_line("cli/commands.py", '    "policies": ', '    "hello": Verb(LOOK, "Greet somebody."),')
     assert "hello      Greet somebody." in house.run("--help")
     assert house.run("hello", "--name", "Ada") == "hello Ada\n"
 

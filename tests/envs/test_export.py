@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 
 from shunter.agents.training.config import load_config
 from shunter.agents.training.setup import REPORT, VALIDATION
-from shunter.cli.envs import envs
-from shunter.cli.errors import OneLineErrorGroup
+from shunter.cli import app
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv
 from shunter.envs.export import FILES, SEEDS, cluster_text, pick_host_episodes, pick_job_episodes, write_episodes
 from shunter.errors import InputError
@@ -30,9 +28,6 @@ Command = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def shunter(capsys: pytest.CaptureFixture[str]) -> Command:
     """Returns a function that runs ``shunter envs`` with these arguments."""
-    app = typer.Typer(cls=OneLineErrorGroup, add_completion=False, rich_markup_mode=None)
-    app.callback()(lambda: None)
-    app.add_typer(envs, name="envs")
 
     def run(*arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as exit_:

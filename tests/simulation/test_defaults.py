@@ -7,7 +7,7 @@ from inspect import signature
 import polars as pl
 
 from shunter import Cluster, Workload
-from shunter.cli.arguments import RunArguments, default_words
+from shunter.cli.running import DEFAULT_WORDS, RunArguments
 from shunter.cli.simulate import simulate as simulate_command
 from shunter.model.settings import SETTING_NAMES, Settings
 from shunter.policies.scheduler import resolve_scheduler
@@ -15,7 +15,7 @@ from shunter.simulation import simulate
 
 
 def test_the_defaults_agree() -> None:
-    expected = default_words()
+    expected = DEFAULT_WORDS
     assert list(expected) == list(SETTING_NAMES)
     assert RunArguments("log.swf").words == expected
     # Options do not say the unit.

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.options import ForceOption, JsonOption, path
-from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
-from shunter.cli.progress import step
-from shunter.cli.run_options import POLICY, SETTINGS, SITE, WINDOW, takes
+from shunter.cli.options import POLICY, SETTINGS, SITE, WINDOW, ForceOption, JsonOption, given_options, path, takes
+from shunter.cli.outputs import check_folder, check_plot, save_figure, step
+from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
     from shunter.metrics.calibration_report import CalibrationReport

@@ -1,23 +1,60 @@
-"""How verbs are shown and loaded: verbs and options in groups, and each verb imported when it is asked for."""
+"""The command line: which verbs there are, how they are shown and loaded, and how their errors are told.
+
+Only the verb that is asked for is imported, and what takes long to import is imported inside the verb. An error that
+the user can mend is one line on standard error, never a traceback.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Final
+from io import TextIOWrapper
+from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from shunter.checks import check_name
-from shunter.cli.errors import OneLineErrorGroup
+from shunter.errors import ShunterError
 
-OTHER: Final = "Options"
-"""The group of options that belong to no other."""
-ARGUMENTS: Final = "Arguments"
-GROUPS: Final = {
+EXIT_DIFFERENT: Final = 1
+EXIT_BAD_INPUT: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What ``shunter --help`` says of one verb."""
+
+    group: str
+    summary: str
+
+
+LOOK, COMPARE, LEARN, EXPLAIN = "Look at a log", "Simulate and compare", "Tune and learn", "Explain and repeat"
+
+VERBS: Final = {
+    "trace": Verb(LOOK, "Describe, check, convert, split and generate logs; find their cluster and estimates."),
+    "calibrate": Verb(LOOK, "Say whether a simulation of the site's own policy explains the waits of its log."),
+    "policies": Verb(LOOK, "List every policy, dispatch rule, placement and estimate by name."),
+    "simulate": Verb(COMPARE, "Replay a job log on a cluster under one policy, and measure the schedule."),
+    "compare": Verb(COMPARE, "Compare policies, dispatch rules, placements and estimates on the same windows."),
+    "what-if": Verb(COMPARE, "Simulate a log with more nodes, more load, another limit or another policy."),
+    "tune": Verb(LEARN, "Search the weights of a policy on the first days of a log, and judge it on later days."),
+    "train": Verb(LEARN, "Train a policy by reinforcement learning, and judge it on later days."),
+    "evaluate": Verb(LEARN, "Judge learned policies on later days, against the best classic in hindsight."),
+    "plot": Verb(LEARN, "Draw the learning curves of trainings."),
+    "inspect": Verb(LEARN, "Show what a learned policy looks at, and whether it has collapsed."),
+    "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
+    "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
+    "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
+}
+"""Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""
+
+OPTION_GROUPS: Final = {
     "The log and the cluster": ("workload", "cluster", "load", "format", "map", "columns", "only", "strict"),
     "How to schedule": (
         "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request", "max_wait",
@@ -31,16 +68,10 @@ GROUPS: Final = {
     ),
     "What comes out": ("metric", "top", "out", "force", "plot", "save", "json", "threads"),
 }  # fmt: skip
-"""The groups in which the help shows options, by the names of their parameters."""
-_GROUP_OF: Final = {name: group for group, names in GROUPS.items() for name in names}
-
-
-@dataclass(frozen=True)
-class Verb:
-    """What the help of all verbs says of one."""
-
-    group: str
-    summary: str
+"""The groups in which the help of a verb shows its options, by the names of their parameters."""
+OTHER_OPTIONS: Final = "Options"
+ARGUMENTS: Final = "Arguments"
+_GROUP_OF: Final = {name: group for group, names in OPTION_GROUPS.items() for name in names}
 
 
 class GroupedCommand(TyperCommand):
@@ -57,18 +88,18 @@ class GroupedCommand(TyperCommand):
                     # Click would show the type of a list behind the name.
                     group, shown = ARGUMENTS, str(parameter.metavar)
                 groups.setdefault(group, []).append((shown, _with_default(parameter, record[1])))
-        order = [ARGUMENTS, *(group for group in groups if group not in (ARGUMENTS, OTHER)), OTHER]
+        order = [ARGUMENTS, *(group for group in groups if group not in (ARGUMENTS, OTHER_OPTIONS)), OTHER_OPTIONS]
         for name in (group for group in order if group in groups):
             with formatter.section(name):
                 formatter.write_dl(groups[name])
 
     def group_of(self, parameter: str) -> str:
         """Returns the group of an option, by the name of its parameter."""
-        return _GROUP_OF.get(parameter, OTHER)
+        return _GROUP_OF.get(parameter, OTHER_OPTIONS)
 
 
 def _with_default(parameter: Any, text: str) -> str:  # noqa: ANN401 - Click's parameters, which Typer hides
-    """Returns the help of an option with its default, where Click leaves out that there is none."""
+    """Returns the help of an option with its default; Click says nothing where the default is None or a flag is off."""
     is_said = any(mark in text for mark in ("[default", "[required", "; required]", "; default"))
     if is_said or parameter.param_type_name != "option" or parameter.name == "help":
         return text
@@ -76,10 +107,11 @@ def _with_default(parameter: Any, text: str) -> str:  # noqa: ANN401 - Click's p
 
 
 def load_verb(name: str) -> Any:  # noqa: ANN401 - Click's commands, which Typer hides
-    """Returns a verb's command, from the module and the function that are called like it."""
+    """Imports a verb and returns its command."""
     python_name = name.replace("-", "_")
     module = import_module(f"shunter.cli.{python_name}")
     entry = getattr(module, python_name)
+    # Verbs with verbs of their own (trace, envs) are Typer's apps already.
     if not isinstance(entry, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name, cls=getattr(module, "COMMAND", GroupedCommand))(entry)
@@ -89,14 +121,31 @@ def load_verb(name: str) -> Any:  # noqa: ANN401 - Click's commands, which Typer
     return command
 
 
-class VerbGroup(OneLineErrorGroup):
-    """All verbs, of which only the one that is asked for is imported."""
+class Shunter(TyperGroup):
+    """The command ``shunter``: all verbs, with one line for each error."""
 
-    verbs: ClassVar[Mapping[str, Verb]] = {}
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,  # noqa: ANN401 - passed on as it came
+    ) -> Any:  # noqa: ANN401 - the type of the method that this one overrides
+        """Runs the command line and exits with its code."""
+
+        def run() -> object:
+            # Alone, Click would print its own errors in several lines, and exit.
+            return super(Shunter, self).main(
+                args, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra
+            )
+
+        sys.exit(run_with_one_line_errors(run))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context
         """Returns the names of all verbs."""
-        return list(self.verbs)
+        return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - Click's context and commands
         """Returns a verb.
@@ -104,10 +153,107 @@ class VerbGroup(OneLineErrorGroup):
         Raises:
             InputError: There is none of this name.
         """
-        return load_verb(check_name("verb", cmd_name, self.verbs))
+        return load_verb(check_name("verb", cmd_name, VERBS))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Click's types
         """Writes the verbs, group by group, with a whole line each."""
-        for group in dict.fromkeys(verb.group for verb in self.verbs.values()):
+        for group in dict.fromkeys(verb.group for verb in VERBS.values()):
             with formatter.section(group):
-                formatter.write_dl([(name, verb.summary) for name, verb in self.verbs.items() if verb.group == group])
+                formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items() if verb.group == group])
+
+
+def run_with_one_line_errors(run: Callable[[], object]) -> int:
+    """Runs a function and returns the exit code; for an error that the user can mend it prints ``error: ...``."""
+    try:
+        code = run()
+        if code == EXIT_INTERRUPTED:  # Newer versions of Typer catch the interrupt themselves.
+            raise KeyboardInterrupt
+        if sys.stdout is not None:  # It is None where the shell has closed it.
+            sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        _forget_standard_output()
+        return EXIT_DIFFERENT
+    except (KeyboardInterrupt, typer.Abort):
+        print_error("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        message = _message_of(error)
+        if message is None:
+            raise
+        print_error(message)
+        return EXIT_BAD_INPUT
+
+
+def print_error(message: str) -> None:
+    """Prints one line to standard error, whatever the width of the terminal."""
+    line = " ".join(message.split("\n"))
+    if sys.stderr is not None:
+        sys.stderr.write(f"error: {line}\n")
+
+
+def _message_of(error: Exception) -> str | None:
+    """Returns the line for an error that the user can mend; None for one that is a fault of the program."""
+    if isinstance(error, ShunterError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error}); take fewer jobs or windows"
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        # Whoever opens a file names it in the error. An error without a name comes from the stream of results.
+        where = "standard output" if error.filename is None else error.filename
+        return f"{where}: {reason}"
+    # Typer's own errors (a missing option, a word for a number) have no public base class.
+    format_message = getattr(error, "format_message", None)
+    return None if format_message is None else f"{format_message().rstrip('.')}; see 'shunter --help'"
+
+
+def _forget_standard_output() -> None:
+    """Points standard output nowhere, so that the interpreter's last flush does not complain of the closed pipe."""
+    if sys.stdout is None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+app = typer.Typer(
+    cls=Shunter,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from shunter import __version__
+
+        typer.echo(f"shunter {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Replay a job log on a cluster under any scheduling policy, and measure what comes out.
+
+    For instance:
+
+        shunter simulate --workload log.swf.gz --policy sjf --dispatch easy
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows a question mark; closed streams are None.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    app(prog_name="shunter")

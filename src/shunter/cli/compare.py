@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.options import ForceOption, JsonOption, listed_names, path, whole_number
-from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
-from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, SETTINGS, SITE, STOPS, takes
-from shunter.cli.running import read_inputs
-from shunter.cli.window_options import (
+from shunter.cli.options import (
+    LOAD,
+    SETTINGS,
+    SITE,
+    STOPS,
     BlocksOption,
+    ForceOption,
+    JsonOption,
     PartOption,
     ThreadsOption,
     WarmupOption,
     WindowCountOption,
     WindowLengthOption,
+    given_options,
+    listed_names,
+    path,
+    takes,
+    whole_number,
 )
+from shunter.cli.outputs import check_folder, check_plot, save_figure, step
+from shunter.cli.running import RunArguments, read_inputs
 from shunter.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,10 +8,17 @@ from typing import Annotated
 import typer
 
 from shunter.cli.commands import GroupedCommand
-from shunter.cli.options import ClusterOption, JsonOption, given_text, path, whole_number
-from shunter.cli.outputs import check_folder, given_options
-from shunter.cli.progress import step
-from shunter.cli.window_options import WarmupOption, WindowLengthOption
+from shunter.cli.options import (
+    ClusterOption,
+    JsonOption,
+    WarmupOption,
+    WindowLengthOption,
+    given_options,
+    given_text,
+    path,
+    whole_number,
+)
+from shunter.cli.outputs import check_folder, step
 from shunter.errors import InputError
 
 OutOption = Annotated[Path, typer.Option(parser=path, metavar="DIR", help="Write the episodes to this folder.")]

@@ -7,21 +7,26 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.arguments import RunArguments
 from shunter.cli.compare import MetricOption, OutOption, PlotOption, check_outputs, draw
-from shunter.cli.options import ForceOption, JsonOption, listed_names, whole_number
-from shunter.cli.outputs import given_options
-from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, SETTINGS, SITE, takes
-from shunter.cli.running import read_inputs
-from shunter.cli.window_options import (
+from shunter.cli.options import (
+    LOAD,
+    SETTINGS,
+    SITE,
     BlocksOption,
+    ForceOption,
+    JsonOption,
     PartOption,
     ThreadsOption,
     WarmupOption,
     WindowCountOption,
     WindowLengthOption,
+    given_options,
+    listed_names,
+    takes,
+    whole_number,
 )
+from shunter.cli.outputs import step
+from shunter.cli.running import RunArguments, read_inputs
 from shunter.errors import InputError
 
 BROUGHT = ("policy", "dispatch", "placement", "estimate")

@@ -6,8 +6,15 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.options import ClusterOption, JsonOption, SeedOption, given_text
-from shunter.cli.window_options import PartOption, WindowCountOption, WindowLengthOption
+from shunter.cli.options import (
+    ClusterOption,
+    JsonOption,
+    PartOption,
+    SeedOption,
+    WindowCountOption,
+    WindowLengthOption,
+    given_text,
+)
 
 CheckpointArgument = Annotated[
     str,
@@ -54,7 +61,7 @@ def inspect(
     """
     from shunter.agents.inspection.inspect import Sample
     from shunter.agents.inspection.inspect import inspect as inspect_policy
-    from shunter.cli.progress import step
+    from shunter.cli.outputs import step
 
     inspected = inspect_policy(checkpoint, workload, cluster, Sample(part, windows, length, seed), stage=step)
     if json:

@@ -1,13 +1,30 @@
-"""The options that verbs share, with their help."""
+"""The options that verbs share, and how they reach a verb.
+
+Typer learns the options of a verb from its signature. A verb that simulates has one parameter of the type
+`RunArguments`, and says which groups of options fill it::
+
+    @takes(SITE | LOAD | SETTINGS)
+    def verb(arguments: RunArguments, json: JsonOption = False) -> None:
+
+Typer is shown a signature in which these options stand in the place of that parameter. When it calls, one object is
+made of their values, and the verb is called with it. What a verb takes in its own way (a list, another default) is a
+parameter of its own, and not in the groups. The options of settings follow from the fields of `Settings`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
+from shunter.cli.running import DECLARED, DEFAULT_WORDS, RunArguments
 from shunter.errors import InputError
+from shunter.model.settings import SETTING_NAMES, Settings
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 
 
 def whole_number(text: str) -> int:
@@ -124,3 +141,168 @@ PlotOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+WindowCountOption = Annotated[
+    int, typer.Option("--windows", parser=whole_number, metavar="K", help="How many windows of the log are simulated.")
+]
+WindowLengthOption = Annotated[
+    int, typer.Option("--length", parser=whole_number, metavar="N", help="How many jobs of each window are measured.")
+]
+BlocksOption = Annotated[
+    int | None,
+    typer.Option(
+        parser=whole_number,
+        metavar="B",
+        show_default="as many as hold a window, at most 10",
+        help="In how many blocks of the log the windows lie; intervals draw whole blocks.",
+    ),
+]
+WarmupOption = Annotated[
+    int,
+    typer.Option(
+        parser=whole_number,
+        metavar="N",
+        help="How many jobs before each window are simulated too, so that it does not begin on an empty cluster.",
+    ),
+]
+PartOption = Annotated[
+    str, typer.Option(metavar="A:B", help="The part of the log to take windows from, as fractions of its jobs.")
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(parser=whole_number, metavar="N", show_default="all cores", help="How many cores to use."),
+]
+
+Options = dict[str, object]
+"""Options by the fields of the object that they fill, in the order of the help."""
+Verb = Callable[..., None]
+Make = Callable[[dict[str, Any], dict[str, Any]], object]
+"""Makes the object of the values of its options, and sees what else the verb was given."""
+
+NAMES: Final = {
+    "policy": f"{', '.join(POLICIES)}, a name with parameters such as hybrid?aging=0.5, FILE.toml, the folder of a run "
+    "of 'shunter train' (which brings its own dispatch rule, placement and estimate), or FILE.py[:CLASS]: a policy of "
+    "your own (it is run)",
+    "dispatch": f"{', '.join(DISPATCHES)}, or a number k: so many jobs hold reservations",
+    "placement": f"{', '.join(PLACEMENTS)}, milp also with parameters (milp?alpha=2), or FILE.py[:CLASS]: a placement "
+    "of your own (it is run)",
+    "estimate": f"{', '.join(ESTIMATES)}, also with parameters (noisy?sigma=2), or FILE.toml with a prior",
+}
+"""What the settings that are looked up by name may be."""
+HINTS: Final = get_type_hints(Settings)
+
+
+def setting_help(name: str) -> str:
+    """Returns what the help says of a setting."""
+    help = DECLARED[name].help
+    return f"{help.removesuffix('.')}: {NAMES[name]}." if name in NAMES else help
+
+
+def setting_option(name: str) -> object:
+    """Returns the option of a setting, as Typer takes it."""
+    said, hint = DECLARED[name], HINTS[name]
+    if hint is bool:
+        return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=setting_help(name))]
+    kinds = getattr(hint, "__args__", (hint,))
+    # Some settings take a number or text in Python; on the command line the first of these types that they take.
+    kind, parse = next(
+        (kind, parse) for kind, parse in ((int, whole_number), (float, number), (str, given_text)) if kind in kinds
+    )
+    shown = said.shown_default or (str(getattr(Settings(), name)) if said.is_open else "")
+    option = typer.Option(parser=parse, metavar=said.metavar, help=setting_help(name), show_default=shown or True)
+    return Annotated[kind | None if said.is_open or type(None) in kinds else kind, option]
+
+
+def _options(*names: str) -> Options:
+    return {name: setting_option(name) for name in names}
+
+
+SITE: Options = {"workload": WorkloadOption, "cluster": ClusterOption}
+LOAD: Options = {"load": LoadOption}
+WINDOW: Options = {"start": StartOption, "length": LengthOption}
+POLICY: Options = _options("policy", "dispatch", "placement", "estimate")
+STOPS: Options = _options(
+    "preemption_overhead_s", "preempted_progress", "min_run_s", "failures", "mtbf_s", "mttr_s", "failed_progress"
+)
+"""What stops jobs, and what that costs them."""
+SETTINGS: Options = {
+    **_options(*(name for name in SETTING_NAMES if name not in {*POLICY, *STOPS})),
+    "format": FormatOption,
+    "columns": MapOption,
+    "only": OnlyOption,
+    "strict": StrictOption,
+}
+
+
+def takes(options: Options, **defaults: str) -> Callable[[Verb], Verb]:
+    """Returns a decorator for a verb whose `RunArguments` come from these options, some with defaults of its own."""
+    return fills(RunArguments, options, _make, DEFAULT_WORDS | defaults)
+
+
+def _make(values: dict[str, Any], given: dict[str, Any]) -> RunArguments:
+    if values.get("columns") is not None:
+        values["columns"] = ",".join(values["columns"])
+    settings = {name: values.pop(name) for name in SETTING_NAMES if name in values}
+    context: Any = given.get("context")
+    # A checkpoint refuses a setting that was asked for, but not the same value as a default.
+    asked = frozenset() if context is None else frozenset(given_options(context))
+    # A verb that takes several logs puts each of them in itself.
+    return RunArguments(**{"workload": ""} | values, given=settings, asked=asked)
+
+
+def given_options(context: typer.Context) -> dict[str, Any]:
+    """Returns the options that the user gave, as they were understood."""
+    given = {}
+    for name, value in context.params.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            given[name] = str(value) if isinstance(value, Path) else value
+    return given
+
+
+def fills(
+    kind: type, options: Options, make: Make, defaults: Mapping[str, Any] | None = None
+) -> Callable[[Verb], Verb]:
+    """Returns a decorator for a verb whose one parameter of this type is filled by these options.
+
+    The default of an option is the one that is given for it, or that of the field which it fills.
+    """
+
+    def decorate(verb: Verb) -> Verb:
+        # Annotations are text in our modules; Typer and `kind` need the types.
+        own = signature(verb, eval_str=True)
+        (place,) = (name for name, parameter in own.parameters.items() if parameter.annotation is kind)
+
+        @wraps(verb)
+        def called_by_typer(**given: object) -> None:
+            values: dict[str, Any] = {field: given.pop(_option_name(field)) for field in options}
+            verb(**given, **{place: make(values, given)})
+
+        called_by_typer.__signature__ = _shown(own, place, options, _defaults(kind) | dict(defaults or {}))  # type: ignore[attr-defined]
+        return called_by_typer
+
+    return decorate
+
+
+def _option_name(field: str) -> str:
+    """Returns the name of a field's option, which does not say the unit: ``max_wait`` for ``max_wait_s``."""
+    return field.removesuffix("_s")
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    return {name: one.default for name, one in signature(kind).parameters.items()}
+
+
+def _shown(own: Signature, place: str, options: Options, defaults: Mapping[str, Any]) -> Signature:
+    """Returns what Typer sees: first what is required, then the cluster, then the others as they stand."""
+    shown: list[Parameter] = []
+    for parameter in own.parameters.values():
+        if parameter.name == place:
+            shown += [
+                Parameter(_option_name(name), Parameter.KEYWORD_ONLY, default=defaults[name], annotation=options[name])
+                for name in options
+            ]
+        else:
+            shown.append(parameter)
+    # Python wants parameters without a default first; the sort is stable, so that the rest keeps its order.
+    shown.sort(key=lambda one: (one.default is not Parameter.empty, one.name != "cluster"))
+    return own.replace(parameters=[one.replace(kind=Parameter.KEYWORD_ONLY) for one in shown])

@@ -1,20 +1,85 @@
-"""Files that verbs write: what can be known to fail is told before the long work, and no input is overwritten."""
+"""What verbs show and write besides their results: progress on standard error, and files.
+
+Whether a file can be written is checked before the long work begins, and no input is ever overwritten.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.progress import Progress, TaskID
 
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+PLOT_SUFFIXES: Final = (".png", ".svg", ".pdf")
+DELAY_S = 1.0
+"""Steps that are done sooner show nothing."""
+
+
+class Step:
+    """One step of the work, whose bar appears once the step has taken a second."""
+
+    def __init__(self, description: str) -> None:
+        """Remembers what is done; nothing is shown yet."""
+        self._description = description
+        self._lock = threading.Lock()
+        self._over = False
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        """Moves the bar: so many of so many jobs are done."""
+        with self._lock:
+            if self._progress is not None and self._task is not None:
+                self._progress.update(self._task, completed=done, total=total)
+
+    def show(self) -> None:
+        """Shows the bar, unless the step is over."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        with self._lock:
+            if self._over:
+                return
+            # A file's name may look like markup.
+            text = TextColumn("{task.description}", markup=False)
+            columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            console = Console(stderr=True)
+            # Standard output stays what it is: a JSON object must never end up among the bars.
+            self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False)
+            self._task = self._progress.add_task(self._description, total=None)
+            self._progress.start()
+
+    def finish(self) -> None:
+        """Takes the bar away."""
+        with self._lock:
+            self._over = True
+            if self._progress is not None:
+                self._progress.stop()
+
+
+@contextmanager
+def step(description: str) -> Iterator[Step]:
+    """Yields a step that is called with (done, total) as the work goes on."""
+    shown = Step(description)
+    timer = threading.Timer(DELAY_S, shown.show)
+    # An interpreter that is leaving must not wait for a bar.
+    timer.daemon = True
+    if sys.stderr is not None and sys.stderr.isatty():
+        timer.start()
+    try:
+        yield shown
+    finally:
+        timer.cancel()
+        shown.finish()
 
 
 def check_folder(out: Path | None, force: bool, files: Sequence[str], inputs: Mapping[str, str | Path | None]) -> None:
@@ -82,13 +147,3 @@ def save_figure(path: Path, figure: Figure) -> None:
     from shunter.files import write_file
 
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
-
-
-def given_options(context: typer.Context) -> dict[str, Any]:
-    """Returns the options that the user gave, as they were understood."""
-    given = {}
-    for name, value in context.params.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT":
-            given[name] = str(value) if isinstance(value, Path) else value
-    return given

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.errors import EXIT_DIFFERENT
+from shunter.cli.commands import EXIT_DIFFERENT
 from shunter.cli.options import JsonOption, given_text
+from shunter.cli.running import RunArguments
 from shunter.errors import InputError
 
 if TYPE_CHECKING:

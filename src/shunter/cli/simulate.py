@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.options import ForceOption, JsonOption, OutOption, PlotOption
-from shunter.cli.outputs import check_folder, check_plot, given_options, save_figure
-from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
+from shunter.cli.options import (
+    LOAD,
+    POLICY,
+    SETTINGS,
+    SITE,
+    STOPS,
+    WINDOW,
+    ForceOption,
+    JsonOption,
+    OutOption,
+    PlotOption,
+    given_options,
+    takes,
+)
+from shunter.cli.outputs import check_folder, check_plot, save_figure, step
+from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
     from shunter.metrics.run import Run

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shunter.cli.commands import GroupedCommand
-from shunter.cli.errors import EXIT_DIFFERENT
+from shunter.cli.commands import EXIT_DIFFERENT, GroupedCommand
 from shunter.cli.options import ClusterOption, JsonOption, path
-from shunter.cli.outputs import check_plot, save_figure
-from shunter.cli.progress import step
+from shunter.cli.outputs import check_plot, save_figure, step
 from shunter.cli.trace_cluster import cluster
 from shunter.cli.trace_estimate import estimate
 from shunter.cli.trace_log import LogArguments, reads_log

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shunter.cli.options import given_text, path
-from shunter.cli.progress import step
+from shunter.cli.outputs import step
 from shunter.cli.trace_log import StrictOption
 from shunter.cli.trace_output import ForceOption
 from shunter.errors import InputError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shunter.cli.options import JsonOption, SeedOption, given_text, listed_names, number, path
-from shunter.cli.outputs import check_plot, check_toml, save_figure
-from shunter.cli.progress import step
+from shunter.cli.outputs import check_plot, check_toml, save_figure, step
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.errors import InputError
 

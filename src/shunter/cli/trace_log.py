@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shunter.cli.options import FormatOption, MapOption, OnlyOption, given_text
-from shunter.cli.progress import step
-from shunter.cli.signatures import Options, Verb, fills
+from shunter.cli.options import FormatOption, MapOption, OnlyOption, Options, Verb, fills, given_text
+from shunter.cli.outputs import step
 from shunter.errors import InputError
 
 if TYPE_CHECKING:

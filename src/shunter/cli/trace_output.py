@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shunter.cli.options import path
-from shunter.cli.outputs import check_apart
-from shunter.cli.progress import step
+from shunter.cli.outputs import check_apart, step
 from shunter.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from shunter.cli.options import ClusterOption, LengthOption, LoadOption, SeedOption, number, path, whole_number
-from shunter.cli.outputs import check_apart
-from shunter.cli.progress import step
+from shunter.cli.outputs import check_apart, step
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.cli.trace_output import ForceOption, OutputOption, check_file, check_output, write_workload
 from shunter.errors import InputError

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.errors import EXIT_INTERRUPTED
+from shunter.cli.commands import EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, path
 from shunter.cli.train_options import SetOption, TrainCommand, given_changes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shunter.agents.training.train import Watcher
-from shunter.cli.progress import step
+from shunter.cli.outputs import step
 
 if TYPE_CHECKING:
     from shunter.agents.training.trainer import Progress

@@ -8,19 +8,23 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.arguments import RunArguments
 from shunter.cli.options import (
+    LOAD,
+    POLICY,
+    SETTINGS,
     JsonOption,
+    ThreadsOption,
+    WarmupOption,
+    WindowCountOption,
+    WindowLengthOption,
     given_text,
     number,
     path,
+    takes,
     whole_number,
 )
-from shunter.cli.outputs import check_plot, check_toml, save_figure
-from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, takes
-from shunter.cli.running import read_inputs
-from shunter.cli.window_options import ThreadsOption, WarmupOption, WindowCountOption, WindowLengthOption
+from shunter.cli.outputs import check_plot, check_toml, save_figure, step
+from shunter.cli.running import RunArguments, read_inputs
 from shunter.errors import InputError
 
 WorkloadsOption = Annotated[

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.options import JsonOption
-from shunter.cli.progress import step
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
+from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, takes
+from shunter.cli.outputs import step
+from shunter.cli.running import RunArguments
 
 ChangeOption = Annotated[
     list[str],

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from shunter.cli import progress
-from shunter.cli.progress import step
+from shunter.cli import outputs
+from shunter.cli.outputs import step
 
 
 class Terminal(io.StringIO):
@@ -50,14 +50,14 @@ def pretend_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_long_step_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = pretend_terminal(monkeypatch)
-    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    monkeypatch.setattr(outputs, "DELAY_S", 0.0)
     work_until_shown(terminal)
     assert "simulating" in terminal.getvalue()
 
 
 def test_a_name_that_looks_like_markup_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = pretend_terminal(monkeypatch)
-    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    monkeypatch.setattr(outputs, "DELAY_S", 0.0)
     work_until_shown(terminal, "reading a[red]b[/c].swf")
     assert "reading a[red]b[/c].swf" in terminal.getvalue()
 
@@ -69,14 +69,14 @@ def test_a_short_step_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_terminal_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    monkeypatch.setattr(outputs, "DELAY_S", 0.0)
     work(0.2)
     assert capsys.readouterr().err == ""
 
 
 def test_a_step_that_fails_takes_its_bar_away(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = pretend_terminal(monkeypatch)
-    monkeypatch.setattr(progress, "DELAY_S", 0.0)
+    monkeypatch.setattr(outputs, "DELAY_S", 0.0)
     with pytest.raises(ValueError, match="broken"):
         work_and_fail(terminal)
     shown = terminal.getvalue()

@@ -9,9 +9,8 @@ from typing import Annotated
 import pytest
 import typer
 
-from shunter.cli.arguments import RunArguments
-from shunter.cli.options import JsonOption
-from shunter.cli.run_options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, takes
+from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, takes
+from shunter.cli.running import RunArguments
 from shunter.errors import InputError
 from shunter.model.settings import SETTING_NAMES
 
