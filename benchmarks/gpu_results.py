@@ -29,7 +29,6 @@ from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
 from shunter.model.schedule import Schedule
-from shunter.model.segments import held_ms
 from shunter.simulation import simulate
 from shunter.workloads.load import offered_load, scale_arrivals
 
@@ -104,7 +103,7 @@ def node_form(workload: Workload) -> Workload:
 
 def queued_h(schedule: Schedule) -> NDArray[np.float64]:
     """Returns for how long each job that ended held no nodes, before its first start and after stops."""
-    return (schedule.turnaround_s - held_ms(schedule) / 1000)[schedule.ended] / HOUR_S
+    return (schedule.turnaround_s - schedule.held_ms / 1000)[schedule.ended] / HOUR_S
 
 
 def cells(run: Run, schedule: Schedule) -> list[str]:

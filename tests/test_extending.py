@@ -118,7 +118,7 @@ def test_a_policy_of_the_core_is_an_entry_in_the_catalog(house: House) -> None:
 
 
 def test_an_estimate_and_a_placement_of_the_core_are_lines_in_the_catalog(house: House) -> None:
-    with (house.package / "core_numbers.py").open("a") as file:
+    with (house.package / "native.py").open("a") as file:
         file.write(NEW_NUMBERS)
     house.add_line("policies/catalog.py", '    "history": ', '    "mine": "what I know",')
     house.add_line("policies/catalog.py", '    "topology": ', '    "cozy": "close together",')

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qsl
 
 from shunter.errors import InputError
 
@@ -106,6 +107,30 @@ def distinct_names(name: str, value: object) -> tuple[str, ...]:
     if len(set(value)) < len(value):
         raise InputError(f"{name} is {value!r}; expected each name once")
     return tuple(value)
+
+
+def read_query(query: str, where: str, example: str) -> dict[str, str]:
+    """Returns the values of a query by their names; an empty one has none.
+
+    Args:
+        query: What stands behind the question mark.
+        where: How errors call the spec.
+        example: How such parameters are written, for the error message.
+
+    Raises:
+        InputError: A part is not ``name=value``, or a name is given twice.
+    """
+    try:
+        # A plus belongs to a number such as 1e+3; it does not stand for a blank.
+        pairs = parse_qsl(query.replace("+", "%2B"), keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise InputError(f"{where}: parameters cannot be read; write them as {example}") from None
+    given: dict[str, str] = {}
+    for name, value in pairs:
+        if name in given:
+            raise InputError(f"{where}: parameter {name!r} is given twice; give it once")
+        given[name] = value
+    return given
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""Files: small ones that are read as text, and others that are written whole or not at all."""
+"""Files: small ones that are read as text, and others that are written whole or not at all; and values in TOML."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from shunter.errors import InputError
 
@@ -57,3 +58,15 @@ def _temporary_beside(path: Path) -> Iterator[Path]:
         yield temporary
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def toml_value(value: Any) -> str:  # noqa: ANN401 - whatever a section holds
+    """Returns text, a number, a truth value, a list or a table as TOML writes it; reading it gives the same again."""
+    if isinstance(value, str):
+        # TOML's strings are JSON's, except that it wants one more character escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml_value(key)} = {toml_value(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(toml_value(each) for each in value)}]"
+    return str(value).lower() if isinstance(value, bool) else repr(value)

@@ -1,14 +1,17 @@
-"""The border to the core: checks arrays on the way in, turns statuses into exceptions on the way out."""
+"""The border to the core: checks arrays on the way in, turns statuses into exceptions on the way out.
+
+The catalog of policies takes the core's numbers from here, and the command line its help from the catalog. So this
+module must not import NumPy.
+"""
 
 from __future__ import annotations
 
+import re
 import weakref
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
-from shunter import _core
-from shunter.core_numbers import core_numbers
+import shunter._core as _core
 from shunter.errors import InputError, ShunterError
 
 if TYPE_CHECKING:
@@ -18,14 +21,30 @@ ffi: Final = _core.ffi
 lib: Final = _core.lib
 
 _C_TYPES: Final = {
-    np.dtype(np.int64): "int64_t[]",
-    np.dtype(np.int32): "int32_t[]",
-    np.dtype(np.uint32): "uint32_t[]",
-    np.dtype(np.uint8): "uint8_t[]",
-    np.dtype(np.float64): "double[]",
-    np.dtype(np.float32): "float[]",
-    np.dtype(np.uintp): "uintptr_t[]",
+    "int64": "int64_t[]",
+    "int32": "int32_t[]",
+    "uint32": "uint32_t[]",
+    "uint8": "uint8_t[]",
+    "float64": "double[]",
+    "float32": "float[]",
+    "uint64": "uintptr_t[]",
 }
+"""The C types of arrays, by NumPy's names for the types of their values."""
+
+
+def core_numbers(name: str) -> dict[str, int]:
+    """Returns the core's numbers for the names of one of its enums: ``core_numbers("Phase")["RUNNING"]``.
+
+    They come with the compiled library. ``core/include/shunter.h`` lists them as ``enum ShunterPhase`` and so on.
+    """
+    prefix = f"SHUNTER_{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', name).upper()}_"
+    found: dict[str, int] = ffi.typeof(f"enum Shunter{name}").relements
+    return {label.removeprefix(prefix): number for label, number in sorted(found.items(), key=itemgetter(1))}
+
+
+def in_capitals(name: str) -> str:
+    """Returns a name as the core's enums spell it."""
+    return name.replace("-", "_").upper()
 
 
 RESULTS: Final = core_numbers("Result")
@@ -54,9 +73,11 @@ def pointer(array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have 
     """Returns a pointer to a contiguous array's values, null for an empty one; its type is that of the values."""
     if not array.flags.c_contiguous:
         raise CoreError("an array for the core must be contiguous")
-    if array.dtype not in _C_TYPES:
+    c_type = _C_TYPES.get(array.dtype.name)
+    # A name says nothing of the order of bytes.
+    if c_type is None or not array.dtype.isnative:
         raise CoreError(f"an array for the core cannot hold {array.dtype}")
-    return ffi.from_buffer(_C_TYPES[array.dtype], array) if array.size else ffi.NULL
+    return ffi.from_buffer(c_type, array) if array.size else ffi.NULL
 
 
 class Handle:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from shunter._core import ffi, lib
-from shunter.core_numbers import core_numbers, in_capitals
 from shunter.envs.options import LOOKAHEADS
 from shunter.model.schedule import Phase, RejectReason
+from shunter.native import core_numbers, in_capitals
 from shunter.policies import catalog
 from shunter.simulation.decision import Reason
 from tests.abi import declarations

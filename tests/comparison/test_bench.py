@@ -10,7 +10,7 @@ import pytest
 from shunter.comparison.bench import Bench
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
-from shunter.model.log import Days
+from shunter.model.windows import Days
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
 from tests.tuning.small import small_log

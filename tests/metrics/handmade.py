@@ -10,9 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
-from shunter.model.ledger import Ledger
-from shunter.model.schedule import Outcome, RejectReason, Schedule
-from shunter.model.segments import Stops
+from shunter.model.log import Ledger
+from shunter.model.schedule import Outcome, RejectReason, Schedule, Stops
 from shunter.model.settings import Settings
 from shunter.model.workload import Workload
 

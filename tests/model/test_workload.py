@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from shunter.errors import InputError
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
 from shunter.model.workload import COLUMNS, Workload
 
 

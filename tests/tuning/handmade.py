@@ -14,7 +14,7 @@ from shunter.comparison.objective import Bound, Objective
 from shunter.comparison.report import Held, PooledRow, report_rows
 from shunter.comparison.statistics import Paired, contrast, pooled_ratio, summarize
 from shunter.metrics.table import higher_is_better, window_metrics
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import CHOSEN, Later, LaterReport

@@ -14,7 +14,7 @@ from shunter.comparison.comparison import compare_combinations
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.report import Report
 from shunter.comparison.statistics import contrast, pooled_ratio
-from shunter.model.log import Days
+from shunter.model.windows import Days
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import (
     BEST,

@@ -9,7 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load

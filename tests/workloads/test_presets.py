@@ -12,7 +12,7 @@ import pytest
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.workloads import read_cluster, read_workload
-from shunter.workloads.formats.swf_tokens import header
+from shunter.workloads.formats.swf import read_header
 from shunter.workloads.machines import read_machines
 from tests.support import trace
 
@@ -35,7 +35,7 @@ def kinds(cluster: Cluster) -> Counter[tuple[float, int | None, int, str | None]
 def test_machines_have_the_processors_of_the_header_and_hold_every_job(name: str) -> None:
     path, cluster = trace(f"swf/{SWF[name]}"), read_cluster(name)
     with gzip.open(path) as file:
-        told = header(file.read(100_000))
+        told = read_header(file.read(100_000))
     if name != "ricc":
         assert cluster.total_cores == int(told["MaxProcs"])
     if "MaxNodes" in told:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from shunter.model.cluster import Cluster, Node
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
 from shunter.model.workload import Workload
 from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.clock import Clock, read_clock

@@ -122,7 +122,7 @@ class Inputs:
 def read_inputs(arguments: RunArguments) -> Inputs:
     """Reads workload and cluster; the numbers that can be checked without the workload are checked first."""
     from shunter.model.log import FROM_WORKLOAD
-    from shunter.workloads.logs import read_log
+    from shunter.workloads.reading import read_log
 
     arguments.check_numbers()
     with step(f"reading {arguments.workload}"):

@@ -15,7 +15,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
-    from shunter.model.ledger import Ledger
+    from shunter.model.log import Ledger
 
 FilesArgument = Annotated[
     list[str],

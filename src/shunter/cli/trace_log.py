@@ -69,7 +69,7 @@ class LogArguments:
     @property
     def inputs(self) -> dict[str, str | Path | None]:
         """The files that are read, by what errors call them, for checks that none of them is overwritten."""
-        from shunter.query import GENERATE
+        from shunter.model.cluster import GENERATE
         from shunter.workloads import files_of
 
         self.check()

@@ -182,7 +182,7 @@ def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = Fals
         shunter trace generate 'helios-like?jobs=50000&arrival=diurnal' -o helios.parquet
     """
     check_output(output, force, {})
-    from shunter.query import GENERATE
+    from shunter.model.cluster import GENERATE
     from shunter.workloads import read_workload
 
     with step(f"generating {spec}"):

@@ -16,7 +16,6 @@ import numpy as np
 
 from shunter.metrics.measures import WindowColumns
 from shunter.metrics.table import compute_window_metrics
-from shunter.model import segments
 from shunter.model.schedule import Outcome, Phase, Schedule
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import PythonPolicy
@@ -153,8 +152,7 @@ def _together(schedules: list[Schedule]) -> WindowResults:
         np.array([np.nan_to_num(times, nan=-1.0) for times in columns]).astype(np.int64)
         for columns in ([one.start_ms for one in schedules], [one.end_ms for one in schedules])
     )
-    held_ms, lost_ms = (
-        np.array([of(one) for one in schedules]).astype(np.int64) for of in (segments.held_ms, segments.lost_ms)
-    )
+    held_ms = np.array([one.held_ms for one in schedules]).astype(np.int64)
+    lost_ms = np.array([one.lost_ms for one in schedules]).astype(np.int64)
     basis = np.array([one.estimate_basis for one in schedules], dtype=np.uint8)
     return WindowResults(start_ms, end_ms, held_ms, lost_ms, phase, basis)

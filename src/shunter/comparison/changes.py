@@ -16,7 +16,7 @@ from shunter.model.cluster import CORES_LIMIT, Cluster, Node
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads import read_cluster
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
-from shunter.workloads.logs import read_log
+from shunter.workloads.reading import read_log
 from shunter.workloads.variants import limit_requests, scale_requests
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.ledger import Ledger
-    from shunter.model.log import Log
+    from shunter.model.log import Ledger, Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.simulation.windows import WindowResults

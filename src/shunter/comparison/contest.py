@@ -15,7 +15,7 @@ from shunter.errors import InputError
 from shunter.metrics.table import window_metrics
 from shunter.model.windows import check_numbers, choose_windows, parse_part
 from shunter.policies.placement import FIRST_FIT
-from shunter.workloads.logs import read_log
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from pathlib import Path

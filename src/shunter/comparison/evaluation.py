@@ -20,7 +20,7 @@ from shunter.model.windows import parse_part
 from shunter.policies.checkpoint import checkpoint_file, is_checkpoint, read_record, resolve_checkpoint
 from shunter.policies.estimates import REQUESTED
 from shunter.policies.specs import read_toml, spec_file
-from shunter.workloads.logs import read_log
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from shunter.comparison.comparison import Comparison, Scored

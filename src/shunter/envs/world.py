@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shunter.core_numbers import core_numbers, in_capitals
 from shunter.envs.episodes import Episodes, scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
-from shunter.native import Handle, ffi, lib, opened, pointer
+from shunter.native import Handle, core_numbers, ffi, in_capitals, lib, opened, pointer
 from shunter.simulation.core_config import core_config
 from shunter.simulation.core_tables import open_cluster, open_jobs
 

@@ -13,7 +13,7 @@ from shunter.metrics.logged_waits import Waits, check_logged_waits, compare_wait
 from shunter.metrics.run import Run, run_log
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.workloads.clock import Clock, read_clock
-from shunter.workloads.logs import read_log
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster

@@ -13,8 +13,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
 from shunter.model.cluster import Cluster, Node
-from shunter.model.schedule import whole_milliseconds
-from shunter.model.segments import Segments
+from shunter.model.schedule import Segments, whole_milliseconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from shunter.errors import InputError
 from shunter.metrics.run_folder import result_object
 from shunter.metrics.table import compute_metrics
-from shunter.model.rejections import first_rejection, refuse_rejected
 from shunter.simulation.run import simulate
 
 if TYPE_CHECKING:
@@ -72,8 +71,12 @@ def run_log(
     schedule = simulate(window, log.cluster, scheduler, progress=progress)
     seconds = time.perf_counter() - began
     if strict:
+        from shunter.model.rejections import refuse_rejected
+
         refuse_rejected(schedule)
     if schedule.rejected.all():
+        from shunter.model.rejections import first_rejection
+
         first = first_rejection(schedule)
         none = f"none of the {len(schedule)} jobs can ever fit" if len(schedule) > 1 else "the only job can never fit"
         raise InputError(f"{schedule.workload.name}: {none}: {first.text}; check --cluster")

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shunter.model.segments import lost_ms
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -193,7 +191,7 @@ def _if_any_ran(schedule: Schedule, count: float) -> float | None:
 
 def lost_gpu_hours(schedule: Schedule) -> float | None:
     """Returns the GPU time that brought nobody ahead; None where no job has GPUs, or none ever held a node."""
-    lost = float(np.sum(schedule.gpus * lost_ms(schedule))) / HOUR_MS
+    lost = float(np.sum(schedule.gpus * schedule.lost_ms)) / HOUR_MS
     return _if_any_ran(schedule, lost) if schedule.gpus.any() else None
 
 

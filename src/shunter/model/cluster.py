@@ -17,7 +17,9 @@ from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
-from shunter.query import GENERATE
+
+GENERATE: Final = "generate:"
+"""How the text that names a generator starts: ``generate:lublin?seed=42&jobs=10000&cores=256&load=0.9``."""
 
 NODES_LIMIT: Final = 1_000_000
 CORES_LIMIT: Final = 10**9
@@ -101,8 +103,6 @@ class Cluster:
         Raises:
             InputError: It is none of these, or the file has a mistake.
         """
-        from shunter.model.cluster_file import cluster_from_toml
-
         if spec.startswith(GENERATE):
             raise InputError(f'cluster "{spec}" is to be generated; read it with shunter.read_cluster')
         if _is_number(spec):
@@ -111,6 +111,8 @@ class Cluster:
         if spec not in presets and (path.suffix.lower() == ".toml" or "/" in spec or path.is_file()):
             return cls.read(path)
         check_name("cluster", spec, presets, also="; or give a number of cores, or a TOML file")
+        from shunter.model.cluster_file import cluster_from_toml
+
         text = (resources.files("shunter") / "presets" / f"{spec}.toml").read_text(encoding="utf-8")
         return cluster_from_toml(text, spec, spec)
 

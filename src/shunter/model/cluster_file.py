@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
-from shunter.files import write_file
+from shunter.files import toml_value, write_file
 from shunter.model.cluster import (
     CORES_LIMIT,
     GPUS_LIMIT,
@@ -23,7 +23,6 @@ from shunter.model.cluster import (
     check_nodes,
 )
 from shunter.model.gpu_types import catalog_tflops
-from shunter.toml_values import toml_value
 
 if sys.version_info >= (3, 11):
     import tomllib

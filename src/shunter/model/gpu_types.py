@@ -9,7 +9,7 @@ they are single-precision rates. A name without a form factor means the fastest 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 TFLOPS: Final[dict[str, float]] = {
@@ -72,11 +72,14 @@ def catalog_tflops(name: str) -> float | None:
     model = _key("".join(word for word in words if word != _PCIE and not _PART.fullmatch(word)))
     if _PCIE in words and model in _PCIE_TFLOPS:
         return _PCIE_TFLOPS[model]
-    return _BY_KEY.get(model)
+    return _by_key().get(model)
 
 
 def _key(model: str) -> str:
     return _SERIES.sub("", model)
 
 
-_BY_KEY: Final = {_key(name.lower().replace(" ", "")): tflops for name, tflops in TFLOPS.items()}
+@cache
+def _by_key() -> dict[str, float]:
+    """Returns the catalog by names as they are compared; made when it is first asked for, as most clusters do not."""
+    return {_key(name.lower().replace(" ", "")): tflops for name, tflops in TFLOPS.items()}

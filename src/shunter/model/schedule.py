@@ -1,4 +1,4 @@
-"""The schedule: what happened to each job."""
+"""The schedule: what happened to each job, and for which stretches of time it held which nodes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.core_numbers import core_numbers
-from shunter.model.segments import all_segments, held_ms, lost_ms
+from shunter.native import core_numbers
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.ledger import Ledger
-    from shunter.model.segments import Segments, Stops
+    from shunter.model.log import Ledger
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
 
@@ -27,11 +25,12 @@ if TYPE_CHECKING:
 BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
 """Jobs shorter than this count as this long in the bounded slowdown."""
 
-BASES = tuple(name.lower().replace("_", "-") for name in core_numbers("Basis"))
-"""What an estimate may rest on, by the core's numbers; ``docs/policies.md`` says what each means."""
+MILLI = 1000
 
-_PHASES = core_numbers("Phase")
-_REASONS = core_numbers("RejectReason")
+_PHASES, _REASONS, _BASES = core_numbers("Phase"), core_numbers("RejectReason"), core_numbers("Basis")
+
+BASES = tuple(name.lower().replace("_", "-") for name in _BASES)
+"""What an estimate may rest on, by the core's numbers; ``docs/policies.md`` says what each means."""
 
 
 class Phase(IntEnum):
@@ -69,6 +68,75 @@ class RejectReason(IntEnum):
 
 
 @dataclass(frozen=True)
+class Stops:
+    """The segments that did not end their job: it was preempted, or one of its nodes failed. One row a segment."""
+
+    job: NDArray[np.int32]
+    """The job's row in the workload."""
+    start_s: NDArray[np.float64]
+    end_s: NDArray[np.float64]
+    node_offsets: NDArray[np.int64]
+    """(stops + 1): segment i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
+    nodes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    by_failure: NDArray[np.bool_]
+    """Whether a node failed; otherwise the job was preempted."""
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Every stretch of time for which a job held nodes; one row a segment, those of one job in the order of time."""
+
+    job: NDArray[np.int64]
+    start_ms: NDArray[np.float64]
+    end_ms: NDArray[np.float64]
+    node_offsets: NDArray[np.int64]
+    """(segments + 1): segment i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
+    nodes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    last: NDArray[np.bool_]
+    """Whether the job ended with it."""
+    by_failure: NDArray[np.bool_]
+    """Whether a node failed; of the others that are not the last, the job was preempted."""
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @cached_property
+    def length_ms(self) -> NDArray[np.float64]:
+        """How long each segment is."""
+        return self.end_ms - self.start_ms
+
+    @cached_property
+    def entry(self) -> NDArray[np.int64]:
+        """The segment of each entry of `nodes` and `tasks`."""
+        return np.repeat(np.arange(len(self)), np.diff(self.node_offsets))
+
+    def to_bytes(self) -> bytes:
+        """Returns everything as bytes that are the same on every machine."""
+        times = [(times + 0.0).astype("<f8").tobytes() for times in (self.start_ms, self.end_ms)]
+        rest = (self.job, self.node_offsets, self.nodes, self.tasks, self.last, self.by_failure)
+        return b"".join([*times, *(np.asarray(values, dtype="<i8").tobytes() for values in rest)])
+
+    def take(self, which: NDArray[np.int64]) -> Segments:
+        """Returns the segments of these numbers, in this order."""
+        offsets, entries = take_lists(self.node_offsets, which)
+        return Segments(
+            self.job[which],
+            self.start_ms[which],
+            self.end_ms[which],
+            offsets,
+            self.nodes[entries],
+            self.tasks[entries],
+            self.last[which],
+            self.by_failure[which],
+        )
+
+
+@dataclass(frozen=True)
 class Schedule:
     """One row a job, in the order of the workload; arrays have the workload's length unless said otherwise."""
 
@@ -100,7 +168,7 @@ class Schedule:
     def __len__(self) -> int:
         return len(self.start_s)
 
-    @property
+    @cached_property
     def ended(self) -> NDArray[np.bool_]:
         """Which jobs started and ended; the metrics are over these."""
         ended: NDArray[np.bool_] = np.isfinite(self.start_s) & np.isfinite(self.end_s)
@@ -145,7 +213,62 @@ class Schedule:
     @cached_property
     def segments(self) -> Segments:
         """Every stretch of time for which a job held nodes: the stops, and the last one of each job that ended."""
-        return all_segments(self)
+        last = self._last_segments()
+        stops = self.stops
+        if stops is None or not len(stops):
+            return last
+        together = Segments(
+            np.concatenate([last.job, stops.job]),
+            np.concatenate([last.start_ms, whole_milliseconds(stops.start_s)]),
+            np.concatenate([last.end_ms, whole_milliseconds(stops.end_s)]),
+            np.concatenate([last.node_offsets, stops.node_offsets[1:] + last.node_offsets[-1]]),
+            np.concatenate([last.nodes, stops.nodes]),
+            np.concatenate([last.tasks, stops.tasks]),
+            np.concatenate([last.last, np.zeros(len(stops), dtype=np.bool_)]),
+            np.concatenate([last.by_failure, stops.by_failure]),
+        )
+        # Segments of no length may share both times; the one with which the job ended then comes last.
+        return together.take(np.lexsort((together.last, together.end_ms, together.start_ms, together.job)))
+
+    def _last_segments(self) -> Segments:
+        """Returns the segment with which each job ended, of those that did."""
+        rows = np.flatnonzero(self.ended)
+        offsets, entries = take_lists(self.placement_offsets, rows)
+        return Segments(
+            rows,
+            self.latest_start_ms[rows],
+            self.end_ms[rows],
+            offsets,
+            self.placement_nodes[entries],
+            self.placement_tasks[entries],
+            np.ones(len(rows), dtype=np.bool_),
+            np.zeros(len(rows), dtype=np.bool_),
+        )
+
+    @cached_property
+    def held_ms(self) -> NDArray[np.float64]:
+        """For how long each job held nodes, over all its segments."""
+        held = np.bincount(self.segments.job, weights=self.segments.length_ms, minlength=len(self))
+        return np.asarray(held, dtype=np.float64)
+
+    @cached_property
+    def lost_ms(self) -> NDArray[np.float64]:
+        """For how long each job held nodes without getting ahead; 0 for a job that was never stopped.
+
+        What each start after a stop costs is lost, and the whole of a segment whose progress was not kept. Of a job
+        that failed, or that was stopped and never ended, all is lost.
+        """
+        if self.stops is None or not len(self.stops):
+            return np.zeros(len(self))
+        segments, settings = self.segments, self.settings
+        stopped = np.zeros(len(self), dtype=np.bool_)
+        stopped[self.stops.job] = True
+        is_first = np.concatenate([[True], segments.job[1:] != segments.job[:-1]])
+        overhead_ms = np.where(is_first, 0.0, np.rint(settings.preemption_overhead_s * MILLI))
+        kept = np.where(segments.by_failure, settings.failed_progress == "kept", settings.preempted_progress == "kept")
+        in_vain = ~(segments.last | kept) | (stopped & (self.outcome > Outcome.KILLED))[segments.job]
+        lost = np.where(in_vain, segments.length_ms, np.minimum(overhead_ms, segments.length_ms))
+        return np.asarray(np.bincount(segments.job, weights=lost, minlength=len(self)), dtype=np.float64)
 
     @property
     def queue_wait_s(self) -> NDArray[np.float64]:
@@ -160,8 +283,7 @@ class Schedule:
     @property
     def run_time_s(self) -> NDArray[np.float64]:
         """Time for which a job held nodes and got ahead; NaN where it did not end. A failed job counts what it held."""
-        held = held_ms(self)
-        gained = np.where(self.outcome == Outcome.FAILED, held, held - lost_ms(self))
+        gained = np.where(self.outcome == Outcome.FAILED, self.held_ms, self.held_ms - self.lost_ms)
         return np.where(self.ended, gained / 1000.0, np.nan)
 
     @property
@@ -174,13 +296,13 @@ class Schedule:
         """The bounded slowdown of each job; NaN where a job did not end."""
         return bounded_slowdown(self.turnaround_s, self.run_time_s)
 
-    @property
+    @cached_property
     def cores(self) -> NDArray[np.float64]:
         """Cores over all tasks of each job."""
         jobs = self.workload.jobs
         return np.asarray(jobs["tasks"].to_numpy() * jobs["cores_per_task"].to_numpy(), dtype=np.float64)
 
-    @property
+    @cached_property
     def gpus(self) -> NDArray[np.float64]:
         """GPUs over all tasks of each job."""
         jobs = self.workload.jobs
@@ -208,6 +330,13 @@ class Schedule:
         from shunter.model.schedule_frame import schedule_frame
 
         return schedule_frame(self)
+
+
+def take_lists(offsets: NDArray[np.int64], which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns the offsets of some of the lists, one after the other, and where their entries were before."""
+    counts = np.diff(offsets)[which]
+    taken = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return taken, np.repeat(offsets[:-1][which] - taken[:-1], counts) + np.arange(taken[-1])
 
 
 def count_bases(basis: NDArray[np.uint8]) -> dict[str, int]:

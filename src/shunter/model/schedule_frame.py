@@ -12,8 +12,7 @@ from shunter.model.rejections import explain_rejections
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.model.schedule import Schedule
-    from shunter.model.segments import Stops
+    from shunter.model.schedule import Schedule, Stops
 
 KILLED_REASON = "killed at its requested time"
 FAILED_REASON = "its nodes failed under it 1,000 times"

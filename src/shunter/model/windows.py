@@ -12,6 +12,8 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.model.log import Log
+
 MOST_BLOCKS = 10
 """So many blocks at most, unless the user says otherwise."""
 MOST_COUNT = 10_000_000
@@ -57,6 +59,39 @@ class Windows:
     def blocks(self) -> int:
         """In how many blocks there are windows."""
         return len(np.unique(self.block))
+
+
+@dataclass(frozen=True)
+class Days:
+    """Some days of each log, and how many windows are taken from them."""
+
+    option: str
+    """By which option they were given, for errors: ``--train``."""
+    part: tuple[float, float]
+    """From which fraction of a log's jobs to which one."""
+    windows: int
+    length: int
+    """How many jobs of each window are measured."""
+    warmup: int
+    """How many jobs before them are simulated too."""
+    seed: int
+
+    def windows_of(self, log: Log) -> Windows:
+        """Returns the windows of a log.
+
+        Raises:
+            InputError: These days have fewer jobs than a window.
+        """
+        return choose_windows(
+            len(log.workload),
+            count=self.windows,
+            length=self.length,
+            seed=self.seed,
+            part=self.part,
+            warmup=self.warmup,
+            log=log.workload.name,
+            part_option=self.option,
+        )
 
 
 def choose_windows(

@@ -10,7 +10,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from shunter.errors import InputError
-from shunter.model.ledger import Ledger, Locate, Places
+from shunter.model.log import Ledger, Locate, Places
 
 SUBMIT_LIMIT_S: Final = 1e12
 """The latest submit time, either side of zero; a later one is a unit mistaken for another."""

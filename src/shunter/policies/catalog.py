@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from shunter.core_numbers import core_numbers, in_capitals
+from shunter.native import core_numbers, in_capitals
 
 WEEK_S: Final = 604_800.0
 INFINITE: Final = float("inf")

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shunter.checks import check_name
+from shunter.checks import check_name, read_query
 from shunter.errors import InputError
-from shunter.query import read_query
 
 if sys.version_info >= (3, 11):
     import tomllib

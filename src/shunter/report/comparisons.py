@@ -13,8 +13,7 @@ from rich.table import Table
 from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
 from shunter.comparison.statistics import interval_note
 from shunter.metrics.labels import cluster_label, counted, percent
-from shunter.model.ledger import Ledger
-from shunter.model.log import FROM_WORKLOAD
+from shunter.model.log import FROM_WORKLOAD, Ledger
 from shunter.report.tables import (
     hours,
     ledger_table,

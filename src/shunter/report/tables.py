@@ -18,7 +18,7 @@ from shunter.model.log import FROM_WORKLOAD
 if TYPE_CHECKING:
     from shunter.comparison.report import Finding
     from shunter.metrics.run import Run
-    from shunter.model.ledger import Ledger
+    from shunter.model.log import Ledger
     from shunter.model.schedule import Schedule
 
 UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))

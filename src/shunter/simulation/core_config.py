@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.errors import InputError
-from shunter.model.failures import given_failures
 from shunter.native import ffi, pointer
 from shunter.policies.native import CorePolicy
 from shunter.policies.placements.placer import Requests, Scene, check_answer
@@ -92,6 +91,8 @@ def _node_events(settings: Settings, cluster: Cluster) -> tuple[NDArray[Any], ..
     """Returns when which nodes go down or come up."""
     if settings.failures is None:
         return np.empty(0, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint8)
+    from shunter.model.failures import given_failures
+
     failures = given_failures(settings.failures, cluster)
     return failures.time_ms, failures.node.astype(np.uint32), failures.up.astype(np.uint8)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.core_numbers import core_numbers
 from shunter.model.snapshot import NO_TIME
-from shunter.native import Handle, check, ffi, lib, pointer
+from shunter.native import Handle, check, core_numbers, ffi, lib, pointer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.errors import InputError
-from shunter.model.schedule import Outcome, Phase, Schedule
-from shunter.model.segments import Stops
+from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import Policy, PythonPolicy, QueueView
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.ledger import Ledger
+    from shunter.model.log import Ledger
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
     from shunter.policies.own import Policy

@@ -18,8 +18,7 @@ from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.objective import parse_objective
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
-from shunter.model.log import Days
-from shunter.model.windows import parse_part
+from shunter.model.windows import Days, parse_part
 from shunter.policies.catalog import DISPATCHES
 from shunter.policies.estimates import REQUESTED
 from shunter.policies.scheduler import resolve_scheduler
@@ -27,7 +26,7 @@ from shunter.tuning.report import OTHERS, TUNED, Later, report_later
 from shunter.tuning.space import SPACES
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 from shunter.tuning.weights import Plan, find_weights, training_benches
-from shunter.workloads.logs import read_log
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

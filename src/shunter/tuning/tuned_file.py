@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from shunter.files import toml_value
 from shunter.policies.estimates import resolve_estimate
 from shunter.simulation.estimating import fit_prior, prior_text
-from shunter.toml_values import toml_value
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ import numpy as np
 from shunter.comparison.bench import Bench
 from shunter.comparison.classics import Choice, Progress
 from shunter.errors import InputError
-from shunter.model.log import Days, Log
-from shunter.model.windows import MOST_COUNT
+from shunter.model.log import Log
+from shunter.model.windows import MOST_COUNT, Days
 from shunter.tuning.search import search
 from shunter.tuning.space import Space, spec_text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -27,9 +26,10 @@ class Clock:
 
 def read_clock(workload: Workload, path: str | Path | None) -> Clock:
     """Returns the clock of a workload that was read from this path; only a SWF log has a header that can be asked."""
+    from shunter.workloads.formats.swf import read_header, whole_number
+
     header: dict[str, str] = {}
     if workload.format == "swf" and path is not None:
-        from shunter.workloads.formats.swf_tokens import header as read_header
         from shunter.workloads.reading import files_of
         from shunter.workloads.text.source import open_source
 
@@ -42,9 +42,3 @@ def read_clock(workload: Workload, path: str | Path | None) -> Clock:
     if zero_s is None or zero_s <= 0:
         return Clock(0, "counted from the log's time 0")
     return Clock(zero_s + (zone_s or 0), meaning)
-
-
-def whole_number(text: str | None) -> int | None:
-    """Returns the whole number with which a header's entry begins."""
-    number = re.match(r"-?[0-9]{1,12}\b", text or "")
-    return int(number.group()) if number else None

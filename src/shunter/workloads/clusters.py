@@ -11,7 +11,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
 from shunter.workloads.machines import MACHINES, detect_machines, read_machines
 from shunter.workloads.reading import cluster_of, read_workload
 from shunter.workloads.text.source import open_source

@@ -1,4 +1,8 @@
-"""Texts to workloads and clusters: job logs in every format, generators, presets and cluster files."""
+"""Texts to workloads and clusters: job logs in every format, generators, presets and cluster files.
+
+The command line takes the names of formats from here for its help, which must not wait for Polars. So functions import
+what they need.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.query import GENERATE
+from shunter.model.cluster import GENERATE
 from shunter.workloads.formats import FORMATS, TABLES, Reading, detect_format, reader_of
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
+    from shunter.model.log import Log
     from shunter.model.workload import Workload
     from shunter.workloads.text.source import Source
 
@@ -50,14 +55,48 @@ def read_workload(
                 raise InputError(f"{name} is {value!r}, but {spec} is a generator; leave it out")
         workload = generate(spec.removeprefix(GENERATE))
     else:
-        from shunter.workloads.text.mapping import parse_mapping
-
-        workload = _read(spec, format, Reading(strict, parse_mapping(columns)))
+        workload = _read(spec, format, Reading(strict, _parsed(columns)))
     if only is None:
         return workload
     from shunter.workloads.variants import keep_statuses
 
     return keep_statuses(workload, only)
+
+
+def read_log(
+    workload: str | Path | Workload | Log,
+    cluster: str | int | Cluster | None = None,
+    *,
+    load: float | None = None,
+    **reading: Any,  # noqa: ANN401 - what read_workload takes
+) -> Log:
+    """Returns a log on a cluster.
+
+    Args:
+        workload: A file, a generator, or a workload; a log is returned as it is.
+        cluster: A number of cores, a preset, a file, a generator, or a cluster; None: the one that the workload tells
+            of.
+        load: Scale the arrivals, so that this part of the cluster's cores is asked for on average.
+        reading: What `shunter.read_workload` takes besides: ``format``, ``strict``, ``only``, ``columns``.
+
+    Raises:
+        InputError: A file cannot be read, or nothing tells the cluster.
+    """
+    from shunter.model.cluster import Cluster
+    from shunter.model.log import FROM_WORKLOAD, Log
+    from shunter.model.workload import Workload
+    from shunter.workloads.load import check_load, scale_to_load
+
+    if isinstance(workload, Log):
+        return workload
+    if load is not None:
+        check_load(load)
+    found = cluster if isinstance(cluster, Cluster) else None if cluster is None else read_cluster(str(cluster))
+    jobs = workload if isinstance(workload, Workload) else read_workload(workload, **reading)
+    log = Log(jobs, cluster_of(jobs), FROM_WORKLOAD) if found is None else Log(jobs, found)
+    if load is None:
+        return log
+    return Log(scale_to_load(jobs, log.cluster, load), log.cluster, log.cluster_from, load)
 
 
 def read_cluster(text: str) -> Cluster:
@@ -110,6 +149,15 @@ def files_of(spec: Spec) -> list[Path]:
     if not found:
         raise InputError(f"{text}: no file has such a name; check the pattern")
     return found
+
+
+def _parsed(columns: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Returns what gives each of our columns, where the user says so."""
+    if columns is None:
+        return {}
+    from shunter.workloads.text.mapping import parse_mapping
+
+    return parse_mapping(columns)
 
 
 def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:

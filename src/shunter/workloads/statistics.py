@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
-    from shunter.model.ledger import Ledger
+    from shunter.model.log import Ledger
     from shunter.model.workload import Workload
 
 PERCENTILES: Final = (5, 25, 50, 75, 90, 95, 99)

@@ -9,8 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads.formats.gpu_list import CLIPPED, is_gpu_list
-from shunter.workloads.text.cells import from_clock
-from shunter.workloads.text.repairs import UNREADABLE
+from shunter.workloads.text.repairs import UNREADABLE, from_clock
 from shunter.workloads.text.source import open_source
 from tests.workloads.formats.published_logs import job, read_text, rules, write
 

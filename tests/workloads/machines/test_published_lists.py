@@ -9,7 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.cluster import Node
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
 from shunter.workloads.machines import detect_machines, helios_gpus, philly_machines, read_machines
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source

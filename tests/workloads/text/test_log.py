@@ -34,7 +34,7 @@ def _build(tmp_path: Path, rows: list[dict[str, Any]], *, strict: bool = False, 
         repairs.skip(1000 + line, "no row")
     full = [GOOD | {"job_id": str(number)} | row for number, row in enumerate(rows, start=1)]
     frame = pl.DataFrame(full, schema=SCHEMA).with_columns(repairs.places(source, range(11, 11 + len(rows))))
-    return build_workload(frame, [source], repairs, cluster_spec="8", cluster_note="a note")
+    return build_workload(frame, repairs, cluster_spec="8", cluster_note="a note")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_files_are_told_apart(tmp_path: Path) -> None:
         sources.append(open_source(tmp_path / name))
     repairs = Repairs(sources)
     frame = pl.DataFrame({"submit_s": [1.0, 2.0], "run_s": [1.0, 0.0]}).with_columns(repairs.places(sources[1], [4, 5]))
-    workload = build_workload([frame], sources, repairs)
+    workload = build_workload([frame], repairs)
     assert workload.ledger.to_json()[0]["example"] == "b.txt:5: run_s 0"
     assert workload.name == "a.txt and 1 more"
     assert repairs.locate(frame[PLACE][0]) == f"{tmp_path}/b.txt:4"

@@ -9,7 +9,6 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import read_workload
-from shunter.workloads.text.mapping import parse_mapping
 from tests.workloads.formats.test_swf import line
 
 TABLE = """job,arrival,begin,finish,took_ms,gpu count,who
@@ -94,7 +93,3 @@ def test_a_mapping_is_for_tables_only(tmp_path: Path) -> None:
         read_workload(swf, columns="submit_s=a")
     with pytest.raises(InputError, match="is a generator; leave it out"):
         read_workload("generate:lublin?jobs=5", columns="submit_s=a")
-
-
-def test_nothing_maps_nothing() -> None:
-    assert parse_mapping(None) == {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shunter.agents.training.report import PartReport
     from shunter.agents.training.trainer import Outcome, Progress
     from shunter.comparison.combinations import Combination
-    from shunter.model.ledger import Ledger
+    from shunter.model.log import Ledger
 
 Sections = Mapping[str, Mapping[str, Any]]
 Names = str | Path | Sequence[str | Path]

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from shunter.core_numbers import core_numbers
 from shunter.errors import InputError
-from shunter.native import check, ffi, lib, pointer
+from shunter.native import check, core_numbers, ffi, lib, pointer
 from shunter.policies.placements.placer import Assignment, Scene
 
 if TYPE_CHECKING:

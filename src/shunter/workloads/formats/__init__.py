@@ -1,8 +1,8 @@
 """Formats of job logs, one file each.
 
 To add a format, write a module with the functions of `Reader`, called like the format with underscores for hyphens, and
-add a line to `FORMATS`. What the formats of one family share stands beside them, in ``slurm``, ``lsf``, ``google``,
-``gpu_list`` and ``swf_tokens``; what all readers share stands in `shunter.workloads.text`.
+add a line to `FORMATS`. What the formats of one family share stands beside them, in ``slurm``, ``lsf``, ``google``
+and ``gpu_list``; what all readers share stands in `shunter.workloads.text`.
 """
 
 from __future__ import annotations

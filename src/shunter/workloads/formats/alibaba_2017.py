@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.text.cells import is_number, with_numbers, with_whole
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import (
     LARGEST_MEMORY_MB,
@@ -19,6 +18,7 @@ from shunter.workloads.text.published import (
     with_known_cores,
 )
 from shunter.workloads.text.repairs import PLACE
+from shunter.workloads.text.source import are_numbers
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -64,14 +64,15 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
 
 def _is_row(cells: list[str]) -> bool:
-    return len(cells) == len(COLUMNS) and cells[5] in STATUSES and all(is_number(cell) for cell in cells[:5])
+    return len(cells) == len(COLUMNS) and cells[5] in STATUSES and are_numbers(cells[:5])
 
 
 def _read_tasks(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, COLUMNS):
         numbers = ["task_create_time", "task_end_time", "number_of_instances", CORES, MEMORY]
-        frame = with_numbers(text.with_columns(pl.col("status").str.strip_chars()), numbers, repairs)
-        frame = with_whole(frame, ["number_of_instances"], repairs)
+        frame = repairs.to_numbers(
+            text.with_columns(pl.col("status").str.strip_chars()), numbers, whole=["number_of_instances"]
+        )
         unfinished = pl.col("status").is_in(["Waiting", "Running"])
         frame = repairs.drop(frame, unfinished, "waiting or running: run time unknown, task dropped", "status")
         before = pl.col("task_end_time") <= 0

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.text.cells import with_numbers
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import MB_PER_GB, read_table, with_known_cores
 from shunter.workloads.text.repairs import PLACE
@@ -40,7 +39,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
 def _read_instances(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, COLUMNS):
-        frame = with_numbers(text, COLUMNS[3:], repairs)
+        frame = repairs.to_numbers(text, COLUMNS[3:])
         earlier = pl.col("creation_time").is_null() | pl.col("scheduled_time").is_null()
         frame = repairs.drop(frame, earlier, "there before the log began: instance dropped", "instance_sn")
         outlives = pl.col("deletion_time").is_null()

@@ -39,7 +39,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     ]
     if not frames:
         raise InputError(f"{sources[0].where}: the table holds no job; give it at least one")
-    return to_workload(pl.concat(frames, how="diagonal"), sources, repairs)
+    return to_workload(pl.concat(frames, how="diagonal"), repairs)
 
 
 def _known(frame: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.json_text import read_elements
 from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, scaled, with_known_cores
@@ -53,7 +52,7 @@ def typed_events(text: pl.DataFrame, kinds: Sequence[int], repairs: Repairs) -> 
         kinds: Which kind each code of the log is, from 0 on.
         repairs: Takes lines that are no event.
     """
-    frame = with_whole(with_numbers(text, EVENTS, repairs), [*KEY, "kind", "scheduling_class"], repairs)
+    frame = repairs.to_numbers(text, EVENTS, whole=[*KEY, "kind", "scheduling_class"])
     for column in (*KEY, "time_us", "kind"):
         frame = repairs.drop(frame, pl.col(column).is_null(), UNREADABLE, column)
     unknown = ~pl.col("kind").is_between(0, len(kinds) - 1)

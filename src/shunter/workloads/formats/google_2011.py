@@ -9,11 +9,11 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.formats.google import CODES_2011, attempts, paired, typed_events, users_of
-from shunter.workloads.text.cells import is_number
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import most_lines
 from shunter.workloads.text.repairs import Repairs
+from shunter.workloads.text.source import are_numbers
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -63,9 +63,9 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
             events.append(typed_events(text, CODES_2011, repairs))
             users.append(text.select("collection", "user").unique(maintain_order=True))
     if not events:
-        return build_workload([], sources, repairs)
+        return build_workload([], repairs)
     jobs = attempts(paired(pl.concat(events), repairs), users_of(users), repairs)
-    return build_workload(jobs, sources, repairs, cluster_note=NOTE)
+    return build_workload(jobs, repairs, cluster_note=NOTE)
 
 
 def _is_task_event(cells: list[str]) -> bool:
@@ -74,7 +74,7 @@ def _is_task_event(cells: list[str]) -> bool:
         and all(cells[number].isdecimal() for number in (0, 2, 3))
         and cells[1] in _MISSING_INFO
         and cells[5] in _CODE_TEXTS
-        and not is_number(cells[6])
+        and not are_numbers([cells[6]])
     )
 
 
@@ -85,5 +85,5 @@ def _is_job_event(cells: list[str]) -> bool:
         and cells[1] in _MISSING_INFO
         and cells[2].isdecimal()
         and cells[3] in _CODE_TEXTS
-        and not is_number(cells[6])
+        and not are_numbers([cells[6]])
     )

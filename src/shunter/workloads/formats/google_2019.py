@@ -22,7 +22,6 @@ from shunter.workloads.formats.google import (
     typed_events,
     users_of,
 )
-from shunter.workloads.text.cells import with_numbers
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import scaled
 from shunter.workloads.text.repairs import PLACE, Repairs
@@ -62,7 +61,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
             users.append(frame.select("collection", "user").unique(maintain_order=True))
             windows.append(_windows(frame))
     if not events:
-        return build_workload([], sources, repairs)
+        return build_workload([], repairs)
     known = pl.concat(events)
     if any(tells(source, _JOINED_TYPE) for source in sources):
         # A join repeats an event for each of its measurements.
@@ -74,7 +73,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     history = history.join(measured, on=KEY, how="anti", maintain_order="left")
     user = users_of(users)
     jobs = pl.concat([attempts(history, user, repairs), _measured_jobs(measured, user, repairs)])
-    return build_workload(jobs.sort("submit_s", maintain_order=True), sources, repairs, cluster_note=NOTE)
+    return build_workload(jobs.sort("submit_s", maintain_order=True), repairs, cluster_note=NOTE)
 
 
 def _read_events(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
@@ -82,7 +81,7 @@ def _read_events(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     kind = _type_column(source)
     names = {"time": "time_us", "collection_id": "collection", "instance_index": "index", kind: "kind"}
     for text in read_records(source, repairs, [*names, *_OTHERS], "resource_request"):
-        frame = with_numbers(text.rename(names), ["collection_type", *WINDOW], repairs)
+        frame = repairs.to_numbers(text.rename(names), ["collection_type", *WINDOW])
         yield _without_alloc_sets(frame, repairs)
 
 

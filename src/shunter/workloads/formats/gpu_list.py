@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE
@@ -83,8 +82,7 @@ def read_gpu_list(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         repairs: Takes what is skipped, and tells how many run times are cut.
     """
     for text in read_table(source, repairs, LAYOUT):
-        frame = with_numbers(text, ("arrival_s", "service_sec", "gpu_count"), repairs)
-        frame = with_whole(frame, ("gpu_count",), repairs)
+        frame = repairs.to_numbers(text, ("arrival_s", "service_sec", "gpu_count"), whole=("gpu_count",))
         clipped = frame.filter(pl.col("service_sec") == CLIPPED_S)
         if clipped.height:
             repairs.tell(CLIPPED, clipped.height, clipped[PLACE][0], f"service_sec {CLIPPED_S:.15g}")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.formats.gpu_list import Layout, Layouts, is_gpu_list, one_task_a_gpu, read_gpu_list
-from shunter.workloads.text.cells import with_numbers, with_times, with_whole
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE
 
@@ -49,9 +48,9 @@ def _read_raw(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         frame = text.with_columns(_status("state"))
         unfinished = pl.col("state").is_in(UNFINISHED)
         frame = repairs.drop(frame, unfinished, "without an end: run time unknown, job dropped", "state")
-        frame = with_times(frame, ["submit_time"], ZONE, repairs)
+        frame = repairs.to_times(frame, ["submit_time"], ZONE)
         sizes = ["gpu_num", "cpu_num", "node_num"]
-        frame = with_whole(with_numbers(frame, [*sizes, "duration", "queue"], repairs), sizes, repairs)
+        frame = repairs.to_numbers(frame, [*sizes, "duration", "queue"], whole=sizes)
         yield frame.select(
             "job_id",
             pl.col("submit_time").alias("submit_s"),
@@ -69,8 +68,7 @@ def _read_raw(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
 def _read_slice(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, SLICE):
         sizes = ["num_chips", "num_nodes"]
-        frame = with_numbers(text, ["submit_time", "duration_s", *sizes], repairs)
-        frame = with_whole(frame, sizes, repairs)
+        frame = repairs.to_numbers(text, ["submit_time", "duration_s", *sizes], whole=sizes)
         yield frame.select(
             "job_id",
             (pl.col("submit_time") / _MICRO).alias("submit_s"),

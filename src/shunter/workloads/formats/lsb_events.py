@@ -65,7 +65,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
                 jobs.take(kind, record, first_place + line)
             except BrokenRecord as error:
                 skip(source, repairs, line, error)
-    return build_workload(jobs.frame(repairs), sources, repairs)
+    return build_workload(jobs.frame(repairs), repairs)
 
 
 def _first_time(source: Source) -> int:

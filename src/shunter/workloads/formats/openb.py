@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.text.cells import with_numbers
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import read_table, scaled, with_known_cores
 from shunter.workloads.text.repairs import PLACE
@@ -51,7 +50,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
 def _read_pods(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, PODS):
-        frame = with_numbers(text, [*SIZES[1:], *TIMES], repairs)
+        frame = repairs.to_numbers(text, [*SIZES[1:], *TIMES])
         pending = pl.col("scheduled_time").is_null()
         frame = repairs.drop(frame, pending, "never scheduled: run time unknown, pod dropped", "pod_phase")
         running = pl.col("deletion_time").is_null()

@@ -9,7 +9,6 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.formats.gpu_list import is_gpu_list, read_gpu_list
-from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.published import MB_PER_GB, has_header, most_lines, read_table, scaled, with_known_cores
 from shunter.workloads.text.repairs import PLACE, Repairs
@@ -56,7 +55,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         if set(kinds) != {"list"}:
             raise InputError(f"{sources[0].where}: a derived list beside raw tables; read them apart")
         lists = [frame for source in sources for frame in read_gpu_list(source, repairs)]
-        return build_workload(lists, sources, repairs, cluster_note=NOTE)
+        return build_workload(lists, repairs, cluster_note=NOTE)
     if "tasks" not in kinds:
         raise InputError(f"{sources[0].where}: is the table of jobs, which tells no sizes; give pai_task_table too")
     pairs = list(zip(sources, kinds, strict=True))
@@ -64,7 +63,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     jobs = [frame for source, kind in pairs if kind == "jobs" for frame in _read_jobs(source, repairs)]
     table = pl.concat(tasks) if tasks else None
     frames = [] if table is None else [_workload_columns(_with_jobs(table, jobs, repairs), repairs)]
-    return build_workload(frames, sources, repairs, cluster_note=NOTE)
+    return build_workload(frames, repairs, cluster_note=NOTE)
 
 
 def _kind(source: Source) -> str | None:
@@ -104,7 +103,7 @@ def _refuse(source: Source, kind: str | None) -> None:
 def _read_tasks(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, TASKS):
         numbers = ["inst_num", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu"]
-        frame = with_whole(with_numbers(text, numbers, repairs), ["inst_num"], repairs)
+        frame = repairs.to_numbers(text, numbers, whole=["inst_num"])
         waiting = pl.col("start_time").is_null()
         frame = repairs.drop(frame, waiting, "never started: run time unknown, task dropped", "status")
         running = pl.col("end_time").is_null()
@@ -113,7 +112,7 @@ def _read_tasks(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
 
 def _read_jobs(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, JOBS):
-        frame = with_numbers(text, ["start_time"], repairs)
+        frame = repairs.to_numbers(text, ["start_time"])
         yield frame.select("job_name", "user", pl.col("start_time").alias("submit_time"), PLACE)
 
 

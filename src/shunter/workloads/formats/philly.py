@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from shunter.workloads.formats.gpu_list import Layout, Layouts, one_task_a_gpu
-from shunter.workloads.text.cells import from_clock, with_numbers, with_times, with_whole
 from shunter.workloads.text.json_text import read_elements
 from shunter.workloads.text.published import read_table
-from shunter.workloads.text.repairs import PLACE
+from shunter.workloads.text.repairs import PLACE, from_clock
 
 if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
@@ -63,8 +62,8 @@ def _is_sample(source: Source) -> bool:
 
 def _read_flat(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, FLAT):
-        frame = with_times(text, ["timestamp"], ZONE, repairs)
-        frame = with_whole(with_numbers(frame, ["duration", "num_gpus"], repairs), ["num_gpus"], repairs)
+        frame = repairs.to_times(text, ["timestamp"], ZONE)
+        frame = repairs.to_numbers(frame, ["duration", "num_gpus"], whole=["num_gpus"])
         yield frame.select(
             pl.col("timestamp").alias("submit_s"),
             pl.col("duration").alias("run_s"),
@@ -76,8 +75,7 @@ def _read_flat(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
 
 def _read_sample(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, SAMPLE):
-        frame = with_numbers(text, ["arrival_time", "duration", "gpu_count"], repairs)
-        frame = with_whole(frame, ["gpu_count"], repairs)
+        frame = repairs.to_numbers(text, ["arrival_time", "duration", "gpu_count"], whole=["gpu_count"])
         other = pl.col("source_trace") != SAMPLE_TRACE
         frame = repairs.drop(frame, other, "not of Philly: job left out", "source_trace")
         yield frame.select(
@@ -142,7 +140,7 @@ def _jobs(rows: list[tuple[Any, ...]], source: Source, repairs: Repairs) -> pl.D
     frame = repairs.drop(frame, never, "no attempt that began: never ran, job dropped", "attempts")
     running = pl.col("end_time").is_null()
     frame = repairs.drop(frame, running, "last attempt without an end: run time unknown, job dropped", "attempts")
-    frame = with_times(frame, ["submitted_time", "start_time", "end_time"], ZONE, repairs)
+    frame = repairs.to_times(frame, ["submitted_time", "start_time", "end_time"], ZONE)
     return frame.select(
         "job_id",
         pl.col("submitted_time").alias("submit_s"),

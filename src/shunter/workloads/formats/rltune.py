@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.formats.swf_tokens import header
-from shunter.workloads.text.cells import with_numbers, with_whole
+from shunter.workloads.formats.swf import read_header
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.repairs import PLACE
@@ -66,7 +65,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     Raises:
         InputError: A file has another number of columns, or no job is left.
     """
-    size = header(sources[0].head).get("MaxProcs")
+    size = read_header(sources[0].head).get("MaxProcs")
     note = f'its header says "MaxProcs: {size}", which counts GPUs and tells of no nodes' if size else None
     return read_jobs(sources, reading, _frames, note)
 
@@ -77,8 +76,7 @@ def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         cells = f"the first row has {len(source.header)} cells between commas"
         raise InputError(f"{source.where}: {cells}; expected 19 or 20, as RLTune writes them")
     for text in read_frames(source, repairs, names, comment=";"):
-        frame = with_numbers(text, [name for name in _NUMBERS if name in names], repairs)
-        frame = with_whole(frame, ("gpus", "cpus", "status"), repairs)
+        frame = repairs.to_numbers(text, [name for name in _NUMBERS if name in names], whole=("gpus", "cpus", "status"))
         strange = ~pl.col("status").is_in([_UNKNOWN, *_STATUSES])
         frame = repairs.replace(frame, strange, "status", None, "status code outside SWF's: taken as unknown")
         yield frame.select(*_columns(), *([_known("think_time_s")] if "think_time_s" in names else []), PLACE)

@@ -81,7 +81,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
             frame = text.rename(str.lower)
             jobs.append(job_table(Cells(_without_steps(frame, repairs, steps), repairs).jobs(), repairs))
     table = pl.concat(jobs, how="diagonal") if jobs else pl.DataFrame(schema={PLACE: pl.Int64})
-    return build_workload(_with_steps(table, steps), sources, repairs, cluster_note=CLUSTER_NOTE)
+    return build_workload(_with_steps(table, steps), repairs, cluster_note=CLUSTER_NOTE)
 
 
 def _used(names: Sequence[str]) -> Callable[[str], bool]:

@@ -1,6 +1,7 @@
 """SWF, the Standard Workload Format of the Parallel Workloads Archive, to a workload.
 
-``docs/workloads.md`` lists what becomes of each field, what is repaired, and what is refused.
+The core turns text into numbers, a block at a time. ``docs/workloads.md`` lists what becomes of each field, what is
+repaired, and what is refused.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
-from shunter.workloads import clock
-from shunter.workloads.formats import swf_tokens
-from shunter.workloads.text.cells import is_number
+from shunter.native import check, ffi, lib
 from shunter.workloads.text.log import no_job_left, to_workload
 from shunter.workloads.text.repairs import Repairs
+from shunter.workloads.text.source import are_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.workload import Workload
     from shunter.workloads.formats import Reading
-    from shunter.workloads.text.source import Source
+    from shunter.workloads.text.source import Block, Source
 
+FIELDS: Final = 18
+"""How many fields a line has; further ones are ignored."""
 JOB, SUBMIT, WAIT, RUN, ALLOCATED, AVERAGE_CPU, USED_MEMORY, REQUESTED, REQUESTED_TIME = range(1, 10)
 REQUESTED_MEMORY, STATUS, USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING, THINK = range(10, 19)
 
@@ -62,12 +64,15 @@ _LARGEST = {
     REQUESTED: TASKS_LIMIT,
 }
 _UNKNOWN = -1
+_SHORTEST_LINE = 2 * FIELDS
+"""In bytes: a digit and a blank or line end for each field."""
+_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\r\n]*)?(?:\r\n|\r|\n))*")
 
 
 def recognizes(source: Source) -> bool:
     """Returns whether the first line that is no comment has 18 numbers between blanks, or more."""
     fields = source.head_lines[0].split() if source.head_lines else []
-    return len(fields) >= swf_tokens.FIELDS and all(is_number(text) for text in fields[: swf_tokens.FIELDS])
+    return len(fields) >= FIELDS and are_numbers(fields[:FIELDS])
 
 
 def read(sources: Sequence[Source], reading: Reading) -> Workload:
@@ -77,7 +82,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         InputError: The log has a mistake that is not repaired, or no job is left.
     """
     repairs = Repairs(sources, reading.strict)
-    headers = [swf_tokens.header(source.head) for source in sources]
+    headers = [read_header(source.head) for source in sources]
     shifts_s = _shifts_s(headers)
     tables = [
         table.with_columns(pl.col("submit_s") + shift_s) if shift_s else table
@@ -90,13 +95,13 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         raise no_job_left(sources[0].where, repairs)
     jobs = _renumber(pl.concat(tables), repairs)
     cores, note = _one_machine([_machine_cores(header) for header in headers])
-    return to_workload(jobs, sources, repairs, cluster_spec=cores, cluster_note=note)
+    return to_workload(jobs, repairs, cluster_spec=cores, cluster_note=note)
 
 
 def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     """Yields the jobs of each block of a file."""
     for block in source.blocks():
-        fields, lines = swf_tokens.tokenize(block, source.where)
+        fields, lines = _tokenize(block, source.where)
         if lines.size == 0:
             continue
         rows = _Rows(source, repairs, fields, lines)
@@ -107,9 +112,34 @@ def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             yield _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
 
 
+def _tokenize(block: Block, where: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the fields (18, rows) of all jobs in a block of a SWF text, and the number of each row's line.
+
+    Raises:
+        InputError: A line has fewer than 18 fields, or a field is not a number.
+    """
+    text = block.text
+    # Memory that no row reaches is never touched, and so costs nothing; counting the lines would. NumPy would ask
+    # for huge pages, whose first touch takes longer than all the rest.
+    capacity = len(text) // _SHORTEST_LINE + 1
+    allocate = ffi.new_allocator(should_clear_after_alloc=False)
+    columns, lines = allocate("double[]", FIELDS * capacity), allocate("int64_t[]", capacity)
+    rows = ffi.new("uintptr_t *")
+    status = lib.shunter_swf_read(ffi.from_buffer("uint8_t[]", text), len(text), columns, lines, capacity, rows)
+    try:
+        check(status)
+    except InputError as error:
+        # The core counts the lines of what it was given.
+        line, _, what = str(error).partition(":")
+        raise InputError(f"{where}:{int(line) + block.first_line - 1}:{what}") from None
+    fields = np.frombuffer(ffi.buffer(columns), dtype=np.float64).reshape(FIELDS, capacity)
+    numbers = np.frombuffer(ffi.buffer(lines), dtype=np.int64)[: rows[0]]
+    return fields[:, : rows[0]], numbers + (block.first_line - 1)
+
+
 def _shifts_s(headers: Sequence[dict[str, str]]) -> list[float]:
     """Returns what to add to the seconds of each file so that they count from the first one's beginning."""
-    zeros_s = [clock.whole_number(header.get("UnixStartTime")) or 0 for header in headers]
+    zeros_s = [whole_number(header.get("UnixStartTime")) or 0 for header in headers]
     return [float(zero_s - zeros_s[0]) if min(zeros_s) > 0 else 0.0 for zero_s in zeros_s]
 
 
@@ -213,7 +243,7 @@ def _renumber(jobs: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
 
 def _table(fields: NDArray[np.float64]) -> pl.DataFrame:
     """Returns the fields as the workload's columns."""
-    raw = pl.DataFrame({str(number): fields[number - 1] for number in range(1, swf_tokens.FIELDS + 1)})
+    raw = pl.DataFrame({str(number): fields[number - 1] for number in range(1, FIELDS + 1)})
     return raw.select(
         job_id=_field(JOB).cast(pl.Int64),
         # Columns taken as they are would hold on to the memory of all fields.
@@ -275,3 +305,23 @@ def _machine_cores(header: dict[str, str]) -> tuple[str | None, str | None]:
         if key in header and note is None:
             note = f'its header says "{key}: {header[key]}", which is no number of cores from 1 to {CORES_LIMIT:,.0f}'
     return None, note
+
+
+def read_header(text: bytes) -> dict[str, str]:
+    """Returns what the comments before the first job say: ``; MaxProcs: 338 (of 512)`` gives MaxProcs.
+
+    A key that stands several times, such as Note, keeps its first value.
+    """
+    entries: dict[str, str] = {}
+    block = _HEADER.match(text)
+    for line in (block.group() if block else b"").decode("utf-8-sig", errors="replace").splitlines():
+        key, colon, value = line.strip().lstrip(";").partition(":")
+        if colon:
+            entries.setdefault(key.strip(), value.strip())
+    return entries
+
+
+def whole_number(text: str | None) -> int | None:
+    """Returns the whole number with which a header's entry begins."""
+    number = re.match(r"-?[0-9]{1,12}\b", text or "")
+    return int(number.group()) if number else None

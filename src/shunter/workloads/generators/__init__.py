@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.query import GENERATE
+from shunter.model.cluster import GENERATE
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster

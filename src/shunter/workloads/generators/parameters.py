@@ -13,10 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
-from shunter.checks import MOST_SEED, check_field, check_name, declarations, declared
+from shunter.checks import MOST_SEED, check_field, check_name, declarations, declared, read_query
 from shunter.errors import InputError
 from shunter.model.cluster import CORES_LIMIT
-from shunter.query import read_query
 from shunter.workloads.load import LOAD_RANGE
 
 if TYPE_CHECKING:

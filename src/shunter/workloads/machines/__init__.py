@@ -15,7 +15,7 @@ from shunter.errors import InputError
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster, Node
-    from shunter.model.ledger import Ledger
+    from shunter.model.log import Ledger
     from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 

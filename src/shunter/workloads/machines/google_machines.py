@@ -10,10 +10,10 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.workloads.formats.google import RESOURCES, read_records, tells
 from shunter.workloads.machines.table import read_nodes
-from shunter.workloads.text.cells import is_number, with_numbers
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
 from shunter.workloads.text.repairs import PLACE
+from shunter.workloads.text.source import are_numbers
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
@@ -53,8 +53,8 @@ def _is_row(cells: list[str]) -> bool:
         and cells[0].isdecimal()
         and cells[1].isdecimal()
         and cells[2] in _TYPES_2011
-        and not is_number(cells[3])
-        and all(not cell or is_number(cell) for cell in cells[4:])
+        and not are_numbers([cells[3]])
+        and are_numbers(filter(None, cells[4:]))
     )
 
 
@@ -68,7 +68,7 @@ def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     else:
         frames, added = read_frames(source, repairs, EVENTS_2011), ADDED_2011
     for text in frames:
-        frame = with_numbers(text, ["time", "type", *RESOURCES], repairs)
+        frame = repairs.to_numbers(text, ["time", "type", *RESOURCES])
         first = frame.filter((pl.col("time") == 0) & (pl.col("type") == added))
         yield first.select(
             pl.col("machine_id").alias("name"),

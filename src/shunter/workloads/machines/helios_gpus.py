@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.model.cluster import NODES_LIMIT, Node
-from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.repairs import PLACE, UNREADABLE
 
@@ -42,7 +41,7 @@ def _largest_day(source: Source, repairs: Repairs) -> dict[str, int]:
     largest: dict[str, int] = {}
     for text in read_frames(source, repairs):
         clusters = [name for name in text.columns if name.lower() not in (_DAY, _TOTAL, PLACE)]
-        frame = with_whole(with_numbers(text, clusters, repairs), clusters, repairs)
+        frame = repairs.to_numbers(text, clusters, whole=clusters)
         for cluster in clusters:
             absurd = ~pl.col(cluster).is_between(0, NODES_LIMIT) | pl.col(cluster).is_null()
             frame = repairs.drop(frame, absurd, UNREADABLE, cluster)

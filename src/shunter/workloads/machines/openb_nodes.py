@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.machines.table import read_nodes
-from shunter.workloads.text.cells import with_numbers
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE
 
@@ -34,7 +33,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
 
 def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, COLUMNS):
-        yield with_numbers(text, COLUMNS[1:4], repairs).select(
+        yield repairs.to_numbers(text, COLUMNS[1:4]).select(
             pl.col("sn").alias("name"),
             (pl.col("cpu_milli") / _MILLI).alias("cores"),
             pl.col("memory_mib").alias("memory_mb"),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.machines.table import read_nodes
-from shunter.workloads.text.cells import is_number, with_numbers
 from shunter.workloads.text.published import MB_PER_GB, has_header, most_lines, read_table
 from shunter.workloads.text.repairs import PLACE
+from shunter.workloads.text.source import are_numbers
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
@@ -38,13 +38,13 @@ def _is_row(cells: list[str]) -> bool:
         len(cells) == len(COLUMNS)
         and _NAME.fullmatch(cells[0]) is not None
         and cells[1][:1].isalpha()
-        and all(is_number(cell) for cell in cells[2:])
+        and are_numbers(cells[2:])
     )
 
 
 def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, COLUMNS):
-        yield with_numbers(text, COLUMNS[2:], repairs).select(
+        yield repairs.to_numbers(text, COLUMNS[2:]).select(
             pl.col("machine").alias("name"),
             pl.col("cap_cpu").alias("cores"),
             (pl.col("cap_mem") * MB_PER_GB).alias("memory_mb"),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.model.cluster import GPUS_LIMIT, Node
-from shunter.workloads.text.cells import with_numbers, with_whole
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.repairs import PLACE, UNREADABLE
 
@@ -38,7 +37,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
 
 def _nodes(source: Source, repairs: Repairs) -> Iterator[Node]:
     for text in read_frames(source, repairs):
-        frame = with_whole(with_numbers(text.rename(str.lower), [GPUS], repairs), [GPUS], repairs)
+        frame = repairs.to_numbers(text.rename(str.lower), [GPUS], whole=[GPUS])
         unusable = pl.col(MACHINE).is_null() | ~pl.col(GPUS).is_between(0, GPUS_LIMIT) | pl.col(GPUS).is_null()
         frame = repairs.drop(frame, unusable, UNREADABLE, GPUS)
         without = frame.filter(pl.col(GPUS) == 0)

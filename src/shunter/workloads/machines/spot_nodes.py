@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.machines.table import read_nodes
-from shunter.workloads.text.cells import with_numbers
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE
 
@@ -32,7 +31,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
 
 def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, COLUMNS):
-        yield with_numbers(text, COLUMNS[1:3], repairs).select(
+        yield repairs.to_numbers(text, COLUMNS[1:3]).select(
             pl.col("node_name").alias("name"),
             pl.col("cpu_num").alias("cores"),
             pl.lit(None, pl.Float64).alias("memory_mb"),

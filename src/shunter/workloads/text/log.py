@@ -50,12 +50,11 @@ def read_jobs(
     """
     repairs = Repairs(sources, reading.strict)
     frames = [frame for source in sources for frame in read_file(source, repairs)]
-    return build_workload(frames, sources, repairs, cluster_note=cluster_note)
+    return build_workload(frames, repairs, cluster_note=cluster_note)
 
 
 def build_workload(
     jobs: pl.DataFrame | Sequence[pl.DataFrame],
-    sources: Sequence[Source],
     repairs: Repairs,
     *,
     cluster_spec: str | None = None,
@@ -66,8 +65,7 @@ def build_workload(
     Args:
         jobs: Columns of `COLUMNS` and `EXTRA_COLUMNS` with their types, as far as the log has them, and `PLACE`; null
             is unknown. In one frame, or in several that follow one another.
-        sources: The files, for the name and the hash.
-        repairs: What has been repaired so far.
+        repairs: What has been repaired so far, and in which files.
         cluster_spec: The machine, if the log tells of one, as `shunter.read_cluster` takes it.
         cluster_note: Why it does not, or what to give instead.
 
@@ -75,21 +73,18 @@ def build_workload(
         InputError: No job is left, or hardly any line was readable.
     """
     frames = [jobs] if isinstance(jobs, pl.DataFrame) else list(jobs)
-    where = sources[0].where
+    where = repairs.sources[0].where
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame(schema={PLACE: pl.Int64})
     _check_readable(frame.height, repairs, where)
     frame = _drop_unusable(frame, repairs)
     frame = _mend(frame, repairs)
     if frame.height == 0:
         raise no_job_left(where, repairs)
-    return to_workload(
-        _number_anew(frame, repairs), sources, repairs, cluster_spec=cluster_spec, cluster_note=cluster_note
-    )
+    return to_workload(_number_anew(frame, repairs), repairs, cluster_spec=cluster_spec, cluster_note=cluster_note)
 
 
 def to_workload(
     jobs: pl.DataFrame,
-    sources: Sequence[Source],
     repairs: Repairs,
     *,
     cluster_spec: str | None = None,
@@ -100,6 +95,7 @@ def to_workload(
     Raises:
         InputError: A column is missing, or a value is not what its column holds.
     """
+    sources = repairs.sources
     check_columns(jobs, sources[0].where)
     workload = Workload.from_frame(
         jobs.select(name for name in (*COLUMNS, *EXTRA_COLUMNS) if name in jobs.columns),

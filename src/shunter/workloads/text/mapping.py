@@ -17,14 +17,12 @@ _OURS: Final = (*COLUMNS, *EXTRA_COLUMNS)
 _FORMULA: Final = re.compile(r"(?P<left>[^*/]+?)\s*(?P<sign>[*/-])\s*(?P<right>[^*/]+)")
 
 
-def parse_mapping(columns: str | Mapping[str, str] | None) -> dict[str, str]:
+def parse_mapping(columns: str | Mapping[str, str]) -> dict[str, str]:
     """Returns what gives each of our columns, from ``submit_s=arrival,run_s=end-start``.
 
     Raises:
         InputError: A part is no such pair, or names no column of ours, or one twice.
     """
-    if columns is None:
-        return {}
     pairs = list(columns.items()) if isinstance(columns, Mapping) else [_pair(part) for part in columns.split(",")]
     mapping: dict[str, str] = {}
     for ours, theirs in pairs:

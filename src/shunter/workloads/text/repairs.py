@@ -6,14 +6,14 @@ its frames, and its ledger becomes the workload's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.ledger import Ledger
+from shunter.model.log import Ledger
+from shunter.model.workload import SUBMIT_LIMIT_S
 
 if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
@@ -25,6 +25,8 @@ UNREADABLE: Final = "not readable: line skipped"
 
 _LINE_BITS: Final = 40
 _LINE_MASK: Final = (1 << _LINE_BITS) - 1
+_WHOLE_LIMIT: Final = 2**62
+"""What a whole number of 64 bits surely holds."""
 
 
 class Repairs:
@@ -32,18 +34,17 @@ class Repairs:
 
     def __init__(self, sources: Sequence[Source], strict: bool = False) -> None:
         self.ledger = Ledger()
-        self._files = [source.where for source in sources]
+        self.sources = list(sources)
         self.strict = strict
         """Whether each repair is an error instead."""
 
     def places(self, source: Source, lines: Iterable[int] | pl.Series) -> pl.Series:
         """Returns the column `PLACE` for rows that stand in these lines of a file."""
-        file = self._files.index(source.where) << _LINE_BITS
-        return pl.Series(PLACE, lines, dtype=pl.Int64) + file
+        return pl.Series(PLACE, lines, dtype=pl.Int64) + (self.sources.index(source) << _LINE_BITS)
 
     def locate(self, place: int) -> str:
         """Returns how errors call a place: ``jobs.log:812``."""
-        return f"{self._files[place >> _LINE_BITS]}:{place & _LINE_MASK}"
+        return f"{self.sources[place >> _LINE_BITS].where}:{place & _LINE_MASK}"
 
     def drop(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.DataFrame:
         """Returns the frame without the rows concerned.
@@ -66,6 +67,41 @@ class Repairs:
             return frame
         other = value if isinstance(value, pl.Expr) else pl.lit(value)
         return frame.with_columns(pl.when(mask).then(other).otherwise(pl.col(column)).alias(column))
+
+    def to_numbers(self, frame: pl.DataFrame, columns: Sequence[str], whole: Collection[str] = ()) -> pl.DataFrame:
+        """Returns a frame with some columns of text as numbers, without the rows in which one holds something else.
+
+        Args:
+            frame: Rows, with their places.
+            columns: The columns of text.
+            whole: The columns that must have whole numbers; they may be among the others, or numbers already.
+        """
+        for column in columns:
+            number = pl.col(column).str.strip_chars().cast(pl.Float64, strict=False)
+            known = pl.col(column).is_not_null()
+            frame = self.drop(frame, known & ~number.is_finite().fill_null(False), UNREADABLE, column)
+            frame = frame.with_columns(number)
+        for column in whole:
+            value = pl.col(column)
+            is_whole = (value == value.floor()) & value.is_between(-_WHOLE_LIMIT, _WHOLE_LIMIT)
+            frame = self.drop(frame, ~is_whole, UNREADABLE, column)
+            frame = frame.with_columns(value.cast(pl.Int64, strict=False))
+        return frame
+
+    def to_times(self, frame: pl.DataFrame, columns: Sequence[str], zone: str) -> pl.DataFrame:
+        """Returns a frame with some columns of text as Unix times, without the rows in which one holds something else.
+
+        Args:
+            frame: Rows, with their places.
+            columns: They hold times such as ``2017-10-07 01:12:09``, without a zone.
+            zone: The zone whose clock they are of. An hour that the clock shows twice is taken as the first.
+        """
+        for column in columns:
+            text = pl.col(column).str.strip_chars()
+            seconds = _unix_time(text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="ms", strict=False), zone)
+            frame = self.drop(frame, seconds.is_null() & pl.col(column).is_not_null(), UNREADABLE, column)
+            frame = frame.with_columns(seconds)
+        return frame
 
     def skip(self, place: int, what: str, rule: str = UNREADABLE) -> None:
         """Records one line that is no row."""
@@ -101,7 +137,7 @@ class Repairs:
     def _short(self, place: int) -> str:
         """Returns how examples call a place."""
         line = place & _LINE_MASK
-        return f"line {line}" if len(self._files) == 1 else f"{Path(self._files[place >> _LINE_BITS]).name}:{line}"
+        return f"line {line}" if len(self.sources) == 1 else f"{self.sources[place >> _LINE_BITS].path.name}:{line}"
 
     def _note(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.Series | None:
         """Records a repair, and returns which rows it concerns, or None if there are none."""
@@ -114,3 +150,15 @@ class Repairs:
         text = "empty" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)[:100]
         self.record(rule, count, frame[PLACE][row], f"{shown} {text}")
         return mask
+
+
+def from_clock(seconds: pl.Expr, zone: str) -> pl.Expr:
+    """Returns Unix times of what was counted as if the clock of a zone had shown UTC; absurd times stay as they are."""
+    # Calendars have an end, beyond which polars panics.
+    is_time = seconds.is_between(-SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
+    moment = pl.when(is_time).then(seconds * 1000).cast(pl.Int64, strict=False).cast(pl.Datetime("ms"))
+    return pl.when(is_time).then(_unix_time(moment, zone)).otherwise(seconds)
+
+
+def _unix_time(moment: pl.Expr, zone: str) -> pl.Expr:
+    return moment.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("ms") / 1000

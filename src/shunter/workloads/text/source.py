@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -154,6 +154,16 @@ class Source:
             while piece := stream.read(BLOCK_BYTES):
                 yield decoder.decode(piece)
         yield decoder.decode(b"", final=True)
+
+
+def are_numbers(cells: Iterable[str]) -> bool:
+    """Returns whether each of some cells holds a number."""
+    try:
+        for cell in cells:
+            float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def open_source(path: str | Path) -> Source:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shunter.checks import read_query
 from shunter.errors import InputError
-from shunter.query import read_query
 
 
 def test_values_are_texts_by_their_names() -> None:
