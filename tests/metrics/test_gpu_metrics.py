@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from shunter.metrics.breakdowns import turnaround_by_gpus, turnaround_by_priority
+from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
 from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome, Schedule

@@ -9,18 +9,17 @@ import pytest
 
 from shunter import compute_metrics
 from shunter.comparison.objective import parse_objective
-from shunter.metrics.measures import WindowColumns
 from shunter.metrics.table import (
     HIGHER,
     LOWER,
     METRICS,
     NO_UNIT,
     Metric,
-    compute_window_metrics,
     higher_is_better,
     register,
     window_metrics,
 )
+from shunter.metrics.window_metrics import WindowColumns, compute_window_metrics
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate

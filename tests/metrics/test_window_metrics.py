@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from shunter import Cluster, InputError, Workload, compute_metrics
-from shunter.metrics.measures import WindowColumns
-from shunter.metrics.table import METRICS, compute_window_metrics, window_metrics
+from shunter.metrics.table import METRICS, window_metrics
+from shunter.metrics.window_metrics import WindowColumns, compute_window_metrics
 from shunter.model.cluster import Node
 from shunter.model.windows import Windows, choose_windows
 from shunter.policies.scheduler import resolve_scheduler

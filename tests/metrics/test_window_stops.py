@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shunter.comparison.bench import Bench
-from shunter.metrics.measures import WindowColumns
-from shunter.metrics.table import compute_metrics, compute_window_metrics, window_metrics
+from shunter.metrics.table import compute_metrics, window_metrics
+from shunter.metrics.window_metrics import WindowColumns, compute_window_metrics
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
 from shunter.model.windows import Windows

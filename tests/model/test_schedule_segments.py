@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from shunter.metrics.record import Record
-from shunter.metrics.run_folder import RUN_FILES, STOPS, build_manifest, read_stops, result_object, write_run
+from shunter.metrics.run import result_object
+from shunter.metrics.run_folder import RUN_FILES, STOPS, build_manifest, read_stops, write_run
 from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Node
 from shunter.model.schedule import Outcome, Schedule

@@ -102,11 +102,10 @@ def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
     """Prints what was repaired and written; beside the file itself, if that is printed."""
     from rich.console import Console
 
-    from shunter.metrics.labels import cluster_label
     from shunter.report.tables import ledger_table
 
     console = Console(stderr=output is None)
     if ledger:
         console.print(ledger_table(ledger))
     if output is not None:
-        console.print(f"written: {output} ({cluster_label(found)})", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"written: {output} ({found.label})", markup=False, highlight=False, soft_wrap=True)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.metrics.measures import WindowColumns
-from shunter.metrics.table import compute_window_metrics
+from shunter.metrics.window_metrics import WindowColumns, compute_window_metrics
 from shunter.model.schedule import Outcome, Phase, Schedule
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import PythonPolicy

@@ -16,8 +16,8 @@ from shunter.comparison.rows import combination_rows, comparison_object
 from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
 from shunter.errors import InputError
 from shunter.metrics.labels import size_class
-from shunter.metrics.measures import MILLISECONDS, ended
 from shunter.metrics.table import higher_is_better, window_metrics
+from shunter.metrics.window_metrics import MILLISECONDS
 from shunter.model.schedule import Phase, count_bases
 from shunter.simulation.run import result_ledger
 
@@ -204,7 +204,7 @@ class _Judge:
         values = metrics[self._metric]
         against = values if base is None else base.metrics[self._metric]
         higher, block = higher_is_better(self._metric), self._windows.block
-        ran = ended(results.phase)[:, self._windows.warmup :]
+        ran = results.ended[:, self._windows.warmup :]
         return Scored(
             combination=combination,
             metrics=metrics,

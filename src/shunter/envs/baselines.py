@@ -10,7 +10,7 @@ import numpy as np
 
 from shunter.envs.options import ORDER, reference_policy
 from shunter.envs.rewards import OBJECTIVES
-from shunter.metrics.measures import MILLISECONDS, ended
+from shunter.metrics.window_metrics import MILLISECONDS
 from shunter.model.schedule import bounded_slowdown
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.windows import WindowRunner
@@ -84,7 +84,7 @@ class Outcome:
 
     def __init__(self, jobs: WindowJobs, results: WindowResults, balance: NDArray[np.float64]) -> None:
         self._jobs = jobs
-        self._ran = ended(results.phase)
+        self._ran = results.ended
         self.start_ms = np.where(self._ran, results.start_ms, NEVER_MS)
         """(windows, simulated length): when each job starts, `NEVER_MS` if it does not."""
         self._measured = self._ran & (np.arange(self._ran.shape[1]) >= jobs.warmup)

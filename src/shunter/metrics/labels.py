@@ -1,4 +1,4 @@
-"""How tables, figures and sentences call things: clusters, counts, shares, sizes of jobs."""
+"""How tables, figures and sentences call things: counts, shares, sizes of jobs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from shunter.model.cluster import Cluster
-
-
-def cluster_label(cluster: Cluster) -> str:
-    """Returns a cluster's name and size: ``gpu-64 (512 cores, 64 GPUs)``; of a plain number of cores, ``256 cores``."""
-    cores = f"{cluster.total_cores:,.15g} cores"
-    if cluster.total_gpus:
-        cores += f", {cluster.total_gpus:,} GPUs"
-    return cores if cluster.name.isdecimal() else f"{cluster.name} ({cores})"
 
 
 def counted(number: int, what: str) -> str:

@@ -12,7 +12,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shunter import __version__
 from shunter.errors import InputError
 from shunter.files import Writer, write_file
 
@@ -33,38 +32,6 @@ RUN_FILES = (SCHEDULE, SCHEDULE_CSV, SCHEDULE_JSONL, STOPS, METRICS, MANIFEST)
 """What the folder of a run holds, the stops only if a job was stopped; the manifest is written last."""
 RECORDED = {"policy": "policy", "estimate": "estimate", "placement": "placement", "failures": "failures file"}
 """The settings that may come from files, of which the manifest has a record each, and what errors call them."""
-
-
-def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds: float) -> dict[str, Any]:
-    """Returns what ``--json`` prints and ``metrics.json`` holds.
-
-    Args:
-        schedule: what happened.
-        metrics: by name, None for those without meaning.
-        seconds: how long the simulation took.
-    """
-    from shunter.metrics.breakdowns import turnaround_by_gpus, turnaround_by_priority
-
-    settings, outcomes = schedule.settings, schedule.outcomes()
-    return {
-        "policy": settings.policy,
-        "dispatch": settings.dispatch,
-        "placement": settings.placement,
-        "estimate": settings.estimate,
-        "jobs": len(schedule),
-        "rejected": outcomes["rejected"],
-        "ledger": schedule.ledger.to_json(),
-        "metrics": metrics,
-        "turnaround_by_gpus": turnaround_by_gpus(schedule),
-        "turnaround_by_priority": turnaround_by_priority(schedule),
-        **{name: outcomes[name] for name in ("killed", "failed", "unfinished")},
-        "estimated_from": schedule.bases(),
-        "workload": schedule.workload.name,
-        "cluster": schedule.cluster.name,
-        "seed": settings.seed,
-        "version": __version__,
-        "seconds": round(seconds, 6),
-    }
 
 
 def to_json_text(value: object) -> str:
@@ -92,6 +59,9 @@ def build_manifest(
 
 def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], resolved: dict[str, Any]) -> dict[str, Any]:
     """Returns what every manifest holds: the options, what they were used on, and by which versions."""
+    # Looking up the version reads the package's metadata, which takes longer than all imports of this module.
+    from shunter import __version__
+
     return {
         "shunter": __version__,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),

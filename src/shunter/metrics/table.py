@@ -1,28 +1,30 @@
 """The table of metrics: every one with its unit, which way is better, its formula, and how it is computed.
 
-A new metric is one `Metric` here, or one that `register` adds. Schedules, windows, comparisons, tables and
-``docs/metrics.md``, where the reasons for the formulas are, follow from it.
+A new metric is one `Metric` at the end of this file, or one that `register` adds. Schedules, windows, comparisons,
+tables and ``docs/metrics.md``, where the reasons for the formulas are, follow from it.
+
+A formula is written once, on `Measures`: it works on one value a job (a schedule) or on one row a window (windows).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import polars as pl
 
 from shunter.checks import check_name
-from shunter.metrics import usage
-from shunter.metrics.measures import Measures, ScheduleMeasures, Values, WindowMeasures
+from shunter.metrics.usage import Usage
+from shunter.model.schedule import Outcome, bounded_slowdown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.metrics.measures import WindowColumns
+    from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
-    from shunter.simulation.windows import WindowResults
 
 SECONDS: Final = "s"
 SHARE: Final = "0 – 1"
@@ -31,6 +33,120 @@ NODES: Final = "nodes"
 NO_UNIT: Final = "–"
 """Units by which tables choose how to print a metric; others may be any text."""
 HIGHER, LOWER = "higher", "lower"
+
+Values = Any
+"""A value a schedule (a float), or a value a window (an array of shape (windows,)); NaN where it has no meaning."""
+Columns = Any
+"""A value a job: an array of shape (jobs,) of a schedule, (windows, jobs) of windows; any class may hold or make it."""
+
+
+class Measures(ABC):
+    """Jobs that were simulated, as metrics see them.
+
+    Arrays have the shape (jobs,) for a schedule, and (windows, jobs) for windows. What is told of jobs (waits,
+    slowdowns, fairness) is over the measured jobs of a window. What is told of the cluster over time (makespan,
+    utilization, queue length, throughput) is over all jobs simulated, the warm-up included.
+    """
+
+    cluster: Cluster
+    cores: NDArray[np.float64]
+    """Over all tasks of each simulated job."""
+    memory_mb: NDArray[np.float64]
+    """Over all tasks of each simulated job; 0 where the log does not say it."""
+    gpus: NDArray[np.float64]
+    """Over all tasks of each simulated job."""
+    ended: NDArray[np.bool_]
+    """Which of the measured jobs started and ended."""
+    completed: NDArray[np.bool_]
+    """Which of the measured jobs completed."""
+    makespan_s: Values
+    """From the first submit of a job that was not rejected to the last end."""
+    completed_in_all: Values
+    """How many of the simulated jobs completed."""
+    waited_in_all_s: Values
+    """For how long the simulated jobs waited, added up."""
+    tells_memory: Values
+    """Whether any simulated job says how much memory it needs."""
+    wait_s: Columns
+    """From submit to the first start, of each measured job."""
+    run_s: Columns
+    """For how long each measured job held nodes and got ahead."""
+    turnaround_s: Columns
+    """From submit to the end, of each measured job."""
+    bounded_slowdown: Columns
+    """Turnaround over run time, bounded, of each measured job."""
+
+    @abstractmethod
+    def mean(self, values: NDArray[Any], kept: NDArray[np.bool_]) -> Values:
+        """Returns the mean over the measured jobs that are kept."""
+
+    @abstractmethod
+    def quantile(self, values: NDArray[np.float64], quantile: float) -> Values:
+        """Returns a quantile over the measured jobs that ended, linearly interpolated."""
+
+    @abstractmethod
+    def used(self, amount: NDArray[np.float64], total: float | None) -> Values:
+        """Returns which part of a resource was in use over the makespan.
+
+        Args:
+            amount: What each simulated job holds of it.
+            total: What the cluster has of it; None if that is unknown.
+        """
+
+    @abstractmethod
+    def ratio(self, part: Values, whole: Values) -> Values:
+        """Returns the ratio; NaN where the whole is 0 or has no meaning."""
+
+    @abstractmethod
+    def fairness(self, values: NDArray[np.float64]) -> Values:
+        """Returns Jain's index of the users' means over their jobs that ended; NaN where no user is known."""
+
+
+class ScheduleMeasures(Measures):
+    """The jobs of one schedule."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        """Makes every column: nearly all metrics need them."""
+        jobs = schedule.workload.jobs
+        self.schedule = schedule
+        self.usage = Usage(schedule)
+        self.cluster = schedule.cluster
+        self.cores = schedule.cores
+        self.gpus = schedule.gpus
+        self.memory_mb = (jobs["tasks"] * jobs["memory_mb_per_task"].fill_null(0.0)).to_numpy()
+        self.tells_memory = jobs["memory_mb_per_task"].null_count() < len(jobs)
+        self.ended = schedule.ended
+        self.completed = np.asarray(schedule.outcome == Outcome.COMPLETED)
+        self.wait_s = schedule.queue_wait_s
+        self.run_s = schedule.run_time_s
+        self.turnaround_s = schedule.turnaround_s
+        self.bounded_slowdown = bounded_slowdown(self.turnaround_s, self.run_s)
+        self.makespan_s = self.usage.makespan_s
+        self.completed_in_all = int(np.count_nonzero(self.completed))
+        self.waited_in_all_s = self.usage.waited_s()
+
+    def mean(self, values: NDArray[Any], kept: NDArray[np.bool_]) -> Values:
+        """Returns the mean over the jobs that are kept."""
+        return float(np.mean(values[kept])) if kept.any() else np.nan
+
+    def quantile(self, values: NDArray[np.float64], quantile: float) -> Values:
+        """Returns a quantile over the jobs that ended."""
+        return float(np.quantile(values[self.ended], quantile)) if self.ended.any() else np.nan
+
+    def used(self, amount: NDArray[np.float64], total: float | None) -> Values:
+        """Returns which part of a resource was in use over the makespan."""
+        return self.ratio(float(np.sum(amount * self.usage.held_s)), self.makespan_s * (total or 0.0))
+
+    def ratio(self, part: Values, whole: Values) -> Values:
+        """Returns the ratio; NaN where the whole is 0 or has no meaning."""
+        return part / whole if whole > 0 else np.nan
+
+    def fairness(self, values: NDArray[np.float64]) -> Values:
+        """Returns Jain's index of the users' means over their jobs that ended."""
+        frame = pl.DataFrame({"user": self.schedule.workload.jobs["user"], "value": values})
+        by_user = frame.filter(pl.Series(self.ended) & pl.col("user").is_not_null())
+        means = by_user.group_by("user", maintain_order=True).agg(pl.col("value").mean())["value"].to_numpy()
+        return self.ratio(float(np.sum(means)) ** 2, len(means) * float(np.sum(means**2)))
 
 
 @dataclass(frozen=True)
@@ -45,7 +161,7 @@ class Metric:
     """As ``docs/metrics.md`` has it, whose words it uses."""
     of_jobs: Callable[[Measures], Values] | None = None
     """Computes it for a schedule and for windows alike."""
-    of_schedule: Callable[[ScheduleMeasures], float | None] | None = None
+    of_schedule: Callable[[Usage], float | None] | None = None
     """Computes it for a schedule alone, if it needs placements or stops, which windows do not keep."""
     short: tuple[str, ...] = ()
     """What a command line may call it instead."""
@@ -58,10 +174,6 @@ class Metric:
     def higher_is_better(self) -> bool:
         """Whether more of it is better."""
         return self.better == HIGHER
-
-
-METRICS: Final[dict[str, Metric]] = {}
-"""All metrics by name, in the order in which they are printed."""
 
 
 def register(metric: Metric) -> Metric:
@@ -79,19 +191,14 @@ def register(metric: Metric) -> Metric:
 def compute_metrics(schedule: Schedule) -> dict[str, float | None]:
     """Returns every metric by name; null (None) where a metric has no meaning, never NaN."""
     measures = ScheduleMeasures(schedule)
-    return {metric.name: _known(_measure(metric, measures)) for metric in METRICS.values()}
-
-
-def compute_window_metrics(
-    columns: WindowColumns, results: WindowResults, names: Iterable[str]
-) -> dict[str, NDArray[np.float64]]:
-    """Returns the metrics asked for, each of shape (windows,); NaN where one has no meaning.
-
-    Raises:
-        InputError: A metric is unknown, or cannot be computed for windows.
-    """
-    measures, known = WindowMeasures(columns, results), window_metrics()
-    return {name: np.asarray(known[check_name("metric", name, known)](measures)) for name in names}
+    found: dict[str, float | None] = {}
+    for name, metric in METRICS.items():
+        if metric.of_jobs is not None:
+            value = float(metric.of_jobs(measures))
+            found[name] = None if np.isnan(value) else value
+        elif metric.of_schedule is not None:
+            found[name] = metric.of_schedule(measures.usage)
+    return found
 
 
 def window_metrics() -> Mapping[str, Callable[[Measures], Values]]:
@@ -119,17 +226,6 @@ def find_window_metric(what: str, name: str) -> str:
     return short.get(name) or check_name(what, name, [*short, *known])
 
 
-def _measure(metric: Metric, measures: ScheduleMeasures) -> float | None:
-    if metric.of_jobs is not None:
-        return float(metric.of_jobs(measures))
-    assert metric.of_schedule is not None, "a metric has one of the two"
-    return metric.of_schedule(measures)
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value
-
-
 def _mean_slowdown(jobs: Measures) -> Values:
     # A job that ran for 0 s has no slowdown: the ratio has no value.
     ran = jobs.ended & (jobs.run_s > 0)
@@ -149,7 +245,7 @@ def _wait_quantile(name: str, quantile: float, short: tuple[str, ...] = ()) -> M
     return Metric(name, SECONDS, LOWER, formula, lambda jobs: jobs.quantile(jobs.wait_s, quantile), short=short)
 
 
-for _metric in (
+_TABLE: Final = (
     Metric(
         "mean_wait_s", SECONDS, LOWER, "mean of *wᵢ*", lambda jobs: jobs.mean(jobs.wait_s, jobs.ended),
         short=("wait", "mean-wait"),
@@ -187,25 +283,25 @@ for _metric in (
     Metric(
         "flops_weighted_utilization", SHARE, HIGHER,
         "the same with each GPU, used or there, counted by its node's `tflops`; null if a node with GPUs has none",
-        of_schedule=lambda jobs: usage.weighted_gpu_utilization(jobs.schedule),
+        of_schedule=Usage.weighted_gpu_utilization,
     ),
     Metric(
         "mean_fragmentation", SHARE, LOWER,
         "(1/*M*) ∫ *F(t)* dt, *F* the part of the free whole GPUs that stand on partly used nodes; null without GPUs",
-        of_schedule=lambda jobs: jobs.scattered_gpus[0],
+        of_schedule=Usage.fragmentation,
     ),
     Metric(
         "mean_partly_used_nodes", NODES, LOWER, "(1/*M*) ∫ nodes partly used at *t* dt; null without GPUs",
-        of_schedule=lambda jobs: jobs.scattered_gpus[1],
+        of_schedule=Usage.partly_used_nodes,
     ),
     Metric(
         "nodes_per_job", NODES, LOWER,
         "mean number of nodes of the last segment, over jobs with GPUs; null without any",
-        of_schedule=lambda jobs: usage.nodes_per_job(jobs.schedule),
+        of_schedule=Usage.nodes_per_job,
     ),
     Metric(
         "load_imbalance", "0 – 0.25", LOWER, "(1/*M*) ∫ Var_h *u_h(t)* dt",
-        of_schedule=lambda jobs: usage.load_imbalance(jobs.schedule),
+        of_schedule=Usage.load_imbalance,
     ),
     Metric(
         "completion_rate", SHARE, HIGHER, "jobs completed / all jobs, rejected and killed ones included",
@@ -213,7 +309,7 @@ for _metric in (
     ),
     Metric(
         "mean_queue_length", "jobs", LOWER, "(1/*M*) ∫ jobs waiting at *t* dt",
-        # By Little's law.
+        # The integral of the queue's length is the time that all jobs waited, added up.
         lambda jobs: jobs.ratio(jobs.waited_in_all_s, jobs.makespan_s),
     ),
     Metric(
@@ -228,19 +324,21 @@ for _metric in (
     ),
     Metric(
         "preemptions", COUNT, LOWER, "how often a job was preempted",
-        of_schedule=lambda jobs: usage.preemptions(jobs.schedule),
+        of_schedule=Usage.preemptions,
     ),
     Metric(
         "failures", COUNT, LOWER, "how often a node failed under a job",
-        of_schedule=lambda jobs: usage.failures(jobs.schedule),
+        of_schedule=Usage.failures,
     ),
     Metric(
         "migrations", COUNT, LOWER, "starts after a stop on another set of nodes than before",
-        of_schedule=lambda jobs: usage.migrations(jobs.schedule),
+        of_schedule=Usage.migrations,
     ),
     Metric(
         "lost_gpu_hours", "GPU·h", LOWER, "Σ *gᵢ lᵢ* / 3600 s; null without GPUs",
-        of_schedule=lambda jobs: usage.lost_gpu_hours(jobs.schedule),
+        of_schedule=Usage.lost_gpu_hours,
     ),
-):  # fmt: skip
-    register(_metric)
+)  # fmt: skip
+
+METRICS: Final = {metric.name: metric for metric in _TABLE}
+"""All metrics by name, in the order in which they are printed."""

@@ -128,6 +128,14 @@ class Cluster:
         path = Path(path)
         return cluster_from_toml(read_text(path, "cluster file", "a TOML file"), str(path), path.stem)
 
+    @property
+    def label(self) -> str:
+        """What tables call it: ``gpu-64 (512 cores, 64 GPUs)``; for a plain number of cores just ``256 cores``."""
+        cores = f"{self.total_cores:,.15g} cores"
+        if self.total_gpus:
+            cores += f", {self.total_gpus:,} GPUs"
+        return cores if self.name.isdecimal() else f"{self.name} ({cores})"
+
     @cached_property
     def partitions(self) -> tuple[str, ...]:
         """The names of the partitions, sorted."""

@@ -185,22 +185,22 @@ class Schedule:
         counts = np.bincount(self.outcome, minlength=len(Outcome)).tolist()
         return {outcome.name.lower(): counts[outcome] for outcome in Outcome}
 
-    @property
+    @cached_property
     def rejected(self) -> NDArray[np.bool_]:
         """Which jobs could never fit."""
         return np.asarray(self.outcome == Outcome.REJECTED)
 
-    @property
+    @cached_property
     def submit_ms(self) -> NDArray[np.float64]:
         """Submit times as the core had them: whole milliseconds."""
         return whole_milliseconds(self.workload.jobs["submit_s"].to_numpy())
 
-    @property
+    @cached_property
     def start_ms(self) -> NDArray[np.float64]:
         """Start times in whole milliseconds; NaN where a job never started."""
         return whole_milliseconds(self.start_s)
 
-    @property
+    @cached_property
     def end_ms(self) -> NDArray[np.float64]:
         """End times in whole milliseconds; NaN where a job did not end."""
         return whole_milliseconds(self.end_s)

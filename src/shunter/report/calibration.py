@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.metrics.calibration import HOUR_S, HOURS
-from shunter.metrics.labels import cluster_label, percent
+from shunter.metrics.labels import percent
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_jobs, finish, name_ticks, new_figure
 from shunter.report.tables import format_seconds, ledger_table, rejection_table, run_title
 
@@ -155,7 +155,7 @@ def draw_calibration(schedule: Schedule, waits: Waits, calibration: Calibration,
 def _title(schedule: Schedule, calibration: Calibration, judgment: Judgment) -> str:
     settings = schedule.settings
     return (
-        f"{settings.policy} · {settings.dispatch} on {cluster_label(schedule.cluster)} {judgment.verdict.words}\n"
+        f"{settings.policy} · {settings.dispatch} on {schedule.cluster.label} {judgment.verdict.words}\n"
         f"{schedule.workload.name}, {calibration.compared:,} jobs"
     )
 

@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from shunter.comparison.bench import Bench
-from shunter.metrics.labels import cluster_label, counted, shortened, size_label
-from shunter.metrics.measures import ended
+from shunter.metrics.labels import counted, shortened, size_label
 from shunter.model.log import Log
 from shunter.report.drawing import (
     BASELINE_COLOR,
@@ -55,7 +54,7 @@ def _title(comparison: Comparison) -> str:
     windows = comparison.windows
     warmup = f" after {windows.warmup:,} to warm up" if windows.warmup else ""
     return (
-        f"{comparison.workload.name} on {cluster_label(comparison.cluster)}\n"
+        f"{comparison.workload.name} on {comparison.cluster.label}\n"
         f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {counted(windows.blocks, 'block')}"
     )
 
@@ -141,7 +140,7 @@ def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str
     unit, seconds = time_unit(makespan_ms / 1000)
     edges = np.linspace(0, max(makespan_ms, 1), BINS + 1)
     for label, result in results.items():
-        ran = ended(result.phase)
+        ran = result.ended
         cores = columns.cores[ran]
         time_ms = np.concatenate([result.start_ms[ran], result.end_ms[ran]]) - float(begin_ms)
         change = np.concatenate([cores, -cores]) / comparison.cluster.total_cores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,16 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
+from shunter.comparison.report import BETTER, BROKEN, WORSE
 from shunter.comparison.statistics import interval_note
-from shunter.metrics.labels import cluster_label, counted, percent
+from shunter.metrics.labels import counted, percent
+from shunter.metrics.table import higher_is_better
 from shunter.model.log import FROM_WORKLOAD, Ledger
 from shunter.report.tables import (
     hours,
     ledger_table,
-    print_findings,
     print_line,
     print_written,
-    ratio_text,
     short,
     titled_table,
 )
@@ -28,6 +28,7 @@ from shunter.report.tables import (
 if TYPE_CHECKING:
     from shunter.comparison.comparison import Comparison, Scored
     from shunter.comparison.evaluation import Evaluation
+    from shunter.comparison.report import Finding
 
 ROLES: Final = {
     LEARNED: "learned",
@@ -39,6 +40,29 @@ ROLES: Final = {
 """What the tables of an evaluation say below a label."""
 WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0))
 """From the largest; below them seconds."""
+FINDING_COLORS: Final = {BETTER: "green", WORSE: "red", BROKEN: "red"}
+"""Of what is found; the rest has none."""
+
+
+def print_findings(console: Console, findings: Iterable[Finding]) -> None:
+    """Prints sentences, what speaks for a contender in green and what speaks against it in red."""
+    for finding in findings:
+        color, text = FINDING_COLORS.get(finding.result), escape(finding.sentence)
+        console.print(f"[{color}]{text}[/]" if color else text, highlight=False, soft_wrap=True)
+
+
+def ratio_text(metric: str, row: dict[str, Any]) -> str:
+    """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
+    if row["ratio"] is None:
+        return "–"
+    if row["ratio_low"] is None:
+        return short(row["ratio"])
+    text = escape(f"{short(row['ratio'])} [{short(row['ratio_low'])}, {short(row['ratio_high'])}]")
+    higher, lower = row["ratio_low"] > 1, row["ratio_high"] < 1
+    if not (higher or lower):
+        return text
+    better = higher if higher_is_better(metric) else lower
+    return f"[{'green' if better else 'red'}]{text}[/]"
 
 
 def print_comparison(comparison: Comparison, top: int | None, written: Sequence[Path]) -> None:
@@ -69,7 +93,7 @@ def _title(comparison: Comparison, common: str = "") -> str:
     combinations = counted(len(comparison.scored), "combination")
     simulations = counted(len(comparison.scored) * len(windows), "simulation")
     return (
-        f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(cluster_label(comparison.cluster) + told)}\n"
+        f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(comparison.cluster.label + told)}\n"
         f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {blocks} of "
         f"{comparison.part} of the log, seed {comparison.seed}\n"
         f"{combinations}{common}, {simulations} in {comparison.seconds:.3g} s"

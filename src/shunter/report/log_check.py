@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.metrics.labels import cluster_label, counted
+from shunter.metrics.labels import counted
 from shunter.model.fitting import can_ever_fit
 from shunter.model.rejections import first_rejection
 from shunter.report.tables import brief_seconds, format_seconds
@@ -146,7 +146,7 @@ def _never_fit(workload: Workload, description: Description) -> Iterator[Finding
         # The core tells why.
         first = first_rejection(simulate(workload.window(int(fits.argmin()), 1), description.cluster))
         where = f"{first.where}: " if first.where else ""
-        what = f"can never fit on {cluster_label(description.cluster)}: {_of_jobs(jobs, len(workload))}"
+        what = f"can never fit on {description.cluster.label}: {_of_jobs(jobs, len(workload))}"
         yield Finding("never-fit", jobs, f"{what}; {where}{first.text}")
 
 

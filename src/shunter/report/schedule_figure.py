@@ -12,8 +12,8 @@ from matplotlib.colors import PowerNorm
 from matplotlib.patches import Patch
 
 from shunter.errors import InputError
-from shunter.metrics.labels import cluster_label, size_class, size_label
-from shunter.metrics.usage import MILLI, core_changes, makespan_seconds, within_makespan
+from shunter.metrics.labels import size_class, size_label
+from shunter.metrics.usage import MILLI, Usage
 from shunter.report.drawing import COLORS, GRID, OTHERS_COLOR, binned_means, finish, new_figure, time_unit
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def draw_schedule(schedule: Schedule) -> Figure:
     Raises:
         InputError: if no job has ended, so that there is nothing to draw.
     """
-    makespan_s = makespan_seconds(schedule)
-    if makespan_s is None:
+    makespan_s = Usage(schedule).makespan_s
+    if np.isnan(makespan_s):
         raise InputError("no job has ended: there is nothing to draw")
     axis = TimeAxis(schedule, makespan_s)
     figure = new_figure(12, 9)
@@ -89,7 +89,7 @@ def _title(schedule: Schedule) -> str:
     rejected = int(schedule.rejected.sum())
     what = f"{len(schedule):,} jobs" + (f" ({rejected:,} rejected)" if rejected else "")
     return (
-        f"{schedule.workload.name} on {cluster_label(schedule.cluster)}, {what}\n"
+        f"{schedule.workload.name} on {schedule.cluster.label}, {what}\n"
         f"{settings.policy} · {settings.dispatch} · {settings.placement} · estimate {settings.estimate}"
     )
 
@@ -126,15 +126,15 @@ def _draw_utilization(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
 
 def _segment_times(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Returns the job of each segment, and the times at which the segments start, then those at which they end."""
-    segments = schedule.segments
-    return segments.job, within_makespan(schedule, np.concatenate([segments.start_ms, segments.end_ms]))
+    usage = Usage(schedule)
+    return usage.segments.job, np.concatenate([usage.start_ms, usage.end_ms])
 
 
 def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     segments = schedule.segments
     # A job waits from its submit, and again from each stop, until the next start.
     waits_from = np.concatenate([schedule.submit_ms[~schedule.rejected], segments.end_ms[~segments.last]])
-    time_ms = within_makespan(schedule, np.concatenate([waits_from, segments.start_ms]))
+    time_ms = Usage(schedule).until_last_end(np.concatenate([waits_from, segments.start_ms]))
     change = np.concatenate([np.ones(len(waits_from)), -np.ones(len(segments))])
     time, level = _level(axis, time_ms, change)
     panel.step(time, level, where="post", color=QUEUE_COLOR, linewidth=1)
@@ -251,7 +251,7 @@ def _node_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
     nodes = len(schedule.cluster.nodes)
     rows = min(nodes, HEAT_ROWS)
     row_of_node = np.arange(nodes) * rows // nodes
-    changes = core_changes(schedule)
+    changes = Usage(schedule).core_changes()
     cores = np.array([node.cores for node in schedule.cluster.nodes])
     capacity = np.bincount(row_of_node, weights=cores, minlength=rows)
     return changes.time_ms, changes.milli_cores / MILLI, row_of_node[changes.node], np.maximum(capacity, 1e-9)
@@ -310,17 +310,16 @@ def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np
         The rectangles as (start in ms, end in ms, lowest core, highest core)  # (rectangles, 4)
         and the row of each rectangle's job in the workload  # (rectangles,)
     """
-    segments = schedule.segments
+    usage = Usage(schedule)
     segment, node, used = _placements(schedule)
-    job = segments.job[segment]
+    job = usage.segments.job[segment]
     sizes = [round(each.cores * MILLI) for each in schedule.cluster.nodes]
     base = np.concatenate([[0], np.cumsum(sizes)])
     lanes = [Lanes(size) for size in sizes]
     held: dict[int, list[Span]] = {}
     rectangles: list[tuple[float, float, float, float]] = []
     owners: list[int] = []
-    start_ms = within_makespan(schedule, segments.start_ms)[segment]
-    end_ms = within_makespan(schedule, segments.end_ms)[segment]
+    start_ms, end_ms = usage.start_ms[segment], usage.end_ms[segment]
     for entry, starts in _in_order(start_ms, end_ms):
         if not starts:
             lanes[node[entry]].give_back(held.pop(entry))

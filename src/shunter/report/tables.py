@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.report import BETTER, BROKEN, WORSE
-from shunter.metrics.labels import cluster_label
-from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE, higher_is_better
+from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
+from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
 from shunter.model.log import FROM_WORKLOAD
 
 if TYPE_CHECKING:
-    from shunter.comparison.report import Finding
     from shunter.metrics.run import Run
     from shunter.model.log import Ledger
     from shunter.model.schedule import Schedule
 
 UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 """Units of time, from the largest."""
-FINDING_COLORS: Final = {BETTER: "green", WORSE: "red", BROKEN: "red"}
-"""Of what is found; the rest has none."""
 
 
 def titled_table(title: str, first: str = "") -> Table:
@@ -45,13 +41,6 @@ def print_written(console: Console, written: Sequence[Path]) -> None:
         print_line(console, f"written: {path}")
 
 
-def print_findings(console: Console, findings: Iterable[Finding]) -> None:
-    """Prints sentences, what speaks for a contender in green and what speaks against it in red."""
-    for finding in findings:
-        color, text = FINDING_COLORS.get(finding.result), escape(finding.sentence)
-        console.print(f"[{color}]{text}[/]" if color else text, highlight=False, soft_wrap=True)
-
-
 def short(value: float | None) -> str:
     """Returns a number with about three digits; a dash where there is none."""
     if value is None:
@@ -63,20 +52,6 @@ def short(value: float | None) -> str:
 def hours(seconds: float | None) -> str:
     """Returns seconds as hours with about three digits; a dash where there are none."""
     return "–" if seconds is None else short(seconds / 3600.0)
-
-
-def ratio_text(metric: str, row: dict[str, Any]) -> str:
-    """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
-    if row["ratio"] is None:
-        return "–"
-    if row["ratio_low"] is None:
-        return short(row["ratio"])
-    text = escape(f"{short(row['ratio'])} [{short(row['ratio_low'])}, {short(row['ratio_high'])}]")
-    higher, lower = row["ratio_low"] > 1, row["ratio_high"] < 1
-    if not (higher or lower):
-        return text
-    better = higher if higher_is_better(metric) else lower
-    return f"[{'green' if better else 'red'}]{text}[/]"
 
 
 def print_run(run: Run, written: Sequence[Path]) -> None:
@@ -96,9 +71,7 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
 def run_title(run: Run) -> str:
     """Returns what was simulated, in three lines."""
     schedule, settings = run.schedule, run.schedule.settings
-    cluster = cluster_label(schedule.cluster) + (
-        ", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else ""
-    )
+    cluster = schedule.cluster.label + (", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else "")
     counts = schedule.outcomes()
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (
@@ -129,8 +102,6 @@ def metrics_table(metrics: dict[str, float | None]) -> Table:
 
 def breakdown_tables(schedule: Schedule) -> Iterator[Table]:
     """Yields the turnarounds by GPUs and by priority, where the jobs have them."""
-    from shunter.metrics.breakdowns import turnaround_by_gpus, turnaround_by_priority
-
     for name, rows in (("GPUs", turnaround_by_gpus(schedule)), ("priority", turnaround_by_priority(schedule))):
         if rows is not None:
             table = Table(name, title=f"turnaround by {name}", title_justify="left")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.metrics.labels import cluster_label, counted, percent
+from shunter.metrics.labels import counted, percent
 from shunter.report.tables import brief_seconds, ledger_table, short
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _machine(workload: Workload, description: Description) -> str:
         why = workload.cluster_note or "the log does not tell its machine"
         return f"{why}; give --cluster to see the offered load"
     load = "unknown" if description.offered_load is None else percent(description.offered_load, 1)
-    return f"on {cluster_label(cluster)}: offered load {load}"
+    return f"on {cluster.label}: offered load {load}"
 
 
 def summary_table(description: Description) -> Table:

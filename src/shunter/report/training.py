@@ -10,7 +10,8 @@ from rich.table import Table
 
 from shunter.agents.training.report import CHOSEN, ROLES
 from shunter.metrics.labels import counted, percent
-from shunter.report.tables import ledger_table, ratio_text, short, titled_table
+from shunter.report.comparisons import ratio_text
+from shunter.report.tables import ledger_table, short, titled_table
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training

@@ -13,10 +13,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.comparison.report import findings_on
-from shunter.metrics.labels import cluster_label, counted, percent
+from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import METRICS
+from shunter.report.comparisons import print_findings, ratio_text
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
-from shunter.report.tables import hours, ledger_table, print_findings, print_written, ratio_text, short, titled_table
+from shunter.report.tables import hours, ledger_table, print_written, short, titled_table
 from shunter.tuning.report import BEST, CHOSEN, OTHERS, ROLES, TUNED
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _log_title(tuning: Tuning, one: LaterReport) -> str:
     warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
     rejected = one.scored[TUNED].rejected
     text = (
-        f"\n[bold]{escape(later.log.workload.name)}[/bold] on {escape(cluster_label(later.log.cluster))}\n"
+        f"\n[bold]{escape(later.log.workload.name)}[/bold] on {escape(later.log.cluster.label)}\n"
         f"later days, {tuning.request.part} of the log: {counted(len(windows), 'window')} of {windows.length:,} "
         f"jobs{warmup}, in {counted(windows.blocks, 'block')}"
     )
@@ -225,7 +226,7 @@ def _panels(report: Report[LaterReport]) -> list[tuple[str, list[_Point]]]:
 def _panel_title(one: LaterReport) -> str:
     name = one.later.log.workload.name
     short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return f"{short} on {cluster_label(one.later.log.cluster)}, on later days"
+    return f"{short} on {one.later.log.cluster.label}, on later days"
 
 
 def _log_points(one: LaterReport) -> list[_Point]:

@@ -11,7 +11,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from shunter.metrics.labels import cluster_label, percent, shortened, size_class
+from shunter.metrics.labels import percent, shortened, size_class
 from shunter.model.fitting import can_ever_fit
 from shunter.report.drawing import COLORS, TIME_UNITS
 from shunter.workloads.statistics import HOUR_S, UNKNOWN, with_sizes
@@ -78,7 +78,7 @@ def draw_workload(workload: Workload, cluster: Cluster | None, description: Desc
 def _title(description: Description) -> str:
     where = ""
     if (cluster := description.cluster) is not None:
-        where = f" on {cluster_label(cluster)}"
+        where = f" on {cluster.label}"
     span, unit = _in_unit(description.span_s)
     parts = [f"{description.jobs:,} jobs in {span:,.{0 if span >= 100 else 1}f} {unit}"]
     if description.dates is not None:

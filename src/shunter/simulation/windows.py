@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shunter.model.schedule import Phase
 from shunter.native import check, lib, pointer
 from shunter.simulation.core_config import core_config
 from shunter.simulation.core_tables import open_cluster, open_jobs
@@ -38,6 +39,11 @@ class WindowResults:
     """(windows, length): a `shunter.model.schedule.Phase` each."""
     basis: NDArray[np.uint8]
     """(windows, length): what the estimate rested on when the job started: a place in `model.schedule.BASES`."""
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """(windows, length): which jobs ran to an end."""
+        return np.isin(self.phase, (Phase.COMPLETED, Phase.KILLED, Phase.FAILED))
 
     @staticmethod
     def unfilled(windows: Windows) -> WindowResults:
