@@ -156,8 +156,8 @@ class Declaration:
     """Whether the option has no value of its own where it is not given: what stands in depends on something else."""
     core: str = ""
     """The field of the core's configuration that it fills, where it fills one by itself."""
-    to_core: Callable[[Any], Any] = field(default=lambda value: value)
-    """Turns the value into what the core's field holds."""
+    to_core: Callable[[Any], Any] | None = None
+    """Turns the value into what the core's field holds; None: it holds the value itself."""
 
 
 def declared(default: Any, help: str = "", **said: Any) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed

@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
 
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 GENERATE: Final = "generate:"
 """How the text that names a generator starts: ``generate:lublin?seed=42&jobs=10000&cores=256&load=0.9``."""
@@ -28,8 +34,13 @@ GPUS_LIMIT: Final = 1024
 """The most GPUs in one node."""
 
 GPU_TYPES_LIMIT: Final = 62
-"""The most types of GPUs in one cluster."""
+"""The most types of GPUs in one cluster: each has a bit of a 64-bit integer, of which one more stands for no type."""
 SPEED_RANGE: Final = (0.001, 1000.0)
+
+ANY_GPU_TYPE: Final = 0
+"""The mask of a job that takes GPUs of every type, or none at all."""
+NO_SUCH_GPU_TYPE: Final = 1 << GPU_TYPES_LIMIT
+"""The mask of a job all of whose types the cluster lacks: a bit that no node has."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,29 @@ class Cluster:
         """The types of GPUs, in the order of the first node of each."""
         return tuple(dict.fromkeys(node.gpu_type for node in self.nodes if node.gpu_type is not None))
 
+    def gpu_type_masks(self, jobs: pl.DataFrame) -> NDArray[np.int64]:
+        """Returns the types of GPUs that each job takes, as bits by their places in `gpu_types`.
+
+        A job that does not care has `ANY_GPU_TYPE`. A cluster none of whose nodes has a type serves every job, whatever
+        types the log names.
+
+        Args:
+            jobs: The workload's table; its column ``gpu_type`` may be absent.
+        """
+        if "gpu_type" not in jobs.columns or not self.gpu_types:
+            return np.full(jobs.height, ANY_GPU_TYPE, dtype=np.int64)
+        texts = jobs["gpu_type"]
+        distinct = texts.drop_nulls().unique()
+        masks = pl.Series([self._mask(text) for text in distinct.to_list()], dtype=pl.Int64)
+        found = texts.replace_strict(distinct, masks, default=ANY_GPU_TYPE, return_dtype=pl.Int64)
+        return np.where(jobs["gpus_per_task"].to_numpy() > 0, found.to_numpy(), ANY_GPU_TYPE).astype(np.int64)
+
+    def _mask(self, text: str) -> int:
+        """Returns the bits of the types that a text names. Case plays no part: every log writes them its own way."""
+        wanted = {name.casefold() for name in wanted_types(text)}
+        mask = sum(1 << number for number, name in enumerate(self.gpu_types) if name.casefold() in wanted)
+        return (mask or NO_SUCH_GPU_TYPE) if wanted else ANY_GPU_TYPE
+
     @cached_property
     def total_cores(self) -> float:
         """The cores of all nodes."""
@@ -161,6 +195,11 @@ class Cluster:
     def total_gpus(self) -> int:
         """The GPUs of all nodes."""
         return sum(node.gpus for node in self.nodes)
+
+
+def wanted_types(text: str) -> tuple[str, ...]:
+    """Returns the types of GPUs that a job asks for, any of which will do: ``A100|H100`` names two."""
+    return tuple(part.strip() for part in text.split("|") if part.strip())
 
 
 def preset_names() -> tuple[str, ...]:

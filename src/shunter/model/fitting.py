@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import polars as pl
+
+from shunter.model.cluster import ANY_GPU_TYPE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,17 +15,11 @@ if TYPE_CHECKING:
 
     from shunter.model.cluster import Cluster
 
-
 MILLI: Final = 1000
 UNBOUNDED: Final = 2**32 - 1
 """The tasks that a node takes which ask for nothing that it counts."""
 
 _SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "partition")
-
-ANY: Final = 0
-"""The mask of a job that takes GPUs of every type, or none at all."""
-NO_SUCH_TYPE: Final = 1 << 62
-"""The mask of a job all of whose types the cluster lacks: a bit that no node has."""
 
 
 def shape_columns(jobs: pl.DataFrame) -> list[str]:
@@ -34,14 +29,13 @@ def shape_columns(jobs: pl.DataFrame) -> list[str]:
 
 def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
     """Returns, for each row with the columns of a shape, whether such a job fits on the empty cluster."""
-    masks = gpu_type_masks(jobs, cluster)
-    numbers = type_numbers(cluster)
+    masks = cluster.gpu_type_masks(jobs)
     pools: dict[str | None, NDArray[np.int64]] = {}
     alike = Counter((node.gpu_type, node.partition, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
     for (gpu_type, name, cores, memory_mb, gpus), count in alike.items():
         room = count * _capacity(jobs, cores, memory_mb, gpus)
-        bit = 0 if gpu_type is None else 1 << numbers[gpu_type]
-        room[(masks != ANY) & (masks & bit == 0)] = 0
+        bit = 0 if gpu_type is None else 1 << cluster.gpu_types.index(gpu_type)
+        room[(masks != ANY_GPU_TYPE) & (masks & bit == 0)] = 0
         if cluster.partitions:
             partition = jobs["partition"]
             room[~(partition.is_null() | partition.eq_missing(name)).to_numpy()] = 0
@@ -77,38 +71,3 @@ def _lower(room: NDArray[np.int64], asked: NDArray[np.int64], has: int) -> None:
 def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
     """Returns a column in the core's units."""
     return np.asarray(np.rint(column.to_numpy() * units), dtype=np.int64)
-
-
-def type_numbers(cluster: Cluster) -> dict[str, int]:
-    """Returns the number of each type of GPUs, in the order of the first node of each."""
-    return {name: number for number, name in enumerate(cluster.gpu_types)}
-
-
-def gpu_type_masks(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.int64]:
-    """Returns the types of GPUs that each job takes, as bits by `type_numbers`; `ANY` where it does not care.
-
-    A cluster none of whose nodes has a type serves every job, whatever types the log names.
-
-    Args:
-        jobs: The workload's table; its column ``gpu_type`` may be absent.
-        cluster: The nodes.
-    """
-    if "gpu_type" not in jobs.columns or not cluster.gpu_types:
-        return np.full(jobs.height, ANY, dtype=np.int64)
-    texts = jobs["gpu_type"]
-    distinct = texts.drop_nulls().unique()
-    masks = [_mask(text, cluster) for text in distinct.to_list()]
-    found = texts.replace_strict(distinct, pl.Series(masks, dtype=pl.Int64), default=ANY, return_dtype=pl.Int64)
-    return np.where(jobs["gpus_per_task"].to_numpy() > 0, found.to_numpy(), ANY).astype(np.int64)
-
-
-def wanted_types(text: str) -> tuple[str, ...]:
-    """Returns the types that a job asks for, any of which will do: ``A100|H100`` names two."""
-    return tuple(part.strip() for part in text.split("|") if part.strip())
-
-
-def _mask(text: str, cluster: Cluster) -> int:
-    """Returns the bits of the types that a text names; case plays no part, for every log writes them its own way."""
-    wanted = {name.casefold() for name in wanted_types(text)}
-    mask = sum(1 << number for name, number in type_numbers(cluster).items() if name.casefold() in wanted)
-    return (mask or NO_SUCH_TYPE) if wanted else ANY

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.fitting import ANY, can_ever_fit, gpu_type_masks, type_numbers, wanted_types
+from shunter.model.cluster import ANY_GPU_TYPE, wanted_types
+from shunter.model.fitting import can_ever_fit
 from shunter.model.schedule import RejectReason
 from shunter.model.workload import COLUMNS
 
@@ -121,10 +122,10 @@ class _Site:
 
     def usable(self, job: dict[str, Any], cluster: Cluster) -> _Site:
         """Returns the nodes whose GPUs are of a type that the job takes."""
-        mask = int(gpu_type_masks(_frame(job), cluster)[0])
-        if mask == ANY:
+        mask = int(cluster.gpu_type_masks(_frame(job))[0])
+        if mask == ANY_GPU_TYPE:
             return self
-        allowed = {name for name, number in type_numbers(cluster).items() if mask >> number & 1}
+        allowed = {name for number, name in enumerate(cluster.gpu_types) if mask >> number & 1}
         nodes = [node for node in self.nodes if node.gpu_type in allowed]
         return replace(self, nodes=nodes, of_types=f"of type {_wanted(job)}, ")
 

@@ -7,7 +7,7 @@ configuration follow from the fields of `Settings`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from shunter.checks import check_fields, declarations, declared
@@ -184,15 +184,16 @@ class Settings:
 
     def words(self) -> dict[str, Any]:
         """Returns the settings by name, as `shunter.simulate` takes them."""
-        return {one.name: getattr(self, one.name) for one in fields(Settings)}
+        return {name: getattr(self, name) for name in SETTING_NAMES}
 
     def core_fields(self) -> dict[str, Any]:
         """Returns what the settings fill in the core's configuration by themselves."""
-        said = declarations(Settings)
-        return {one.core: one.to_core(getattr(self, name)) for name, one in said.items() if one.core}
+        given = ((one, getattr(self, name)) for name, one in _DECLARED.items() if one.core)
+        return {one.core: one.to_core(value) if one.to_core else value for one, value in given}
 
 
-SETTING_NAMES: Final = tuple(one.name for one in fields(Settings))
+_DECLARED: Final = declarations(Settings)
+SETTING_NAMES: Final = tuple(_DECLARED)
 
 
 def option_of(name: str) -> str:

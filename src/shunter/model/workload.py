@@ -101,6 +101,8 @@ class Workload:
         frame: pl.DataFrame,
         *,
         name: str,
+        where: str | None = None,
+        others: bool = True,
         ledger: Ledger | None = None,
         content_sha256: str | None = None,
         cluster_spec: str | None = None,
@@ -111,9 +113,11 @@ class Workload:
         """Checks a table of jobs, adds the columns that it does not have, and sorts it by submit time.
 
         Args:
-            frame: At least ``submit_s`` and ``run_s``; columns that `COLUMNS` does not know stay at the end.
-            name: What tables and errors call the workload.
-            ledger: Repairs already made.
+            frame: At least ``submit_s`` and ``run_s``.
+            name: What tables call the workload.
+            where: What errors call the table as a whole; None: its name.
+            others: Whether columns that neither `COLUMNS` nor `EXTRA_COLUMNS` has stay, at the end.
+            ledger: Repairs already made; None: there are none.
             content_sha256: Of the source; by default of the table itself.
             cluster_spec: The machine, if the source tells of one.
             strict: Whether rows out of order are an error instead of being sorted.
@@ -126,16 +130,17 @@ class Workload:
         """
         place = locate or (lambda row: f"{name}: row {row + 1}")
         locate = place if lines is None else (lambda row: place(lines[row]))
-        check_columns(frame, name)
+        check_columns(frame, where or name)
+        extra = frame.columns if others else EXTRA_COLUMNS
         jobs = frame.select(
             *(_typed(frame, column, locate) for column in COLUMNS),
-            *(_typed_extra(frame, column, locate) for column in frame.columns if column not in COLUMNS),
+            *(_typed_extra(frame, column, locate) for column in extra if column in frame and column not in COLUMNS),
         )
         _check_values(jobs, frame, locate)
         _check_ids(jobs.get_column("job_id"), locate)
         if lines is not None:
             jobs = jobs.with_columns(lines.alias(_LINE))
-        jobs, ledger = _sorted(jobs, ledger or Ledger(), strict, locate)
+        jobs, ledger = _sorted(jobs, Ledger() if ledger is None else ledger, strict, locate)
         places = None
         if lines is not None:
             # Taken from the sorted table, the ids are those of its column, and take no room of their own.

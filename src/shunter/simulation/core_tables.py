@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from shunter.model.fitting import gpu_type_masks, type_numbers
 from shunter.native import Handle, lib, opened, pointer
 
 if TYPE_CHECKING:
@@ -60,7 +59,9 @@ def open_cluster(cluster: Cluster) -> Handle:
 
 def cluster_columns(cluster: Cluster) -> ClusterColumns:
     """Returns a cluster as the core has it."""
-    partitions = {name: number for number, name in enumerate(cluster.partitions)}
+    partitions, gpu_types = (
+        {name: number for number, name in enumerate(names)} for names in (cluster.partitions, cluster.gpu_types)
+    )
     nodes = cluster.nodes
     racks, switches = ([getattr(node, key) for node in nodes] for key in ("rack", "switch"))
     return ClusterColumns(
@@ -68,7 +69,7 @@ def cluster_columns(cluster: Cluster) -> ClusterColumns:
         np.array([UNKNOWN if node.memory_mb is None else node.memory_mb for node in nodes], dtype=np.int64),
         np.array([node.gpus for node in nodes], dtype=np.int64),
         _numbers((node.partition for node in nodes), partitions),
-        _numbers((node.gpu_type for node in nodes), type_numbers(cluster)),
+        _numbers((node.gpu_type for node in nodes), gpu_types),
         np.array([round(node.speed * MILLI) for node in nodes], dtype=np.int64),
         _numbers(racks, _by_appearance(racks)),
         _numbers(switches, _by_appearance(switches)),
@@ -99,7 +100,7 @@ def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
         _partitions(jobs["partition"], cluster),
         user_numbers(jobs["user"]),
         _whole(jobs["logged_wait_s"], MILLI),
-        gpu_type_masks(jobs, cluster),
+        cluster.gpu_type_masks(jobs),
     ]
     return opened(lib.shunter_jobs_open, *map(pointer, columns), len(jobs))
 

@@ -161,8 +161,6 @@ def _parsed(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
-    from shunter.workloads.text.source import open_source
-
     if format is not None:
         check_name("format", format, FORMATS)
     files = files_of(spec)
@@ -171,6 +169,8 @@ def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
     for number, file in enumerate(files):
         if file in files[:number]:
             raise InputError(f"{file}: is given twice; its jobs would count twice")
+    from shunter.workloads.text.source import open_source
+
     sources = [open_source(file) for file in files]
     format = format or _detect(sources, reading)
     if reading.columns and format not in TABLES:

@@ -125,13 +125,13 @@ def _tokenize(block: Block, where: str) -> tuple[NDArray[np.float64], NDArray[np
     allocate = ffi.new_allocator(should_clear_after_alloc=False)
     columns, lines = allocate("double[]", FIELDS * capacity), allocate("int64_t[]", capacity)
     rows = ffi.new("uintptr_t *")
-    status = lib.shunter_swf_read(ffi.from_buffer("uint8_t[]", text), len(text), columns, lines, capacity, rows)
-    try:
-        check(status)
-    except InputError as error:
-        # The core counts the lines of what it was given.
-        line, _, what = str(error).partition(":")
-        raise InputError(f"{where}:{int(line) + block.first_line - 1}:{what}") from None
+    if status := lib.shunter_swf_read(ffi.from_buffer("uint8_t[]", text), len(text), columns, lines, capacity, rows):
+        try:
+            check(status)
+        except InputError as error:
+            # The core counts the lines of what it was given.
+            line, _, what = str(error).partition(":")
+            raise InputError(f"{where}:{int(line) + block.first_line - 1}:{what}") from None
     fields = np.frombuffer(ffi.buffer(columns), dtype=np.float64).reshape(FIELDS, capacity)
     numbers = np.frombuffer(ffi.buffer(lines), dtype=np.int64)[: rows[0]]
     return fields[:, : rows[0]], numbers + (block.first_line - 1)

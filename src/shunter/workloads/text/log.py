@@ -12,14 +12,11 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.model.workload import (
     AMOUNT_LIMIT,
-    COLUMNS,
     CORES_LIMIT,
     DURATION_LIMIT_S,
-    EXTRA_COLUMNS,
     SUBMIT_LIMIT_S,
     TASKS_LIMIT,
     Workload,
-    check_columns,
 )
 from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
 
@@ -96,12 +93,13 @@ def to_workload(
         InputError: A column is missing, or a value is not what its column holds.
     """
     sources = repairs.sources
-    check_columns(jobs, sources[0].where)
     workload = Workload.from_frame(
-        jobs.select(name for name in (*COLUMNS, *EXTRA_COLUMNS) if name in jobs.columns),
+        jobs,
         name=log_name(sources),
-        ledger=repairs.ledger,
         content_sha256=digest(sources),
+        where=sources[0].where,
+        others=False,
+        ledger=repairs.ledger,
         cluster_spec=cluster_spec,
         strict=repairs.strict,
         locate=repairs.locate,
