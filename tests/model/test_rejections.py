@@ -11,8 +11,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
-from shunter.model.fitting import can_ever_fit
-from shunter.model.rejections import explain_rejection, first_rejection, refuse_rejected
+from shunter.model.fitting import can_ever_fit, explain_rejection, first_rejection, refuse_rejected
 from shunter.model.schedule import Outcome, RejectReason, Schedule
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload

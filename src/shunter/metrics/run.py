@@ -80,11 +80,11 @@ def run_log(
     schedule = simulate(window, log.cluster, scheduler, progress=progress)
     seconds = time.perf_counter() - began
     if strict:
-        from shunter.model.rejections import refuse_rejected
+        from shunter.model.fitting import refuse_rejected
 
         refuse_rejected(schedule)
     if schedule.rejected.all():
-        from shunter.model.rejections import first_rejection
+        from shunter.model.fitting import first_rejection
 
         first = first_rejection(schedule)
         none = f"none of the {len(schedule)} jobs can ever fit" if len(schedule) > 1 else "the only job can never fit"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from shunter.model.rejections import explain_rejections
+from shunter.model.fitting import explain_rejections
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.metrics.labels import counted
-from shunter.model.fitting import can_ever_fit
-from shunter.model.rejections import first_rejection
+from shunter.model.fitting import can_ever_fit, first_rejection
 from shunter.report.tables import brief_seconds, format_seconds
 from shunter.simulation import simulate
 

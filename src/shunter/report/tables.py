@@ -158,7 +158,7 @@ def ledger_table(ledger: Ledger) -> Table:
 
 def rejection_table(schedule: Schedule) -> Table:
     """Returns the rejected jobs by reason, with the first of each."""
-    from shunter.model.rejections import REASON_TITLES, first_rejection
+    from shunter.model.fitting import REASON_TITLES, first_rejection
 
     table = Table("rejected: can never fit", title="rejected jobs", title_justify="left")
     table.add_column("jobs", justify="right")
