@@ -42,7 +42,7 @@ from shunter.workloads.load import scale_arrivals
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
-    from shunter.policies.placements.placer import Assignment, Scene
+    from shunter.policies.own import Assignment, Scene
 
 VENUS_JOBS = 125_303
 CALL_GOALS_S = {("fcfs", "pack"): 2.0, ("srtf", "pack"): 10.0}

@@ -45,10 +45,10 @@ from shunter.agents.training.validation import placement_combination
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import combine
 from shunter.envs.options import PickHostOptions
+from shunter.files import read_toml
 from shunter.model.log import Log
 from shunter.policies.catalog import PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.policies.specs import read_toml
 
 STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"

@@ -33,7 +33,7 @@ def test_a_placement_of_ones_own_needs_little(name: str) -> None:
     script = f"import sys; from shunter import {name}; print({name}.__module__, *sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     home, *loaded = done.stdout.split()
-    assert home == "shunter.policies.placements.placer"
+    assert home == "shunter.policies.own"
     assert set(loaded).isdisjoint({"torch", "matplotlib", "highspy", "polars"})
 
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
-    from shunter.policies.own import Policy, QueueView
-    from shunter.policies.placements.placer import Placer, Scene
+    from shunter.policies.own import Placer, Policy, QueueView, Scene
     from shunter.policies.scheduler import resolve
     from shunter.simulation.run import simulate
     from shunter.tuning.tune import tune
@@ -55,10 +54,10 @@ __all__ = [
 _HOMES = {
     "Cluster": "model.cluster",
     "InputError": "errors",
-    "Placer": "policies.placements.placer",
+    "Placer": "policies.own",
     "Policy": "policies.own",
     "QueueView": "policies.own",
-    "Scene": "policies.placements.placer",
+    "Scene": "policies.own",
     "Schedule": "model.schedule",
     "ShunterError": "errors",
     "Workload": "model.workload",

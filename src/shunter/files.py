@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from shunter.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 Writer = Callable[[BinaryIO], object]
 """Writes a file's content to an open file."""
@@ -34,6 +40,18 @@ def read_text(path: Path, what: str, expected: str) -> str:
         raise InputError(f"{path}: is a directory; name {expected} in it") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); expected {expected}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Returns what a TOML file holds, or raises an error that says why it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    except (ValueError, RecursionError) as error:  # not TOML, a number with too many digits, or lists in lists in lists
+        raise InputError(f"{path}: is not TOML ({error}); mend the file") from None
 
 
 def write_file(path: Path, write: Writer) -> None:

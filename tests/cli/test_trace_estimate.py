@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shunter import __version__
-from shunter.policies.estimates import resolve_estimate
+from shunter.policies.native import resolve_estimate
 from tests.cli.conftest import Command, write_log
 from tests.support import trace
 

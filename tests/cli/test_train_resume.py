@@ -11,7 +11,7 @@ import pytest
 from shunter.agents.training.config import load_config
 from shunter.agents.training.request import MAY_CHANGE, check_changes
 from shunter.errors import InputError
-from shunter.policies.specs import read_toml
+from shunter.files import read_toml
 from tests.cli.conftest import Command
 from tests.cli.test_train import LUBLIN, SHORT, TRAIN, TUNED, steps, weights
 

@@ -11,7 +11,7 @@ import pytest
 from shunter.cli.tune import tune
 from shunter.comparison import bench as window_runs
 from shunter.comparison import combinations
-from shunter.policies.specs import read_toml
+from shunter.files import read_toml
 from shunter.simulation.windows import WindowResults, WindowRunner
 from shunter.tuning.weights import Plan
 from tests.cli.conftest import Command

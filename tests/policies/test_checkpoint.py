@@ -17,10 +17,9 @@ from shunter.policies.checkpoint import (
     is_checkpoint,
     resolve_checkpoint,
 )
-from shunter.policies.estimates import resolve_estimate
+from shunter.policies.native import resolve_estimate
 from shunter.policies.own import python_path
-from shunter.policies.placement import resolve_placement
-from shunter.policies.scheduler import resolve, resolve_scheduler
+from shunter.policies.scheduler import resolve, resolve_placement, resolve_scheduler
 from tests.agents.untrained import write_host_policy, write_policy
 
 

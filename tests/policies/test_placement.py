@@ -9,13 +9,13 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.policies.catalog import EXTERNAL, PLACEMENT_CODES
-from shunter.policies.placement import resolve_placement
+from shunter.policies.own import Placer, Request
 from shunter.policies.placements.milp import MilpPlacer
-from shunter.policies.placements.placer import Placer, Request
+from shunter.policies.scheduler import resolve_placement
 from tests.policies.placements.scenes import make_scene
 
 WIDEST = """
-from shunter.policies.placements.placer import Placer
+from shunter.policies.own import Placer
 
 class Widest(Placer):
     name = "mine"

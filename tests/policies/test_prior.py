@@ -10,7 +10,8 @@ import pytest
 
 from shunter import InputError
 from shunter.policies.catalog import ESTIMATE_CODES
-from shunter.policies.estimates import BINS, GENERIC_PRIOR, Prior, posterior_with, resolve_estimate
+from shunter.policies.native import posterior_with, resolve_estimate
+from shunter.policies.prior import BINS, GENERIC_PRIOR, Prior
 from shunter.simulation.estimating import prior_text, save_prior
 
 OWN = Prior(

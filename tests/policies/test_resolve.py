@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shunter import InputError, Policy, QueueView
 from shunter.cli import app
-from shunter.policies import specs
+from shunter.policies import native
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.native import NativePolicy
 from shunter.policies.own import PythonPolicy
@@ -111,9 +111,9 @@ def test_what_is_no_text() -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
     """Returns how often each text has been read, by what it describes."""
     counts: Counter[tuple[str, str]] = Counter()
-    read_spec = specs.read_spec
+    read_spec = native.read_spec
 
-    def counting(what: str, text: str, *rest: Any, **named: Any) -> specs.Spec:  # noqa: ANN401 - whatever it takes
+    def counting(what: str, text: str, *rest: Any, **named: Any) -> native.Spec:  # noqa: ANN401 - whatever it takes
         counts[what, text] += 1
         return read_spec(what, text, *rest, **named)
 

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from shunter import InputError, Policy, QueueView
 from shunter.model.workload import Workload
 from shunter.policies.catalog import ESTIMATE_CODES, ESTIMATES, KNOWN_POLICIES, PLACEMENTS
-from shunter.policies.estimates import resolve_estimate
-from shunter.policies.native import resolve_native
-from shunter.policies.placement import resolve_placement
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.native import resolve_estimate, resolve_native
+from shunter.policies.scheduler import resolve_placement, resolve_scheduler
 from tests.simulation.placers import FirstFit, write_placers
 
 LOG = Workload.from_frame(pl.DataFrame({"submit_s": [0.0], "run_s": [1.0]}), name="one")

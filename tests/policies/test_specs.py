@@ -8,9 +8,7 @@ import pytest
 
 from shunter import InputError
 from shunter.policies.catalog import KNOWN_POLICIES
-from shunter.policies.estimates import resolve_estimate
-from shunter.policies.native import resolve_native
-from shunter.policies.specs import spec_file
+from shunter.policies.native import resolve_estimate, resolve_native, spec_file
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from shunter import Scene as Asked
-from shunter.policies.placement import resolve_placement
+from shunter.policies.scheduler import resolve_placement
 from shunter.simulation import Simulation
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload, known
 from tests.properties.gpu_strategies import gpu_configs, gpu_scenes

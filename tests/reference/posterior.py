@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from shunter.policies.estimates import GENERIC_PRIOR
+from shunter.policies.prior import GENERIC_PRIOR
 from tests.reference.arithmetic import nearest
 from tests.reference.model import Config, RefJob, request_ms
 from tests.reference.specs import Spec

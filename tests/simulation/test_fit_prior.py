@@ -10,7 +10,8 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.policies.estimates import GENERIC_PRIOR, resolve_estimate
+from shunter.policies.native import resolve_estimate
+from shunter.policies.prior import GENERIC_PRIOR
 from shunter.simulation.estimating import fit_prior, request_bins, save_prior
 
 HOUR_BIN = 11

@@ -9,7 +9,8 @@ import polars as pl
 
 from shunter.model.schedule import BASES
 from shunter.model.workload import Workload
-from shunter.policies.estimates import GENERIC_PRIOR, posterior_with
+from shunter.policies.native import posterior_with
+from shunter.policies.prior import GENERIC_PRIOR
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.estimating import estimates_at_submit, save_prior
 

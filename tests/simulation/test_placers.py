@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from shunter import InputError, Placer, Policy, QueueView, Scene, Schedule
 from shunter.model.schedule import Outcome
 from shunter.policies.catalog import DISPATCHES
-from shunter.policies.placement import resolve_placement
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.scheduler import resolve_placement, resolve_scheduler
 from shunter.simulation import Simulation, WindowRunner, simulate
 from tests.properties.gpu_adapter import gpu_cluster, gpu_settings, gpu_workload
 from tests.properties.gpu_strategies import failing, gpu_configs, gpu_scenes, preemptive_configs

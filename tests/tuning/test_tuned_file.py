@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shunter.files import read_toml
 from shunter.model.log import Log
 from shunter.model.workload import Workload
-from shunter.policies.estimates import GENERIC_PRIOR, resolve_estimate
-from shunter.policies.native import resolve_native
+from shunter.policies.native import resolve_estimate, resolve_native
+from shunter.policies.prior import GENERIC_PRIOR
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.policies.specs import read_toml
 from shunter.simulation import simulate
 from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.tuned_file import estimate_section, section, tuned_text, write_tuned

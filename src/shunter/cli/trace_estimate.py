@@ -134,8 +134,8 @@ def _check(
 ) -> None:
     """Raises an error for what can be known to fail before the log is read."""
     from shunter.metrics.forecasts import check_train
+    from shunter.policies.native import spec_file
     from shunter.policies.scheduler import resolve_scheduler
-    from shunter.policies.specs import spec_file
 
     check_train(train)
     for name in names:

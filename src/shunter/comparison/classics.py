@@ -10,7 +10,7 @@ import numpy as np
 
 from shunter.comparison.combinations import ALL, combine
 from shunter.errors import InputError
-from shunter.policies.estimates import REQUESTED
+from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.bench import Bench, Measured

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.errors import InputError
 from shunter.policies.catalog import DISPATCHES, POLICIES
-from shunter.policies.estimates import REQUESTED, resolve_estimate
-from shunter.policies.placement import resolve_placement
-from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_scheduler
+from shunter.policies.native import REQUESTED, resolve_estimate
+from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_placement, resolve_scheduler
 
 if TYPE_CHECKING:
     from shunter.model.settings import Settings

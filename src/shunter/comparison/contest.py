@@ -14,7 +14,7 @@ from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.errors import InputError
 from shunter.metrics.table import window_metrics
 from shunter.model.windows import check_numbers, choose_windows, parse_part
-from shunter.policies.placement import FIRST_FIT
+from shunter.policies.scheduler import FIRST_FIT
 from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from shunter.comparison.report import Finding, LogReport, findings_on, report_ro
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.seen_days import Judged, part_warning
 from shunter.errors import InputError
+from shunter.files import read_toml
 from shunter.model.windows import parse_part
 from shunter.policies.checkpoint import checkpoint_file, is_checkpoint, read_record, resolve_checkpoint
-from shunter.policies.estimates import REQUESTED
-from shunter.policies.specs import read_toml, spec_file
+from shunter.policies.native import REQUESTED, spec_file
 from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:

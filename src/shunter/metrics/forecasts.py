@@ -10,7 +10,7 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.metrics.estimate_errors import Quality, measure_quality, near_pairs
 from shunter.model.schedule import BASES, count_bases
-from shunter.policies.estimates import Estimate, posterior_with
+from shunter.policies.native import Estimate, posterior_with
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.estimating import estimates_at_submit, fit_prior
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from shunter.metrics.estimate_errors import Pairs
     from shunter.model.workload import Workload
-    from shunter.policies.estimates import Prior
+    from shunter.policies.prior import Prior
 
 FITTED = "fitted"
 """What the posterior is called whose prior is this log's own."""

@@ -214,5 +214,16 @@ ESTIMATES: Final[dict[str, str]] = {
 """The run time that a policy may see, by name."""
 ESTIMATE_CODES: Final = {name: core_numbers("Estimate")[in_capitals(name)] for name in ESTIMATES}
 """The core's numbers for estimates."""
+ESTIMATE_PARAMETERS: Final[dict[str, dict[str, float]]] = {
+    "noisy": {"sigma": 1.0},
+    "posterior": {
+        "user_decay": 0.98,
+        "decay": 0.6,
+        "user_strength": 8.0,
+        "request_strength": 2.0,
+        "size_strength": 2.0,
+    },
+}
+"""The parameters of the estimates that have some, with their defaults."""
 LEARNED_ESTIMATES: Final = ("last-two", "posterior", "history")
 """Estimates that change as jobs end."""

@@ -65,7 +65,7 @@ class Checkpoint:
 
 
 def is_checkpoint(text: str) -> bool:
-    """Returns whether a text names a folder, or a checkpoint's file; a policy's name comes first."""
+    """Returns whether a text names a folder or a checkpoint's file, and is not a policy's name."""
     if text in POLICIES or not text:
         return False
     return Path(text).name == POLICY_FILE or os.path.isdir(text)

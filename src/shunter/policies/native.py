@@ -1,33 +1,167 @@
-"""A policy that the core runs: a name, a name with parameters, or a TOML file with one, resolved once."""
+"""What the core runs by name: policies, and the estimates of run times that they see.
+
+Each is given as a name, a name with parameters (``hybrid?aging=0.5``), or a TOML file that holds both, and resolved
+once into an object.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
+from shunter.checks import check_name, read_query
 from shunter.errors import InputError
+from shunter.files import read_toml
 from shunter.policies.catalog import (
+    ESTIMATE_CODES,
+    ESTIMATE_PARAMETERS,
+    ESTIMATES,
     GIVEN,
     INFINITE,
     KNOWN_POLICIES,
+    LEARNED_ESTIMATES,
     MAY_BE_INFINITE,
     POLICIES,
     POSITIVE,
     KnownPolicy,
 )
-from shunter.policies.specs import Spec, read_spec, spec_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.workload import Workload
+    from shunter.policies.prior import Prior
 
+REQUESTED: Final = "requested"
+"""The estimate of those who name none."""
+
+Parameters = Mapping[str, Mapping[str, float]]
+"""For each name that has parameters, their defaults."""
 _COLUMNS: Final = {"shares": "user", "partitions": "partition", "queues": "queue"}
 """The column of a workload that has the names of each table."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a user asked for: a name, its parameters, and what a file gives beside them."""
+
+    kind: str
+    parameters: dict[str, float]
+    tables: dict[str, Any] = field(default_factory=dict)
+    where: str = ""
+    """What errors call it."""
+
+    def numbers(self, table: str) -> dict[str, float]:
+        """Returns a table of names and numbers from the file: the shares of users, for instance."""
+        values = self.tables.get(table, {})
+        if not isinstance(values, dict):
+            raise InputError(f"{self.where}: {table} is not a table; write it as [policy.{table}]")
+        numbers = {name: _to_number(value, f"{self.where}: {table}.{name}") for name, value in values.items()}
+        for name, value in numbers.items():
+            if math.isinf(value):
+                raise InputError(f"{self.where}: {table}.{name} is {value:g}; expected a finite number")
+        return numbers
+
+
+def spec_file(text: str) -> Path | None:
+    """Returns the TOML file that a spec names; None if it names none."""
+    return Path(text) if text.endswith(".toml") else None
+
+
+def read_spec(what: str, text: str, names: Mapping[str, str], parameters: Parameters, also: str = "") -> Spec:
+    """Returns what a spec asks for.
+
+    Args:
+        what: What the spec describes, and the section of a file in which it stands: ``policy``.
+        text: The spec: a name, a name with parameters, or a TOML file.
+        names: The names that are known, with a line on each.
+        parameters: For each of them that has parameters, their defaults.
+        also: What else a user may give, for the error message.
+
+    Raises:
+        InputError: The name or a parameter is unknown, or the file cannot be read.
+    """
+    path = spec_file(text)
+    if path is not None:
+        return _from_file(what, path, names, parameters)
+    name, _, query = text.partition("?")
+    check_name(what, name, names, also=also)
+    where = f"{what} {text!r}"
+    texts = read_query(query, where, "name?aging=0.5&other=1")
+    given = {key: _parsed(value, f"{where}: {key}") for key, value in texts.items()}
+    return Spec(name, _filled(what, name, given, parameters, where), where=where)
+
+
+def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Parameters) -> Spec:
+    section = read_toml(path).get(what)
+    if not isinstance(section, dict):
+        raise InputError(f'{path}: has no section [{what}]; add one with kind = "..."')
+    kind = section.pop("kind", None)
+    if not isinstance(kind, str):
+        raise InputError(f'{path}: [{what}] has no kind; add a line such as kind = "{next(iter(parameters))}"')
+    check_name(what, kind, names, where=f"{path}: ")
+    tables = {key: value for key, value in section.items() if isinstance(value, dict | list)}
+    given = {key: _to_number(value, f"{path}: {key}") for key, value in section.items() if key not in tables}
+    return Spec(kind, _filled(what, kind, given, parameters, str(path)), tables, where=str(path))
+
+
+def _filled(what: str, kind: str, given: dict[str, float], parameters: Parameters, where: str) -> dict[str, float]:
+    defaults = parameters.get(kind, {})
+    for key in given:
+        if key not in defaults:
+            known = f"it knows {', '.join(defaults)}" if defaults else "it has none"
+            raise InputError(f"{where}: {what} {kind!r} has no parameter {key!r}; {known}")
+    return {**defaults, **given}
+
+
+def _parsed(text: str, where: str) -> float:
+    try:
+        return _to_number(float(text), where)
+    except ValueError:
+        raise InputError(f"{where} is {text!r}; expected a number") from None
+
+
+def _to_number(value: object, where: str) -> float:
+    """Returns a number; infinity is one, for a bound that never binds."""
+    # TOML has whole numbers of any length; a float cannot hold all of them.
+    try:
+        number = float(value) if isinstance(value, bool | int | float) else math.nan
+    except OverflowError:
+        number = math.nan
+    if math.isnan(number):
+        raise InputError(f"{where} is {value!r}; expected a number")
+    return number
+
+
+@dataclass(frozen=True)
+class Named:
+    """Something that the core knows by a name, with its parameters."""
+
+    text: str
+    """What the user wrote."""
+    spec: Spec
+
+    @property
+    def kind(self) -> str:
+        """Its name in the catalog."""
+        return self.spec.kind
+
+    @property
+    def label(self) -> str:
+        """What tables call it: a file by its name alone."""
+        return PurePath(self.text).name
+
+    @property
+    def file(self) -> Path | None:
+        """The TOML file that it comes from, if it does."""
+        return spec_file(self.text)
 
 
 @dataclass(frozen=True)
@@ -48,32 +182,13 @@ class CorePolicy:
 
 
 @dataclass(frozen=True)
-class NativePolicy:
-    """A policy of Shunter's own, with its parameters."""
-
-    text: str
-    """What the user wrote."""
-    spec: Spec
-
-    @property
-    def kind(self) -> str:
-        """Its name in the catalog."""
-        return self.spec.kind
+class NativePolicy(Named):
+    """A policy that the core runs: the order of the queue."""
 
     @property
     def known(self) -> KnownPolicy:
         """What the catalog says of it."""
         return KNOWN_POLICIES[self.spec.kind]
-
-    @property
-    def label(self) -> str:
-        """What tables call it: a file by its name alone."""
-        return PurePath(self.text).name
-
-    @property
-    def file(self) -> Path | None:
-        """The TOML file that it comes from, if it does."""
-        return spec_file(self.text)
 
     @property
     def order(self) -> NativePolicy:
@@ -171,3 +286,64 @@ def _looked_up(names: pl.Series, values: dict[str, float]) -> NDArray[np.float64
         return np.zeros(len(names))
     found = names.replace_strict(list(values), list(values.values()), default=0.0, return_dtype=pl.Float64)
     return found.fill_null(0.0).to_numpy()
+
+
+@dataclass(frozen=True)
+class Estimate(Named):
+    """The run time that a policy may see."""
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether it changes as jobs end."""
+        return self.kind in LEARNED_ESTIMATES
+
+    @property
+    def code(self) -> int:
+        """The core's number."""
+        return ESTIMATE_CODES[self.kind]
+
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior of a posterior: what the file holds, or the one for no site in particular."""
+        # Only the posterior has one, and few simulations use it.
+        from shunter.policies.prior import prior_from_tables
+
+        return prior_from_tables(self.spec.parameters, self.spec.tables, self.spec.where)
+
+    @cached_property
+    def parameters(self) -> NDArray[np.float64]:
+        """The numbers that the core takes."""
+        if self.kind == "posterior":
+            return self.prior.numbers()
+        return np.array(list(self.spec.parameters.values()), dtype=np.float64)
+
+    def stand_ins(self) -> dict[str, str]:
+        """Returns the columns that it reads and a log may leave empty, with what the ledger says of it then."""
+        if self.kind != "history":
+            return {}
+        return {"user": "no user: history goes by the jobs of the same size, or by all"}
+
+
+def resolve_estimate(given: str | Estimate) -> Estimate:
+    """Returns the estimate that a text means, checked; what is resolved already is returned.
+
+    Raises:
+        InputError: The name, a parameter or the file is wrong.
+    """
+    if isinstance(given, Estimate):
+        return given
+    spec = read_spec("estimate", given, ESTIMATES, ESTIMATE_PARAMETERS, also=", or a file FILE.toml")
+    sigma = spec.parameters.get("sigma", 0.0)
+    if not 0 <= sigma <= 100:
+        raise InputError(f"{spec.where}: sigma is {sigma:g}; expected 0 to 100")
+    estimate = Estimate(given, spec)
+    if spec.kind == "posterior":
+        _ = estimate.prior  # a prior that is wrong is told now
+    elif spec.tables:
+        raise InputError(f"{spec.where}: [estimate.{next(iter(spec.tables))}] is unknown for {spec.kind!r}")
+    return estimate
+
+
+def posterior_with(prior: Prior) -> Estimate:
+    """Returns the posterior that starts from a prior which stands in no file."""
+    return Estimate("posterior", Spec("posterior", prior.strengths(), prior.tables(), where="the prior"))

@@ -1,7 +1,7 @@
 """Policies and placements of the user's own, written in Python.
 
-A policy gives a score for each waiting job. It is handed over as an object, or as the file that defines it:
-``my_policy.py``, or ``my_policy.py:ClassName``.
+A policy gives a score for each waiting job; a placer says on which nodes a job starts. Either is handed over as an
+object, or as the file that defines it: ``my_policy.py``, or ``my_policy.py:ClassName``.
 """
 
 from __future__ import annotations
@@ -9,21 +9,32 @@ from __future__ import annotations
 import re
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import index
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+import numpy as np
 
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
+
+    from shunter.model.cluster import Cluster
+    from shunter.model.workload import Workload
 
 Own = TypeVar("Own")
 
 _FILE: Final = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
+MILLI: Final = 1000
+
+Assignment: TypeAlias = list[tuple[int, int]]
+"""Pairs of a node's number and how many of the job's tasks it gets."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +108,156 @@ class PythonPolicy:
     def order(self) -> None:
         """The policy of Shunter's that sorts the queue: none does."""
         return None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job asks for; amounts are for one task."""
+
+    tasks: int
+    cores_milli: int
+    memory_mb: int
+    """0 where the log does not say: memory does not bind."""
+    gpu_milli: int
+
+    @property
+    def gpus(self) -> int:
+        """Whole GPUs of one task; 0 for a fraction of one."""
+        return self.gpu_milli // MILLI
+
+
+class Requests:
+    """What every job of a workload asks for, looked up by its index."""
+
+    def __init__(
+        self,
+        tasks: NDArray[np.int64],
+        cores_milli: NDArray[np.int64],
+        memory_mb: NDArray[np.int64],
+        gpu_milli: NDArray[np.int64],
+    ) -> None:
+        self.tasks = tasks
+        self.cores_milli = cores_milli
+        self.memory_mb = memory_mb
+        self.gpu_milli = gpu_milli
+
+    @classmethod
+    def of(cls, workload: Workload) -> Requests:
+        """Returns the requests of a workload's jobs, in the core's units."""
+        jobs = workload.jobs
+        return cls(
+            jobs["tasks"].to_numpy().astype(np.int64),
+            _whole(jobs["cores_per_task"], MILLI),
+            _whole(jobs["memory_mb_per_task"], 1),
+            _whole(jobs["gpus_per_task"], MILLI),
+        )
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __getitem__(self, job: int) -> Request:
+        return Request(
+            int(self.tasks[job]), int(self.cores_milli[job]), int(self.memory_mb[job]), int(self.gpu_milli[job])
+        )
+
+
+def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
+    """Returns a column in the core's units; 0 where the log does not say."""
+    return np.asarray(np.rint(column.fill_null(0.0).to_numpy() * units), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One decision: a job that is to start, and the cluster as it is now. Arrays have one value a node."""
+
+    job: int
+    """The job's place in the workload that `Placer.begin` was given."""
+    now_s: float
+    request: Request
+    capacity: NDArray[np.uint32]
+    """How many of the job's tasks each node could take now; 0 where it may not go."""
+    free_cores_milli: NDArray[np.int64]
+    free_memory_mb: NDArray[np.int64]
+    free_gpus: NDArray[np.int32]
+    """Devices that are free as a whole."""
+    waiting: NDArray[np.uint32]
+    """The next waiting jobs in the policy's order, this one left out; their places in the workload."""
+    gpus: NDArray[np.int64]
+    """GPUs in all, free or not."""
+    pool: NDArray[np.int64]
+    """The number of the GPUs' type; -1 where the node names none."""
+    cores_milli: NDArray[np.int64]
+    memory_mb: NDArray[np.int64]
+    """Memory in all; -1 where it is not tracked, and never binds."""
+    mix: bool
+    """Whether one job may have GPUs of several types."""
+    requests: Requests
+    """What any job of the workload asks for."""
+
+    @property
+    def one_pool(self) -> bool:
+        """Whether all nodes of the job must have GPUs of one type."""
+        return self.request.gpu_milli > 0 and not self.mix
+
+
+class Placer(ABC):
+    """Decides which nodes a job gets. Derive from this class and write `place`."""
+
+    name = "own"
+    """What tables call the placement."""
+
+    @abstractmethod
+    def place(self, scene: Scene) -> Sequence[tuple[int, int]] | None:
+        """Returns pairs of node and tasks that together hold all tasks; None if the job is not to start now.
+
+        It is asked only where the job fits.
+        """
+
+    def begin(self, workload: Workload, cluster: Cluster) -> None:  # noqa: B027 - most have nothing to prepare
+        """Prepares for a run; called once before it."""
+
+    def ledger(self) -> list[tuple[str, int, str]]:
+        """Returns what the result's ledger is to say of the run: rule, how often, and the first example."""
+        return []
+
+
+def check_answer(scene: Scene, answer: Sequence[tuple[int, int]], placer: str) -> Assignment:
+    """Returns a placer's answer as plain numbers, or raises an error if it is not a placement of the scene's job.
+
+    Args:
+        scene: The decision.
+        answer: What `Placer.place` has returned.
+        placer: What errors call the placement.
+
+    Raises:
+        InputError: A node is named twice, does not exist or gets too much, or tasks are left over.
+    """
+    where = f"placement {placer!r}: job {scene.job} at {scene.now_s:g} s"
+    pairs = _pairs(answer, where)
+    seen: set[int] = set()
+    for node, tasks in pairs:
+        if not 0 <= node < len(scene.capacity):
+            raise InputError(f"{where}: node {node} does not exist; expected 0 to {len(scene.capacity) - 1}")
+        if node in seen:
+            raise InputError(f"{where}: node {node} is named twice; name each node once")
+        if not 1 <= tasks <= scene.capacity[node]:
+            room = int(scene.capacity[node])
+            raise InputError(f"{where}: node {node} gets {tasks} tasks; expected at least 1 and at most {room}")
+        seen.add(node)
+    placed = sum(tasks for _, tasks in pairs)
+    if placed != scene.request.tasks:
+        raise InputError(f"{where}: {placed} tasks are placed; expected all {scene.request.tasks}")
+    if scene.one_pool and len({int(scene.pool[node]) for node in seen}) > 1:
+        raise InputError(f"{where}: its nodes have GPUs of several types; keep to one, or give the cluster mix = true")
+    return pairs
+
+
+def _pairs(answer: Any, where: str) -> Assignment:  # noqa: ANN401 - a user's code may return anything
+    try:
+        return [(index(node), index(tasks)) for node, tasks in answer]
+    except (TypeError, ValueError):
+        shown = repr(answer)[:60]
+        raise InputError(f"{where}: the answer is {shown}; expected pairs of node and tasks, or None") from None
 
 
 def python_path(text: str) -> Path | None:

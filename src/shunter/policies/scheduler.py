@@ -6,7 +6,7 @@ estimate and all other settings, and checks that they go together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,24 +17,31 @@ from shunter.model.settings import SETTING_NAMES, Settings
 from shunter.policies.catalog import (
     DISPATCH_CODES,
     DISPATCHES,
+    EXTERNAL,
     GIVEN,
     MOST_RESERVATIONS,
+    PLACEMENT_CODES,
+    PLACEMENTS,
+    POLICIES,
+    PYTHON_PLACEMENTS,
     RESERVING,
     KnownPolicy,
 )
 from shunter.policies.checkpoint import BROUGHT, Checkpoint, is_checkpoint, resolve_checkpoint
-from shunter.policies.estimates import Estimate, resolve_estimate
-from shunter.policies.native import NativePolicy, resolve_native
-from shunter.policies.own import Policy, PythonPolicy, load_python_policy, python_path
-from shunter.policies.placement import FIRST_FIT, Placement, resolve_placement
-from shunter.policies.placements.placer import Placer
-from shunter.policies.specs import spec_file
+from shunter.policies.native import Estimate, NativePolicy, read_spec, resolve_estimate, resolve_native, spec_file
+from shunter.policies.own import Placer, Policy, PythonPolicy, load_class, load_python_policy, make, python_path
 
 AnyPolicy = NativePolicy | PythonPolicy | Checkpoint
 """A policy that the core runs, one of the user's own in Python, or a learned one."""
 
 EASY: Final = "easy"
 """The dispatch rule of those who name none."""
+FIRST_FIT: Final = "first-fit"
+"""The placement of those who name none."""
+MOST_WAITING: Final = 32
+"""So many waiting jobs the core tells of."""
+_MILP: Final = {"alpha": 1.0, "beta": 0.1, "gamma": 0.1, "k": 5.0, "time_limit_s": 1.0}
+"""The parameters of placements by a solver, with their defaults."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,26 @@ class Dispatch:
     """The core's number for the rule."""
     reservations: int
     """How many jobs hold reservations, where the rule has any number of them."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Which nodes a job gets: by the core, or by a `Placer` in Python."""
+
+    text: str
+    """What the user wrote, or the name of a placer that was handed over."""
+    make_placer: Callable[[], Placer] | None = None
+    """Makes the placer, where the rule lives in Python: each simulation has its own."""
+
+    @property
+    def code(self) -> int:
+        """The core's number."""
+        return PLACEMENT_CODES[self.text] if self.make_placer is None else EXTERNAL
+
+    @property
+    def file(self) -> Path | None:
+        """The Python file that it comes from, if it does."""
+        return python_path(self.text)
 
 
 @dataclass(frozen=True)
@@ -107,6 +134,9 @@ def resolve(given: str | Policy | AnyPolicy) -> AnyPolicy:
         return PythonPolicy(given.name, given)
     if not isinstance(given, str):
         return given
+    # A policy's name comes first: a folder that happens to be called like it changes nothing.
+    if given in POLICIES:
+        return resolve_native(given)
     if is_checkpoint(given):
         return resolve_checkpoint(given)
     if python_path(given):
@@ -134,6 +164,52 @@ def resolve_dispatch(text: str) -> Dispatch:
         return Dispatch(text, RESERVING, int(text))
     check_name("dispatch", text, DISPATCHES, also=", or a number of reservations")
     return Dispatch(text, *DISPATCH_CODES[text])
+
+
+def resolve_placement(given: str | Placer | Placement) -> Placement:
+    """Returns the placement that a text means, checked, or that a placer of the user's own is.
+
+    What is resolved already is returned.
+
+    Raises:
+        InputError: The name or a parameter is wrong, or the file does not define just one placement.
+    """
+    if isinstance(given, Placement):
+        return given
+    if isinstance(given, Placer):
+        return Placement(given.name, lambda: given)
+    if given in PLACEMENT_CODES:
+        return Placement(given)
+    if python_path(given):
+        kind = load_class(given, Placer, "placement", "placements")  # type: ignore[type-abstract]
+        return Placement(given, lambda: make(kind, given, "placement"))
+    name = given.partition("?")[0]
+    check_name("placement", name, PLACEMENTS, also=", or a file FILE.py with a placement of your own")
+    if name in PYTHON_PLACEMENTS:
+        return Placement(given, _milp(given))
+    raise InputError(f"placement {given!r}: {name!r} has no parameters; leave out what follows the name")
+
+
+def _milp(text: str) -> Callable[[], Placer]:
+    """Returns what makes a placement by a solver, whose parameters have been checked."""
+    from shunter.policies.placements.milp import MilpPlacer
+    from shunter.policies.placements.scene_objective import Weights
+
+    known = {name: PLACEMENTS[name] for name in PYTHON_PLACEMENTS}
+    spec = read_spec("placement", text, known, dict.fromkeys(PYTHON_PLACEMENTS, _MILP))
+
+    def placer() -> Placer:
+        given = spec.parameters
+        if not (given["k"].is_integer() and 0 <= given["k"] <= MOST_WAITING):
+            raise InputError(f"k is {given['k']:g}; expected a whole number from 0 to {MOST_WAITING}")
+        weights = Weights(given["alpha"], given["beta"], given["gamma"], int(given["k"]))
+        return MilpPlacer(full=spec.kind == "milp-full", weights=weights, time_limit_s=given["time_limit_s"])
+
+    try:
+        placer()
+    except InputError as error:
+        raise InputError(f"{spec.where}: {error}") from None
+    return placer
 
 
 def resolve_scheduler(
@@ -169,7 +245,7 @@ def resolve_scheduler(
     known = KnownPolicy("a policy of the user's own", GIVEN)
     if isinstance(found, NativePolicy):
         known = found.known
-        _check_goes_with(found, _text(dispatch), _text(placement))
+        _check_goes_with(found.kind, known, _text(dispatch), _text(placement))
     rule = resolve_dispatch(str(known.dispatch or EASY if dispatch is None else dispatch))
     where = resolve_placement(placement or FIRST_FIT)
     seen = resolve_estimate(known.estimate if estimate is None else estimate)
@@ -186,14 +262,13 @@ def _text(given: str | int | Placer | Placement | Estimate | None) -> str | None
     return None if given is None else str(given)
 
 
-def _check_goes_with(policy: NativePolicy, dispatch: str | None, placement: str | None) -> None:
+def _check_goes_with(policy: str, known: KnownPolicy, dispatch: str | None, placement: str | None) -> None:
     """Raises an error where a policy goes with one dispatch rule or placement alone, and another is asked for."""
-    known = policy.known
     if known.dispatch is not None and dispatch not in (None, known.dispatch):
-        what = f"policy {policy.kind!r} {known.why}, but dispatch is {dispatch!r}"
+        what = f"policy {policy!r} {known.why}, but dispatch is {dispatch!r}"
         raise InputError(f"{what}; use {known.dispatch!r} with it")
     if known.placement is not None and placement not in (None, known.placement):
-        what = f"policy {policy.kind!r} places {known.placement}, but placement is {placement!r}"
+        what = f"policy {policy!r} places {known.placement}, but placement is {placement!r}"
         raise InputError(f"{what}; use policy 'fcfs' with it")
 
 

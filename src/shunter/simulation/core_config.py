@@ -14,7 +14,7 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.native import ffi, pointer
 from shunter.policies.native import CorePolicy
-from shunter.policies.placements.placer import Requests, Scene, check_answer
+from shunter.policies.own import Requests, Scene, check_answer
 from shunter.simulation.core_tables import cluster_columns
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
-    from shunter.policies.estimates import Estimate
-    from shunter.policies.placements.placer import Placer
+    from shunter.policies.native import Estimate
+    from shunter.policies.own import Placer
     from shunter.policies.scheduler import Scheduler
 
 

@@ -11,8 +11,8 @@ from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import whole_milliseconds
 from shunter.native import check, lib, pointer
-from shunter.policies.estimates import BINS, GENERIC_PRIOR, SHORTEST_S, Prior
-from shunter.policies.placement import FIRST_FIT, resolve_placement
+from shunter.policies.prior import BINS, GENERIC_PRIOR, SHORTEST_S, Prior
+from shunter.policies.scheduler import FIRST_FIT, resolve_placement
 from shunter.simulation.core_config import core_config
 from shunter.simulation.core_tables import numbers, open_jobs
 from shunter.simulation.states import Estimates

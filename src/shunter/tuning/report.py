@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.comparison.classics import Progress, classics, learns, part_of
 from shunter.comparison.comparison import compare_combinations
 from shunter.comparison.report import LogReport, Report, make_report, report_rows
-from shunter.policies.estimates import REQUESTED
+from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination

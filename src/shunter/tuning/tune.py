@@ -20,7 +20,7 @@ from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.windows import Days, parse_part
 from shunter.policies.catalog import DISPATCHES
-from shunter.policies.estimates import REQUESTED
+from shunter.policies.native import REQUESTED
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.tuning.report import OTHERS, TUNED, Later, report_later
 from shunter.tuning.space import SPACES

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.files import toml_value
-from shunter.policies.estimates import resolve_estimate
+from shunter.policies.native import resolve_estimate
 from shunter.simulation.estimating import fit_prior, prior_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.model.log import Log
-    from shunter.policies.estimates import Estimate, Prior
+    from shunter.policies.native import Estimate
+    from shunter.policies.prior import Prior
     from shunter.tuning.weights import Tuned
 
 Value = str | float | Sequence[str]

@@ -10,7 +10,7 @@ import pytest
 
 import shunter
 from shunter.errors import InputError
-from shunter.policies.specs import read_toml
+from shunter.files import read_toml
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL
 
 SECTIONS = {name: table for name, table in SMALL.items() if name != "data"}

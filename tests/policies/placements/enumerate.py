@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from shunter.policies.placements.placer import Assignment, Scene
+from shunter.policies.own import Assignment, Scene
 from shunter.policies.placements.scene_objective import Weights, objective
 
 

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from shunter.policies.placements.placer import Request, Requests, Scene
+from shunter.policies.own import Request, Requests, Scene
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from shunter.model.cluster import Cluster
+from shunter.policies.own import Request
 from shunter.policies.placements.milp import MilpPlacer, fewest_nodes, tiered_defrag
-from shunter.policies.placements.placer import Request
 from shunter.policies.placements.solver import Model, NoSolution, Solver
 from shunter.workloads import read_workload
 from tests.policies.placements.scenes import find_tier, make_scene

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shunter.policies.own import Request, Scene, check_answer
 from shunter.policies.placements.milp import MilpPlacer
-from shunter.policies.placements.placer import Request, Scene, check_answer
 from shunter.policies.placements.scene_objective import Weights, make_profile, objective
 from shunter.policies.placements.solver import NoSolution
 from shunter.policies.placements.tier_options import find_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shunter.errors import InputError
-from shunter.policies.placements.placer import Request
+from shunter.policies.own import Request
 from shunter.policies.placements.scene_objective import Weights, can_host, objective
 from tests.policies.placements.enumerate import all_splits, enumerate_best
 from tests.policies.placements.scenes import make_scene

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shunter.policies.placements.placer import Assignment, Request, Scene, check_answer
+from shunter.policies.own import Assignment, Request, Scene, check_answer
 from shunter.policies.placements.scene_objective import Weights, make_profile, objective
 from shunter.policies.placements.tier_options import MOST_OPTIONS, ORDERS, TIERS, find_options, like_pools
 from tests.policies.placements.enumerate import all_splits

@@ -15,9 +15,9 @@ from shunter.checks import to_table
 from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.envs.options import environment_table
 from shunter.errors import InputError
-from shunter.files import write_file
+from shunter.files import read_toml, write_file
 from shunter.policies.checkpoint import checkpoint_folder
-from shunter.policies.specs import read_toml, spec_file
+from shunter.policies.native import spec_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

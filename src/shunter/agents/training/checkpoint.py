@@ -21,7 +21,7 @@ from shunter.envs.layout import HOST_FEATURES, PICK_HOST, Layout
 from shunter.envs.options import EnvironmentOptions, environment_from, environment_table
 from shunter.errors import InputError
 from shunter.policies.checkpoint import ASIDE, POLICY_FILE
-from shunter.policies.specs import spec_file
+from shunter.policies.native import spec_file
 
 if TYPE_CHECKING:
     import torch

@@ -22,9 +22,9 @@ from shunter.envs.options import (
     environment_table,
 )
 from shunter.errors import InputError
-from shunter.files import toml_value
+from shunter.files import read_toml, toml_value
 from shunter.model.windows import MOST_COUNT, check_numbers, parse_part
-from shunter.policies.specs import read_toml, spec_file
+from shunter.policies.native import spec_file
 
 PRESETS: Final = ("pick-job", "pick-job-committed", "pick-host", "quick")
 FILE_KEYS: Final = (("training", "init"), ("environment", "order"), ("environment", "estimate"))

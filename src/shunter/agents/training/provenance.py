@@ -9,8 +9,9 @@ from shunter.agents.training.checkpoint import POLICY, read_part
 from shunter.agents.training.config import FILE_KEYS
 from shunter.comparison.seen_days import CHOSEN, DAYS, TRAINED, TUNED, UNKNOWN, Judged, are_days, places
 from shunter.errors import InputError
+from shunter.files import read_toml
 from shunter.policies.checkpoint import LAST, checkpoint_folder, read_record
-from shunter.policies.specs import read_toml, spec_file
+from shunter.policies.native import spec_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

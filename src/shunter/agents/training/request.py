@@ -16,8 +16,9 @@ from shunter.checks import NOTHING, check_name
 from shunter.envs.layout import PICK_JOB
 from shunter.envs.options import ENVIRONMENTS
 from shunter.errors import InputError
+from shunter.files import read_toml
 from shunter.policies.checkpoint import LAST
-from shunter.policies.specs import read_toml, spec_file
+from shunter.policies.native import spec_file
 
 RUNS: Final = Path("runs")
 """Where runs go that are given no folder."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
-from shunter.policies.placements.placer import Assignment, Placer, Scene
+from shunter.policies.own import Assignment, Placer, Scene
 from shunter.policies.placements.scene_objective import Weights, make_profile
 from shunter.policies.placements.solver import NoSolution, Solver, solve_options, solve_splits
 from shunter.policies.placements.tier_options import TIERS, FindTier, find_options, like_pools, tier_choice
@@ -14,7 +14,7 @@ from shunter.policies.placements.tier_options import TIERS, FindTier, find_optio
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
-    from shunter.policies.placements.placer import Assignment, Scene
+    from shunter.policies.own import Assignment, Scene
 
 
 class MilpPlacer(Placer):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.errors import InputError
-from shunter.policies.placements.placer import MILLI, Request, Scene
+from shunter.policies.own import MILLI, Request, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

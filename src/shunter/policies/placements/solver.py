@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.policies.placements.placer import Assignment, Scene
+from shunter.policies.own import Assignment, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

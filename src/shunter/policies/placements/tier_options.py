@@ -14,7 +14,7 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.native import check, core_numbers, ffi, lib, pointer
-from shunter.policies.placements.placer import Assignment, Scene
+from shunter.policies.own import Assignment, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.model.workload import Workload
-from shunter.policies.placements.placer import Request, Requests, check_answer
+from shunter.policies.own import Request, Requests, check_answer
 from tests.policies.placements.scenes import make_scene
 
 SCENE = make_scene([2, 3, 0, 4], Request(4, 0, 0, 1000), pool=[0, 0, 0, 1])
