@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from shunter import Workload, read_cluster, read_workload
 from shunter.comparison.bench import Bench
-from shunter.comparison.classics import DISPATCHES, Choice, choose_classic
+from shunter.comparison.classics import DISPATCHES, Choice, choose_classic, classics
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.objective import parse_objective
 from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
@@ -148,7 +148,7 @@ def tuned_rows(name: str, log: Log, reports: dict[str, Bench], specs: dict[str, 
     for estimate, spec in specs.items():
         scheduler = resolve_scheduler(estimate=spec)
         (bench,) = training_benches([log], plan)
-        choice = choose_classic(bench, scheduler, OBJECTIVE, [spec])
+        choice = choose_classic(bench, classics(scheduler, [spec]), OBJECTIVE)
         # The bounds refer to the classic that sees requested times, whatever the tuned score sees.
         reference = reference or choice
         found = find_weights([bench], [reference], scheduler, SPACES["linear"], OBJECTIVE, plan)

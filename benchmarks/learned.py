@@ -40,11 +40,12 @@ from benchmarks.headroom import (
     select,
     to_json,
 )
-from shunter.agents.training.trials import host_trials
-from shunter.agents.training.validation import placement_combination
+from shunter.agents.training.trials import Trials
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import combine
-from shunter.envs.options import PickHostOptions
+from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.pick_host import PickHostOptions, host_scheduler
+from shunter.envs.sources import Use
 from shunter.files import read_toml
 from shunter.model.log import Log
 from shunter.policies.catalog import PLACEMENTS
@@ -302,10 +303,12 @@ def hosts(study: Study, _: list[str]) -> list[Row]:
         policy = load_policy(run)
         options = policy.options
         assert isinstance(options, PickHostOptions)
-        trials = host_trials(replace(options, seed=seed), 100, threads=2)
+        trials = Trials.of(
+            replace(options, seed=seed).open_source(), EpisodeOptions(windows=100), Use.TRAINING, threads=2
+        )
         (learned,) = trials.of_policy(policy, metrics)
         for name in PLACEMENTS:
-            (measured,) = trials.of_schedulers([placement_combination(name).scheduler], metrics)
+            (measured,) = trials.of_schedulers([host_scheduler(name)], metrics)
             gained[name].append(learned["mean_wait_s"] - measured["mean_wait_s"])
             print_hosts(seed, name, measured, paired(gained[name][-1]))
         print_hosts(seed, "learned", learned)

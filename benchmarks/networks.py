@@ -23,8 +23,9 @@ from rich.table import Table
 
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.training.config import load_config
-from shunter.agents.training.setup import REPORT, Site, open_trainer, read_logs
-from shunter.envs.options import PARTS, EpisodeOptions
+from shunter.agents.training.setup import Site, open_trainer
+from shunter.envs.episodes import PARTS, EpisodeOptions
+from shunter.envs.sources import Use
 
 WORKLOAD = "generate:lublin?seed=7&jobs=20000&cores=256&load=0.95&requests=factor"
 NETWORKS = (
@@ -80,14 +81,14 @@ def trained(kind: str, hidden: tuple[int, ...], workload: str, steps: int, seed:
     }
     config = load_config(preset="quick", changes=changes)
     report = EpisodeOptions(part=PARTS["report"], windows=20, length=512)
-    site = Site(config, report, read_logs(config))
+    site = Site.of(config)
     chosen = site.choose()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         trainer = open_trainer(site, chosen, Path(folder))
         outcome = trainer.run()
         before, best = (load_policy(Path(folder) / name) for name in ("initial", "best"))
-    trials = site.trials(report, REPORT)
+    trials = site.trials(report, Use.REPORT)
     (base,) = trials.of_schedulers([chosen[0].scheduler], [METRIC])
 
     def ratio(policy: LearnedPolicy) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shunter._core import ffi, lib
-from shunter.envs.options import LOOKAHEADS
+from shunter.envs.pick_job import LOOKAHEADS
 from shunter.model.schedule import Phase, RejectReason
 from shunter.native import core_numbers, in_capitals
 from shunter.policies import catalog

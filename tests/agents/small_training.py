@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from shunter.agents.training.config import load_config
-from shunter.agents.training.setup import Site, read_logs
+from shunter.agents.training.setup import Site
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
 
@@ -15,6 +14,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "environment": {"kind": "pick-job", "window": 8, "order": "saf"},
     "episodes": {"length": 24, "windows": 12},
     "validation": {"length": 24, "windows": 4},
+    "report": {"windows": 4},
     "network": {"hidden": [8]},
     "ppo": {"num_envs": 4, "rollout_steps": 16, "minibatch": 32, "epochs": 1},
     "training": {"steps": 192, "eval_every": 64, "save_every": 64},
@@ -23,6 +23,7 @@ HOSTS: dict[str, dict[str, Any]] = {
     "environment": {"kind": "pick-host", "num_hosts": 3, "episode_length": 10, "max_jobs_per_step": 4},
     "episodes": {"windows": 6},
     "validation": {"windows": 5},
+    "report": {"windows": 5},
     "reward": {"reward": {"wait": 1.0}},
     "network": {"kind": "hosts", "hidden": [8]},
     "ppo": SMALL["ppo"],
@@ -33,5 +34,4 @@ HOSTS: dict[str, dict[str, Any]] = {
 def small_site(base: dict[str, dict[str, Any]] = SMALL, **sections: dict[str, Any]) -> Site:
     """Returns a small training; the sections change it."""
     changes = {name: {**base.get(name, {}), **sections.get(name, {})} for name in [*base, *sections]}
-    config = load_config(changes=changes)
-    return Site(config, replace(config.validation, part=(0.7, 1.0)), read_logs(config))
+    return Site.of(load_config(changes=changes))

@@ -11,7 +11,7 @@ from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
 from shunter.agents.training.checkpoint import PolicyRecord
-from shunter.envs.options import PickJobOptions
+from shunter.envs.pick_job import PickJobOptions
 from tests.agents import toy
 
 STEPS = 12_000

@@ -15,10 +15,9 @@ from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
 from shunter.agents.training.checkpoint import PolicyRecord
-from shunter.envs.options import PickHostOptions, PickJobOptions, RewardOptions
-from shunter.envs.pick_host import pick_host_vector
-from shunter.envs.pick_job import pick_job_vector
-from shunter.envs.rewards import TOTALS
+from shunter.envs.pick_host import PickHostOptions, pick_host_vector
+from shunter.envs.pick_job import PickJobOptions, pick_job_vector
+from shunter.envs.rewards import TOTALS, RewardOptions
 from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log
 from shunter.model.windows import Windows

@@ -11,7 +11,8 @@ import torch
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
 from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
-from shunter.envs.options import PickHostOptions, PickJobOptions
+from shunter.envs.pick_host import PickHostOptions
+from shunter.envs.pick_job import PickJobOptions
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
 

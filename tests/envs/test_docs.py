@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
+from shunter.envs.episodes import PARTS
 from shunter.envs.layout import CLUSTER_FEATURES, JOB_FEATURES
-from shunter.envs.options import LOOKAHEADS, PARTS, PickHostOptions, PickJobOptions
+from shunter.envs.pick_host import PickHostOptions
+from shunter.envs.pick_job import LOOKAHEADS, PickJobOptions
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES
 from shunter.policies.catalog import PICK_JOB_MODES
 from tests.support import PROJECT

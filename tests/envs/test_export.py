@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from shunter.agents.training.config import load_config
-from shunter.agents.training.setup import REPORT, VALIDATION
 from shunter.cli import app
 from shunter.envs import EpisodeOptions, PickHostEnv, PickHostOptions, PickJobEnv
 from shunter.envs.export import FILES, SEEDS, cluster_text, pick_host_episodes, pick_job_episodes, write_episodes
+from shunter.envs.sources import Use
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Cluster, Node
@@ -52,7 +52,8 @@ def test_episodes_of_hosts_are_the_first_that_their_seeds_draw() -> None:
 
 def test_training_draws_its_hosts_from_other_seeds() -> None:
     options = load_config(preset="pick-host").environment
-    used = {options.seed + step for step in (0, VALIDATION, REPORT)}
+    assert isinstance(options, PickHostOptions)
+    used = {options.seed + use for use in Use}
     assert used.isdisjoint(SEEDS)
 
 

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 import shunter.envs
 from shunter.envs import NativeVectorEnv, PickHostEnv, PickJobEnv
-from shunter.envs.options import LOOKAHEADS
+from shunter.envs.pick_job import LOOKAHEADS
 from shunter.envs.single import SingleEnv
 from shunter.errors import InputError
 from tests.envs.small import MODES, allowed_action, crowded_log
@@ -136,7 +136,7 @@ def test_vectors_by_gymnasiums_own_function() -> None:
 
 
 def test_a_log_that_tells_of_no_machine_needs_one() -> None:
-    with pytest.raises(InputError, match="crowd: does not tell how many cores its machine had; give cluster with"):
+    with pytest.raises(InputError, match="crowd: does not tell how many cores its machine had; give --cluster with"):
         PickJobEnv(crowded_log().workload)
 
 

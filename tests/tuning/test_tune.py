@@ -32,7 +32,7 @@ SCHEDULER = resolve_scheduler(dispatch="easy", estimate="posterior")
 
 def tuned_on(*logs: Log, plan: Plan = PLAN, kind: str = "linear") -> Tuned:
     benches = training_benches(logs, plan)
-    chosen = [choose_classic(bench, SCHEDULER, OBJECTIVE) for bench in benches]
+    chosen = [choose_classic(bench, classics(SCHEDULER, ["requested"]), OBJECTIVE) for bench in benches]
     return find_weights(benches, chosen, SCHEDULER, SPACES[kind], OBJECTIVE, plan)
 
 
@@ -85,7 +85,7 @@ def test_the_training_cost_becomes_better(kind: str) -> None:
 def test_costs_are_those_of_the_first_policy_and_of_the_one_found() -> None:
     log = small_log()
     benches = training_benches([log], PLAN)
-    chosen = choose_classic(benches[0], SCHEDULER, OBJECTIVE)
+    chosen = choose_classic(benches[0], classics(SCHEDULER, ["requested"]), OBJECTIVE)
     found = find_weights(benches, [chosen], SCHEDULER, SPACES["linear"], OBJECTIVE, PLAN)
     begin = spec_text("linear", SPACES["linear"].parameters(SPACES["linear"].center))
     for policy, cost in ((begin, found.costs[0]), (found.spec, found.costs[-1])):
@@ -169,7 +169,9 @@ def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
     log = small_log()
     bench = training_benches([log], PLAN)[0]
     told: list[tuple[int, int]] = []
-    choice = choose_classic(bench, SCHEDULER, OBJECTIVE, progress=lambda done, total: told.append((done, total)))
+    choice = choose_classic(
+        bench, classics(SCHEDULER, ["requested"]), OBJECTIVE, progress=lambda done, total: told.append((done, total))
+    )
     candidates = classics(SCHEDULER, ["requested"])
     # One of them, random-feasible, goes with greedy alone.
     assert len(candidates) == (len(CLASSICS) - 1) * len(DISPATCHES) + 1
@@ -186,7 +188,7 @@ def test_the_classic_chosen_is_the_best_by_its_geometric_mean() -> None:
 def test_a_metric_without_meaning_is_an_error() -> None:
     bench = training_benches([small_log()], PLAN)[0]
     with pytest.raises(InputError) as raised:
-        choose_classic(bench, SCHEDULER, Objective("memory_utilization"))
+        choose_classic(bench, classics(SCHEDULER, ["requested"]), Objective("memory_utilization"))
     assert "memory_utilization has no meaning in the training windows" in str(raised.value)
 
 

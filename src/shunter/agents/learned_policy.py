@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from shunter.agents.networks.base import Network
     from shunter.envs.layout import Layout
-    from shunter.envs.options import EnvironmentOptions
+    from shunter.envs.sources import EnvironmentOptions
 
 
 class LearnedPolicy:

@@ -12,9 +12,10 @@ import torch
 
 from shunter.agents.learned_policy import load_policy
 from shunter.envs.episodes import has_fitting_job
-from shunter.envs.options import PickJobOptions, RewardOptions, environment_from
-from shunter.envs.pick_job import pick_job_vector
+from shunter.envs.kinds import environment_from
+from shunter.envs.pick_job import PickJobOptions, pick_job_vector
 from shunter.envs.resets import LEAVE
+from shunter.envs.rewards import RewardOptions
 from shunter.model.log import Log
 from shunter.model.schedule import whole_milliseconds
 from shunter.model.windows import Windows

@@ -97,9 +97,10 @@ def export(
 
         shunter simulate --workload episodes/seed-42.csv --cluster episodes/seed-42.toml
     """
+    from shunter.envs.episodes import EpisodeOptions
     from shunter.envs.export import FILES, pick_host_episodes, pick_job_episodes, write_episodes
-    from shunter.envs.options import EpisodeOptions, PickHostOptions
-    from shunter.envs.pick_job import read_log
+    from shunter.envs.pick_host import PickHostOptions
+    from shunter.workloads.reading import read_log
 
     check_folder(out, force, FILES, {"workload": workload, "cluster": cluster})
     if workload is None:

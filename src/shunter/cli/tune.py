@@ -25,7 +25,6 @@ from shunter.cli.options import (
 )
 from shunter.cli.outputs import check_plot, check_toml, save_figure, step
 from shunter.cli.running import RunArguments, read_inputs
-from shunter.errors import InputError
 
 WorkloadsOption = Annotated[
     list[str],
@@ -138,10 +137,11 @@ def tune(
     from shunter.comparison.bench import available_threads
     from shunter.tuning.tune import TuneRequest, run_tuning
     from shunter.tuning.weights import Plan
+    from shunter.workloads.reading import one_cluster_each
 
     runs = [
         replace(shared, workload=log, cluster=machine)
-        for log, machine in zip(workload, _one_for_each(workload, cluster or []), strict=True)
+        for log, machine in zip(workload, one_cluster_each(workload, cluster or []), strict=True)
     ]
     plan = Plan(
         train=(0.0, train),
@@ -183,13 +183,3 @@ def tune(
     from shunter.report.tuning import print_tuning
 
     print_tuning(tuning, [written for written in (out, plot) if written is not None])
-
-
-def _one_for_each(workloads: list[str], clusters: list[str]) -> list[str | None]:
-    """Returns a cluster for each log; None for those that a log tells of itself."""
-    if clusters and len(clusters) != len(workloads):
-        raise InputError(
-            f"--cluster is given {len(clusters)} times for {len(workloads)} logs; give one for each, in the same "
-            "order, or none"
-        )
-    return [*clusters] or [None] * len(workloads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -49,25 +49,20 @@ def learns(scheduler: Scheduler) -> bool:
 
 
 def choose_classic(
-    bench: Bench,
-    scheduler: Scheduler,
-    objective: Objective,
-    estimates: Sequence[str] = (REQUESTED,),
-    progress: Progress | None = None,
+    bench: Bench, combinations: Sequence[Combination], objective: Objective, progress: Progress | None = None
 ) -> Choice:
-    """Returns the classic that does best in the windows of a bench, bounds aside.
+    """Returns the combination that does best in the windows of a bench, bounds aside; the first of those alike.
 
     Args:
         bench: The windows.
-        scheduler: What all classics share: the placement, the starvation guard, and so on.
+        combinations: From `classics`, or others to choose from.
         objective: By what they are compared.
-        estimates: The run times that they see.
-        progress: Called after each classic with how many are done, and of how many.
+        progress: Called after each of them with how many are done, and of how many.
 
     Raises:
         InputError: A metric has no meaning in these windows.
     """
-    combinations = classics(scheduler, estimates)
+    alone = replace(objective, bounds=())
     base: Measured | None = None
     best: tuple[float, Choice] | None = None
     for done, combination in enumerate(combinations, start=1):
@@ -75,12 +70,12 @@ def choose_classic(
         if base is None:
             _check_meaning(bench, measured)
             base = measured
-        cost = type(objective)(objective.metric).cost(measured, base)
+        cost = alone.cost(measured, base)
         if best is None or cost < best[0]:
             best = (cost, Choice(combination, measured))
         if progress:
             progress(done, len(combinations))
-    assert best is not None, "combine() gives at least one combination, or raises"
+    assert best is not None, "there is at least one combination to choose from"
     return best[1]
 
 

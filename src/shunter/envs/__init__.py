@@ -10,12 +10,13 @@ from gymnasium.envs.registration import register
 from shunter.checks import check_name
 
 if TYPE_CHECKING:
+    from shunter.envs.build import VectorOptions
+    from shunter.envs.episodes import EpisodeOptions
     from shunter.envs.features import JobView, register_feature
     from shunter.envs.layout import Layout
-    from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
-    from shunter.envs.pick_host import PickHostEnv, pick_host_vector
-    from shunter.envs.pick_job import PickJobEnv, pick_job_vector
-    from shunter.envs.rewards import StepView, register_reward
+    from shunter.envs.pick_host import PickHostEnv, PickHostOptions, pick_host_vector
+    from shunter.envs.pick_job import PickJobEnv, PickJobOptions, pick_job_vector
+    from shunter.envs.rewards import RewardOptions, StepView, register_reward
     from shunter.envs.vector import NativeVectorEnv, StepArrays
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "RewardOptions",
     "StepArrays",
     "StepView",
+    "VectorOptions",
     "make_vec",
     "pick_host_vector",
     "pick_job_vector",
@@ -42,17 +44,18 @@ IDS: Final = {"shunter/PickJob-v0": "pick_job:PickJobEnv", "shunter/PickHost-v0"
 """The ids that Gymnasium knows, and where their classes are."""
 
 _HOMES = {
-    "EpisodeOptions": "options",
+    "EpisodeOptions": "episodes",
     "JobView": "features",
     "Layout": "layout",
     "NativeVectorEnv": "vector",
     "PickHostEnv": "pick_host",
-    "PickHostOptions": "options",
+    "PickHostOptions": "pick_host",
     "PickJobEnv": "pick_job",
-    "PickJobOptions": "options",
-    "RewardOptions": "options",
+    "PickJobOptions": "pick_job",
+    "RewardOptions": "rewards",
     "StepArrays": "vector",
     "StepView": "rewards",
+    "VectorOptions": "build",
     "pick_host_vector": "pick_host",
     "pick_job_vector": "pick_job",
     "register_feature": "features",
@@ -67,21 +70,20 @@ for _id, _home in IDS.items():
     )
 
 
-def make_vec(id: str, num_envs: int, threads: int = 1, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN401 - checked there
+def make_vec(id: str, num_envs: int, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN401 - checked there
     """Returns many environments as one, stepped natively.
 
     Args:
         id: One of `IDS`.
         num_envs: How many environments.
-        threads: How many threads step them.
-        keywords: As for ``gymnasium.make``.
+        keywords: As for ``gymnasium.make``, and ``threads``: how many threads step the environments.
 
     Raises:
         InputError: The id or a keyword is unknown, or a value is wrong.
     """
     check_name("id", id, IDS)
     module = import_module(f"{__name__}.{IDS[id].partition(':')[0]}")
-    vector: NativeVectorEnv = module.make_vector(num_envs, threads=threads, **keywords)
+    vector: NativeVectorEnv = module.make_vector(num_envs, **keywords)
     return vector
 
 

@@ -1,106 +1,143 @@
-"""What a policy, run natively, gets on the windows that are episodes: scales, and what rewards are relative to."""
+"""What policies get on the windows that are episodes: what rewards are divided by, relative to, or bounded by."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.envs.options import ORDER, reference_policy
-from shunter.envs.rewards import OBJECTIVES
+from shunter.comparison.bench import Bench
+from shunter.envs.rewards import OBJECTIVES, ORDER, reference_policy
 from shunter.metrics.window_metrics import MILLISECONDS
 from shunter.model.schedule import bounded_slowdown
+from shunter.simulation.core_tables import numbers
 from shunter.simulation.simulation import Simulation
-from shunter.simulation.windows import WindowRunner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.metrics.window_metrics import WindowColumns
     from shunter.model.log import Log
     from shunter.model.windows import Windows
+    from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.windows import WindowResults
 
-NEVER_MS = np.iinfo(np.int64).min
-"""Stands for the start of a job that never starts."""
-SHORTEST_S = 1.0
+NEVER_MS: Final = np.iinfo(np.int64).min
+"""Stands for the start of a job that never starts. Logs may have negative times, so that −1 would be one of them."""
+SHORTEST_S: Final = 1.0
 """Jobs shorter than this count as this long in the slowdown."""
-LEAST_SLOWDOWN = 1e-3
+LEAST_SLOWDOWN: Final = 1e-3
 """A job that ran for less than a second may have a slowdown below 1, whose logarithm must stay finite."""
 
 
-@dataclass(frozen=True)
-class WindowJobs:
-    """The jobs of windows of equal length; the arrays have the shape (windows, simulated length)."""
+class Baselines:
+    """Policies on the windows of one log; each is run once, however often it is asked for."""
 
-    submit_ms: NDArray[np.int64]
-    cores: NDArray[np.float64]
-    priority: NDArray[np.float64]
-    """From 0 to 1."""
-    warmup: int
-    total_cores: float
+    def __init__(self, log: Log, windows: Windows, scheduler: Scheduler, *, balance: bool, threads: int) -> None:
+        """Takes the windows; nothing is run before it is asked for.
 
+        Args:
+            log: The log and its cluster.
+            windows: Which parts of it.
+            scheduler: The environment's, whose own order is what `ORDER` means.
+            balance: Whether the balance of hosts is asked for, which takes a simulation of its own for each window.
+            threads: How many threads share the windows.
+        """
+        self._log = log
+        self._windows = windows
+        self._scheduler = scheduler
+        self._balance = balance
+        self._threads = threads
+        self._runs: dict[Scheduler, BaselineRun] = {}
 
-def baseline_scheduler(policy: str, scheduler: Scheduler) -> Scheduler:
-    """Returns how a policy such as ``fcfs/easy`` schedules: all but policy and dispatch rule as they are.
+    @cached_property
+    def _bench(self) -> Bench:
+        return Bench.on(self._log, self._windows, self._threads)
 
-    The scheduler is the environment's, so its own order is what `ORDER` means.
-    """
-    if policy == ORDER:
-        return scheduler
-    found, dispatch = reference_policy(policy)
-    return scheduler.changed(policy=found, dispatch=dispatch)
+    def scheduler_of(self, policy: str) -> Scheduler:
+        """Returns how a policy such as ``fcfs/easy`` schedules: all but policy and dispatch rule as they are."""
+        if policy == ORDER:
+            return self._scheduler
+        found, dispatch = reference_policy(policy)
+        return self._scheduler.changed(policy=found, dispatch=dispatch)
 
+    def run(self, scheduler: Scheduler) -> BaselineRun:
+        """Returns what happens in each window under one way to schedule."""
+        if scheduler not in self._runs:
+            (part,) = self._bench.parts
+            (results,) = self._bench.run(scheduler)
+            # The log may be a window itself: priorities are scaled over the whole of it, as the core has them.
+            whole = scaled_priority(self._log.workload.whole())
+            priority = whole[-len(self._log.workload) :][part.columns.index]
+            balances = self._balances(scheduler, part.columns) if self._balance else np.zeros(len(self._windows))
+            self._runs[scheduler] = BaselineRun(part.columns, priority, results, balances)
+        return self._runs[scheduler]
 
-def run_baseline(
-    log: Log, windows: Windows, jobs: WindowJobs, scheduler: Scheduler, *, balance: bool, threads: int
-) -> Outcome:
-    """Returns what happens in each window under one way to schedule.
-
-    Args:
-        log: The log and its cluster.
-        windows: Which parts of it.
-        jobs: Their jobs.
-        scheduler: From `baseline_scheduler`.
-        balance: Whether the balance of hosts is asked for, which takes a simulation of its own for each window.
-        threads: How many threads share the windows.
-    """
-    first, length = windows.simulated_first.tolist(), windows.simulated_length
-    results = WindowRunner(log.workload, log.cluster).run(scheduler, first, length, threads)
-    balances = np.zeros(len(windows))
-    if balance:
-        for place, begin in enumerate(first):
-            simulation = Simulation(log.workload.window(begin, length), log.cluster, scheduler)
+    def _balances(self, scheduler: Scheduler, columns: WindowColumns) -> NDArray[np.float64]:
+        """Returns the balance of hosts in each window, which takes placements: many windows at once tell none."""
+        found = np.zeros(len(self._windows))
+        for place, first in enumerate(self._windows.simulated_first.tolist()):
+            workload = self._log.workload.window(first, self._windows.simulated_length)
+            simulation = Simulation(workload, self._log.cluster, scheduler)
             simulation.run()
-            balances[place] = _mean_variance(simulation, log, begin, jobs.submit_ms[place, 0])
+            found[place] = _mean_variance(simulation, self._log, first, columns.submit_ms[place, 0])
             simulation.close()
-    return Outcome(jobs, results, balances)
+        return found
 
 
-class Outcome:
-    """What happened in windows, as the objectives of rewards see it."""
+def scaled_priority(workload: Workload) -> NDArray[np.float64]:
+    """Returns each job's priority, scaled over the workload to 0 to 1; 0 where the log has none."""
+    priority = numbers(workload.jobs["priority"])
+    known = np.isfinite(priority)
+    if not known.any():
+        return np.zeros(len(priority))
+    low, high = priority[known].min(), priority[known].max()
+    return np.where(known, (priority - low) / max(high - low, np.finfo(np.float64).tiny), 0.0)
 
-    def __init__(self, jobs: WindowJobs, results: WindowResults, balance: NDArray[np.float64]) -> None:
-        self._jobs = jobs
+
+class BaselineRun:
+    """What happened in windows under one policy, as the objectives of rewards see it."""
+
+    def __init__(
+        self,
+        columns: WindowColumns,
+        priority: NDArray[np.float64],
+        results: WindowResults,
+        balance: NDArray[np.float64],
+    ) -> None:
+        """Works out waits and run times.
+
+        Args:
+            columns: The jobs of the windows.
+            priority: Of each job, from 0 to 1.
+            results: What happened to them.
+            balance: (windows,): the balance of hosts, or zeros.
+        """
+        self._columns = columns
+        self._priority = priority
         self._ran = results.ended
         self.start_ms = np.where(self._ran, results.start_ms, NEVER_MS)
         """(windows, simulated length): when each job starts, `NEVER_MS` if it does not."""
-        self._measured = self._ran & (np.arange(self._ran.shape[1]) >= jobs.warmup)
-        self._wait_s = np.where(self._ran, results.start_ms - jobs.submit_ms, 0) / MILLISECONDS
+        self._measured = self._ran & (np.arange(self._ran.shape[1]) >= columns.warmup)
+        self._wait_s = np.where(self._ran, results.start_ms - columns.submit_ms, 0) / MILLISECONDS
         self._run_s = np.where(self._ran, results.end_ms - results.start_ms, 0) / MILLISECONDS
-        last_ms = np.where(self._ran, results.end_ms, jobs.submit_ms[:, :1]).max(axis=1)
-        self._elapsed_s = (last_ms - jobs.submit_ms[:, 0]) / MILLISECONDS
+        last_ms = np.where(self._ran, results.end_ms, columns.submit_ms[:, :1]).max(axis=1)
+        self._elapsed_s = (last_ms - columns.submit_ms[:, 0]) / MILLISECONDS
         self._balance = balance
 
     def objectives(self, logarithms: Collection[str] = ()) -> NDArray[np.float64]:
-        """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning."""
+        """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning.
+
+        The formulas are those of the core's rewards: an episode played by the same policy has the same objectives.
+        """
         turnaround_s = self._wait_s + self._run_s
         bounded = bounded_slowdown(turnaround_s, self._run_s)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
-        weighted_s = self._jobs.priority * self._wait_s
-        used_s = (self._jobs.cores * self._run_s).sum(axis=1) / self._jobs.total_cores
+        weighted_s = self._priority * self._wait_s
+        used_s = (self._columns.cores * self._run_s).sum(axis=1) / self._columns.cluster.total_cores
         values = {
             "bounded_slowdown": self._mean(bounded),
             "wait": self._mean(self._wait_s),

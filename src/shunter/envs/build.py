@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.checks import MOST_SEED, whole
+from shunter.checks import MOST_SEED, check_fields, declared
+from shunter.envs.episodes import horizon_factor_field, max_steps_field
 from shunter.envs.features import Feature, JobColumns, JobView, own_features, values
-from shunter.envs.options import Ending
 from shunter.envs.resets import DRAW, LEAVE
 from shunter.envs.rewards import TOTALS, Reward, StepView, own_rewards, worth
 from shunter.envs.vector import NativeVectorEnv, StepArrays, View
@@ -19,76 +20,54 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shunter.envs.options import PickHostOptions, PickJobOptions, RewardOptions
-    from shunter.envs.world import CoreMode, World
+    from shunter.envs.rewards import RewardOptions
+    from shunter.envs.sources import EnvironmentOptions
+    from shunter.envs.world import World
 
-MOST_ENVIRONMENTS = 1_000_000
-MOST_THREADS = 4096
-MILLISECONDS = 1000.0
+MILLISECONDS: Final = 1000.0
 """In a second."""
 
 
+@dataclass(frozen=True)
+class VectorOptions:
+    """How many environments are opened, how they are stepped, and what cuts their episodes."""
+
+    num_envs: int = declared(1, "How many environments there are.", low=1, high=1_000_000)
+    threads: int = declared(1, "How many threads step them.", low=1, high=4096)
+    seed: int = declared(0, "Where the drawing of episodes begins.", low=0, high=MOST_SEED)
+    autoreset: bool = declared(True, "Begin the next episode in the step in which one has ended.")
+    max_steps: int | None = max_steps_field()
+    horizon_factor: float | None = horizon_factor_field()
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 def build_vector(
-    make_world: Callable[[], World],
-    core_mode: CoreMode,
-    options: PickJobOptions | PickHostOptions,
-    reward: RewardOptions,
-    *,
-    num_envs: int,
-    threads: int,
-    seed: int,
-    autoreset: bool,
-    max_steps: int | None,
-    horizon_factor: float | None,
+    make_world: Callable[[], World], options: EnvironmentOptions, reward: RewardOptions, vector: VectorOptions
 ) -> NativeVectorEnv:
-    """Returns a vector environment; whatever can be checked is checked before the world is made.
+    """Returns a vector environment.
 
     Args:
         make_world: Returns jobs, clusters and episodes.
-        core_mode: The core's numbers.
         options: What the environments are.
         reward: What the reward is.
-        num_envs: How many environments.
-        threads: How many threads step them.
-        seed: Where the drawing of episodes begins.
-        autoreset: Whether an environment that is done begins its next episode in the same step.
-        max_steps: After how many decisions an episode is cut.
-        horizon_factor: Checked here, and used by the world.
+        vector: How many environments, and how they are stepped.
 
     Raises:
-        InputError: A number is out of range, or a feature or a reward is unknown.
+        InputError: A feature or a reward is unknown, or the world cannot be made.
     """
-    whole("num_envs", num_envs, 1, MOST_ENVIRONMENTS)
-    whole("threads", threads, 1, MOST_THREADS)
-    whole("seed", seed, 0, MOST_SEED)
-    Ending(max_steps, horizon_factor)
     layout = options.layout
     features, rewards = own_features(layout.extra_features), own_rewards(reward)
     own = bool(features or rewards)
+    # Making the world may simulate for minutes, so all names and numbers are checked by now.
     world = make_world()
-    handle = world.open(
-        core_mode,
-        layout,
-        reward,
-        environments=num_envs,
-        threads=threads,
-        seed=seed,
-        autoreset=autoreset and not own,
-        max_steps=max_steps,
-    )
+    handle = world.open(options.core_mode, layout, reward, vector, autoreset=vector.autoreset and not own)
+    shared: dict[str, Any] = {"num_envs": vector.num_envs, "autoreset": vector.autoreset}
     if not own:
-        return NativeVectorEnv(world, layout, options, handle, num_envs=num_envs, autoreset=autoreset)
-    return CustomVectorEnv(
-        world,
-        layout,
-        options,
-        handle,
-        num_envs=num_envs,
-        autoreset=autoreset,
-        features=features,
-        rewards=rewards,
-        final=reward.timing == "final",
-    )
+        return NativeVectorEnv(world, layout, options, handle, **shared)
+    final = reward.timing == "final"
+    return CustomVectorEnv(world, layout, options, handle, features=features, rewards=rewards, final=final, **shared)
 
 
 class CustomVectorEnv(NativeVectorEnv):

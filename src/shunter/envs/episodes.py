@@ -1,29 +1,109 @@
-"""Episodes: windows of logs in the core's terms."""
+"""Episodes: which windows of logs they are, and what the core has to know of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.envs.baselines import NEVER_MS, Outcome, WindowJobs, baseline_scheduler, run_baseline
+from shunter.checks import MOST_SEED, check_fields, declared
+from shunter.envs.baselines import NEVER_MS, Baselines
 from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
+from shunter.metrics.window_metrics import WindowColumns
 from shunter.model.fitting import can_ever_fit
-from shunter.model.schedule import whole_milliseconds
+from shunter.model.windows import MOST_COUNT, check_numbers, choose_windows, parse_part
 from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.envs.options import RewardOptions
+    from shunter.envs.build import VectorOptions
+    from shunter.envs.rewards import RewardOptions
     from shunter.model.log import Log
     from shunter.model.windows import Windows
-    from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
+
+PARTS: Final = {"train": (0.0, 0.6), "validation": (0.6, 0.7), "report": (0.7, 1.0)}
+"""The parts of a log, disjoint in time."""
+MOST_WINDOWS: Final = 1000
+"""So many windows of a log there are at most, unless the user says otherwise."""
+
+
+def max_steps_field() -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns the declared field ``max_steps``, which several classes have."""
+    return declared(None, "After how many decisions an episode is cut.", low=1, high=2**31)
+
+
+def horizon_factor_field() -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns the declared field ``horizon_factor``, which several classes have."""
+    what = "An episode is cut after this many times the span of its submits plus its jobs' time at full use."
+    return declared(None, what, low=0.0, above=True)
+
+
+@dataclass(frozen=True)
+class EpisodeOptions:
+    """Which windows of a log are episodes, and when these end."""
+
+    part: tuple[float, float] | str = declared(
+        PARTS["train"],
+        "The part of the log that windows are taken from: train, validation, report, or two fractions of its jobs.",
+        metavar="A:B",
+    )
+    windows: int | None = declared(
+        None,
+        "How many windows there are.",
+        low=1,
+        high=MOST_COUNT,
+        metavar="K",
+        shown_default=f"none: as many as there are, at most {MOST_WINDOWS}",
+    )
+    length: int = declared(256, "How many jobs of each window are measured.", low=1, high=MOST_COUNT, metavar="N")
+    warmup: int = declared(
+        0, "How many jobs before each window are simulated too.", low=0, high=MOST_COUNT, metavar="N"
+    )
+    max_steps: int | None = max_steps_field()
+    horizon_factor: float | None = horizon_factor_field()
+    seed: int = declared(0, "The seed that windows are chosen by.", low=0, high=MOST_SEED)
+
+    def __post_init__(self) -> None:
+        part = self.part
+        if isinstance(part, str):
+            part = PARTS[part] if part in PARTS else parse_part(part, f"part (one of {', '.join(PARTS)}, or a:b)")
+        object.__setattr__(self, "part", tuple(part))
+        check_fields(self)
+        check_numbers(count=self.count, length=self.length, blocks=None, part=self.bounds, warmup=self.warmup)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The part of the log as two fractions."""
+        assert isinstance(self.part, tuple)
+        return self.part
+
+    @property
+    def count(self) -> int:
+        """How many windows are wanted at most."""
+        return MOST_WINDOWS if self.windows is None else self.windows
+
+    def windows_of(self, log: Log) -> Windows:
+        """Returns the windows of a log.
+
+        Raises:
+            InputError: The part has fewer jobs than a window.
+        """
+        return choose_windows(
+            len(log.workload),
+            count=self.count,
+            length=self.length,
+            seed=self.seed,
+            part=self.bounds,
+            warmup=self.warmup,
+            log=log.workload.name,
+            part_option="part",
+        )
+
 
 EPISODE: Final = np.dtype(
     [
@@ -41,6 +121,13 @@ EPISODE: Final = np.dtype(
     align=True,
 )
 """The core's ``ShunterEpisode``."""
+
+
+NONE: Final = -1
+"""Stands for a horizon or a bound that there is not."""
+MILLI: Final = 1000
+_LATEST_MS: Final = 10**15
+"""A horizon that no simulation reaches."""
 
 
 @dataclass(frozen=True)
@@ -63,23 +150,6 @@ class Episodes:
         """Returns all of them."""
         starts = [part.relative_start_ms for part in parts]
         return Episodes(np.concatenate([part.rows for part in parts]), np.concatenate(starts))
-
-
-NONE: Final = -1
-"""Stands for a horizon or a bound that there is not."""
-MILLI: Final = 1000
-_LATEST_MS: Final = 10**15
-"""A horizon that no simulation reaches."""
-
-
-def scaled_priority(workload: Workload) -> NDArray[np.float64]:
-    """Returns each job's priority, scaled over the workload to 0 to 1; 0 where the log has none."""
-    priority = numbers(workload.jobs["priority"])
-    known = np.isfinite(priority)
-    if not known.any():
-        return np.zeros(len(priority))
-    low, high = priority[known].min(), priority[known].max()
-    return np.where(known, (priority - low) / max(high - low, np.finfo(np.float64).tiny), 0.0)
 
 
 def has_fitting_job(log: Log, windows: Windows) -> NDArray[np.bool_]:
@@ -107,9 +177,7 @@ def log_episodes(
     windows: Windows,
     scheduler: Scheduler,
     reward: RewardOptions,
-    *,
-    horizon_factor: float | None,
-    threads: int,
+    vector: VectorOptions,
     bounding: Scheduler | None = None,
 ) -> Episodes:
     """Returns the episodes of a log, in the order of its windows.
@@ -120,8 +188,7 @@ def log_episodes(
         windows: Which parts of it.
         scheduler: Of the simulations.
         reward: What policies have to be run for it.
-        horizon_factor: How far the clock may go; None: as far as it takes.
-        threads: How many threads share the windows.
+        vector: How far the clock may go, and how many threads share the windows.
         bounding: Of the policy whose values the reward's bounds multiply; None: as the reward says.
 
     Raises:
@@ -131,85 +198,50 @@ def log_episodes(
         first = int(windows.first[~fits][0])
         where = f"{log.workload.name}: none of the {windows.length} jobs from job {first} on can ever fit"
         raise InputError(f"{where} on {log.cluster.name}; check the cluster, or leave this window out")
+    # A log that is itself a window: the core gets the whole table, in which the window begins later.
     before = 0 if log.workload.earlier is None else log.workload.earlier.height
     episodes = np.zeros(len(windows), dtype=EPISODE)
     episodes["table"] = episodes["cluster"] = place
     episodes["first"] = windows.simulated_first + np.uintp(before)
     episodes["count"] = windows.simulated_length
     episodes["warmup"] = windows.warmup
-    jobs = window_jobs(log, windows)
-    starts = fill_values(episodes, log, windows, jobs, scheduler, reward, threads=threads, bounding=bounding)
-    episodes["horizon_ms"] = NONE if horizon_factor is None else _horizon_ms(log, windows, jobs, horizon_factor)
-    return Episodes(episodes, starts)
-
-
-def window_jobs(log: Log, windows: Windows) -> WindowJobs:
-    """Returns what objectives need to know of the jobs in each window."""
-    jobs = log.workload.jobs
-    index = _index(windows)
-    return WindowJobs(
-        submit_ms=whole_milliseconds(numbers(jobs["submit_s"])).astype(np.int64)[index],
-        cores=(jobs["tasks"].to_numpy() * numbers(jobs["cores_per_task"]))[index],
-        priority=scaled_priority(log.workload.whole())[-len(log.workload) :][index],
-        warmup=windows.warmup,
-        total_cores=log.cluster.total_cores,
-    )
+    factor = vector.horizon_factor
+    episodes["horizon_ms"] = NONE if factor is None else _horizon_ms(log, windows, factor)
+    baselines = Baselines(log, windows, scheduler, balance="balance" in reward.weights, threads=vector.threads)
+    return Episodes(episodes, fill_values(episodes, baselines, reward, bounding))
 
 
 def fill_values(
-    episodes: NDArray[np.void],
-    log: Log,
-    windows: Windows,
-    jobs: WindowJobs,
-    scheduler: Scheduler,
-    reward: RewardOptions,
-    *,
-    threads: int,
-    bounding: Scheduler | None,
+    episodes: NDArray[np.void], baselines: Baselines, reward: RewardOptions, bounding: Scheduler | None
 ) -> NDArray[np.int64]:
     """Writes into the episodes of a log what policies get on the same windows; returns `relative_start_ms`."""
-    balance = "balance" in reward.weights
     weighted = np.isin(OBJECTIVES, list(reward.weights))
-
-    @cache
-    def outcome_of(chosen: Scheduler) -> Outcome:
-        return run_baseline(log, windows, jobs, chosen, balance=balance, threads=threads)
-
-    def outcome(policy: str) -> Outcome:
-        return outcome_of(baseline_scheduler(policy, scheduler))
-
     episodes["scale"], episodes["relative"] = 1.0, 0.0
     starts = np.empty(0, dtype=np.int64)
     if reward.scale_policy is not None:
-        values = outcome(reward.scale_policy).objectives(reward.logarithms)
+        values = baselines.run(baselines.scheduler_of(reward.scale_policy)).objectives(reward.logarithms)
         # What a policy gets may be 0: nobody waited. Such an objective stays as it is.
         episodes["scale"] = np.where(weighted & (values > 0), values, 1.0)
     if reward.relative_to is not None:
-        relative = outcome(reward.relative_to)
+        relative = baselines.run(baselines.scheduler_of(reward.relative_to))
         episodes["relative"] = np.where(weighted, relative.objectives(reward.logarithms), 0.0)
         starts = relative.start_ms.ravel()
     if bounding is None and reward.bound_policy is not None:
-        bounding = baseline_scheduler(reward.bound_policy, scheduler)
+        bounding = baselines.scheduler_of(reward.bound_policy)
     for name, field in (("wait", "wait_bound_s"), ("utilization", "utilization_bound")):
         episodes[field] = NONE
         if name in reward.bounds and bounding is not None:
-            values = outcome_of(bounding).objectives()[:, OBJECTIVES.index(name)]
+            values = baselines.run(bounding).objectives()[:, OBJECTIVES.index(name)]
             episodes[field] = reward.bounds[name] * values
     return starts
 
 
-def _index(windows: Windows) -> NDArray[np.int64]:
-    """Returns the places of the jobs of each window: (windows, simulated length)."""
-    return windows.simulated_first.astype(np.int64)[:, None] + np.arange(windows.simulated_length)
-
-
-def _horizon_ms(log: Log, windows: Windows, jobs: WindowJobs, factor: float) -> NDArray[np.int64]:
+def _horizon_ms(log: Log, windows: Windows, factor: float) -> NDArray[np.int64]:
     """Returns when each episode is cut: so many times the span of its submits and what its jobs take at full use."""
-    frame, index = log.workload.jobs, _index(windows)
-    run_s = numbers(frame["run_s"])[index]
-    busy_s = (jobs.cores * run_s).sum(axis=1) / jobs.total_cores
-    if log.cluster.total_gpus:
-        gpus = (frame["tasks"].to_numpy() * numbers(frame["gpus_per_task"]))[index]
-        busy_s = np.maximum(busy_s, (gpus * run_s).sum(axis=1) / log.cluster.total_gpus)
+    jobs, cluster = WindowColumns(log.workload, windows, log.cluster), log.cluster
+    run_s = numbers(log.workload.jobs["run_s"])[jobs.index]
+    busy_s = (jobs.cores * run_s).sum(axis=1) / cluster.total_cores
+    if cluster.total_gpus:
+        busy_s = np.maximum(busy_s, (jobs.gpus * run_s).sum(axis=1) / cluster.total_gpus)
     span_s = (jobs.submit_ms[:, -1] - jobs.submit_ms[:, 0]) / MILLI
     return np.asarray(np.minimum(np.ceil(factor * (span_s + busy_s) * MILLI), _LATEST_MS), dtype=np.int64)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gymnasium.utils.seeding import np_random
 
-from shunter.envs.options import PickHostOptions
-from shunter.envs.pick_host import drawn_log
+from shunter.envs.pick_host import PickHostOptions, drawn_log
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
@@ -20,7 +19,7 @@ from shunter.model.log import Log
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shunter.envs.options import EpisodeOptions
+    from shunter.envs.episodes import EpisodeOptions
     from shunter.files import Writer
     from shunter.model.cluster import Cluster
 

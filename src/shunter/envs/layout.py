@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from shunter.errors import InputError
 
 PICK_JOB: Final = "pick-job"
 PICK_HOST: Final = "pick-host"
+LOOKAHEAD: Final = "lookahead"
 
 CLUSTER_FEATURES: Final = (
     "free_cores",
@@ -62,8 +64,27 @@ HOST_JOB_FEATURES: Final = ("cores", "memory")
 
 
 @dataclass(frozen=True)
+class LayoutPart:
+    """A part of an observation: some numbers, or a table with a row of numbers for each job or host."""
+
+    features: tuple[str, ...]
+    """The names of the numbers, or of the table's columns."""
+    rows: int | None = None
+    """How many rows the table has; None: it is no table."""
+
+    @property
+    def size(self) -> int:
+        """How many numbers of an observation it takes."""
+        return len(self.features) * (1 if self.rows is None else self.rows)
+
+
+@dataclass(frozen=True)
 class Layout:
-    """The parts of a flat observation, and how many actions there are."""
+    """The parts of a flat observation, and how many actions there are.
+
+    One class for all kinds of decision, because checkpoints record its fields. What depends on the kind is in `parts`
+    and `actions`; everything else follows from these.
+    """
 
     kind: str
     """`PICK_JOB` or `PICK_HOST`."""
@@ -80,30 +101,53 @@ class Layout:
         # JSON has lists for tuples.
         object.__setattr__(self, "extra_features", tuple(self.extra_features))
 
-    @property
-    def cluster_features(self) -> tuple[str, ...]:
-        """The names of the cluster's features; a host stands for itself."""
-        return CLUSTER_FEATURES if self.kind == PICK_JOB else ()
-
-    @property
-    def job_features(self) -> tuple[str, ...]:
-        """The names of a job's features, those of the user's own last."""
-        return JOB_FEATURES + self.extra_features if self.kind == PICK_JOB else HOST_JOB_FEATURES
-
-    @property
-    def observation_size(self) -> int:
-        """How many numbers an observation has."""
+    @cached_property
+    def parts(self) -> dict[str, LayoutPart]:
+        """The parts by name, in the order in which they stand in an observation."""
         if self.kind == PICK_HOST:
-            return self.num_hosts * len(HOST_FEATURES) + len(HOST_JOB_FEATURES)
-        return len(CLUSTER_FEATURES) + self.lookahead_size + self.window * len(self.job_features)
+            return {"hosts": LayoutPart(HOST_FEATURES, self.num_hosts), "job": LayoutPart(HOST_JOB_FEATURES)}
+        return {
+            "cluster": LayoutPart(CLUSTER_FEATURES),
+            # The numbers of the look-ahead have no names of their own.
+            LOOKAHEAD: LayoutPart((LOOKAHEAD,) * self.lookahead_size),
+            "jobs": LayoutPart(JOB_FEATURES + self.extra_features, self.window),
+        }
 
-    @property
+    @cached_property
     def actions(self) -> int:
         """How many actions there are: *wait* and the rows of the window, or the hosts."""
         return self.num_hosts if self.kind == PICK_HOST else self.window + 1
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether action 0 is *wait*, and the rows of the window follow it."""
+        return self.kind == PICK_JOB
+
+    @cached_property
+    def observation_size(self) -> int:
+        """How many numbers an observation has."""
+        return sum(part.size for part in self.parts.values())
+
+    @property
+    def cluster_features(self) -> tuple[str, ...]:
+        """The names of the cluster's features; none where hosts stand for themselves."""
+        return self._features("cluster")
+
+    @property
+    def host_features(self) -> tuple[str, ...]:
+        """The names of a host's features; none where no hosts are shown."""
+        return self._features("hosts")
+
+    @property
+    def job_features(self) -> tuple[str, ...]:
+        """The names of a job's features, those of the user's own last."""
+        return self._features("jobs") or self._features("job")
+
+    def _features(self, part: str) -> tuple[str, ...]:
+        return self.parts[part].features if part in self.parts else ()
+
     def split(self, observations: Any) -> dict[str, Any]:  # noqa: ANN401 - NumPy's arrays and PyTorch's tensors
-        """Returns the parts of observations as views.
+        """Returns the parts of observations as views, by name.
 
         Args:
             observations: An array or a tensor of shape (..., observation size).
@@ -112,17 +156,11 @@ class Layout:
             ``cluster`` (..., 16), ``lookahead`` (..., size) and ``jobs`` (..., window, features); for hosts, ``hosts``
             (..., hosts, 4) and ``job`` (..., 2).
         """
-        leading = observations.shape[:-1]
-        if self.kind == PICK_HOST:
-            hosts = self.num_hosts * len(HOST_FEATURES)
-            return {
-                "hosts": observations[..., :hosts].reshape(*leading, self.num_hosts, len(HOST_FEATURES)),
-                "job": observations[..., hosts:],
-            }
-        lookahead = len(CLUSTER_FEATURES)
-        jobs = lookahead + self.lookahead_size
-        return {
-            "cluster": observations[..., :lookahead],
-            "lookahead": observations[..., lookahead:jobs],
-            "jobs": observations[..., jobs:].reshape(*leading, self.window, len(self.job_features)),
-        }
+        found, begin = {}, 0
+        for name, part in self.parts.items():
+            values = observations[..., begin : begin + part.size]
+            if part.rows is not None:
+                values = values.reshape(*observations.shape[:-1], part.rows, len(part.features))
+            found[name] = values
+            begin += part.size
+        return found

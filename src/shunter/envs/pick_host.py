@@ -2,48 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import polars as pl
 
-from shunter.checks import deal_out, declared
-from shunter.envs.build import build_vector
-from shunter.envs.episodes import Episodes, log_episodes
-from shunter.envs.options import Ending, PickHostOptions, RewardOptions
+from shunter.checks import MOST_SEED, check_fields, deal_out, declared, pair
+from shunter.comparison.combinations import Combination
+from shunter.envs.build import VectorOptions, build_vector
+from shunter.envs.episodes import MILLI, EpisodeOptions, Episodes, log_episodes
+from shunter.envs.layout import PICK_HOST, Layout
+from shunter.envs.rewards import RewardOptions
 from shunter.envs.single import SingleEnv
+from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
 from shunter.envs.world import CoreMode, World
+from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
+from shunter.policies.catalog import PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.workloads.generators.eda import GB
+from shunter.workloads.generators import eda
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from shunter.envs.vector import NativeVectorEnv
     from shunter.policies.scheduler import Scheduler
 
 EPISODES: Final = 64
 """So many episodes are drawn, unless the user says otherwise."""
+TRAINING_EPISODES: Final = 256
+"""So many episodes are drawn for a training, unless ``[episodes] windows`` says otherwise."""
 MOST_EPISODES: Final = 100_000
+
+_LARGEST: Final = 2**16
+"""More hosts, jobs or seconds are a slip of the finger."""
+_MOST: Final = 10**6
 
 
 @dataclass(frozen=True)
-class DrawnEpisodes(Ending):
-    """How many episodes there are, and what ends one before its own end."""
+class PickHostOptions(EnvironmentOptions):
+    """Which hosts and jobs are drawn: the section ``[environment]``. Ranges include both ends."""
+
+    num_hosts: int = declared(20, "How many hosts there are.", low=1, high=_LARGEST)
+    max_jobs_per_step: int = declared(10, "How many jobs arrive in a second at most.", low=1, high=_LARGEST)
+    episode_length: int = declared(100, "In how many seconds jobs arrive.", low=1, high=_LARGEST)
+    host_cores: tuple[int, int] = declared(eda.HOST_CORES, "The cores of a host.")
+    host_memory_gb: tuple[int, int] = declared(eda.HOST_MEMORY_GB, "The memory of a host, in GB.")
+    job_cores: tuple[int, int] = declared(eda.JOB_CORES, "The cores of a job.")
+    job_memory_mb: tuple[int, int] = declared(eda.JOB_MEMORY_MB, "The memory of a job, in MB.")
+    job_run_s: tuple[int, int] = declared((1, 60), "How long a job runs, in seconds.")
+    seed: int = declared(0, "The seed that episodes are drawn from.", low=0, high=MOST_SEED)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("host_cores", "host_memory_gb", "job_cores", "job_memory_mb", "job_run_s"):
+            object.__setattr__(self, name, pair(name, getattr(self, name), 1, _MOST))
+        for asked, most, has, least in (
+            ("job_cores", self.job_cores[1], "host_cores", self.host_cores[0]),
+            ("job_memory_mb", self.job_memory_mb[1], "host_memory_gb", self.host_memory_gb[0] * eda.GB),
+        ):
+            if most > least:
+                raise InputError(f"{asked} goes up to {most}, {has} down to {least}; expected jobs that fit everywhere")
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the observations."""
+        return Layout(PICK_HOST, num_hosts=self.num_hosts)
+
+    @property
+    def core_mode(self) -> CoreMode:
+        """The core's numbers for what is decided."""
+        return CoreMode.of("host")
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """How the simulations behind the environments schedule."""
+        return host_scheduler()
+
+    def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickHostSource:
+        """Returns the drawn episodes.
+
+        Raises:
+            InputError: Logs or clusters are given.
+        """
+        if workloads or clusters:
+            raise InputError("pick-host draws its own jobs and hosts; leave --workload and --cluster out")
+        return PickHostSource(self)
+
+
+@dataclass(frozen=True)
+class DrawnEpisodes:
+    """How many episodes there are."""
 
     episodes: int = declared(EPISODES, "How many episodes are drawn.", low=1, high=MOST_EPISODES)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def drawn_log(options: PickHostOptions, episode: int) -> Log:
     """Returns the jobs and hosts of one episode: a pure function of the options' seed and the episode's number."""
     random = np.random.default_rng([options.seed, episode])
     nodes = tuple(
-        Node(f"host{place}", float(_drawn(random, options.host_cores)), _drawn(random, options.host_memory_gb) * GB)
+        Node(f"host{place}", float(_drawn(random, options.host_cores)), _drawn(random, options.host_memory_gb) * eda.GB)
         for place in range(options.num_hosts)
     )
     arrivals = random.integers(0, options.max_jobs_per_step, options.episode_length, endpoint=True)
@@ -67,69 +131,44 @@ def _drawn(random: np.random.Generator, bounds: tuple[int, int]) -> int:
     return int(random.integers(*bounds, endpoint=True))
 
 
+def host_scheduler(placement: str | None = None) -> Scheduler:
+    """Returns how simulations schedule here: first come, first served, and nobody passes the head of the queue."""
+    return resolve_scheduler(dispatch="strict", placement=placement)
+
+
 def pick_host_vector(
     options: PickHostOptions,
     reward: RewardOptions,
     *,
-    num_envs: int,
-    threads: int = 1,
-    seed: int = 0,
     episodes: int = EPISODES,
-    autoreset: bool = True,
-    max_steps: int | None = None,
-    horizon_factor: float | None = None,
     bounding: Scheduler | None = None,
+    **vector: Any,  # noqa: ANN401 - the fields of VectorOptions, checked there
 ) -> NativeVectorEnv:
     """Returns environments whose episodes each have hosts and jobs of their own.
 
     Args:
         options: What is drawn, and from which seed.
         reward: What the reward is.
-        num_envs: How many environments.
-        threads: How many threads step them.
-        seed: Where the drawing begins of which environment plays which episode.
         episodes: How many episodes there are.
-        autoreset: Whether an environment that is done begins its next episode in the same step.
-        max_steps: After how many decisions an episode is cut; None: never.
-        horizon_factor: When the clock cuts an episode; None: never.
         bounding: Of the placement whose values the reward's bounds multiply; None: as the reward says.
+        vector: The fields of `VectorOptions`: ``num_envs``, ``threads``, ``seed``, ``autoreset`` and so on.
 
     Raises:
         InputError: A number or a name is wrong.
     """
-    DrawnEpisodes(episodes=episodes)
-    scheduler = resolve_scheduler(dispatch="strict")
+    DrawnEpisodes(episodes)
+    stepping, scheduler = VectorOptions(**vector), options.scheduler
 
     def world() -> World:
         logs = [drawn_log(options, episode) for episode in range(episodes)]
         rows = [
-            log_episodes(
-                0,
-                log,
-                Windows.whole(len(log.workload)),
-                scheduler,
-                reward,
-                horizon_factor=horizon_factor,
-                threads=threads,
-                bounding=bounding,
-            )
+            log_episodes(0, log, Windows.whole(len(log.workload)), scheduler, reward, stepping, bounding)
             for log in logs
         ]
         table, played = _one_table(logs, rows, options.episode_length)
         return World((table,), tuple(log.cluster for log in logs), played, scheduler)
 
-    return build_vector(
-        world,
-        CoreMode.of("host"),
-        options,
-        reward,
-        num_envs=num_envs,
-        threads=threads,
-        seed=seed,
-        autoreset=autoreset,
-        max_steps=max_steps,
-        horizon_factor=horizon_factor,
-    )
+    return build_vector(world, options, reward, stepping)
 
 
 def _one_table(logs: Sequence[Log], parts: Sequence[Episodes], length_s: int) -> tuple[Workload, Episodes]:
@@ -142,36 +181,71 @@ def _one_table(logs: Sequence[Log], parts: Sequence[Episodes], length_s: int) ->
     return replace(logs[0].workload, jobs=jobs), played
 
 
-def make_vector(
-    num_envs: int,
-    *,
-    threads: int = 1,
-    autoreset: bool = True,
-    **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
-) -> NativeVectorEnv:
+def make_vector(num_envs: int, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN401 - the fields of four classes
     """Returns environments with hosts and jobs that are drawn.
 
     Args:
         num_envs: How many environments.
-        threads: How many threads step them.
-        autoreset: Whether an environment that is done begins its next episode in the same step.
-        keywords: The fields of `PickHostOptions`, `RewardOptions` and `DrawnEpisodes`.
+        keywords: The fields of `PickHostOptions`, `RewardOptions`, `DrawnEpisodes` and `VectorOptions`.
 
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, drawn = deal_out(keywords, PickHostOptions, RewardOptions, DrawnEpisodes)
-    return pick_host_vector(
-        options,
-        reward,
-        num_envs=num_envs,
-        threads=threads,
-        seed=options.seed,
-        episodes=drawn.episodes,
-        autoreset=autoreset,
-        max_steps=drawn.max_steps,
-        horizon_factor=drawn.horizon_factor,
-    )
+    kinds = (PickHostOptions, RewardOptions, DrawnEpisodes, VectorOptions)
+    options, reward, drawn, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    return pick_host_vector(options, reward, episodes=drawn.episodes, **vars(vector))
+
+
+class PickHostSource(EpisodeSource):
+    """Drawn episodes, on which a policy that chooses hosts is trained and judged."""
+
+    def __init__(self, options: PickHostOptions) -> None:
+        """Takes what is drawn; `PickHostOptions.open_source` makes it."""
+        self._options = options
+
+    def check(self, parts: Mapping[str, EpisodeOptions]) -> None:
+        """Finds nothing wrong: parts of a log mean nothing here."""
+
+    def groups(self, episodes: EpisodeOptions, use: Use = Use.TRAINING) -> list[EpisodeGroup]:
+        """Returns all drawn episodes as one group.
+
+        Each is a log, and so a block of its own in the statistics: they have nothing to do with each other.
+        """
+        options, count = self._drawn(use), self._count(episodes)
+        logs = [drawn_log(options, episode) for episode in range(count)]
+        # The environments have all episodes in one table, one behind the other.
+        later_ms = tuple(episode * options.episode_length * MILLI for episode in range(count))
+        parts = tuple((log, Windows.whole(len(log.workload))) for log in logs)
+        return [EpisodeGroup(f"{count} drawn episodes", parts, later_ms)]
+
+    def vector(
+        self,
+        episodes: EpisodeOptions,
+        reward: RewardOptions,
+        use: Use = Use.TRAINING,
+        *,
+        bounding: Sequence[Scheduler] | None = None,
+        **vector: Any,  # noqa: ANN401 - the fields of VectorOptions
+    ) -> NativeVectorEnv:
+        """Returns environments that play the same episodes."""
+        one = None if bounding is None else bounding[0]
+        drawn = self._count(episodes)
+        return pick_host_vector(self._drawn(use), reward, episodes=drawn, bounding=one, **vector)
+
+    def rivals(self) -> Sequence[Combination]:
+        """Returns every placement of Shunter's."""
+        return [Combination(name, host_scheduler(name)) for name in PLACEMENTS]
+
+    def usual(self) -> Combination:
+        """Returns the first placement of all, which takes the first host that has room."""
+        return self.rivals()[0]
+
+    def _drawn(self, use: Use) -> PickHostOptions:
+        return replace(self._options, seed=self._options.seed + use)
+
+    @staticmethod
+    def _count(episodes: EpisodeOptions) -> int:
+        return episodes.windows or TRAINING_EPISODES
 
 
 class PickHostEnv(SingleEnv):

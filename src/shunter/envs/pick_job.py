@@ -2,24 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
 
-from shunter.checks import deal_out
-from shunter.envs.build import build_vector
-from shunter.envs.episodes import Episodes, log_episodes, with_fitting_jobs
-from shunter.envs.options import EpisodeOptions, PickJobOptions, RewardOptions
+from shunter.checks import check_fields, deal_out, declared, distinct_names
+from shunter.comparison.classics import classics
+from shunter.comparison.combinations import combine_like
+from shunter.envs.build import VectorOptions, build_vector
+from shunter.envs.episodes import EpisodeOptions, Episodes, log_episodes, with_fitting_jobs
+from shunter.envs.layout import PICK_JOB, Layout
+from shunter.envs.rewards import RewardOptions, check_only_starts
 from shunter.envs.single import SingleEnv
+from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
 from shunter.envs.world import CoreMode, World
-from shunter.model.cluster import Cluster
-from shunter.model.log import Log
-from shunter.workloads import cluster_of, read_cluster, read_workload
+from shunter.errors import InputError
+from shunter.policies.catalog import PICK_JOB_MODES
+from shunter.policies.native import REQUESTED, resolve_native
+from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
+from shunter.workloads.reading import one_cluster_each, read_log
 
 if TYPE_CHECKING:
+    from shunter.comparison.combinations import Combination
     from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.cluster import Cluster
+    from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
-    from shunter.policies.scheduler import Scheduler
+
+LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
+USUAL: Final = "fcfs/easy"
+"""What sites have that have never thought about it."""
+
+_LARGEST: Final = 2**16
+"""More rows or numbers are a slip of the finger."""
+
+
+@dataclass(frozen=True)
+class PickJobOptions(EnvironmentOptions):
+    """What a policy that chooses jobs sees, and what choosing a job does: the section ``[environment]``."""
+
+    mode: str = declared(
+        "reserve",
+        "What choosing a job does: reserve leaves the freedom that EASY backfilling has.",
+        choices=PICK_JOB_MODES,
+        option="mode",
+        metavar="NAME",
+    )
+    order: str = declared(
+        "fcfs", "The policy that sorts the jobs that can be chosen.", option="order", metavar="NAME|FILE"
+    )
+    window: int = declared(
+        128, "How many waiting jobs the policy sees.", low=1, high=_LARGEST, option="window", metavar="N"
+    )
+    lookahead: str = declared(
+        "cdf", "How the policy sees future capacity.", choices=LOOKAHEADS, option="lookahead", metavar="NAME"
+    )
+    lookahead_size: int = declared(16, "How many numbers describe future capacity.", low=1, high=_LARGEST)
+    features: tuple[str, ...] = declared((), "Features of your own, by the names they were registered by.")
+    placement: str | None = declared(None, "Which nodes a job gets.")
+    estimate: str = declared(
+        "requested",
+        "The run time that the policy sees: requested, posterior, or another estimate.",
+        option="estimate",
+        metavar="NAME",
+    )
+    missing_request: str | float = declared("run-time", "What stands in for a requested time that the log lacks.")
+    reserve_by: str = declared("requested", "The run time that reservations count with.")
+    kill_at_request: bool = declared(False, "Whether a job ends when its requested time is over.")
+    max_wait_s: float | None = declared(
+        None,
+        "A job that has waited this many seconds must be chosen before all others. none: no such rule.",
+        option="max-wait",
+        metavar="S",
+    )
+    scan_depth: int = declared(1000, "How many waiting jobs are looked at in each pass.")
+    seed: int = declared(0, "The seed of everything random in the simulation.")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        object.__setattr__(self, "features", distinct_names("features", self.features))
+        _ = self.scheduler  # what is wrong in the settings is told now
+
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        """How the simulation schedules; the dispatch rule is the one that the mode is like."""
+        if not names_native(self.order):
+            raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
+        order = resolve_native(self.order)
+        check_only_starts(f"order is {self.order!r}", order)
+        return resolve_scheduler(
+            policy=order,
+            dispatch=PICK_JOB_MODES[self.mode],
+            placement=self.placement,
+            estimate=self.estimate,
+            missing_request=str(self.missing_request),
+            reserve_by=self.reserve_by,
+            kill_at_request=self.kill_at_request,
+            max_wait_s=self.max_wait_s,
+            scan_depth=self.scan_depth,
+            seed=self.seed,
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the observations."""
+        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features)
+
+    @property
+    def core_mode(self) -> CoreMode:
+        """The core's numbers for what is decided."""
+        return CoreMode.of(self.mode, self.lookahead)
+
+    def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickJobSource:
+        """Returns the logs that episodes are windows of.
+
+        Raises:
+            InputError: There is none, clusters are missing, or a log cannot be read.
+        """
+        if not workloads:
+            raise InputError("no log to learn from; give --workload LOG, or [data] workload in --config")
+        pairs = zip(workloads, one_cluster_each(workloads, clusters), strict=True)
+        return PickJobSource(self, tuple(read_log(workload, cluster) for workload, cluster in pairs))
 
 
 def pick_job_vector(
@@ -28,13 +134,8 @@ def pick_job_vector(
     options: PickJobOptions,
     reward: RewardOptions,
     *,
-    num_envs: int,
-    threads: int = 1,
-    seed: int = 0,
-    autoreset: bool = True,
-    max_steps: int | None = None,
-    horizon_factor: float | None = None,
     bounding: Sequence[Scheduler | None] | None = None,
+    **vector: Any,  # noqa: ANN401 - the fields of VectorOptions, checked there
 ) -> NativeVectorEnv:
     """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
 
@@ -43,43 +144,24 @@ def pick_job_vector(
         windows: For each log, which parts of it are episodes.
         options: What the environments are.
         reward: What the reward is.
-        num_envs: How many environments.
-        threads: How many threads step them.
-        seed: Where the drawing of episodes begins.
-        autoreset: Whether an environment that is done begins its next episode in the same step.
-        max_steps: After how many decisions an episode is cut; None: never.
-        horizon_factor: When the clock cuts an episode; None: never.
         bounding: For each log, the policy whose values the reward's bounds multiply; None: as the reward says.
+        vector: The fields of `VectorOptions`: ``num_envs``, ``threads``, ``seed``, ``autoreset`` and so on.
 
     Raises:
         InputError: A number or a name is wrong, or no job of a window can ever run.
     """
-    scheduler = options.scheduler
-    bounding = bounding or [None] * len(logs)
+    stepping, scheduler = VectorOptions(**vector), options.scheduler
 
     def world() -> World:
+        each = zip(logs, windows, bounding or [None] * len(logs), strict=True)
         episodes = [
-            log_episodes(
-                place, log, chosen, scheduler, reward, horizon_factor=horizon_factor, threads=threads, bounding=one
-            )
-            for place, (log, chosen, one) in enumerate(zip(logs, windows, bounding, strict=True))
+            log_episodes(place, log, chosen, scheduler, reward, stepping, one)
+            for place, (log, chosen, one) in enumerate(each)
         ]
         tables = tuple(log.workload.whole() for log in logs)
         return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
-    mode = CoreMode.of(options.mode, options.lookahead)
-    return build_vector(
-        world,
-        mode,
-        options,
-        reward,
-        num_envs=num_envs,
-        threads=threads,
-        seed=seed,
-        autoreset=autoreset,
-        max_steps=max_steps,
-        horizon_factor=horizon_factor,
-    )
+    return build_vector(world, options, reward, stepping)
 
 
 def make_vector(
@@ -87,9 +169,7 @@ def make_vector(
     *,
     workload: str | Workload,
     cluster: str | Cluster | None = None,
-    threads: int = 1,
-    autoreset: bool = True,
-    **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
+    **keywords: Any,  # noqa: ANN401 - the fields of four classes, checked there
 ) -> NativeVectorEnv:
     """Returns environments on windows of one log.
 
@@ -97,46 +177,77 @@ def make_vector(
         num_envs: How many environments.
         workload: A log, or what `shunter.read_workload` reads.
         cluster: A cluster, or what `shunter.read_cluster` takes; None: the one that the log tells of.
-        threads: How many threads step them.
-        autoreset: Whether an environment that is done begins its next episode in the same step.
-        keywords: The fields of `PickJobOptions`, `RewardOptions` and `EpisodeOptions`.
+        keywords: The fields of `PickJobOptions`, `RewardOptions`, `EpisodeOptions` and `VectorOptions`.
 
     Raises:
         InputError: A keyword is unknown, or a value is wrong.
     """
-    options, reward, episodes = deal_out(keywords, PickJobOptions, RewardOptions, EpisodeOptions)
+    kinds = (PickJobOptions, RewardOptions, EpisodeOptions, VectorOptions)
+    options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
     log = read_log(workload, cluster)
-    return pick_job_vector(
-        [log],
-        [episode_windows(log, episodes)],
-        options,
-        reward,
-        num_envs=num_envs,
-        threads=threads,
-        seed=options.seed,
-        autoreset=autoreset,
-        max_steps=episodes.max_steps,
-        horizon_factor=episodes.horizon_factor,
-    )
-
-
-def read_log(workload: str | Workload, cluster: str | Cluster | None) -> Log:
-    """Returns a log and its cluster.
-
-    Raises:
-        InputError: Either cannot be read, or the log tells of no cluster and none is given.
-    """
-    if isinstance(cluster, str):
-        cluster = read_cluster(cluster)
-    jobs = read_workload(workload) if isinstance(workload, str) else workload
-    if cluster is None:
-        cluster = cluster_of(jobs, "cluster")
-    return Log(jobs, cluster)
+    return pick_job_vector([log], [episode_windows(log, episodes)], options, reward, **vars(vector))
 
 
 def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
-    """Returns the windows of a log that are episodes."""
+    """Returns the windows of a log that are episodes: those in which at least one job can run."""
     return with_fitting_jobs(log, episodes.windows_of(log))
+
+
+class PickJobSource(EpisodeSource):
+    """Windows of logs, on which a policy that chooses jobs is trained and judged."""
+
+    def __init__(self, options: PickJobOptions, logs: Sequence[Log]) -> None:
+        """Takes the logs; `PickJobOptions.open_source` reads them."""
+        self._options = options
+        self.logs = tuple(logs)
+
+    def windows(self, episodes: EpisodeOptions) -> list[Windows]:
+        """Returns the windows of each log that are episodes."""
+        return [episode_windows(log, episodes) for log in self.logs]
+
+    def check(self, parts: Mapping[str, EpisodeOptions]) -> None:
+        """Checks the parts of the logs that are trained on, validated on and reported on.
+
+        Raises:
+            InputError: Two parts overlap, or one is too short for a window.
+        """
+        for (before, first), (behind, second) in pairwise(parts.items()):
+            if second.bounds[0] < first.bounds[1]:
+                raise InputError(
+                    f"{behind} is {_fractions(second)}, {before} {_fractions(first)}; expected parts of the log one "
+                    "behind the other, so that nothing is judged on days that were learned from"
+                )
+        for episodes in parts.values():
+            self.windows(episodes)
+
+    def groups(self, episodes: EpisodeOptions, use: Use = Use.TRAINING) -> list[EpisodeGroup]:
+        """Returns one group for each log: its windows. What they are for is a matter of the part of the log."""
+        pairs = zip(self.logs, self.windows(episodes), strict=True)
+        return [EpisodeGroup(log.workload.name, ((log, windows),), (0,)) for log, windows in pairs]
+
+    def vector(
+        self,
+        episodes: EpisodeOptions,
+        reward: RewardOptions,
+        use: Use = Use.TRAINING,
+        *,
+        bounding: Sequence[Scheduler] | None = None,
+        **vector: Any,  # noqa: ANN401 - the fields of VectorOptions
+    ) -> NativeVectorEnv:
+        """Returns environments that play the same windows."""
+        return pick_job_vector(self.logs, self.windows(episodes), self._options, reward, bounding=bounding, **vector)
+
+    def rivals(self) -> Sequence[Combination]:
+        """Returns the classics, with requested times: what a site can have by changing its settings."""
+        return classics(self._options.scheduler, [REQUESTED])
+
+    def usual(self) -> Combination:
+        """Returns `USUAL` with the placement, the starvation guard and so on of the environment."""
+        return combine_like(USUAL, self._options.scheduler)[0]
+
+
+def _fractions(episodes: EpisodeOptions) -> str:
+    return ":".join(f"{bound:g}" for bound in episodes.bounds)
 
 
 class PickJobEnv(SingleEnv):

@@ -1,21 +1,25 @@
-"""The objectives that a reward is made of, by name, and rewards of the user's own."""
+"""Rewards: the objectives that they are made of, by name, their options, and rewards of the user's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.checks import check_name
+from shunter.checks import check_fields, check_name, declared, distinct_names, numbers_by_name
+from shunter.comparison.combinations import split_text
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
+from shunter.policies.native import resolve_native
+from shunter.policies.scheduler import names_native, resolve_scheduler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.envs.options import RewardOptions
+    from shunter.policies.native import NativePolicy
 
 OBJECTIVES: Final = (
     "bounded_slowdown",
@@ -49,6 +53,117 @@ TOTALS: Final = (
     "reward",
 )
 """What is told of an episode that has ended, by the core's columns; the objectives are without logarithms or scales."""
+
+
+TIMINGS: Final = ("dense", "final")
+BOUNDED: Final = ("wait", "utilization")
+"""The objectives that can have a bound."""
+NO_SCALE: Final = "none"
+ORDER: Final = "order"
+"""As a policy that a reward refers to: the order of the environment itself, under the rule that its mode is like."""
+
+
+@dataclass(frozen=True)
+class RewardOptions:
+    """What the reward is: the section ``[reward]`` of a training file."""
+
+    reward: Mapping[str, float] | str = declared(
+        lambda: {"bounded_slowdown": 1.0},
+        "What is rewarded, such as bounded_slowdown or wait; several with their weights as A=X,B=Y. Policies are "
+        "compared by the one that weighs most.",
+        option="reward",
+        metavar="NAME|A=X,B=Y",
+    )
+    timing: str = declared("dense", "Whether rewards come as time passes, or all at the end.", choices=TIMINGS)
+    log: bool | tuple[str, ...] = declared(
+        False,
+        "Whether each job counts with its logarithm: in all means over jobs, or in the objectives named.",
+    )
+    scale: str = declared(
+        NO_SCALE,
+        "Divide rewards by what this policy gets, as in fcfs/easy. none: do not.",
+        option="scale",
+        metavar="A/B",
+    )
+    relative_to: str | None = declared(
+        None, "Subtract what this policy gets, as in fcfs/easy. none: do not.", option="relative-to", metavar="A/B"
+    )
+    bounds: Mapping[str, float] = declared(
+        dict,
+        "What must not become worse: mean-wait or utilization, and how many times the value of the classic chosen on "
+        "training days it may be. Give it several times for several bounds.",
+        option="bound",
+        metavar="NAME=X",
+    )
+    bound_weight: float = declared(1.0, "What missing a bound costs.", low=0.0)
+    invalid_penalty: float = declared(0.0, "What an action that the mask forbids costs.", low=0.0)
+
+    def __post_init__(self) -> None:
+        given = {self.reward: 1.0} if isinstance(self.reward, str) else self.reward
+        weights = numbers_by_name("reward", given, -math.inf)
+        if not any(weights.values()):
+            raise InputError(f"reward is {self.reward!r}; expected at least one name with a weight other than 0")
+        object.__setattr__(self, "reward", weights)
+        check_fields(self)
+        if not isinstance(self.log, bool):
+            object.__setattr__(self, "log", distinct_names("log", self.log))
+            for name in self.logarithms:
+                check_name("log", name, OF_JOBS)
+        object.__setattr__(self, "bounds", numbers_by_name("bounds", self.bounds, 0.0))
+        for name in self.bounds:
+            check_name("bound", name, BOUNDED)
+        for policy in (self.scale_policy, self.relative_to):
+            if policy not in (None, ORDER):
+                check_only_starts(f"the reward refers to {policy!r}", reference_policy(policy)[0])
+        if self.bounds and self.bound_policy is None:
+            raise InputError(
+                "bounds are given without scale or relative_to; name the policy whose values they multiply"
+            )
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each name."""
+        assert isinstance(self.reward, dict)
+        return self.reward
+
+    @property
+    def logarithms(self) -> tuple[str, ...]:
+        """The objectives in which each job counts with its logarithm."""
+        if isinstance(self.log, bool):
+            return OF_JOBS if self.log else ()
+        return self.log
+
+    @property
+    def scale_policy(self) -> str | None:
+        """The policy whose objectives are divided by, if any."""
+        return None if self.scale == NO_SCALE else self.scale
+
+    @property
+    def bound_policy(self) -> str | None:
+        """The policy that bounds refer to."""
+        return self.scale_policy or self.relative_to
+
+
+def check_only_starts(given: str, policy: NativePolicy) -> None:
+    """Raises an error for a policy that stops jobs: an environment, and what its reward refers to, only starts them."""
+    if policy.known.preempts:
+        why = "which stops running jobs; environments only start them"
+        raise InputError(f"{given}, {why}; name a policy that only orders them, such as 'qssf'")
+
+
+def reference_policy(text: str) -> tuple[NativePolicy, str]:
+    """Returns the policy and the dispatch rule that ``fcfs/easy`` means; without a rule, the policy's own.
+
+    Raises:
+        InputError: Either is unknown, or they contradict each other, or the policy is one of the user's own.
+    """
+    policy, dispatch = split_text(text)
+    if not names_native(policy):
+        raise InputError(
+            f"{text!r}: cannot be run natively, as scales are; name a policy of Shunter's own, or a TOML file"
+        )
+    found = resolve_native(policy)
+    return found, resolve_scheduler(policy=found, dispatch=dispatch).settings.dispatch
 
 
 @dataclass(frozen=True)

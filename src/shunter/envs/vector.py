@@ -13,7 +13,6 @@ from gymnasium.vector.utils import batch_space
 
 from shunter.checks import MOST_SEED, whole
 from shunter.envs.arrays import VectorArrays, as_actions
-from shunter.envs.layout import PICK_JOB
 from shunter.envs.resets import DRAW, checked_reset
 from shunter.envs.rewards import TOTALS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.envs.layout import Layout
-    from shunter.envs.options import PickHostOptions, PickJobOptions
     from shunter.envs.resets import Seeds
+    from shunter.envs.sources import EnvironmentOptions
     from shunter.envs.world import World
 
 
@@ -85,7 +84,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         self,
         world: World,
         layout: Layout,
-        options: PickJobOptions | PickHostOptions,
+        options: EnvironmentOptions,
         handle: Handle,
         *,
         num_envs: int,
@@ -156,7 +155,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def view(self) -> View:
         """Returns which jobs the rows show, the clock, and the counts."""
-        rows = self.layout.window if self.layout.kind == PICK_JOB else 1
+        rows = self.layout.window if self.layout.may_wait else 1
         view = View(
             np.empty((self.num_envs, rows), dtype=np.int64),
             *(np.empty(self.num_envs, dtype=np.int64) for _ in range(4)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shunter.envs.episodes import Episodes, scaled_priority
+from shunter.envs.baselines import scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
 from shunter.native import Handle, core_numbers, ffi, in_capitals, lib, opened, pointer
@@ -17,8 +17,10 @@ from shunter.simulation.core_tables import open_cluster, open_jobs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.envs.build import VectorOptions
+    from shunter.envs.episodes import Episodes
     from shunter.envs.layout import Layout
-    from shunter.envs.options import RewardOptions
+    from shunter.envs.rewards import RewardOptions
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
@@ -78,14 +80,19 @@ class World:
         core_mode: CoreMode,
         layout: Layout,
         reward: RewardOptions,
+        vector: VectorOptions,
         *,
-        environments: int,
-        threads: int,
-        seed: int,
         autoreset: bool,
-        max_steps: int | None,
     ) -> Handle:
-        """Opens environments on this world."""
+        """Opens environments on this world.
+
+        Args:
+            core_mode: What is decided.
+            layout: What an observation is made of.
+            reward: What the reward is.
+            vector: How many environments, how many threads, and so on.
+            autoreset: Whether the core itself begins the next episode where one has ended.
+        """
         env_config = ffi.new(
             "ShunterEnvConfig *",
             {
@@ -94,12 +101,12 @@ class World:
                 "lookahead_size": layout.lookahead_size,
                 "window": layout.window,
                 "extra_features": len(layout.extra_features),
-                "max_steps": max_steps or 0,
+                "max_steps": vector.max_steps or 0,
                 "dense": reward.timing == "dense",
                 "log": core_logarithms(reward),
                 "autoreset": autoreset,
-                "threads": threads,
-                "seed": seed,
+                "threads": vector.threads,
+                "seed": vector.seed,
                 "weights": core_weights(reward).tolist(),
                 "invalid_penalty": reward.invalid_penalty,
                 "bound_weight": reward.bound_weight,
@@ -121,7 +128,7 @@ class World:
             len(self.episodes),
             pointer(self._relative_start_ms),
             len(self._relative_start_ms),
-            environments,
+            vector.num_envs,
         )
 
     def raise_failure(self) -> None:

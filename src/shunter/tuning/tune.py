@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_name
 from shunter.comparison.bench import available_threads
-from shunter.comparison.classics import Progress, choose_classic, learns, part_of
+from shunter.comparison.classics import Progress, choose_classic, classics, learns, part_of
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.objective import parse_objective
 from shunter.errors import InputError
@@ -248,16 +248,15 @@ def _search(request: TuneRequest, logs: Sequence[Log], file: Path, stage: Stage)
     """Returns what was found, and the later days of each log with the classics that its training days would choose."""
     scheduler, objective = request.seeing(file), request.objective
     benches = training_benches(logs, request.plan)
+    requested = classics(scheduler, [REQUESTED])
+    # What a policy sees more than requested times may help classics as well: they are given the same chance.
+    estimated = classics(scheduler, [scheduler.settings.estimate]) if learns(scheduler) else ()
     chosen, learned = [], []
     with stage("choosing classics on training days") as progress:
         for place, bench in enumerate(benches):
-            parts = 2 * len(benches)
-            chosen.append(choose_classic(bench, scheduler, objective, progress=part_of(progress, 2 * place, parts)))
-            if not learns(scheduler):
-                learned.append(chosen[-1])
-                continue
-            told = part_of(progress, 2 * place + 1, parts)
-            learned.append(choose_classic(bench, scheduler, objective, [scheduler.settings.estimate], told))
+            told = [part_of(progress, 2 * place + half, 2 * len(benches)) for half in (0, 1)]
+            chosen.append(choose_classic(bench, requested, objective, told[0]))
+            learned.append(choose_classic(bench, estimated, objective, told[1]) if estimated else chosen[-1])
     with stage("tuning") as progress:
         tuned = find_weights(benches, chosen, scheduler, SPACES[request.kind], objective, request.plan, progress)
     later = [

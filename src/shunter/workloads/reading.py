@@ -134,6 +134,20 @@ def cluster_of(workload: Workload, option: str = "--cluster") -> Cluster:
     return read_cluster(workload.cluster_spec)
 
 
+def one_cluster_each(workloads: Sequence[str], clusters: Sequence[str]) -> list[str | None]:
+    """Returns a cluster for each of several logs; None for all where each log tells of its own.
+
+    Raises:
+        InputError: There are clusters, but not one for each log.
+    """
+    if clusters and len(clusters) != len(workloads):
+        raise InputError(
+            f"--cluster is given {len(clusters)} times for {len(workloads)} logs; give one for each, in the same "
+            "order, or none"
+        )
+    return [*clusters] or [None] * len(workloads)
+
+
 def files_of(spec: Spec) -> list[Path]:
     """Returns the files that a spec means; a pattern's are sorted by name.
 

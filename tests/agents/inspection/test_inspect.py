@@ -20,8 +20,8 @@ from shunter.agents.learned_run import play
 from shunter.agents.networks import NetworkOptions
 from shunter.agents.networks.base import Batch, Network
 from shunter.agents.training.checkpoint import PolicyRecord
-from shunter.envs.options import PickJobOptions, RewardOptions
-from shunter.envs.pick_job import pick_job_vector
+from shunter.envs.pick_job import PickJobOptions, pick_job_vector
+from shunter.envs.rewards import RewardOptions
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler

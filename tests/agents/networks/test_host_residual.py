@@ -11,11 +11,10 @@ from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.residual import HostResidual
 from shunter.agents.training.checkpoint import PolicyRecord
-from shunter.agents.training.trials import host_trials
-from shunter.agents.training.validation import host_scheduler
 from shunter.envs.layout import Layout
-from shunter.envs.options import PickHostOptions
+from shunter.envs.pick_host import PickHostOptions, host_scheduler
 from tests.agents.observing import HOST_LAYOUT, random_hosts
+from tests.agents.trying import host_trials
 
 METRICS = ("mean_wait_s", "makespan_s", "core_utilization")
 
@@ -25,7 +24,7 @@ def test_at_first_it_plays_as_best_fit_does(kind: str, temperature: float) -> No
     options = PickHostOptions(num_hosts=12, host_cores=(8, 16), max_jobs_per_step=13, episode_length=30)
     network = NetworkOptions(kind=kind, order_temperature=temperature)
     policy = LearnedPolicy(build(network, options.layout), PolicyRecord(options.layout, options, network, {}))
-    trials = host_trials(options, episodes=3, threads=1)
+    trials = host_trials(options, episodes=3)
     (learned,) = trials.of_policy(policy, METRICS)
     (native,) = trials.of_schedulers([host_scheduler("best-fit")], METRICS)
     (other,) = trials.of_schedulers([host_scheduler("first-fit")], METRICS)

@@ -19,7 +19,7 @@ from shunter.agents.training.beginnings import (
     load_beginning,
 )
 from shunter.agents.training.config import TrainConfig, load_config
-from shunter.envs.options import PickJobOptions
+from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError
 from tests.agents.untrained import opinionated, write_policy
 

@@ -24,7 +24,8 @@ from shunter.agents.training.checkpoint import (
     write_checkpoint,
 )
 from shunter.envs.layout import Layout
-from shunter.envs.options import PickHostOptions, PickJobOptions
+from shunter.envs.pick_host import PickHostOptions
+from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError
 
 ENVIRONMENT = PickJobOptions(mode="feasible", order="linear?wait=2", window=7, lookahead_size=3, max_wait_s=3600)

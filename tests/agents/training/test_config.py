@@ -18,7 +18,10 @@ from shunter.agents.training.config import (
     config_from,
     load_config,
 )
-from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
+from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.pick_host import PickHostOptions
+from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.rewards import RewardOptions
 from shunter.errors import InputError
 
 UNUSUAL = TrainConfig(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,11 @@ from shunter.agents.training.report import (
     ROLES,
     SITE,
     report_parts,
-    usual_combination,
 )
 from shunter.agents.training.setup import INITIAL, Site
 from shunter.comparison.combinations import Combination, combine
-from shunter.envs.options import PickJobOptions
+from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.sources import Use
 from shunter.policies.checkpoint import BEST
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 from tests.agents.untrained import waiting, write_host_policy, write_policy
@@ -38,8 +37,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def site(**sections: dict[str, Any]) -> Site:
-    made = small_site(**{"environment": {"window": 200}, **sections})
-    return replace(made, report=replace(made.report, length=100, windows=6))
+    return small_site(**{"environment": {"window": 200}, "report": {"length": 100, "windows": 6}, **sections})
 
 
 def test_each_row_is_what_its_policy_does(run: Path) -> None:
@@ -48,10 +46,10 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
     assert (validation.part, report.part) == ("validation", "report")
     (group,) = report.report.logs
     assert (group.name, list(group.rows), len(group.block)) == (LUBLIN, list(ROLES), 6)
-    trials = here.trials(here.report, 0)
+    trials = here.trials(here.config.report_episodes, Use.REPORT)
     options = here.config.environment
     assert isinstance(options, PickJobOptions)
-    schedulers = {SITE: usual_combination(here).scheduler, CHOSEN: CHOSEN_CLASSIC.scheduler, LEARNED: options.scheduler}
+    schedulers = {SITE: here.source.usual().scheduler, CHOSEN: CHOSEN_CLASSIC.scheduler, LEARNED: options.scheduler}
     for role, each in schedulers.items():
         (expected,) = trials.of_schedulers([each], ["mean_bounded_slowdown", "max_wait_s"])
         for name, values in expected.items():
@@ -104,7 +102,7 @@ def test_several_logs_have_a_ratio_over_all(run: Path) -> None:
 
 
 def test_the_usual_sees_what_the_environment_lets_it_see() -> None:
-    usual = usual_combination(site(environment={"max_wait_s": 500.0, "estimate": "perfect", "order": "f2"}))
+    usual = site(environment={"max_wait_s": 500.0, "estimate": "perfect", "order": "f2"}).source.usual()
     settings = usual.settings
     assert usual.label == "fcfs/easy"
     assert (settings.policy, settings.dispatch, settings.estimate) == ("fcfs", "easy", "requested")

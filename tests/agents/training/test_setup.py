@@ -10,13 +10,16 @@ import pytest
 
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.training.checkpoint import POLICY, read_part
-from shunter.agents.training.setup import INITIAL, REPORT, VALIDATION, Site, open_trainer, read_logs
+from shunter.agents.training.setup import INITIAL, Site, open_trainer
 from shunter.agents.training.trainer import Progress
-from shunter.agents.training.validation import Validation, placement_combination
+from shunter.agents.training.validation import Validation
 from shunter.comparison.combinations import Combination, combine
+from shunter.envs.sources import Use
 from shunter.errors import InputError
+from shunter.model.log import Log
 from shunter.policies.checkpoint import BEST, LAST
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
+from tests.agents.trying import placement_combination
 from tests.agents.untrained import waiting, write_policy
 
 pytestmark = pytest.mark.usefixtures("few_classics")
@@ -37,7 +40,7 @@ def test_logs_that_are_wrong(base: dict[str, Any], sections: dict[str, Any], mes
 
 def test_a_cluster_for_each_log() -> None:
     site = small_site(data={"workload": [LUBLIN, LUBLIN], "cluster": ["64", "70"]})
-    assert [log.cluster.name for log in read_logs(site.config)] == ["64", "70"]
+    assert [log.cluster.name for log in site.logs] == ["64", "70"]
 
 
 @pytest.mark.parametrize(
@@ -57,8 +60,8 @@ def test_windows_of_the_parts_lie_apart() -> None:
     site = small_site()
     site.check()
     ends = []
-    for episodes in (site.config.episodes, site.config.validation, site.report):
-        (windows,) = site.windows(episodes)
+    for episodes in (site.config.episodes, site.config.validation, site.config.report_episodes):
+        ((_, windows),) = site.source.groups(episodes)[0].parts
         ends.append((int(windows.first.min()), int(windows.first.max()) + windows.length))
     (_, train_end), (validation_begin, validation_end), (report_begin, report_end) = ends
     assert train_end <= 360 <= validation_begin
@@ -75,17 +78,17 @@ def test_environments_are_those_of_the_options() -> None:
 
 def test_hosts_are_measured_on_episodes_that_are_not_trained_on() -> None:
     site = small_site(HOSTS)
-    trained = {one.workload.content_sha256 for one in _logs(site, 0)}
-    validated = {one.workload.content_sha256 for one in _logs(site, VALIDATION)}
-    reported = {one.workload.content_sha256 for one in _logs(site, REPORT)}
+    trained = {one.workload.content_sha256 for one in _logs(site, Use.TRAINING)}
+    validated = {one.workload.content_sha256 for one in _logs(site, Use.VALIDATION)}
+    reported = {one.workload.content_sha256 for one in _logs(site, Use.REPORT)}
     assert (len(validated), len(reported)) == (5, 5)
     assert trained.isdisjoint(validated | reported)
     assert validated.isdisjoint(reported)
 
 
-def _logs(site: Site, seed_step: int) -> list[Any]:
-    (group,) = site.trials(site.config.validation, seed_step).groups
-    return [part.log for part in group.bench.parts]
+def _logs(site: Site, use: Use) -> list[Log]:
+    (group,) = site.trials(site.config.validation, use).groups
+    return [log for log, _ in group.parts]
 
 
 def trained(site: Site, folder: Path, **keywords: Any) -> list[Combination]:  # noqa: ANN401 - those of `open_trainer`
@@ -98,8 +101,8 @@ def test_a_network_that_begins_as_an_order_decides_as_it_does(tmp_path: Path) ->
     """So the first validation is what the order itself gets with the dispatch rule that the mode is like."""
     site = small_site(environment={"window": 200}, network={"order_temperature": 8.0})
     chosen = trained(site, tmp_path)
-    trials = site.trials(site.config.validation, VALIDATION)
-    (found,) = trials.of_schedulers([site.config.environment.scheduler], site.objective.metrics)  # type: ignore[union-attr]
+    trials = site.trials(site.config.validation, Use.VALIDATION)
+    (found,) = trials.of_schedulers([site.config.environment.scheduler], site.objective.metrics)
     (base,) = trials.of_schedulers([chosen[0].scheduler], site.objective.metrics)
     begun = Validation(trials, chosen, site.objective)(load_policy(tmp_path / INITIAL))
     assert begun["objective"] == pytest.approx(site.objective.cost(found, base))

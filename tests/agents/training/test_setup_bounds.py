@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from shunter.agents.training.setup import Site
-from shunter.agents.training.trials import host_trials, job_trials
-from shunter.agents.training.validation import placement_combination
 from shunter.comparison.combinations import combine
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
+from tests.agents.trying import host_trials, job_trials, placement_combination
 
 OTHER = LUBLIN.replace("seed=3", "seed=4")
 BOUNDS = {"bounds": {"wait": 1.5, "utilization": 0.9}, "relative_to": "fcfs/easy"}
@@ -31,8 +30,9 @@ def test_each_log_has_the_bounds_of_its_own_classic() -> None:
     chosen = combine(["sjf", "laf"], ["easy"]).possible
     rows = bounds_of(site, chosen=chosen)
     expected: list[float] = []
-    for log, windows, one in zip(site.logs, site.windows(site.config.episodes), chosen, strict=True):
-        trials = job_trials([log], [windows], site.config.environment, 1)  # type: ignore[arg-type]
+    for group, one in zip(site.source.groups(site.config.episodes), chosen, strict=True):
+        ((log, windows),) = group.parts
+        trials = job_trials([log], [windows], site.config.environment)
         (found,) = trials.of_schedulers([one.scheduler], ["mean_wait_s"])
         expected += (1.5 * found["mean_wait_s"]).tolist()
     np.testing.assert_allclose(rows["wait_bound_s"], expected)
@@ -45,7 +45,7 @@ def test_hosts_have_the_bounds_of_the_chosen_placement() -> None:
     reward = {"reward": {"wait": 1.0}, "relative_to": "fcfs/strict", "bounds": {"wait": 2.0}}
     site = small_site(HOSTS, reward=reward)
     chosen = [placement_combination("best-fit")]
-    trials = host_trials(site.config.environment, 6, 1)  # type: ignore[arg-type]
+    trials = host_trials(site.config.environment, 6)
     (found,) = trials.of_schedulers([chosen[0].scheduler], ["mean_wait_s"])
     rows = bounds_of(site, chosen=chosen)
     np.testing.assert_allclose(rows["wait_bound_s"], 2.0 * found["mean_wait_s"])

@@ -20,7 +20,7 @@ from shunter.agents.ppo import Ppo
 from shunter.agents.training.checkpoint import POLICY, TRAINING, PolicyRecord, read_part
 from shunter.agents.training.config import TrainingOptions
 from shunter.agents.training.trainer import Evaluate, Progress, Trainer
-from shunter.envs.options import PickJobOptions
+from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError
 from tests.agents import toy
 

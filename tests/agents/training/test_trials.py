@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.training import trials as trials_module
-from shunter.agents.training.trials import Trials, host_trials, job_trials
-from shunter.agents.training.validation import host_scheduler
-from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions
-from shunter.envs.pick_job import episode_windows
+from shunter.agents.training.trials import Trials
+from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.pick_host import PickHostOptions, host_scheduler
+from shunter.envs.pick_job import PickJobOptions, episode_windows
 from shunter.metrics.table import window_metrics
+from tests.agents.trying import host_trials, job_trials
 from tests.agents.untrained import opinionated, write_host_policy, write_policy
 from tests.tuning.small import small_log
 
@@ -26,7 +27,7 @@ def two_logs(options: PickJobOptions) -> Trials:
     logs = [small_log(), small_log(OTHER, 32)]
     chosen = [EpisodeOptions(part=(0.5, 1.0), windows=count, length=30, warmup=5) for count in (5, 3)]
     windows = [episode_windows(log, each) for log, each in zip(logs, chosen, strict=True)]
-    return job_trials(logs, windows, options, threads=1)
+    return job_trials(logs, windows, options)
 
 
 @pytest.mark.parametrize("together", [2, 256])
@@ -59,7 +60,7 @@ def test_another_policy_gets_something_else_and_the_same_each_time(tmp_path: Pat
 def test_the_groups_are_the_logs() -> None:
     trials = two_logs(PickJobOptions(window=4))
     assert [group.name for group in trials.groups] == [small_log().workload.name, small_log(OTHER, 32).workload.name]
-    assert [len(group.block) for group in trials.groups] == [5, 3]
+    assert [len(block) for block in trials.blocks] == [5, 3]
 
 
 class FirstHost(LearnedPolicy):
@@ -74,10 +75,10 @@ def test_hosts_are_measured_as_the_placement_that_does_the_same(tmp_path: Path) 
     """All episodes lie one behind the other in the environments' table: their clock must be turned back."""
     learned = load_policy(write_host_policy(tmp_path / "hosts"))
     options = PickHostOptions(num_hosts=3, episode_length=10, max_jobs_per_step=9, host_cores=(4, 6))
-    trials = host_trials(options, episodes=6, threads=1)
+    trials = host_trials(options, episodes=6)
     (first,) = trials.of_policy(FirstHost(learned.network, learned.record), EVERY)
     (native,) = trials.of_schedulers([host_scheduler("first-fit")], EVERY)
     assert native["mean_wait_s"].max() > 0
     for name in EVERY:
         np.testing.assert_allclose(first[name], native[name], rtol=1e-12, err_msg=name)
-    assert trials.groups[0].block.tolist() == list(range(6))
+    assert trials.blocks[0].tolist() == list(range(6))

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.training.trials import host_trials, job_trials
 from shunter.agents.training.validation import (
     Validation,
-    chosen_classics,
-    chosen_placement,
-    host_scheduler,
+    choose_rivals,
     objective_note,
     objective_of,
     standard_error,
@@ -21,9 +18,12 @@ from shunter.agents.training.validation import (
 from shunter.comparison import combinations
 from shunter.comparison.combinations import combine
 from shunter.comparison.objective import PENALTY, SAFETY, Bound, Objective
-from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
-from shunter.envs.pick_job import episode_windows
+from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.pick_host import PickHostOptions, host_scheduler
+from shunter.envs.pick_job import PickJobOptions, PickJobSource, episode_windows
+from shunter.envs.rewards import RewardOptions
 from shunter.policies.catalog import PLACEMENTS
+from tests.agents.trying import host_trials, job_trials
 from tests.agents.untrained import opinionated, waiting, write_policy
 from tests.tuning.small import small_log
 
@@ -66,8 +66,8 @@ def test_bounds_of_the_reward_are_bounds_of_the_objective() -> None:
 
 def test_the_chosen_classic_is_the_best_on_training_days() -> None:
     log, options = small_log(), PickJobOptions(window=8)
-    (chosen,) = chosen_classics([log], options, TRAIN, BSLD, 1)
-    trials = job_trials([log], [TRAIN.windows_of(log)], options, 1)
+    (chosen,) = choose_rivals(PickJobSource(options, [log]), TRAIN, BSLD, 1)
+    trials = job_trials([log], [TRAIN.windows_of(log)], options)
     every = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"]).possible
 
     def cost(combination: combinations.Combination) -> float:
@@ -81,8 +81,8 @@ def test_the_chosen_classic_is_the_best_on_training_days() -> None:
 @pytest.mark.parametrize("metric", ["mean_wait_s", "core_utilization"])
 def test_the_chosen_placement_is_the_best_on_training_episodes(metric: str) -> None:
     options = PickHostOptions(num_hosts=3, episode_length=20, max_jobs_per_step=9, host_cores=(4, 6))
-    chosen = chosen_placement(options, 5, Objective(metric), 1)
-    trials = host_trials(options, 5, 1)
+    (chosen,) = choose_rivals(options.open_source(), EpisodeOptions(windows=5), Objective(metric), 1)
+    trials = host_trials(options, 5)
     (base,) = trials.of_schedulers([host_scheduler("first-fit")], [metric])
     costs = {
         name: Objective(metric).cost(trials.of_schedulers([host_scheduler(name)], [metric])[0], base)
@@ -95,7 +95,7 @@ def test_the_chosen_placement_is_the_best_on_training_episodes(metric: str) -> N
 def measured(folder: str, objective: Objective, base: str = "fcfs/easy") -> dict[str, float]:
     log, policy = small_log(), load_policy(folder)
     assert isinstance(policy.options, PickJobOptions)
-    trials = job_trials([log], [episode_windows(log, LATER)], policy.options, 1)
+    trials = job_trials([log], [episode_windows(log, LATER)], policy.options)
     name, dispatch = base.split("/")
     return Validation(trials, combine([name], [dispatch]).possible, objective)(policy)
 
@@ -131,8 +131,8 @@ def test_logs_count_the_same(tmp_path: Path) -> None:
     parts = [
         episode_windows(log, EpisodeOptions(part="report", length=40, windows=count, seed=count)) for count in (2, 5)
     ]
-    alone = [Validation(job_trials([log], [part], policy.options, 1), base, BSLD)(policy) for part in parts]
-    both = Validation(job_trials([log, log], parts, policy.options, 1), [*base, *base], BSLD)(policy)
+    alone = [Validation(job_trials([log], [part], policy.options), base, BSLD)(policy) for part in parts]
+    both = Validation(job_trials([log, log], parts, policy.options), [*base, *base], BSLD)(policy)
     assert both["objective"] == pytest.approx(np.mean([one["objective"] for one in alone]))
 
 
@@ -143,7 +143,7 @@ def test_gains_are_counted_from_the_beginning(tmp_path: Path) -> None:
     assert isinstance(second.options, PickJobOptions)
     log = small_log()
     windows = episode_windows(log, LATER)
-    trials = job_trials([log], [windows], second.options, 1)
+    trials = job_trials([log], [windows], second.options)
     classic = combine(["sjf"], ["easy"]).possible
     same = Validation(trials, classic, BSLD)
     same.begins_as(second)

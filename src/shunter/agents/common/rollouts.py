@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from shunter.envs.layout import PICK_JOB
 from shunter.envs.rewards import OBJECTIVES, TOTALS
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class Rollout:
     def figures(self) -> dict[str, float]:
         """Returns what is worth writing down: shares of the steps, and means over the episodes that have ended."""
         figures = {"invalid_share": float(self.invalid.mean())}
-        if self._environments.layout.kind == PICK_JOB:
+        if self._environments.layout.may_wait:
             figures["wait_share"] = float((self.actions == 0).mean())
         totals = np.concatenate(self._totals) if self._totals else np.empty((0, len(TOTALS)))
         figures["episodes"] = float(len(totals))

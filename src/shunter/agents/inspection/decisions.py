@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.agents.learned_run import open_windows, play
-from shunter.envs.options import PickHostOptions, RewardOptions
-from shunter.envs.pick_host import pick_host_vector
+from shunter.envs.pick_host import PickHostOptions, pick_host_vector
+from shunter.envs.rewards import RewardOptions
 from shunter.simulation.core_tables import numbers
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from shunter.agents.learned_policy import load_policy
 from shunter.checks import MOST_SEED, whole
 from shunter.envs.episodes import with_fitting_jobs
 from shunter.envs.layout import PICK_JOB
-from shunter.envs.pick_job import read_log
 from shunter.errors import InputError
 from shunter.model.windows import check_numbers, choose_windows, parse_part
 from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from shunter.agents.inspection.decisions import Decisions

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from shunter.agents.inspection.decisions import WAIT
-from shunter.envs.layout import CLUSTER_FEATURES, HOST_FEATURES, HOST_JOB_FEATURES, PICK_JOB
+from shunter.envs.layout import LOOKAHEAD, PICK_JOB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from shunter.agents.inspection.decisions import Decisions
     from shunter.agents.learned_policy import LearnedPolicy
 
-LOOKAHEAD: Final = "lookahead"
 SHUFFLED: Final = 512
 """On so many decisions features are shuffled."""
 TIMES: Final = 3
@@ -73,7 +72,7 @@ def manner(policy: LearnedPolicy, decisions: Decisions) -> Manner:
     chances = policy.action_probabilities(decisions.observations, decisions.masks).astype(np.float64)
     entropy = -(chances * np.log(np.maximum(chances, np.finfo(np.float64).tiny))).sum(axis=1)
     counts = np.bincount(decisions.actions)
-    may_wait = decisions.masks[:, WAIT] & (decisions.layout.kind == PICK_JOB)
+    may_wait = decisions.masks[:, WAIT] & decisions.layout.may_wait
     waited = (decisions.actions == WAIT)[may_wait]
     return Manner(
         choices=len(decisions),
@@ -111,14 +110,10 @@ def importances(policy: LearnedPolicy, decisions: Decisions, seed: int = 0) -> l
 
 def _features(decisions: Decisions) -> Iterator[tuple[str, str]]:
     """Yields parts of an observation, and the features there."""
-    layout = decisions.layout
-    if layout.kind == PICK_JOB:
-        names = {"cluster": CLUSTER_FEATURES, LOOKAHEAD: (LOOKAHEAD,), "jobs": layout.job_features}
-    else:
-        names = {"hosts": HOST_FEATURES, "job": HOST_JOB_FEATURES}
-    for part, features in names.items():
-        for feature in features:
-            yield part, feature
+    for name, part in decisions.layout.parts.items():
+        # The numbers of the look-ahead share one name: they are shuffled together.
+        for feature in dict.fromkeys(part.features):
+            yield name, feature
 
 
 def _shuffled(decisions: Decisions, part: str, feature: str, random: np.random.Generator) -> NDArray[np.float32]:
@@ -129,8 +124,7 @@ def _shuffled(decisions: Decisions, part: str, feature: str, random: np.random.G
     if part == LOOKAHEAD:
         values[:] = values[random.permutation(len(values))]
         return observations
-    names = {"cluster": CLUSTER_FEATURES, "jobs": layout.job_features, "hosts": HOST_FEATURES, "job": HOST_JOB_FEATURES}
-    column = values[..., names[part].index(feature)]
+    column = values[..., layout.parts[part].features.index(feature)]
     # Empty rows of the window stay empty.
     filled = values[..., layout.job_features.index("present")] > 0 if part == "jobs" else np.ones(column.shape, bool)
     column[filled] = random.permutation(column[filled])

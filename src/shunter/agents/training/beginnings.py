@@ -12,8 +12,8 @@ from shunter.agents.learned_policy import load_policy
 from shunter.agents.training.checkpoint import POLICY, check_layout, load_network, network_tensors, read_part
 from shunter.agents.training.config import FILE_KEYS, config_from
 from shunter.checks import to_table
+from shunter.envs.kinds import environment_table
 from shunter.envs.layout import PICK_HOST, PICK_JOB
-from shunter.envs.options import environment_table
 from shunter.errors import InputError
 from shunter.files import read_toml, write_file
 from shunter.policies.checkpoint import checkpoint_folder

@@ -17,8 +17,9 @@ import safetensors.torch
 
 from shunter.agents.networks import NetworkOptions
 from shunter.checks import from_table, to_table
-from shunter.envs.layout import HOST_FEATURES, PICK_HOST, Layout
-from shunter.envs.options import EnvironmentOptions, environment_from, environment_table
+from shunter.envs.kinds import environment_from, environment_table
+from shunter.envs.layout import Layout
+from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.policies.checkpoint import ASIDE, POLICY_FILE
 from shunter.policies.native import spec_file
@@ -101,7 +102,7 @@ def feature_names(layout: Layout) -> dict[str, list[str]]:
     """Returns the names of the features, by what they tell of, in the order of the observation."""
     return {
         "cluster": list(layout.cluster_features),
-        "host": list(HOST_FEATURES) if layout.kind == PICK_HOST else [],
+        "host": list(layout.host_features),
         "job": list(layout.job_features),
     }
 

@@ -11,16 +11,12 @@ from typing import Any, Final
 from shunter.agents.algorithms import ALGORITHMS, AlgorithmOptions, PpoOptions
 from shunter.agents.networks import NetworkOptions
 from shunter.checks import check_fields, check_name, declared, from_table, to_table
+from shunter.envs.episodes import PARTS, EpisodeOptions
+from shunter.envs.kinds import environment_from, environment_table
 from shunter.envs.layout import PICK_JOB
-from shunter.envs.options import (
-    PARTS,
-    EnvironmentOptions,
-    EpisodeOptions,
-    PickJobOptions,
-    RewardOptions,
-    environment_from,
-    environment_table,
-)
+from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.rewards import RewardOptions
+from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.files import read_toml, toml_value
 from shunter.model.windows import MOST_COUNT, check_numbers, parse_part

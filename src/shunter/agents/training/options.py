@@ -10,7 +10,9 @@ from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.networks import NetworkOptions
 from shunter.agents.training.config import DataOptions, ReportOptions, TrainingOptions
 from shunter.checks import NOTHING, Declaration, declarations
-from shunter.envs.options import ENVIRONMENTS, EpisodeOptions, RewardOptions
+from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.kinds import ENVIRONMENTS
+from shunter.envs.rewards import RewardOptions
 
 _PART: Final = "The part of each log, as fractions of its jobs, "
 EPISODES: Final = {

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.training.setup import INITIAL, REPORT, VALIDATION
-from shunter.agents.training.validation import placement_combination
-from shunter.comparison.combinations import combine
+from shunter.agents.training.setup import INITIAL
 from shunter.comparison.report import BESIDE, LogReport, Report, make_report, report_rows
-from shunter.envs.options import PickHostOptions
-from shunter.policies.catalog import PLACEMENTS
+from shunter.envs.sources import Use
 from shunter.policies.checkpoint import BEST
 
 if TYPE_CHECKING:
@@ -30,8 +27,6 @@ ROLES: Final = {
     LEARNED: "learned",
 }
 """The rows of a report."""
-USUAL: Final = "fcfs/easy"
-"""What sites have that have never thought about it."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +80,11 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
         chosen: For each log, the classic chosen on training days.
         folder: Of the run.
     """
-    parts = (("validation", site.config.validation, VALIDATION), ("report", site.report, REPORT))
+    config = site.config
+    parts = (("validation", config.validation, Use.VALIDATION), ("report", config.report_episodes, Use.REPORT))
     reports = []
-    for part, episodes, seed_step in parts:
-        trials = site.trials(episodes, seed_step)
+    for part, episodes, use in parts:
+        trials = site.trials(episodes, use)
         reports.append(_report(part, trials, site, chosen, folder))
         trials.close()
     return tuple(reports)
@@ -96,7 +92,7 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
 
 def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination], folder: Path) -> PartReport:
     metrics = tuple(dict.fromkeys((*site.objective.metrics, *BESIDE)))
-    usual = usual_combination(site)
+    usual = site.source.usual()
     labels = {
         SITE: [usual.label] * len(chosen),
         CHOSEN: [one.label for one in chosen],
@@ -110,27 +106,7 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
         LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
     }
     logs = []
-    for place, group in enumerate(trials.groups):
+    for place, (group, block) in enumerate(zip(trials.groups, trials.blocks, strict=True)):
         found = {role: (labels[role][place], measured[role][place]) for role in ROLES}
-        logs.append(LogReport(group.name, group.block, CHOSEN, report_rows(found, group.block, site.objective, CHOSEN)))
+        logs.append(LogReport(group.name, block, CHOSEN, report_rows(found, block, site.objective, CHOSEN)))
     return PartReport(part, make_report(site.objective, logs))
-
-
-def usual_combination(site: Site) -> Combination:
-    """Returns what a site has that has never thought about it, under the environment's settings."""
-    options = site.config.environment
-    if isinstance(options, PickHostOptions):
-        return placement_combination(next(iter(PLACEMENTS)))
-    settings = options.scheduler.settings
-    policy, dispatch = USUAL.split("/")
-    return combine(
-        [policy],
-        [dispatch],
-        [settings.placement],
-        missing_request=settings.missing_request,
-        reserve_by=settings.reserve_by,
-        kill_at_request=settings.kill_at_request,
-        max_wait_s=settings.max_wait_s,
-        scan_depth=settings.scan_depth,
-        seed=settings.seed,
-    ).possible[0]

@@ -13,8 +13,8 @@ from shunter.agents.training.checkpoint import find_checkpoint
 from shunter.agents.training.config import FILE_KEYS, TrainConfig, file_sections, load_config
 from shunter.agents.training.options import option_name
 from shunter.checks import NOTHING, check_name
+from shunter.envs.kinds import ENVIRONMENTS
 from shunter.envs.layout import PICK_JOB
-from shunter.envs.options import ENVIRONMENTS
 from shunter.errors import InputError
 from shunter.files import read_toml
 from shunter.policies.checkpoint import LAST

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -17,20 +16,12 @@ from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.training.provenance import ancestor_days, facts, recorded_days, training_days
 from shunter.agents.training.trainer import Trainer
-from shunter.agents.training.trials import host_trials, job_trials
-from shunter.agents.training.validation import (
-    Validation,
-    chosen_classics,
-    chosen_placement,
-    objective_of,
-)
+from shunter.agents.training.trials import Trials
+from shunter.agents.training.validation import Validation, choose_rivals, objective_of
 from shunter.comparison.seen_days import DAYS
-from shunter.envs.options import PickHostOptions
-from shunter.envs.pick_host import pick_host_vector
-from shunter.envs.pick_job import episode_windows, pick_job_vector, read_log
 from shunter.envs.rewards import own_rewards
+from shunter.envs.sources import Use
 from shunter.errors import InputError
-from shunter.model.windows import Windows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,82 +29,52 @@ if TYPE_CHECKING:
     from shunter.agents.training.checkpoint import Tensors
     from shunter.agents.training.config import TrainConfig
     from shunter.agents.training.trainer import Progress as TrainerProgress
-    from shunter.agents.training.trials import Trials
     from shunter.comparison.classics import Progress
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
-    from shunter.envs.options import EpisodeOptions
+    from shunter.envs.episodes import EpisodeOptions
+    from shunter.envs.sources import EpisodeSource
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
 
 INITIAL: Final = "initial"
 """The folder of a run with the policy that it began with."""
-HOST_EPISODES: Final = 256
-"""So many episodes of pick-host are drawn to train on, unless ``[episodes] windows`` says otherwise."""
-
-
-VALIDATION, REPORT = 1, 2
-"""Added to the seed from which pick-host's episodes are drawn: those of training are others."""
-
-
-def read_logs(config: TrainConfig) -> tuple[Log, ...]:
-    """Returns the logs that are learned from; none for pick-host.
-
-    Raises:
-        InputError: There are none where some are needed, clusters are missing, or a log cannot be read.
-    """
-    workloads, clusters = config.data.workload, config.data.cluster
-    if isinstance(config.environment, PickHostOptions):
-        if workloads or clusters:
-            raise InputError("pick-host draws its own jobs and hosts; leave --workload and --cluster out")
-        return ()
-    if not workloads:
-        raise InputError("no log to learn from; give --workload LOG, or [data] workload in --config")
-    if clusters and len(clusters) != len(workloads):
-        raise InputError(
-            f"--cluster is given {len(clusters)} times for {len(workloads)} logs; give one for each, in the same "
-            "order, or none"
-        )
-    return tuple(
-        read_log(workload, cluster)
-        for workload, cluster in zip(workloads, clusters or [None] * len(workloads), strict=True)
-    )
 
 
 @dataclass(frozen=True)
 class Site:
-    """What is learned from, cut into windows; pick-host draws everything from seeds instead."""
+    """A training's configuration, and where its episodes come from."""
 
     config: TrainConfig
-    report: EpisodeOptions
-    """The episodes that the result is judged on."""
-    logs: tuple[Log, ...]
+    source: EpisodeSource
+
+    @staticmethod
+    def of(config: TrainConfig) -> Site:
+        """Reads what is learned from.
+
+        Raises:
+            InputError: Logs or clusters are missing, are given where they mean nothing, or cannot be read.
+        """
+        return Site(config, config.environment.open_source(config.data.workload, config.data.cluster))
+
+    @property
+    def logs(self) -> tuple[Log, ...]:
+        """The logs that are learned from; none where jobs are drawn."""
+        return self.source.logs
 
     @cached_property
     def objective(self) -> Objective:
         """By what policies are compared."""
         return objective_of(self.config.reward)
 
-    def windows(self, episodes: EpisodeOptions) -> list[Windows]:
-        """Returns some of the windows of each log."""
-        return [episode_windows(log, episodes) for log in self.logs]
-
     def check(self) -> None:
         """Raises an error if a name is unknown, the network does not fit, days overlap, or a log is too short."""
-        choose_device(self.config.training.device)
-        own_rewards(self.config.reward)
-        build(self.config.network, self.config.environment.layout)
-        if isinstance(self.config.environment, PickHostOptions):
-            return
-        parts = [("--train", self.config.episodes), ("--validation", self.config.validation), ("--report", self.report)]
-        for (before, first), (behind, second) in pairwise(parts):
-            if second.bounds[0] < first.bounds[1]:
-                raise InputError(
-                    f"{behind} is {_part(second)}, {before} {_part(first)}; expected parts of the log one behind the "
-                    "other, so that nothing is judged on days that were learned from"
-                )
-        for _, episodes in parts:
-            self.windows(episodes)
+        config = self.config
+        choose_device(config.training.device)
+        own_rewards(config.reward)
+        build(config.network, config.environment.layout)
+        parts = {"--train": config.episodes, "--validation": config.validation, "--report": config.report_episodes}
+        self.source.check(parts)
 
     def check_beginning(self) -> None:
         """Raises an error if the checkpoint to begin from is of another network, or sees something else."""
@@ -121,52 +82,31 @@ class Site:
         load_beginning(build(self.config.network, layout), layout, self.config.training.init)
 
     def choose(self, progress: Progress | None = None) -> list[Combination]:
-        """Returns for each log (for pick-host: once) the classic that one would choose on training days."""
-        options, threads = self.config.environment, self.config.training.threads
-        if isinstance(options, PickHostOptions):
-            return [chosen_placement(options, self._host_episodes(self.config.episodes), self.objective, threads)]
-        return chosen_classics(self.logs, options, self.config.episodes, self.objective, threads, progress)
+        """Returns for each group of episodes the classic that one would choose on training days."""
+        config = self.config
+        return choose_rivals(self.source, config.episodes, self.objective, config.training.threads, progress)
 
-    def trials(self, episodes: EpisodeOptions, seed_step: int) -> Trials:
-        """Returns episodes to measure policies on.
-
-        Args:
-            episodes: Which windows.
-            seed_step: `VALIDATION` or `REPORT`.
-        """
-        options, threads = self.config.environment, self.config.training.threads
-        if isinstance(options, PickHostOptions):
-            drawn = replace(options, seed=options.seed + seed_step)
-            return host_trials(drawn, self._host_episodes(episodes), threads)
-        return job_trials(self.logs, self.windows(episodes), options, threads)
+    def trials(self, episodes: EpisodeOptions, use: Use) -> Trials:
+        """Returns episodes to measure policies on."""
+        return Trials.of(self.source, episodes, use, self.config.training.threads)
 
     def environments(self, chosen: Sequence[Combination]) -> NativeVectorEnv:
         """Returns the environments that are trained in.
 
         Args:
-            chosen: For each log, the classic that bounds refer to.
+            chosen: For each group of episodes, the classic that bounds refer to.
         """
-        config, options, episodes = self.config, self.config.environment, self.config.episodes
-        shared: dict[str, Any] = {
-            "num_envs": config.algorithm.num_envs,
-            "threads": config.training.threads,
-            "seed": config.training.seed,
-            "max_steps": episodes.max_steps,
-            "horizon_factor": episodes.horizon_factor,
-        }
-        bounding = [one.scheduler for one in chosen]
-        if isinstance(options, PickHostOptions):
-            drawn = self._host_episodes(episodes)
-            return pick_host_vector(options, config.reward, episodes=drawn, bounding=bounding[0], **shared)
-        return pick_job_vector(self.logs, self.windows(episodes), options, config.reward, bounding=bounding, **shared)
-
-    @staticmethod
-    def _host_episodes(episodes: EpisodeOptions) -> int:
-        return episodes.windows or HOST_EPISODES
-
-
-def _part(episodes: EpisodeOptions) -> str:
-    return ":".join(f"{bound:g}" for bound in episodes.bounds)
+        config, episodes = self.config, self.config.episodes
+        return self.source.vector(
+            episodes,
+            config.reward,
+            bounding=[one.scheduler for one in chosen],
+            num_envs=config.algorithm.num_envs,
+            threads=config.training.threads,
+            seed=config.training.seed,
+            max_steps=episodes.max_steps,
+            horizon_factor=episodes.horizon_factor,
+        )
 
 
 def open_trainer(
@@ -210,7 +150,7 @@ def open_trainer(
         device=device,
     )
     algorithm.begin_from(beginning)
-    validation = Validation(site.trials(config.validation, VALIDATION), chosen, site.objective)
+    validation = Validation(site.trials(config.validation, Use.VALIDATION), chosen, site.objective)
     if resume:
         validation.begins_as(load_policy(folder / INITIAL))
     return Trainer(algorithm, record, config.training, folder, evaluate=validation, callbacks=callbacks, resume=resume)

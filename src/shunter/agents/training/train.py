@@ -12,10 +12,9 @@ from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.provenance import ancestor_days, recorded_days
 from shunter.agents.training.report import report_parts
 from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_folder, check_init, prepare_folder
-from shunter.agents.training.setup import Site, open_trainer, read_logs
+from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.validation import objective_note
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
-from shunter.envs.options import PickHostOptions
 from shunter.errors import InputError
 from shunter.files import write_file
 from shunter.simulation.run import result_ledger
@@ -66,10 +65,7 @@ class Training:
 
     def ledgers(self) -> list[tuple[str, Ledger]]:
         """Returns for each log which repairs and stand-ins are behind what was learned."""
-        options = self.site.config.environment
-        if isinstance(options, PickHostOptions):
-            return []
-        scheduler = options.scheduler
+        scheduler = self.site.config.environment.scheduler
         logs = self.site.logs
         return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
 
@@ -138,21 +134,16 @@ def train(
     Raises:
         InputError: A value is wrong, a file cannot be read, or the folder cannot be used.
     """
-    given = _checked(config if isinstance(config, Mapping) else {})
-    for section, table in _checked(changes or {}).items():
-        given[section] = given.get(section, {}) | table
-    for section, key, value in (
-        ("data", "workload", _names("workload", workload)),
-        ("data", "cluster", _names("cluster", cluster)),
-        ("environment", "kind", env),
-        ("training", "steps", steps),
-        ("training", "seed", seed),
-        ("training", "init", None if init is None else str(init)),
-    ):
-        if value is not None:
-            given.setdefault(section, {})[key] = value
+    shortcuts = {
+        ("data", "workload"): _names("workload", workload),
+        ("data", "cluster"): _names("cluster", cluster),
+        ("environment", "kind"): env,
+        ("training", "steps"): steps,
+        ("training", "seed"): seed,
+        ("training", "init"): None if init is None else str(init),
+    }
     request = TrainRequest(
-        changes=given,
+        changes=_merged(config if isinstance(config, Mapping) else {}, changes or {}, shortcuts),
         preset=preset,
         config=None if config is None or isinstance(config, Mapping) else Path(config),
         out=None if out is None else Path(out),
@@ -162,12 +153,20 @@ def train(
     return _run(request, watcher or Watcher())
 
 
-def _checked(sections: Sections) -> dict[str, dict[str, Any]]:
-    """Returns a copy of the sections."""
-    for name, table in sections.items():
-        if not isinstance(table, Mapping):
-            raise InputError(f"config[{name!r}] is {table!r}; expected a section, as in {{'ppo': {{'clip': 0.1}}}}")
-    return {name: dict(table) for name, table in sections.items()}
+def _merged(
+    config: Sections, changes: Sections, shortcuts: Mapping[tuple[str, str], object]
+) -> dict[str, dict[str, Any]]:
+    """Returns sections, those that come later going before: a key of the changes replaces one of the configuration."""
+    merged: dict[str, dict[str, Any]] = {}
+    for sections in (config, changes):
+        for name, table in sections.items():
+            if not isinstance(table, Mapping):
+                raise InputError(f"config[{name!r}] is {table!r}; expected a section, as in {{'ppo': {{'clip': 0.1}}}}")
+            merged.setdefault(name, {}).update(table)
+    for (section, key), value in shortcuts.items():
+        if value is not None:
+            merged.setdefault(section, {})[key] = value
+    return merged
 
 
 def _names(name: str, given: Names | None) -> list[str] | None:
@@ -190,7 +189,7 @@ def _run(request: TrainRequest, watcher: Watcher) -> Training:
     notes = _resume_notes(request, folder)
     resolved = request.resolved(folder)
     with watcher.stage("reading"):
-        site = Site(resolved.config, resolved.config.report_episodes, read_logs(resolved.config))
+        site = Site.of(resolved.config)
     site.check()
     if not resumed:
         # Before anything is told or written; what a run that goes on began from may be gone.
@@ -233,7 +232,7 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
     found = [objective_note(site.config.reward)]
     if site.logs:
         seen = {DAYS: ancestor_days(site.config) if resumed is None else recorded_days(site, resumed)}
-        judged = (Judged.of(log.workload, site.report.bounds) for log in site.logs)
+        judged = (Judged.of(log.workload, site.config.report_episodes.bounds) for log in site.logs)
         found += [part_warning("the report", seen, one) for one in judged]
     return [note for note in found if note is not None]
 

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.agents.training.best import GAIN, GAIN_ERROR, OBJECTIVE
-from shunter.agents.training.trials import host_trials
 from shunter.comparison.bench import Bench
 from shunter.comparison.classics import choose_classic, part_of
-from shunter.comparison.combinations import Combination
 from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
-from shunter.policies.catalog import PLACEMENTS
-from shunter.policies.scheduler import resolve_scheduler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,9 +20,10 @@ if TYPE_CHECKING:
     from shunter.agents.training.trials import Trials
     from shunter.comparison.bench import Measured
     from shunter.comparison.classics import Progress
-    from shunter.envs.options import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions
-    from shunter.model.log import Log
-    from shunter.policies.scheduler import Scheduler
+    from shunter.comparison.combinations import Combination
+    from shunter.envs.episodes import EpisodeOptions
+    from shunter.envs.rewards import RewardOptions
+    from shunter.envs.sources import EpisodeSource
 
 METRICS: Final = {
     "bounded_slowdown": "mean_bounded_slowdown",
@@ -70,57 +67,29 @@ def objective_note(reward: RewardOptions) -> str | None:
     )
 
 
-def chosen_classics(
-    logs: Sequence[Log],
-    options: PickJobOptions,
+def choose_rivals(
+    source: EpisodeSource,
     episodes: EpisodeOptions,
     objective: Objective,
     threads: int,
     progress: Progress | None = None,
 ) -> list[Combination]:
-    """Returns for each log the classic that does best on training days, with requested times.
+    """Returns for each group of episodes what one would have chosen without learning: the best on training days.
 
     Args:
-        logs: The logs and their clusters.
-        options: What all classics share with the environment: the placement, the starvation guard, and so on.
+        source: Where episodes come from.
         episodes: The training days.
-        objective: By what they are compared.
+        objective: By what rivals are compared.
         threads: How many threads share the windows.
-        progress: Called after each classic with how many are done, and of how many.
+        progress: Called after each rival with how many are done, and of how many.
     """
+    rivals = source.rivals()
+    groups = source.groups(replace(episodes, windows=min(CHOICE_WINDOWS, episodes.count)))
     chosen = []
-    some = replace(episodes, windows=min(CHOICE_WINDOWS, episodes.count))
-    for place, log in enumerate(logs):
-        bench = Bench.on(log, some.windows_of(log), threads)
-        told = part_of(progress, place, len(logs))
-        chosen.append(choose_classic(bench, options.scheduler, objective, progress=told).combination)
+    for place, group in enumerate(groups):
+        told = part_of(progress, place, len(groups))
+        chosen.append(choose_classic(Bench.over(group.parts, threads), rivals, objective, told).combination)
     return chosen
-
-
-def chosen_placement(options: PickHostOptions, episodes: int, objective: Objective, threads: int) -> Combination:
-    """Returns the placement that does best on some of the training episodes."""
-    combinations = [placement_combination(name) for name in PLACEMENTS]
-    first = combinations[0].scheduler
-    trials = host_trials(options, min(episodes, CHOICE_WINDOWS), threads)
-    (base,) = trials.of_schedulers([first], objective.metrics)
-
-    def cost(combination: Combination) -> float:
-        (found,) = trials.of_schedulers([combination.scheduler], objective.metrics)
-        return Objective(objective.metric).cost(found, base)
-
-    best = min(combinations, key=cost)
-    trials.close()
-    return best
-
-
-def placement_combination(placement: str) -> Combination:
-    """Returns a placement as a way to schedule; jobs come first come, first served."""
-    return Combination(placement, host_scheduler(placement))
-
-
-def host_scheduler(placement: str | None = None) -> Scheduler:
-    """Returns how pick-host's simulations schedule."""
-    return resolve_scheduler(dispatch="strict", placement=placement)
 
 
 class Validation:
@@ -178,10 +147,10 @@ class Validation:
     def _gain_error(self, found: Sequence[Measured], beginning: Sequence[Measured]) -> float:
         """Returns the standard error of the gain in the metric, episode by episode; bounds add none."""
         metric, errors = self._objective.metric, []
-        for own, before, group in zip(found, beginning, self._trials.groups, strict=True):
+        for own, before, block in zip(found, beginning, self._trials.blocks, strict=True):
             gains = np.log((before[metric] + LEAST) / (own[metric] + LEAST))
             known = np.isfinite(gains)
-            errors.append(standard_error(gains[known], group.block[known]))
+            errors.append(standard_error(gains[known], block[known]))
         return float(np.sqrt(np.sum(np.square(errors)))) / len(errors)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from shunter.checks import deal_out
 from shunter.envs import EpisodeOptions, PickHostOptions, PickJobOptions, RewardOptions, make_vec
-from shunter.envs.options import reference_policy
+from shunter.envs.rewards import reference_policy
 from shunter.errors import InputError
 from tests.envs.small import crowded_log, vector_of
 
