@@ -80,6 +80,11 @@ def pointer(array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have 
     return ffi.from_buffer(c_type, array) if array.size else ffi.NULL
 
 
+def pointers(*arrays: NDArray[Any]) -> list[Any]:
+    """Returns a pointer to the values of each array, as `pointer` does."""
+    return [pointer(array) for array in arrays]
+
+
 class Handle:
     """A handle of the core's, closed with the object that holds it."""
 

@@ -13,8 +13,7 @@ from shunter.policies.catalog import GIVEN, KNOWN_POLICIES
 from shunter.policies.native import CorePolicy, resolve_native
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
-from shunter.simulation.core_config import core_config
-from shunter.simulation.core_tables import user_numbers
+from shunter.simulation.core_inputs import core_config, user_numbers
 
 CODES = {name: known.code for name, known in KNOWN_POLICIES.items()}
 

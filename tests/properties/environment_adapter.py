@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from shunter.envs.baselines import NEVER_MS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulation.core_config import core_config
-from shunter.simulation.core_tables import open_cluster, open_jobs
+from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
 from shunter.simulation.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.strategies import Scene

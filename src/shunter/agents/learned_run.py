@@ -20,7 +20,7 @@ from shunter.model.log import Log
 from shunter.model.schedule import whole_milliseconds
 from shunter.model.windows import Windows
 from shunter.policies.checkpoint import Checkpoint
-from shunter.simulation.core_tables import numbers
+from shunter.simulation.core_inputs import numbers
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.windows import WindowResults, WindowRunner
 

@@ -12,7 +12,7 @@ from shunter.comparison.bench import Bench
 from shunter.envs.rewards import OBJECTIVES, ORDER, reference_policy
 from shunter.metrics.window_metrics import MILLISECONDS
 from shunter.model.schedule import bounded_slowdown
-from shunter.simulation.core_tables import numbers
+from shunter.simulation.core_inputs import numbers
 from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from shunter.errors import InputError
 from shunter.metrics.window_metrics import WindowColumns
 from shunter.model.fitting import can_ever_fit
 from shunter.model.windows import MOST_COUNT, check_numbers, choose_windows, parse_part
-from shunter.simulation.core_tables import numbers
+from shunter.simulation.core_inputs import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,7 +14,7 @@ from shunter.envs.layout import JOB_FEATURES
 from shunter.envs.registry import Registry
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS
-from shunter.simulation.core_tables import numbers, user_numbers
+from shunter.simulation.core_inputs import numbers, user_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

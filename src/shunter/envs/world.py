@@ -11,8 +11,7 @@ from shunter.envs.baselines import scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
 from shunter.native import Handle, core_numbers, ffi, in_capitals, lib, opened, pointer
-from shunter.simulation.core_config import core_config
-from shunter.simulation.core_tables import open_cluster, open_jobs
+from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
-    from shunter.simulation.core_config import CoreConfig
+    from shunter.simulation.core_inputs import CoreConfig
 
 
 @dataclass(frozen=True)

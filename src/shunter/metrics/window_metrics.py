@@ -12,7 +12,7 @@ import polars as pl
 from shunter.checks import check_name
 from shunter.metrics.table import Measures, Values, window_metrics
 from shunter.model.schedule import Phase, bounded_slowdown, whole_milliseconds
-from shunter.simulation.core_tables import numbers
+from shunter.simulation.core_inputs import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,11 +10,10 @@ import numpy as np
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import whole_milliseconds
-from shunter.native import check, lib, pointer
+from shunter.native import check, lib
 from shunter.policies.prior import BINS, GENERIC_PRIOR, SHORTEST_S, Prior
 from shunter.policies.scheduler import FIRST_FIT, resolve_placement
-from shunter.simulation.core_config import core_config
-from shunter.simulation.core_tables import numbers, open_jobs
+from shunter.simulation.core_inputs import core_config, numbers, open_jobs
 from shunter.simulation.states import Estimates
 
 if TYPE_CHECKING:
@@ -123,11 +122,8 @@ def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:
     jobs = open_jobs(table, pool)
     config = core_config(scheduler, table, pool)
     count = len(table)
-    estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
-    check(
-        lib.shunter_estimates_at_submit(
-            jobs.number, config.pointer, pointer(estimates.estimate_ms), pointer(estimates.basis), count
-        )
-    )
+    estimates = Estimates.empty(count)
+    estimate_ms, basis = estimates.pointers()
+    check(lib.shunter_estimates_at_submit(jobs.number, config.pointer, estimate_ms, basis, count))
     first = count - len(workload)
     return Estimates(estimates.estimate_ms[first:], estimates.basis[first:])

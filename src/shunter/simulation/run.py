@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from shunter.model.settings import RUN_TIME
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import Policy, PythonPolicy, QueueView
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.core_tables import MILLI, numbers, user_numbers
+from shunter.simulation.core_inputs import MILLI, numbers, user_numbers
 from shunter.simulation.learned import learned_runner
 from shunter.simulation.simulation import Simulation
 
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from shunter.policies.own import Policy
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.states import CoreStops
-
-CALL_S = 0.1
-"""About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
 
 _OUTCOMES = np.array([Outcome.__members__.get(phase.name, Outcome.UNFINISHED) for phase in Phase], dtype=np.uint8)
 """By the core's number for a job's phase."""
@@ -84,21 +80,8 @@ def simulate(
         simulation = learned_runner().run_learned(workload, cluster, scheduler, progress)
     else:
         simulation = Simulation(workload, cluster, scheduler)
-        _run(simulation, progress)
+        simulation.run_to_end(progress)
     return _schedule(simulation, workload, cluster, scheduler)
-
-
-def _run(simulation: Simulation, progress: Callable[[int, int], None] | None) -> None:
-    decisions = 16
-    begin = time.perf_counter()
-    while not simulation.run(decisions):
-        elapsed_s = time.perf_counter() - begin
-        # Decisions grow dearer with the queue, so their number follows the clock: at most doubled, cut at once.
-        decisions = max(1, min(2 * decisions, int(decisions * CALL_S / max(elapsed_s, 1e-9))))
-        if progress:
-            status = simulation.status()
-            progress(status.ended, status.jobs)
-        begin = time.perf_counter()
 
 
 def _run_own(
@@ -111,7 +94,7 @@ def _run_own(
     own = OwnOrder(policy, workload, cluster, scheduler)
     simulation = own.simulation
     if not policy.moves:
-        _run(simulation, progress)
+        simulation.run_to_end(progress)
         return simulation
     decisions = 0
     while simulation.advance():

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.snapshot import ARRAYS, PLACES, Snapshot, check_lengths
-from shunter.native import Handle, check, ffi, lib, opened, pointer
+from shunter.native import RESULTS, Handle, check, ffi, lib, opened, pointer, pointers
 from shunter.policies.native import CorePolicy
-from shunter.simulation.core_config import core_config
-from shunter.simulation.core_tables import open_cluster, open_jobs
+from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
 from shunter.simulation.decision import Decision, read_decision
 from shunter.simulation.states import CoreStops, Estimates, JobStates, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
-    from shunter.simulation.core_config import AskedPlacer
+    from shunter.simulation.core_inputs import AskedPlacer
 
-ALL_DECISIONS = 2**64 - 1
+OK: Final = RESULTS["OK"]
+ALL_DECISIONS: Final = 2**64 - 1
+CALL_S: Final = 0.1
+"""About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
+MOST_GROWTH: Final = 8
+"""A call makes at most so many times as many decisions as the one before."""
 
 
 class Simulation:
@@ -89,8 +93,7 @@ class Simulation:
 
     def status(self) -> Status:
         """Returns the clock and the counts."""
-        told = ffi.new("ShunterStatus *")
-        check(lib.shunter_simulation_status(self._handle.number, told))
+        told = self._told()
         return Status(
             now_s=told.now_ms / 1000,
             jobs=told.jobs,
@@ -101,9 +104,33 @@ class Simulation:
             free_cores=told.free_cores_milli / 1000,
         )
 
+    def _told(self) -> Any:  # noqa: ANN401 - a structure of the core's
+        """Returns the clock and the counts as the core tells them."""
+        told = ffi.new("ShunterStatus *")
+        self._call(lib.shunter_simulation_status, told)
+        return told
+
     def run(self, most_decisions: int = ALL_DECISIONS) -> bool:
         """Makes at most so many decisions; returns whether nothing more can happen."""
         return self._flag(lib.shunter_simulation_run, most_decisions)
+
+    def run_to_end(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Makes all decisions, in calls of the core that last about `CALL_S` each.
+
+        Args:
+            progress: Called between two calls with the number of jobs that have ended, and of all jobs.
+        """
+        decisions = 16
+        begin = time.perf_counter()
+        while not self.run(decisions):
+            elapsed_s = time.perf_counter() - begin
+            # Decisions grow dearer with the queue, so their number follows the clock: it grows by steps, and is cut at
+            # once.
+            decisions = max(1, min(MOST_GROWTH * decisions, int(decisions * CALL_S / max(elapsed_s, 1e-9))))
+            if progress:
+                told = self._told()
+                progress(told.ended, told.jobs)
+            begin = time.perf_counter()
 
     def advance(self) -> bool:
         """Moves to the next instant at which a decision is due; returns False if nothing is to come."""
@@ -112,10 +139,10 @@ class Simulation:
     def dispatch(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> None:
         """Decides: starts what the dispatch rule lets start now, by the policy's order or by this one."""
         if order is None:
-            self._check(lib.shunter_simulation_dispatch(self._handle.number))
+            self._call(lib.shunter_simulation_dispatch)
             return
         jobs = np.ascontiguousarray(order, dtype=np.uint32)
-        self._check(lib.shunter_simulation_dispatch_order(self._handle.number, pointer(jobs), len(jobs)))
+        self._call(lib.shunter_simulation_dispatch_order, pointer(jobs), len(jobs))
 
     def fits(self, job: int) -> bool:
         """Returns whether a job could start now."""
@@ -126,16 +153,16 @@ class Simulation:
         if len(nodes) != len(tasks):
             raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
         on, many = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)
-        self._check(lib.shunter_simulation_start(self._handle.number, job, pointer(on), pointer(many), len(nodes)))
+        self._call(lib.shunter_simulation_start, job, pointer(on), pointer(many), len(nodes))
 
     def preempt(self, job: int) -> None:
         """Stops a running job; it waits again."""
-        check(lib.shunter_simulation_preempt(self._handle.number, job))
+        self._call(lib.shunter_simulation_preempt, job)
 
     def waiting(self) -> NDArray[np.uint32]:
         """Returns the waiting jobs in the order of the policy."""
         jobs = np.empty(self.status().waiting, dtype=np.uint32)
-        check(lib.shunter_simulation_waiting(self._handle.number, pointer(jobs), len(jobs)))
+        self._call(lib.shunter_simulation_waiting, pointer(jobs), len(jobs))
         return jobs
 
     def fork(self) -> Simulation:
@@ -153,13 +180,9 @@ class Simulation:
                 f"placement {self._asked.placer.name!r} lives in Python: a simulation with it has no bytes"
             )
         needed = ffi.new("uintptr_t *")
-        check(lib.shunter_simulation_serialize(self._handle.number, ffi.NULL, 0, needed))
+        self._call(lib.shunter_simulation_serialize, ffi.NULL, 0, needed)
         buffer = bytearray(needed[0])
-        check(
-            lib.shunter_simulation_serialize(
-                self._handle.number, ffi.from_buffer("uint8_t[]", buffer), len(buffer), needed
-            )
-        )
+        self._call(lib.shunter_simulation_serialize, ffi.from_buffer("uint8_t[]", buffer), len(buffer), needed)
         return bytes(buffer)
 
     @classmethod
@@ -172,48 +195,22 @@ class Simulation:
 
     def job_states(self) -> JobStates:
         """Returns what each job is doing."""
-        count = self.status().jobs
-        states = JobStates(
-            phase=np.empty(count, dtype=np.uint8),
-            start_ms=np.empty(count, dtype=np.int64),
-            latest_start_ms=np.empty(count, dtype=np.int64),
-            end_ms=np.empty(count, dtype=np.int64),
-            reserved_ms=np.empty(count, dtype=np.int64),
-            reject_reason=np.empty(count, dtype=np.uint8),
-            preemptions=np.empty(count, dtype=np.uint32),
-            failures=np.empty(count, dtype=np.uint32),
-        )
-        check(
-            lib.shunter_simulation_jobs(
-                self._handle.number,
-                pointer(states.phase),
-                pointer(states.start_ms),
-                pointer(states.latest_start_ms),
-                pointer(states.end_ms),
-                pointer(states.reserved_ms),
-                pointer(states.reject_reason),
-                pointer(states.preemptions),
-                pointer(states.failures),
-                count,
-            )
-        )
+        count = self._told().jobs
+        states = JobStates.empty(count)
+        self._call(lib.shunter_simulation_jobs, *states.pointers(), count)
         return states
 
     def estimates(self) -> Estimates:
         """Returns the run times that the policy saw when jobs started, or sees now, and what they rest on."""
-        count = self.status().jobs
-        estimates = Estimates(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.uint8))
-        check(
-            lib.shunter_simulation_estimates(
-                self._handle.number, pointer(estimates.estimate_ms), pointer(estimates.basis), count
-            )
-        )
+        count = self._told().jobs
+        estimates = Estimates.empty(count)
+        self._call(lib.shunter_simulation_estimates, *estimates.pointers(), count)
         return estimates
 
     def snapshot(self) -> Snapshot:
         """Returns what a scheduler knows in this state."""
         told = ffi.new("ShunterSnapshot *")
-        check(lib.shunter_simulation_snapshot(self._handle.number, told))
+        self._call(lib.shunter_simulation_snapshot, told)
         lengths = {
             "node_offsets": told.jobs + 1,
             "nodes": told.places.node_count,
@@ -226,7 +223,7 @@ class Simulation:
         }
         arrays = {name: np.empty(lengths.get(name, told.jobs), dtype) for name, dtype in ARRAYS.items()}
         _point(told, arrays)
-        check(lib.shunter_simulation_snapshot(self._handle.number, told))
+        self._call(lib.shunter_simulation_snapshot, told)
         return Snapshot(now_ms=told.now_ms, **arrays, committed_job=told.committed_job, committed_ms=told.committed_ms)
 
     def load(self, snapshot: Snapshot) -> None:
@@ -242,7 +239,7 @@ class Simulation:
         told.jobs, told.nodes, told.stops = len(snapshot.phase), len(snapshot.down), len(snapshot.stop_job)
         told.places.node_count, told.places.device_count = len(snapshot.nodes), len(snapshot.devices)
         _point(told, arrays)
-        check(lib.shunter_simulation_load(self._handle.number, told))
+        self._call(lib.shunter_simulation_load, told)
 
     def decide(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> Decision:
         """Returns what `dispatch` would do now, and why the rest would wait; this simulation stays as it is."""
@@ -250,64 +247,51 @@ class Simulation:
         # A null order means the policy's own: an empty one of the caller's is told from it by its address.
         given = ffi.NULL if order is None else ffi.from_buffer("uint32_t[]", jobs)
         number = ffi.new("uint64_t *")
-        self._check(lib.shunter_simulation_decide(self._handle.number, given, len(jobs), number))
+        self._call(lib.shunter_simulation_decide, given, len(jobs), number)
         return read_decision(Handle(number[0]), self.status().now_s)
 
     def stops(self) -> CoreStops:
         """Returns the runs that did not end their jobs, in the order in which they were stopped."""
-        told = ffi.new("ShunterStatus *")
-        check(lib.shunter_simulation_status(self._handle.number, told))
-        count = told.stops
-        stops = CoreStops(
-            job=np.empty(count, dtype=np.uint32),
-            start_ms=np.empty(count, dtype=np.int64),
-            end_ms=np.empty(count, dtype=np.int64),
-            by_failure=np.empty(count, dtype=np.uint8),
-            node_offsets=np.zeros(count + 1, dtype=np.int64),
-            nodes=np.empty(0, dtype=np.int32),
-            tasks=np.empty(0, dtype=np.int32),
+        count = self._told().stops
+        job, by_failure = np.empty(count, np.uint32), np.empty(count, np.uint8)
+        start_ms, end_ms, node_offsets = (
+            np.empty(count, np.int64),
+            np.empty(count, np.int64),
+            np.zeros(count + 1, np.int64),
         )
-        self._read_stops(stops)
-        if stops.node_offsets[-1] == 0:
-            return stops
-        nodes, tasks = (np.empty(stops.node_offsets[-1], dtype=np.int32) for _ in range(2))
-        stops = replace(stops, nodes=nodes, tasks=tasks)
-        self._read_stops(stops)
-        return stops
-
-    def _read_stops(self, stops: CoreStops) -> None:
-        check(
-            lib.shunter_simulation_stops(
-                self._handle.number,
-                pointer(stops.job),
-                pointer(stops.start_ms),
-                pointer(stops.end_ms),
-                pointer(stops.by_failure),
-                pointer(stops.node_offsets),
-                len(stops.job),
-                pointer(stops.nodes),
-                pointer(stops.tasks),
-                len(stops.nodes),
-            )
-        )
+        each = pointers(job, start_ms, end_ms, by_failure, node_offsets)
+        nodes, tasks = np.empty(0, np.int32), np.empty(0, np.int32)
+        # Without room for nodes the core writes all else, and with it how much room they need.
+        self._call(lib.shunter_simulation_stops, *each, count, *pointers(nodes, tasks), 0)
+        if room := int(node_offsets[-1]):
+            nodes, tasks = np.empty(room, np.int32), np.empty(room, np.int32)
+            self._call(lib.shunter_simulation_stops, *each, count, *pointers(nodes, tasks), room)
+        return CoreStops(job, start_ms, end_ms, by_failure, node_offsets, nodes, tasks)
 
     def placement_ledger(self) -> list[tuple[str, int, str]]:
         """Returns what a placement in Python has to say of its work: rule, how often, and the first example."""
         return [] if self._asked is None else self._asked.placer.ledger()
 
-    def _check(self, status: int) -> None:
-        """Raises what the core, or a placement in Python that it asked, has to complain about."""
-        check(status)
+    def _call(self, function: Any, *arguments: Any) -> None:  # noqa: ANN401 - one of the core's functions
+        """Calls a function of the core on this simulation.
+
+        Raises:
+            InputError: The core, or a placement in Python that it asked, has something to complain about.
+        """
+        status = function(self._handle.number, *arguments)
+        # All is well nearly always; only an error needs words.
+        if status != OK:
+            check(status)
         if self._asked is not None:
             self._asked.raise_failure()
 
-    def _flag(self, function: Any, *arguments: Any) -> bool:  # noqa: ANN401
+    def _flag(self, function: Any, *arguments: Any) -> bool:  # noqa: ANN401 - one of the core's functions
         answer = ffi.new("int32_t *")
-        self._check(function(self._handle.number, *arguments, answer))
+        self._call(function, *arguments, answer)
         return bool(answer[0])
 
 
 def _point(told: Any, arrays: dict[str, NDArray[Any]]) -> None:  # noqa: ANN401 - a structure of the core's
     """Has a snapshot of the core's point to arrays, which must live as long as it is used."""
-    for name, array in arrays.items():
-        setattr(told.places if name in PLACES else told, name, pointer(array))
+    for name, place in zip(arrays, pointers(*arrays.values()), strict=True):
+        setattr(told.places if name in PLACES else told, name, place)

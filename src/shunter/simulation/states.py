@@ -1,13 +1,37 @@
-"""What a simulation tells of itself."""
+"""What a simulation tells of itself: the clock, and arrays that the core fills."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from shunter.native import pointers
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+Arrays = TypeVar("Arrays", bound="CoreArrays")
+
+
+def filled(dtype: type[np.generic]) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns a field for an array that the core fills with values of this type."""
+    return field(metadata={"dtype": dtype})
+
+
+@dataclass(frozen=True)
+class CoreArrays:
+    """Arrays of one shape; the fields stand in the order in which the core's function takes them."""
+
+    @classmethod
+    def empty(cls: type[Arrays], *shape: int) -> Arrays:
+        """Returns arrays of a shape with any values, for the core to fill."""
+        return cls(**{one.name: np.empty(shape, one.metadata["dtype"]) for one in fields(cls)})
+
+    def pointers(self) -> list[Any]:
+        """Returns the arrays as the core's function takes them."""
+        return pointers(*(getattr(self, one.name) for one in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -25,17 +49,26 @@ class Status:
 
 
 @dataclass(frozen=True)
-class JobStates:
+class JobStates(CoreArrays):
     """What each job is doing; times are −1 where there is none yet."""
 
-    phase: NDArray[np.uint8]
-    start_ms: NDArray[np.int64]
-    latest_start_ms: NDArray[np.int64]
-    end_ms: NDArray[np.int64]
-    reserved_ms: NDArray[np.int64]
-    reject_reason: NDArray[np.uint8]
-    preemptions: NDArray[np.uint32]
-    failures: NDArray[np.uint32]
+    phase: NDArray[np.uint8] = filled(np.uint8)
+    start_ms: NDArray[np.int64] = filled(np.int64)
+    latest_start_ms: NDArray[np.int64] = filled(np.int64)
+    end_ms: NDArray[np.int64] = filled(np.int64)
+    reserved_ms: NDArray[np.int64] = filled(np.int64)
+    reject_reason: NDArray[np.uint8] = filled(np.uint8)
+    preemptions: NDArray[np.uint32] = filled(np.uint32)
+    failures: NDArray[np.uint32] = filled(np.uint32)
+
+
+@dataclass(frozen=True)
+class Estimates(CoreArrays):
+    """The run time that the policy sees of each job."""
+
+    estimate_ms: NDArray[np.int64] = filled(np.int64)
+    basis: NDArray[np.uint8] = filled(np.uint8)
+    """What it rests on: a place in `shunter.model.schedule.BASES`."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +84,3 @@ class CoreStops:
     """(stops + 1): stop i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`."""
     nodes: NDArray[np.int32]
     tasks: NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """The run time that the policy sees of each job."""
-
-    estimate_ms: NDArray[np.int64]
-    basis: NDArray[np.uint8]
-    """What it rests on: a place in `shunter.model.schedule.BASES`."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shunter.model.schedule import Phase
-from shunter.native import check, lib, pointer
-from shunter.simulation.core_config import core_config
-from shunter.simulation.core_tables import open_cluster, open_jobs
+from shunter.native import check, lib, pointers
+from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
+from shunter.simulation.states import CoreArrays, filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class WindowResults:
+class WindowResults(CoreArrays):
     """What happened in each window."""
 
-    start_ms: NDArray[np.int64]
+    start_ms: NDArray[np.int64] = filled(np.int64)
     """(windows, length): absolute start times; −1 where a job was rejected."""
-    end_ms: NDArray[np.int64]
+    end_ms: NDArray[np.int64] = filled(np.int64)
     """(windows, length)"""
-    held_ms: NDArray[np.int64]
+    held_ms: NDArray[np.int64] = filled(np.int64)
     """(windows, length): how long each job held nodes; that is from its start to its end, unless it was stopped."""
-    lost_ms: NDArray[np.int64]
+    lost_ms: NDArray[np.int64] = filled(np.int64)
     """(windows, length): how much of that brought it nothing, since it was stopped."""
-    phase: NDArray[np.uint8]
+    phase: NDArray[np.uint8] = filled(np.uint8)
     """(windows, length): a `shunter.model.schedule.Phase` each."""
-    basis: NDArray[np.uint8]
+    basis: NDArray[np.uint8] = filled(np.uint8)
     """(windows, length): what the estimate rested on when the job started: a place in `model.schedule.BASES`."""
 
     @property
@@ -48,15 +48,12 @@ class WindowResults:
     @staticmethod
     def unfilled(windows: Windows) -> WindowResults:
         """Returns results in which nothing has happened yet."""
-        shape = (len(windows), windows.simulated_length)
-        return WindowResults(
-            start_ms=np.full(shape, -1, dtype=np.int64),
-            end_ms=np.full(shape, -1, dtype=np.int64),
-            held_ms=np.zeros(shape, dtype=np.int64),
-            lost_ms=np.zeros(shape, dtype=np.int64),
-            phase=np.zeros(shape, dtype=np.uint8),
-            basis=np.zeros(shape, dtype=np.uint8),
-        )
+        results = WindowResults.empty(len(windows), windows.simulated_length)
+        for array in (results.held_ms, results.lost_ms, results.phase, results.basis):
+            array.fill(0)
+        for times in (results.start_ms, results.end_ms):
+            times.fill(-1)
+        return results
 
 
 class WindowRunner:
@@ -81,32 +78,20 @@ class WindowRunner:
         """
         config = core_config(scheduler, self._table, self._nodes)
         begins = np.ascontiguousarray(first, dtype=np.uintp) + np.uintp(self._before)
-        shape = (len(begins), length)
-        results = WindowResults(
-            start_ms=np.empty(shape, dtype=np.int64),
-            end_ms=np.empty(shape, dtype=np.int64),
-            held_ms=np.empty(shape, dtype=np.int64),
-            lost_ms=np.empty(shape, dtype=np.int64),
-            phase=np.empty(shape, dtype=np.uint8),
-            basis=np.empty(shape, dtype=np.uint8),
-        )
+        results = WindowResults.empty(len(begins), length)
+        scores, windows = pointers(config.scores, begins)
         check(
             lib.shunter_batch_run(
                 self._cluster.number,
                 self._jobs.number,
                 config.pointer,
-                pointer(config.scores),
+                scores,
                 len(config.scores),
-                pointer(begins),
+                windows,
                 len(begins),
                 length,
                 threads,
-                pointer(results.start_ms),
-                pointer(results.end_ms),
-                pointer(results.held_ms),
-                pointer(results.lost_ms),
-                pointer(results.phase),
-                pointer(results.basis),
+                *results.pointers(),
             )
         )
         if config.asked is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from shunter.agents.learned_run import open_windows, play
 from shunter.envs.pick_host import PickHostOptions, pick_host_vector
 from shunter.envs.rewards import RewardOptions
-from shunter.simulation.core_tables import numbers
+from shunter.simulation.core_inputs import numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
