@@ -11,7 +11,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators import GENERATORS, generator_of
-from shunter.workloads.generators.parameters import JobParameters, PoolParameters, QueryParameters
+from shunter.workloads.generators.parameters import JobParameters, PoolParameters
 from shunter.workloads.load import offered_load
 from tests.support import PROJECT
 
@@ -173,7 +173,7 @@ def documented(heading: str) -> dict[str, str]:
     return dict(re.findall(r"^\| `(\w+)` \| (\S+) \|", section, re.MULTILINE))
 
 
-def defaults(kind: type[QueryParameters]) -> dict[str, str]:
+def defaults(kind: type[JobParameters]) -> dict[str, str]:
     """Returns the parameters and defaults of a class, as they are written."""
     words = {each.name: "none" if each.default is None else each.default for each in fields(kind)}
     return {name: f"{word:g}" if isinstance(word, float) else str(word) for name, word in words.items()}
@@ -190,11 +190,10 @@ def test_every_parameter_is_documented_with_its_default(name: str) -> None:
 @EACH
 def test_a_cluster_takes_no_parameter_that_its_jobs_do_not(name: str) -> None:
     generator = generator_of(name)
-    if generator.node_parameters is None:
+    if generator.draw_nodes is None:
         assert issubclass(generator.parameters, PoolParameters)
         return
-    of_cluster = {each.name for each in fields(generator.node_parameters)}
-    assert of_cluster <= {each.name for each in fields(generator.parameters)}
+    assert set(generator.node_parameters) <= {each.name for each in fields(generator.parameters)}
 
 
 def test_generated_clusters() -> None:

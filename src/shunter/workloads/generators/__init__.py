@@ -53,15 +53,15 @@ def generate(spec: str) -> Workload:
     generator = generator_of(check_name("generator", name, GENERATORS))
     where = f"{GENERATE}{name}"
     parameters = generator.parameters.parse(query, where)
+    own = generator.cluster_spec(parameters, where)
     workload = Workload.from_frame(
         generator.draw_jobs(parameters),
         name=f"{GENERATE}{spec}",
         content_sha256=hashlib.sha256(f"{where}?{parameters.canonical()}".encode()).hexdigest(),
-        cluster_spec=parameters.cluster_spec,
+        cluster_spec=own,
     )
     if parameters.load is None or generator.draws_at_load:
         return workload
-    own = parameters.cluster_spec
     cluster = generate_cluster(own.removeprefix(GENERATE)) if own.startswith(GENERATE) else Cluster.parse(own)
     return replace(workload, jobs=scale_to_load(workload, cluster, parameters.load).jobs)
 
@@ -76,7 +76,7 @@ def generate_cluster(spec: str) -> Cluster:
 
     name, _, query = spec.partition("?")
     generator = generator_of(check_name("generator", name, GENERATORS))
-    if generator.node_parameters is None or generator.draw_nodes is None:
+    if generator.draw_nodes is None:
         raise InputError(f"{GENERATE}{name}: the cluster of this generator is a number of cores; give that instead")
-    parameters = generator.node_parameters.parse(query, f"{GENERATE}{name}")
+    parameters = generator.parameters.parse(query, f"{GENERATE}{name}", generator.node_parameters)
     return Cluster.from_nodes(generator.draw_nodes(parameters), f"{GENERATE}{spec}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shunter.checks import declared
 from shunter.model.cluster import NODES_LIMIT, Node
 from shunter.workloads.generators.drawing import numbered, streams, with_requests
-from shunter.workloads.generators.parameters import GAPS_S, Generator, JobParameters, QueryParameters
+from shunter.workloads.generators.parameters import GAPS_S, Generator, JobParameters
 
 NODE: Final = Node("gpu", cores=64.0, memory_mb=8 * 65_536, gpus=8)
 """Each node, apart from its number."""
@@ -32,13 +32,6 @@ GB: Final = 1024
 
 
 @dataclass(frozen=True)
-class NodeParameters(QueryParameters):
-    """Which nodes to generate."""
-
-    nodes: int = declared(8, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)
-
-
-@dataclass(frozen=True)
 class Parameters(JobParameters):
     """What to generate."""
 
@@ -52,11 +45,6 @@ class Parameters(JobParameters):
     median_run_s: float = declared(1800.0, "The median run time.", low=1.0, high=1e6)
     sigma: float = declared(2.0, "The standard deviation of the logarithm of the run time.", low=0.0, high=10.0)
     correlation: float = declared(0.5, "Between the logarithms of run time and size.", low=-1.0, high=1.0)
-
-    @property
-    def cluster_spec(self) -> str:
-        """Nodes of eight GPUs."""
-        return f"generate:bursty-gpu?{NodeParameters(self.nodes).canonical()}"
 
 
 def draw_jobs(parameters: Parameters) -> pl.DataFrame:
@@ -81,7 +69,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
     return with_requests(jobs, parameters, of_requests).sort("submit_s", maintain_order=True)
 
 
-def draw_nodes(parameters: NodeParameters) -> tuple[Node, ...]:
+def draw_nodes(parameters: Parameters) -> tuple[Node, ...]:
     """Returns nodes of eight GPUs."""
     return numbered(NODE, parameters.nodes)
 
@@ -129,4 +117,4 @@ def _users(stream: np.random.Generator, bursts: int, users: int) -> pl.Series:
     return names.gather(_places(stream.random(bursts), bounds[:-1].tolist()))
 
 
-GENERATOR: Final = Generator(Parameters, draw_jobs, node_parameters=NodeParameters, draw_nodes=draw_nodes)
+GENERATOR: Final = Generator(Parameters, draw_jobs, draw_nodes=draw_nodes)

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shunter.checks import MOST_SEED, declared
+from shunter.checks import declared
 from shunter.errors import InputError
 from shunter.model.cluster import NODES_LIMIT, Node
 from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import Generator, JobParameters, QueryParameters
+from shunter.workloads.generators.parameters import Generator, JobParameters
 
 GB: Final = 1024
 """MB in a GB."""
@@ -25,14 +25,6 @@ HOST_MEMORY_GB: Final = (64, 128)
 
 
 @dataclass(frozen=True)
-class HostParameters(QueryParameters):
-    """Which hosts to generate."""
-
-    hosts: int = declared(20, "How many hosts.", low=1, high=NODES_LIMIT)
-    seed: int = declared(0, "Of the hosts' sizes.", low=0, high=MOST_SEED)
-
-
-@dataclass(frozen=True)
 class Parameters(JobParameters):
     """What to generate."""
 
@@ -40,11 +32,6 @@ class Parameters(JobParameters):
     max_jobs_per_step: int = declared(10, "The most jobs in one second.", low=1, high=1_000_000)
     p_min: int = declared(1, "The shortest run time in seconds.", low=1, high=10**6)
     p_max: int = declared(60, "The longest run time in seconds.", low=1, high=10**6)
-
-    @property
-    def cluster_spec(self) -> str:
-        """Hosts of the same seed."""
-        return f"generate:eda?{HostParameters(self.hosts, self.seed).canonical()}"
 
     def completed(self, given: Mapping[str, object], where: str) -> Parameters:
         """Returns the parameters, having checked the range of run times."""
@@ -68,7 +55,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
     return with_requests(jobs, parameters, of_requests)
 
 
-def draw_nodes(parameters: HostParameters) -> tuple[Node, ...]:
+def draw_nodes(parameters: Parameters) -> tuple[Node, ...]:
     """Returns hosts whose cores and memory are drawn apart; more hosts begin with the same ones."""
     *_, of_hosts = _streams(parameters.seed)
     low, high = zip(HOST_CORES, HOST_MEMORY_GB, strict=True)
@@ -89,4 +76,4 @@ def _steps(stream: np.random.Generator, jobs: int, most: int) -> NDArray[np.int6
     return np.repeat(np.arange(counts.size), counts)[:jobs]
 
 
-GENERATOR: Final = Generator(Parameters, draw_jobs, node_parameters=HostParameters, draw_nodes=draw_nodes)
+GENERATOR: Final = Generator(Parameters, draw_jobs, draw_nodes=draw_nodes, node_parameters=("hosts", "seed"))

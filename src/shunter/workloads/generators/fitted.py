@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter.checks import declared
-from shunter.model.cluster import NODES_LIMIT
+from shunter.model.cluster import NODES_LIMIT, Node
 from shunter.workloads.generators.arrivals import ARRIVALS, STEADY, STILL, Batches, Rhythm, draw_arrivals
-from shunter.workloads.generators.drawing import streams, with_requests
-from shunter.workloads.generators.parameters import GAPS_S, JobParameters
+from shunter.workloads.generators.drawing import numbered, streams, with_requests
+from shunter.workloads.generators.parameters import GAPS_S, Generator, JobParameters
 
 GPUS_PER_NODE: Final = 8
 PROBABILITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
@@ -60,6 +60,22 @@ class Fit:
     rhythm: Rhythm
     partitions: tuple[float, ...] = ()
     """The weights of virtual clusters, where the log has them."""
+
+
+def fitted_generator(parameters: type[FittedParameters], fit: Fit, node: Node) -> Generator:
+    """Returns the generator of jobs that are like those of a log.
+
+    Args:
+        parameters: What it takes, with the defaults that are the log's.
+        fit: What was found in the log.
+        node: One of the nodes that the jobs are made for.
+    """
+    return Generator(
+        parameters,
+        lambda given: draw_fitted(given, fit),
+        draws_at_load=True,
+        draw_nodes=lambda given: numbered(node, given.nodes),
+    )
 
 
 def draw_fitted(parameters: FittedParameters, fit: Fit) -> pl.DataFrame:

@@ -5,23 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import polars as pl
-
 from shunter.model.cluster import Node
 from shunter.workloads.generators.arrivals import Batches, Rhythm
-from shunter.workloads.generators.drawing import numbered
 from shunter.workloads.generators.fitted import (
     GPUS_PER_NODE,
     Fit,
     FittedParameters,
     arrival_parameter,
-    draw_fitted,
+    fitted_generator,
     gap_parameter,
     nodes_parameter,
 )
-from shunter.workloads.generators.parameters import Generator, QueryParameters
 
-CORES_PER_NODE: Final = 48.0
+NODE: Final = Node("venus", cores=48.0, gpus=GPUS_PER_NODE, gpu_type="Volta")
+"""Each node, apart from its number; 133 of them are the preset ``helios-venus``."""
 
 FIT: Final = Fit(
     sizes={
@@ -57,13 +54,6 @@ FIT: Final = Fit(
 
 
 @dataclass(frozen=True)
-class NodeParameters(QueryParameters):
-    """Which nodes to generate."""
-
-    nodes: int = nodes_parameter(133)
-
-
-@dataclass(frozen=True)
 class Parameters(FittedParameters):
     """What to generate."""
 
@@ -71,20 +61,5 @@ class Parameters(FittedParameters):
     mean_gap_s: float = gap_parameter(124.5)
     arrival: str = arrival_parameter("diurnal")
 
-    @property
-    def cluster_spec(self) -> str:
-        """Nodes of eight GPUs."""
-        return f"generate:helios-like?{NodeParameters(self.nodes).canonical()}"
 
-
-def draw_jobs(parameters: Parameters) -> pl.DataFrame:
-    """Returns jobs of one task for each GPU."""
-    return draw_fitted(parameters, FIT)
-
-
-def draw_nodes(parameters: NodeParameters) -> tuple[Node, ...]:
-    """Returns nodes of eight GPUs; 133 of them are the preset ``helios-venus``."""
-    return numbered(Node("venus", CORES_PER_NODE, gpus=GPUS_PER_NODE, gpu_type="Volta"), parameters.nodes)
-
-
-GENERATOR: Final = Generator(Parameters, draw_jobs, True, NodeParameters, draw_nodes)
+GENERATOR: Final = fitted_generator(Parameters, FIT, NODE)

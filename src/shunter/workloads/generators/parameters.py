@@ -8,8 +8,7 @@ A generator declares what it takes as the fields of a dataclass::
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
@@ -27,7 +26,7 @@ REQUESTS: Final = ("none", "accurate", "factor")
 GAPS_S: Final = {"low": 0.001, "high": 1e6}
 """The bounds of a mean time between arrivals."""
 
-Q = TypeVar("Q", bound="QueryParameters")
+J = TypeVar("J", bound="JobParameters")
 
 
 class Generator(NamedTuple):
@@ -38,53 +37,20 @@ class Generator(NamedTuple):
     """Returns the jobs that the parameters ask for."""
     draws_at_load: bool = False
     """Whether it follows ``load`` by itself; the arrivals of the others are stretched."""
-    node_parameters: type[QueryParameters] | None = None
-    """Of the cluster that the jobs are made for; None: that cluster is a number of cores."""
     draw_nodes: Callable[[Any], tuple[Node, ...]] | None = None
+    """Returns the nodes of the cluster that the jobs are made for; None: that cluster is a pool of cores."""
+    node_parameters: tuple[str, ...] = ("nodes",)
+    """The parameters on which the nodes depend."""
+
+    def cluster_spec(self, parameters: Any, where: str) -> str:  # noqa: ANN401 - its own kind of parameters
+        """Returns the cluster that the jobs are made for, as `shunter.read_cluster` takes it."""
+        if self.draw_nodes is None:
+            return str(parameters.cores)
+        return f"{where}?{parameters.canonical(self.node_parameters)}"
 
 
 @dataclass(frozen=True)
-class QueryParameters:
-    """Parameters that can be read from a query."""
-
-    @classmethod
-    def parse(cls: type[Q], query: str, where: str) -> Q:
-        """Returns the parameters that a query gives, the others being defaults.
-
-        Raises:
-            InputError: A parameter is unknown or given twice, or a value is not what it takes.
-        """
-        texts = read_query(query, where, "seed=42&jobs=1000")
-        hints, said = get_type_hints(cls), declarations(cls)
-        given = {}
-        try:
-            for name, text in texts.items():
-                check_name("parameter", name, said)
-                given[name] = _value(text, hints[name])
-                check_field(name, given[name], hints[name], said[name])
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from None
-        return cls(**given).completed(given, where)
-
-    def completed(self: Q, given: Mapping[str, object], where: str) -> Q:
-        """Returns the parameters with what depends on others filled in.
-
-        Args:
-            given: The values that the query has.
-            where: How errors call the spec.
-
-        Raises:
-            InputError: Two of them contradict each other.
-        """
-        return self
-
-    def canonical(self) -> str:
-        """Returns every parameter, in one spelling."""
-        return "&".join(f"{each.name}={getattr(self, each.name)}" for each in fields(self))
-
-
-@dataclass(frozen=True)
-class JobParameters(QueryParameters, ABC):
+class JobParameters:
     """What every generator of jobs takes."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ()
@@ -99,13 +65,40 @@ class JobParameters(QueryParameters, ABC):
     requests: str = declared("none", "Requested times: none, the run time, or a multiple of it.", choices=REQUESTS)
     factor: float = declared(4.0, "With requests=factor: 1 to 1 + factor times the run time.", low=0.0, high=1000.0)
 
-    @property
-    @abstractmethod
-    def cluster_spec(self) -> str:
-        """The cluster that the jobs are made for, as `shunter.read_cluster` takes it."""
+    @classmethod
+    def parse(cls: type[J], query: str, where: str, known: Iterable[str] | None = None) -> J:
+        """Returns the parameters that a query gives, the others being defaults.
+
+        Args:
+            query: What stands behind the question mark.
+            where: How errors call the spec.
+            known: The parameters that the query may give; None: all.
+
+        Raises:
+            InputError: A parameter is unknown or given twice, or a value is not what it takes.
+        """
+        texts = read_query(query, where, "seed=42&jobs=1000")
+        hints, said = get_type_hints(cls), declarations(cls)
+        given: dict[str, Any] = {}
+        try:
+            for name, text in texts.items():
+                check_name("parameter", name, said if known is None else known)
+                given[name] = _value(text, hints[name])
+                check_field(name, given[name], hints[name], said[name])
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        return cls(**given).completed(given, where)
 
     def completed(self: J, given: Mapping[str, object], where: str) -> J:
-        """Returns the parameters, having checked that a load can be had."""
+        """Returns the parameters with what depends on others filled in, having checked that a load can be had.
+
+        Args:
+            given: The values that the query has.
+            where: How errors call the spec.
+
+        Raises:
+            InputError: Two of them contradict each other.
+        """
         if self.load is None:
             return self
         if self.jobs < 2:
@@ -115,8 +108,10 @@ class JobParameters(QueryParameters, ABC):
                 raise InputError(f"{where}: load and {name} both say how fast jobs arrive; give one of them")
         return self
 
-
-J = TypeVar("J", bound=JobParameters)
+    def canonical(self, names: Iterable[str] | None = None) -> str:
+        """Returns some of the parameters, all if no names are given, in one spelling."""
+        names = [each.name for each in fields(self)] if names is None else names
+        return "&".join(f"{name}={getattr(self, name)}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -124,11 +119,6 @@ class PoolParameters(JobParameters):
     """What generators take whose machine is one pool of cores."""
 
     cores: int = declared(256, "Of the machine.", low=1, high=CORES_LIMIT)
-
-    @property
-    def cluster_spec(self) -> str:
-        """The pool."""
-        return str(self.cores)
 
     def largest(self, n_max: int | None, where: str) -> int:
         """Returns the size of the largest job: that of the machine, unless a smaller one is asked for."""

@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import polars as pl
-
 from shunter.model.cluster import Node
 from shunter.workloads.generators.arrivals import Batches, Rhythm
-from shunter.workloads.generators.drawing import numbered
 from shunter.workloads.generators.fitted import (
     GPUS_PER_NODE,
     Fit,
     FittedParameters,
     arrival_parameter,
-    draw_fitted,
+    fitted_generator,
     gap_parameter,
     nodes_parameter,
 )
-from shunter.workloads.generators.parameters import Generator, QueryParameters
+
+NODE: Final = Node("eight", cores=float(GPUS_PER_NODE), gpus=GPUS_PER_NODE, gpu_type="24GB")
+"""Each node, apart from its number: like the larger ones of Philly, with as many cores as GPUs."""
 
 FIT: Final = Fit(
     sizes={1: 93.17, 2: 2.21, 4: 2.27, 8: 2.00, 16: 0.25, 32: 0.10},
@@ -48,13 +47,6 @@ FIT: Final = Fit(
 
 
 @dataclass(frozen=True)
-class NodeParameters(QueryParameters):
-    """Which nodes to generate."""
-
-    nodes: int = nodes_parameter(60)
-
-
-@dataclass(frozen=True)
 class Parameters(FittedParameters):
     """What to generate."""
 
@@ -62,20 +54,5 @@ class Parameters(FittedParameters):
     mean_gap_s: float = gap_parameter(114.4)
     arrival: str = arrival_parameter("bursty")
 
-    @property
-    def cluster_spec(self) -> str:
-        """Nodes of eight GPUs."""
-        return f"generate:philly-like?{NodeParameters(self.nodes).canonical()}"
 
-
-def draw_jobs(parameters: Parameters) -> pl.DataFrame:
-    """Returns jobs of one task for each GPU, each of a virtual cluster."""
-    return draw_fitted(parameters, FIT)
-
-
-def draw_nodes(parameters: NodeParameters) -> tuple[Node, ...]:
-    """Returns nodes like the larger ones of Philly, with eight GPUs and as many cores."""
-    return numbered(Node("eight", float(GPUS_PER_NODE), gpus=GPUS_PER_NODE, gpu_type="24GB"), parameters.nodes)
-
-
-GENERATOR: Final = Generator(Parameters, draw_jobs, True, NodeParameters, draw_nodes)
+GENERATOR: Final = fitted_generator(Parameters, FIT, NODE)
