@@ -154,7 +154,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"mttr_s": 5.0}, "--mttr (mttr_s) is 5, but --mtbf (mtbf_s) is not given; give both"),
     ({"mtbf_s": 0.0, "mttr_s": 5.0}, "--mtbf (mtbf_s) is 0.0; expected a number from 0.001 to 1000000000"),
     ({"mtbf_s": 5.0, "mttr_s": float("inf")}, "--mttr (mttr_s) is inf; expected a number from 0.001 to"),
-    ({"failures": [(1.0, "n", "broken")]}, 'failures: event 1: event is "broken"; expected down or up'),
+    ({"failures": [(1.0, "n", "broken")]}, "failures: event 1: unknown event 'broken'"),
     ({"failures": "gone.csv"}, "gone.csv: no such failures file; check the path"),
 ]
 

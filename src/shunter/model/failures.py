@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.checks import check_name, number
 from shunter.errors import InputError
 from shunter.files import read_text
 from shunter.model.settings import FailureEvent
@@ -81,8 +82,8 @@ def _events(given: str | Sequence[FailureEvent]) -> list[_Event]:
     if isinstance(given, str):
         return _read(Path(given))
     events = []
-    for number, one in enumerate(given, start=1):
-        where = f"failures: event {number}"
+    for place, one in enumerate(given, start=1):
+        where = f"failures: event {place}"
         if not (isinstance(one, Sequence) and not isinstance(one, str) and len(one) == len(COLUMNS)):
             raise InputError(f"{where} is {one!r}; expected (time in seconds, name of a node, {DOWN!r} or {UP!r})")
         events.append(_event(where, *one))
@@ -92,11 +93,11 @@ def _events(given: str | Sequence[FailureEvent]) -> list[_Event]:
 def _read(path: Path) -> list[_Event]:
     places: dict[str, int] = {}
     events = []
-    for number, line in enumerate(read_text(path, "failures file", "a CSV file").splitlines(), start=1):
+    for line_number, line in enumerate(read_text(path, "failures file", "a CSV file").splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         cells = [cell.strip() for cell in next(csv.reader([line]))]
-        where = f"{path}:{number}"
+        where = f"{path}:{line_number}"
         if not places:
             places = _header(cells, where)
         elif len(cells) <= max(places.values()):
@@ -117,23 +118,20 @@ def _header(cells: Sequence[str], where: str) -> dict[str, int]:
 
 
 def _event(where: str, time_s: object, node: object, event: object) -> _Event:
-    try:
-        seconds = float(time_s) if isinstance(time_s, str | int | float) else math.nan
-    except (ValueError, OverflowError):
-        seconds = math.nan
-    if not abs(seconds) <= SUBMIT_LIMIT_S:
-        limit = f"{SUBMIT_LIMIT_S:,.0f}"
-        raise InputError(f'{where}: time_s is "{time_s}"; expected seconds from -{limit} to {limit}')
-    if event not in (DOWN, UP):
-        raise InputError(f'{where}: event is "{event}"; expected {DOWN} or {UP}')
+    if isinstance(time_s, str):
+        with suppress(ValueError):
+            time_s = float(time_s)
+    seconds = number(f"{where}: time_s", time_s, -SUBMIT_LIMIT_S, SUBMIT_LIMIT_S, unit="seconds")
+    check_name("event", str(event), (DOWN, UP), where=f"{where}: ")
     if not isinstance(node, str):
         raise InputError(f"{where}: node is {node!r}; expected the name of a node")
     return _Event(round(seconds * 1000), node, event == UP, where)
 
 
 def _of_cluster(events: Sequence[_Event], cluster: Cluster) -> Failures:
-    numbers = {node.name: number for number, node in enumerate(cluster.nodes)}
+    numbers = {node.name: place for place, node in enumerate(cluster.nodes)}
     for event in events:
+        # `check_name` would list every node of the cluster.
         if event.node not in numbers:
             close = get_close_matches(event.node, numbers, n=1, cutoff=0.4)
             hint = f'did you mean "{close[0]}"?' if close else f'its first is "{cluster.nodes[0].name}"'
