@@ -65,7 +65,7 @@ def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             skip(source, repairs, line, error)
             continue
         if record.parted is not None:
-            place = repairs.places(source, [line])[0]
+            place = repairs.place(source, line)
             repairs.record(PARTED, 1, place, f"numAskedHosts and numExHosts are {record.parted}")
         lines.append(line)
         if len(jobs) == _ROWS:

@@ -59,7 +59,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     repairs = Repairs(sources, reading.strict)
     jobs = _Jobs()
     for source in sorted(sources, key=_first_time):
-        first_place = repairs.places(source, [0])[0]
+        first_place = repairs.place(source, 0)
         for line, kind, record in read_records(source, repairs, _KINDS):
             try:
                 jobs.take(kind, record, first_place + line)

@@ -186,30 +186,28 @@ def read_records(
         kinds: The kinds that are wanted.
         tell_others: Whether records of other kinds are counted.
     """
-    for block in source.blocks():
-        lines = block.text.decode("utf-8", errors="replace").split("\n")
-        for number, text in enumerate(lines, start=block.first_line):
-            line = text.strip()
-            if not line or line.startswith("#"):
+    for number, text in source.lines():
+        line = text.strip()
+        if not line or line.startswith("#"):
+            continue
+        kind = kind_of(line)
+        if kind in kinds:
+            try:
+                record = Record(line)
+                record.skip(1)
+            except BrokenRecord as error:
+                skip(source, repairs, number, error)
                 continue
-            kind = kind_of(line)
-            if kind in kinds:
-                try:
-                    record = Record(line)
-                    record.skip(1)
-                except BrokenRecord as error:
-                    skip(source, repairs, number, error)
-                    continue
-                yield number, kind or "", record
-            elif kind is None:
-                skip(source, repairs, number, BrokenRecord(f"no record of LSF begins with {line[:40]}"))
-            elif tell_others:
-                repairs.tell(_OTHER_KIND, 1, repairs.places(source, [number])[0], kind)
+            yield number, kind or "", record
+        elif kind is None:
+            skip(source, repairs, number, BrokenRecord(f"no record of LSF begins with {line[:40]}"))
+        elif tell_others:
+            repairs.tell(_OTHER_KIND, 1, repairs.place(source, number), kind)
 
 
 def skip(source: Source, repairs: Repairs, line: int, error: BrokenRecord) -> None:
     """Records a line that is no record, or not a whole one."""
-    repairs.skip(repairs.places(source, [line])[0], str(error))
+    repairs.skip(repairs.place(source, line), str(error))
 
 
 class Amount(NamedTuple):

@@ -93,7 +93,7 @@ def _read_list(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         try:
             rows.append((*_row(job), line))
         except (KeyError, TypeError) as error:
-            repairs.skip(repairs.places(source, [line])[0], f"the job is not built like others ({error})")
+            repairs.skip(repairs.place(source, line), f"the job is not built like others ({error})")
         if len(rows) == _ROWS:
             yield _jobs(rows, source, repairs)
             rows = []

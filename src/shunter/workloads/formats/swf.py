@@ -182,7 +182,7 @@ class _Rows:
         """Records a repair of the rows concerned, or refuses it."""
         if concerned.any():
             row = int(concerned.argmax())
-            place = self.repairs.places(self.source, [int(self.lines[row])])[0]
+            place = self.repairs.place(self.source, int(self.lines[row]))
             what = f"{FIELD_NAMES[number]} {self.value(number, row)}"
             self.repairs.record(rule, int(concerned.sum()), place, what)
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.workloads.formats.google import RESOURCES, read_records, tells
-from shunter.workloads.machines.table import read_nodes
+from shunter.workloads.machines.table import nodes_of
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.published import LARGEST_CORES, LARGEST_MEMORY_MB, most_lines
 from shunter.workloads.text.repairs import PLACE
@@ -41,7 +41,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
     Raises:
         InputError: No machine is there at time 0.
     """
-    nodes = read_nodes(sources, repairs, _read)
+    nodes = nodes_of([frame for source in sources for frame in _read(source, repairs)], repairs)
     if not nodes:
         raise InputError(f"{sources[0].where}: no machine with a capacity comes at time 0; give the log's first file")
     return nodes
@@ -70,11 +70,5 @@ def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in frames:
         frame = repairs.to_numbers(text, ["time", "type", *RESOURCES])
         first = frame.filter((pl.col("time") == 0) & (pl.col("type") == added))
-        yield first.select(
-            pl.col("machine_id").alias("name"),
-            (pl.col("cpus") * LARGEST_CORES).alias("cores"),
-            (pl.col("memory") * LARGEST_MEMORY_MB).alias("memory_mb"),
-            pl.lit(0.0).alias("gpus"),
-            pl.lit(None, pl.String).alias("gpu_type"),
-            PLACE,
-        )
+        cores, memory_mb = pl.col("cpus") * LARGEST_CORES, pl.col("memory") * LARGEST_MEMORY_MB
+        yield first.select(PLACE, name="machine_id", cores=cores, memory_mb=memory_mb)

@@ -94,7 +94,7 @@ class _List:
         """Notes what the list says of each host."""
         times: Counter[str] = Counter()
         for line, row in self._json_rows() if self._is_json else self._text_rows():
-            place = self._repairs.places(self._source, [line])[0]
+            place = self._repairs.place(self._source, line)
             name = row[_HOST]
             times[name] += 1
             if self.kind != "gpus" and times[name] > 1:
@@ -116,23 +116,21 @@ class _List:
     def _text_rows(self) -> Iterator[tuple[int, dict[str, str]]]:
         columns = [name for name in self._header if name != _REST]
         host = ""
-        for block in self._source.blocks():
-            lines = block.text.decode("utf-8", errors="replace").split("\n")
-            for number, line in enumerate(lines, start=block.first_line):
-                cells = line.split()
-                if not cells or _column(cells[0]) == _HOST:
-                    continue
-                # The further GPUs of a host stand in lines that do not repeat its name.
-                if self.kind == "gpus" and line[0].isspace() and len(cells) == len(columns) - 1 and host:
-                    cells.insert(0, host)
-                if len(cells) < len(columns):
-                    self._skip(number, f"the line has {len(cells)} fields, the header {len(columns)}")
-                    continue
-                host = cells[0]
-                yield number, dict(zip(columns, cells, strict=False))
+        for number, line in self._source.lines():
+            cells = line.split()
+            if not cells or _column(cells[0]) == _HOST:
+                continue
+            # The further GPUs of a host stand in lines that do not repeat its name.
+            if self.kind == "gpus" and line[0].isspace() and len(cells) == len(columns) - 1 and host:
+                cells.insert(0, host)
+            if len(cells) < len(columns):
+                self._skip(number, f"the line has {len(cells)} fields, the header {len(columns)}")
+                continue
+            host = cells[0]
+            yield number, dict(zip(columns, cells, strict=False))
 
     def _skip(self, line: int, what: str) -> None:
-        self._repairs.skip(self._repairs.places(self._source, [line])[0], what)
+        self._repairs.skip(self._repairs.place(self._source, line), what)
 
 
 def _note_row(host: _Host, kind: str, row: dict[str, str]) -> None:

@@ -30,16 +30,14 @@ def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
 
 def _records(source: Source, repairs: Repairs) -> Iterator[Record]:
     place, text = 0, ""
-    for block in source.blocks():
-        lines = block.text.decode("utf-8", errors="replace").split("\n")
-        for line_number, line in enumerate(lines, start=block.first_line):
-            if line.startswith(_START):
-                yield from _record(place, text)
-                place, text = repairs.places(source, [line_number])[0], line
-            elif text:
-                text += " " + line
-            elif line.strip():
-                repairs.skip(repairs.places(source, [line_number])[0], f"the line {line[:40]!r} is of no node")
+    for line_number, line in source.lines():
+        if line.startswith(_START):
+            yield from _record(place, text)
+            place, text = repairs.place(source, line_number), line
+        elif text:
+            text += " " + line
+        elif line.strip():
+            repairs.skip(repairs.place(source, line_number), f"the line {line[:40]!r} is of no node")
     yield from _record(place, text)
 
 

@@ -61,7 +61,7 @@ def _of_json(source: Source, repairs: Repairs) -> Iterator[Record]:
     for line, node in read_elements(source, "nodes"):
         partitions = node.get("partitions")
         yield Record(
-            repairs.places(source, [line])[0],
+            repairs.place(source, line),
             encodable(str(node.get("name", ""))),
             _text(node, "cpus"),
             _text(node, "real_memory"),
@@ -93,20 +93,18 @@ def _of_table(source: Source, repairs: Repairs) -> Iterator[Record]:
     if names is None or "CPUS" not in names:
         raise InputError(f"{source.where}: does not tell the CPUs of each node; run {COMMAND}")
     is_header_past = False
-    for block in source.blocks():
-        lines = block.text.decode("utf-8", errors="replace").split("\n")
-        for line_number, line in enumerate(lines, start=block.first_line):
-            cells = _cut(line)
-            if not is_header_past or cells == names or not line.strip():
-                is_header_past = is_header_past or cells == names
-                continue
-            place = repairs.places(source, [line_number])[0]
-            if names[-1] == _LAST:
-                cells = [*cells[: len(names) - 1], " ".join(cells[len(names) - 1 :])]
-            if len(cells) != len(names):
-                repairs.skip(place, f"the row has {len(cells)} fields, the header {len(names)}")
-                continue
-            yield _of_row(place, dict(zip(names, cells, strict=True)))
+    for line_number, line in source.lines():
+        cells = _cut(line)
+        if not is_header_past or cells == names or not line.strip():
+            is_header_past = is_header_past or cells == names
+            continue
+        place = repairs.place(source, line_number)
+        if names[-1] == _LAST:
+            cells = [*cells[: len(names) - 1], " ".join(cells[len(names) - 1 :])]
+        if len(cells) != len(names):
+            repairs.skip(place, f"the row has {len(cells)} fields, the header {len(names)}")
+            continue
+        yield _of_row(place, dict(zip(names, cells, strict=True)))
 
 
 def _of_row(place: int, row: dict[str, str]) -> Record:

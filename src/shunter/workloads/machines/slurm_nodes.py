@@ -52,8 +52,7 @@ def nodes_of_records(records: Iterable[Record], repairs: Repairs) -> list[Node]:
             if name not in partitions:
                 rows.append((name, cpus, known_mb, *gpus_of_gres(record.gres), record.place))
             partitions.setdefault(name, {}).update(dict.fromkeys(record.partitions, record.place))
-    schema = dict(zip(NODE_COLUMNS, (pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String), strict=True))
-    nodes = nodes_of([pl.DataFrame(rows, schema={**schema, PLACE: pl.Int64}, orient="row")], repairs)
+    nodes = nodes_of([pl.DataFrame(rows, schema={**NODE_COLUMNS, PLACE: pl.Int64}, orient="row")], repairs)
     several = {name: found for name, found in partitions.items() if len(found) > 1}
     if several:
         name, found = next(iter(several.items()))

@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
 from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Node
+from shunter.workloads.text.published import read_table
+from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
-NODE_COLUMNS: Final = ["name", "cores", "memory_mb", "gpus", "gpu_type"]
+NODE_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
+    "name": pl.String,
+    "cores": pl.Float64,
+    "memory_mb": pl.Float64,
+    "gpus": pl.Float64,
+    "gpu_type": pl.String,
+}
+"""What is told of a node, in a frame; memory that is null is not tracked, and no number of GPUs is none."""
 
 
-def read_nodes(
-    sources: Sequence[Source], repairs: Repairs, read_file: Callable[[Source, Repairs], Iterable[pl.DataFrame]]
-) -> list[Node]:
-    """Returns the machines of some files, each of which a function turns into tables that `nodes_of` takes."""
-    return nodes_of([frame for source in sources for frame in read_file(source, repairs)], repairs)
+class NodeTable(NamedTuple):
+    """A list of machines that is a table with a row for each."""
+
+    columns: Sequence[str]
+    """In lower case, in the order that a file without a header has."""
+    numbers: Sequence[str]
+    """Those that hold numbers."""
+    nodes: Mapping[str, str | pl.Expr]
+    """The columns, or formulas of them, that give each of `NODE_COLUMNS`; what the list does not tell is absent."""
+
+    def recognizes(self, source: Source) -> bool:
+        """Returns whether the header has all columns."""
+        return set(self.columns) <= set(source.header)
+
+    def read(self, sources: Sequence[Source], repairs: Repairs) -> list[Node]:
+        """Returns the machines, in the order of the list."""
+        texts = (text for source in sources for text in read_table(source, repairs, self.columns))
+        frames = [repairs.to_numbers(text, self.numbers).select(PLACE, **self.nodes) for text in texts]
+        return nodes_of(frames, repairs)
 
 
 def nodes_of(frames: Sequence[pl.DataFrame], repairs: Repairs) -> list[Node]:
     """Returns the machines of some tables, in their order; cores and memory are rounded to whole numbers.
 
     Args:
-        frames: `NODE_COLUMNS`, all but the names and types as floating-point numbers, and ``PLACE``. No number of GPUs
-            is none; memory that is null is not tracked.
+        frames: `NODE_COLUMNS`, of which all but the names and cores may be absent, and ``PLACE``.
         repairs: Takes machines that are skipped.
     """
     if not frames:
         return []
-    table = pl.concat(frames).with_columns(pl.col("cores").round(), pl.col("memory_mb").round())
+    table = pl.concat(frames)
+    absent = {name: dtype for name, dtype in NODE_COLUMNS.items() if name not in table.columns}
+    table = table.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in absent.items())
+    table = table.with_columns(pl.col("cores").round(), pl.col("memory_mb").round())
     rules = (
         ("name", pl.col("name").is_null(), "machine without a name: skipped"),
         ("cores", pl.col("cores").is_null() | ~(pl.col("cores") >= 1), "no cores: machine skipped"),
@@ -54,5 +78,5 @@ def nodes_of(frames: Sequence[pl.DataFrame], repairs: Repairs) -> list[Node]:
             int(gpus or 0),
             gpu_type if gpus else None,
         )
-        for name, cores, memory_mb, gpus, gpu_type in table.select(NODE_COLUMNS).iter_rows()
+        for name, cores, memory_mb, gpus, gpu_type in table.select(*NODE_COLUMNS).iter_rows()
     ]

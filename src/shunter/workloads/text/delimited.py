@@ -197,7 +197,7 @@ class _Rows:
     def _skip(self, line: int, what: str, refuse: bool) -> None:
         if refuse:
             raise InputError(f"{self._source.where}:{line}: {what}; mend or remove the row")
-        self._repairs.skip(self._repairs.places(self._source, [line])[0], what)
+        self._repairs.skip(self._repairs.place(self._source, line), what)
 
 
 def _unquoted_cells(block: Block, separator: str) -> Iterator[Line]:

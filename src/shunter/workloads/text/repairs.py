@@ -40,7 +40,11 @@ class Repairs:
 
     def places(self, source: Source, lines: Iterable[int] | pl.Series) -> pl.Series:
         """Returns the column `PLACE` for rows that stand in these lines of a file."""
-        return pl.Series(PLACE, lines, dtype=pl.Int64) + (self.sources.index(source) << _LINE_BITS)
+        return pl.Series(PLACE, lines, dtype=pl.Int64) + self.place(source, 0)
+
+    def place(self, source: Source, line: int) -> int:
+        """Returns what the column `PLACE` holds for a row that stands in this line of a file."""
+        return (self.sources.index(source) << _LINE_BITS) + line
 
     def locate(self, place: int) -> str:
         """Returns how errors call a place: ``jobs.log:812``."""

@@ -140,6 +140,11 @@ class Source:
         if filled:
             yield self._block(buffer, filled, line)
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yields each line without its end, and its number in the file, counted from 1."""
+        for block in self.blocks():
+            yield from enumerate(block.text.decode("utf-8", errors="replace").split("\n"), start=block.first_line)
+
     def _block(self, buffer: bytearray, end: int, line: int) -> Block:
         with memoryview(buffer) as view:
             text = bytes(view[:end])
