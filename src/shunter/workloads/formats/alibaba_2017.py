@@ -78,13 +78,13 @@ def _read_tasks(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         before = pl.col("task_end_time") <= 0
         frame = repairs.drop(frame, before, "ended before the log began: task dropped", "task_end_time")
         jobs = frame.select(
-            pl.format("{}/{}", "job_id", "task_id").alias("job_id"),
-            pl.col("task_create_time").alias("submit_s"),
-            (pl.col("task_end_time") - pl.col("task_create_time")).alias("run_s"),
-            pl.col("number_of_instances").alias("tasks"),
-            scaled(pl.col(CORES), _PERCENT).alias("cores_per_task"),
-            scaled(pl.col(MEMORY), LARGEST_MEMORY_MB).alias("memory_mb_per_task"),
             pl.col("status").replace(STATUSES).str.to_lowercase(),
             PLACE,
+            job_id=pl.format("{}/{}", "job_id", "task_id"),
+            submit_s="task_create_time",
+            run_s=pl.col("task_end_time") - pl.col("task_create_time"),
+            tasks="number_of_instances",
+            cores_per_task=scaled(pl.col(CORES), _PERCENT),
+            memory_mb_per_task=scaled(pl.col(MEMORY), LARGEST_MEMORY_MB),
         )
         yield with_known_cores(jobs, repairs)

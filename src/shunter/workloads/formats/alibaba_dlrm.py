@@ -45,16 +45,16 @@ def _read_instances(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         outlives = pl.col("deletion_time").is_null()
         frame = repairs.drop(frame, outlives, "still there when the log ends: instance dropped", "instance_sn")
         jobs = frame.select(
-            pl.col("instance_sn").alias("job_id"),
-            pl.col("creation_time").alias("submit_s"),
-            (pl.col("deletion_time") - pl.col("scheduled_time")).alias("run_s"),
-            pl.lit(1, pl.Int64).alias("tasks"),
-            pl.col("cpu_request").alias("cores_per_task"),
-            (pl.col("memory_request") * MB_PER_GB).alias("memory_mb_per_task"),
-            pl.col("gpu_request").fill_null(0.0).alias("gpus_per_task"),
-            pl.col("role").alias("queue"),
-            (pl.col("scheduled_time") - pl.col("creation_time")).alias("logged_wait_s"),
-            pl.col("app_name").alias("name"),
             PLACE,
+            job_id="instance_sn",
+            submit_s="creation_time",
+            run_s=pl.col("deletion_time") - pl.col("scheduled_time"),
+            tasks=pl.lit(1, pl.Int64),
+            cores_per_task="cpu_request",
+            memory_mb_per_task=pl.col("memory_request") * MB_PER_GB,
+            gpus_per_task=pl.col("gpu_request").fill_null(0.0),
+            queue="role",
+            logged_wait_s=pl.col("scheduled_time") - pl.col("creation_time"),
+            name="app_name",
         )
         yield with_known_cores(jobs, repairs)

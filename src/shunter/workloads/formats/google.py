@@ -119,9 +119,9 @@ def attempts(events: pl.DataFrame, users: pl.DataFrame, repairs: Repairs) -> pl.
     number = pl.int_range(1, pl.len() + 1).over(KEY)
     again = pl.when(number > 1).then(pl.format("#{}", number)).otherwise(pl.lit(""))
     ends = ends.with_columns(
-        pl.format("{}/{}{}", *KEY, again).alias("job_id"),
-        scaled(pl.col("time_us") - pl.col("start_us"), S_PER_US).alias("run_s"),
-        kind.replace_strict(STATUSES, return_dtype=pl.String).alias("status"),
+        job_id=pl.format("{}/{}{}", *KEY, again),
+        run_s=scaled(pl.col("time_us") - pl.col("start_us"), S_PER_US),
+        status=kind.replace_strict(STATUSES, return_dtype=pl.String),
     )
     return as_jobs(ends, users, repairs)
 
@@ -139,17 +139,17 @@ def as_jobs(tasks: pl.DataFrame, users: pl.DataFrame, repairs: Repairs) -> pl.Da
         .sort("submit_us", maintain_order=True)
         .select(
             "job_id",
-            scaled(pl.col("submit_us"), S_PER_US).alias("submit_s"),
             "run_s",
-            pl.lit(1, pl.Int64).alias("tasks"),
-            scaled(pl.col("cpus"), LARGEST_CORES).alias("cores_per_task"),
-            scaled(pl.col("memory"), LARGEST_MEMORY_MB).alias("memory_mb_per_task"),
             "user",
-            pl.col("scheduling_class").cast(pl.String).alias("queue"),
             "status",
             "priority",
             "logged_wait_s",
             PLACE,
+            submit_s=scaled(pl.col("submit_us"), S_PER_US),
+            tasks=pl.lit(1, pl.Int64),
+            cores_per_task=scaled(pl.col("cpus"), LARGEST_CORES),
+            memory_mb_per_task=scaled(pl.col("memory"), LARGEST_MEMORY_MB),
+            queue=pl.col("scheduling_class").cast(pl.String),
         )
     )
     return with_known_cores(jobs, repairs)

@@ -122,11 +122,11 @@ def _measured_jobs(measured: pl.DataFrame, users: pl.DataFrame, repairs: Repairs
     if measured.height:
         repairs.record(FROM_USAGE, measured.height, measured[PLACE][0], f"start_time {measured['start_time'][0]:.15g}")
     tasks = measured.with_columns(
-        pl.format("{}/{}", *KEY).alias("job_id"),
-        pl.col("start_time").alias("submit_us"),
-        scaled(pl.col("end_time") - pl.col("start_time"), S_PER_US).alias("run_s"),
         pl.col("scheduling_class").cast(pl.Int64),
-        pl.lit(None, pl.String).alias("status"),
-        pl.lit(None, pl.Float64).alias("logged_wait_s"),
+        job_id=pl.format("{}/{}", *KEY),
+        submit_us="start_time",
+        run_s=scaled(pl.col("end_time") - pl.col("start_time"), S_PER_US),
+        status=pl.lit(None, pl.String),
+        logged_wait_s=pl.lit(None, pl.Float64),
     )
     return as_jobs(tasks, users, repairs)

@@ -88,10 +88,10 @@ def read_gpu_list(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             repairs.tell(CLIPPED, clipped.height, clipped[PLACE][0], f"service_sec {CLIPPED_S:.15g}")
         yield frame.select(
             "job_id",
-            pl.col("arrival_s").alias("submit_s"),
-            pl.col("service_sec").alias("run_s"),
             *one_task_a_gpu(pl.col("gpu_count")),
             PLACE,
+            submit_s="arrival_s",
+            run_s="service_sec",
         )
 
 

@@ -53,15 +53,15 @@ def _read_raw(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         frame = repairs.to_numbers(frame, [*sizes, "duration", "queue"], whole=sizes)
         yield frame.select(
             "job_id",
-            pl.col("submit_time").alias("submit_s"),
-            pl.col("duration").alias("run_s"),
             *_shape(),
             "user",
-            pl.col("vc").alias("partition"),
-            pl.col("state").alias("status"),
-            pl.col("queue").alias("logged_wait_s"),
-            pl.col("node_num").alias("nodes"),
             PLACE,
+            submit_s="submit_time",
+            run_s="duration",
+            partition="vc",
+            status="state",
+            logged_wait_s="queue",
+            nodes="node_num",
         )
 
 
@@ -71,15 +71,15 @@ def _read_slice(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         frame = repairs.to_numbers(text, ["submit_time", "duration_s", *sizes], whole=sizes)
         yield frame.select(
             "job_id",
-            (pl.col("submit_time") / _MICRO).alias("submit_s"),
-            pl.col("duration_s").alias("run_s"),
             *one_task_a_gpu(pl.col("num_chips")),
             "user",
-            pl.col("tenant").alias("partition"),
-            _status("final_status").alias("status"),
-            pl.col("num_nodes").alias("nodes"),
-            pl.col("chip_type").alias("gpu_type"),
             PLACE,
+            submit_s=pl.col("submit_time") / _MICRO,
+            run_s="duration_s",
+            partition="tenant",
+            status=_status("final_status"),
+            nodes="num_nodes",
+            gpu_type="chip_type",
         )
 
 

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.formats.lsf import (
-    RUSAGE_FIELDS,
-    BrokenRecord,
-    LsfJob,
-    Places,
-    Record,
-    kind_of,
-    read_records,
-    skip,
-    to_frame,
-)
+from shunter.workloads.formats.lsf import RUSAGE_FIELDS, LsfJob, Places, Record, kind_of, read_records, to_frame
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import Repairs
 
@@ -58,15 +48,10 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     jobs: list[LsfJob] = []
     lines: list[int] = []
-    for line, _, record in read_records(source, repairs, frozenset({_KIND}), tell_others=True):
-        try:
-            jobs.append(_job(record))
-        except BrokenRecord as error:
-            skip(source, repairs, line, error)
-            continue
-        if record.parted is not None:
-            place = repairs.place(source, line)
-            repairs.record(PARTED, 1, place, f"numAskedHosts and numExHosts are {record.parted}")
+    for line, _, (job, parted) in read_records(source, repairs, {_KIND: _job}, tell_others=True):
+        if parted is not None:
+            repairs.record(PARTED, 1, repairs.place(source, line), f"numAskedHosts and numExHosts are {parted}")
+        jobs.append(job)
         lines.append(line)
         if len(jobs) == _ROWS:
             yield to_frame(jobs, repairs.places(source, lines), repairs).drop("attempts")
@@ -75,8 +60,11 @@ def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         yield to_frame(jobs, repairs.places(source, lines), repairs).drop("attempts")
 
 
-def _job(record: Record) -> LsfJob:
-    """Returns the job of a record, whose fields are read in the order in which LSF writes them."""
+def _job(record: Record) -> tuple[LsfJob, str | None]:
+    """Returns the job of a record, and the field that had to be taken apart.
+
+    Fields are read in the order in which LSF writes them.
+    """
     is_recent = record.major_version() >= _RECENT
     end_s = record.number()
     job = LsfJob(record.whole(), end_s=end_s)
@@ -98,7 +86,7 @@ def _job(record: Record) -> LsfJob:
     job.reason = record.whole()
     if is_recent:
         _read_limit(record, job)
-    return job
+    return job, record.parted
 
 
 def _read_limit(record: Record, job: LsfJob) -> None:

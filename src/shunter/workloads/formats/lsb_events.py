@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.formats.lsf import (
-    DONE,
-    EXIT,
-    RUSAGE_FIELDS,
-    BrokenRecord,
-    LsfJob,
-    Places,
-    Record,
-    kind_of,
-    read_records,
-    skip,
-    to_frame,
-)
+from shunter.workloads.formats import lsf
+from shunter.workloads.formats.lsf import LsfJob, Record, kind_of
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import PLACE, Repairs
 
@@ -34,8 +23,11 @@ NO_END: Final = "no end in the log: job dropped"
 NO_SUBMISSION: Final = "submitted before the log begins: job dropped"
 """The rule for jobs of which the log has only later events."""
 
-_KINDS: Final = frozenset({"JOB_NEW", "JOB_START", "JOB_STATUS"})
-_EVENTS: Final = _KINDS | {"MBD_START", "LOAD_INDEX", "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORWARD", "JOB_CLEAN"}
+_EVENTS: Final = {
+    *("JOB_NEW", "JOB_START", "JOB_STATUS"),
+    *("MBD_START", "LOAD_INDEX", "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORWARD", "JOB_CLEAN"),
+}
+"""By these the file is known; of the first three something is made."""
 _PENDING: Final = 1
 _RUN_LIMIT: Final = 9
 """Which of the limits of a submission is that of the run time, counted from 0."""
@@ -59,12 +51,9 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     repairs = Repairs(sources, reading.strict)
     jobs = _Jobs()
     for source in sorted(sources, key=_first_time):
-        first_place = repairs.place(source, 0)
-        for line, kind, record in read_records(source, repairs, _KINDS):
-            try:
-                jobs.take(kind, record, first_place + line)
-            except BrokenRecord as error:
-                skip(source, repairs, line, error)
+        kinds = {"JOB_NEW": _submission, "JOB_START": _start, "JOB_STATUS": _status}
+        for line, kind, event in lsf.read_records(source, repairs, kinds):
+            jobs.take(kind, event, repairs.place(source, line))
     return build_workload(jobs.frame(repairs), repairs)
 
 
@@ -102,14 +91,11 @@ class _Jobs:
         self._closed: list[tuple[LsfJob, int]] = []
         """Jobs whose number has been given to another."""
 
-    def take(self, kind: str, record: Record, place: int) -> None:
-        """Takes the next event."""
-        record.skip(1)
-        time_s = record.number()
+    def take(self, kind: str, event: LsfJob, place: int) -> None:
+        """Takes the next event: what its record says of the job."""
         if kind == "JOB_NEW":
-            self._submit(_submission(record), place)
+            self._submit(event, place)
             return
-        event = _start(record, time_s) if kind == "JOB_START" else _status(record, time_s)
         job = self._numbers.setdefault(event.number, _Number(place=place)).job(event)
         if kind == "JOB_START":
             _note_start(job, event)
@@ -127,7 +113,7 @@ class _Jobs:
                 job, place = concerned[0]
                 repairs.record(rule, len(concerned), place, f"job {job.number}")
         places = pl.Series(PLACE, [place for _, place in found], dtype=pl.Int64)
-        return to_frame([job for job, _ in found], places, repairs)
+        return lsf.to_frame([job for job, _ in found], places, repairs)
 
     def _submit(self, job: LsfJob, place: int) -> None:
         earlier = self._numbers.get(job.number)
@@ -149,7 +135,7 @@ def _note_status(job: LsfJob, change: LsfJob) -> None:
     if change.status == _PENDING:
         job.start_s, job.end_s, job.status = 0, 0, 0
     # What follows the end tells of what is run after the job.
-    elif change.status & (DONE | EXIT) and not job.status:
+    elif change.status & (lsf.DONE | lsf.EXIT) and not job.status:
         job.end_s, job.status, job.reason = change.end_s, change.status, change.reason
         job.used_memory_kb = change.used_memory_kb
 
@@ -163,6 +149,7 @@ def _has_no_end(job: LsfJob) -> bool:
 
 
 def _submission(record: Record) -> LsfJob:
+    record.skip(2)
     job = LsfJob(record.whole())
     record.skip(2)
     job.processors, job.submit_s = record.whole(), record.number()
@@ -182,10 +169,12 @@ def _submission(record: Record) -> LsfJob:
     return job
 
 
-def _start(record: Record, time_s: float) -> LsfJob:
+def _start(record: Record) -> LsfJob:
+    record.skip(1)
+    time_s = record.number()
     job = LsfJob(record.whole(), start_s=time_s)
     record.skip(4)
-    job.places = Places.of(record.names())
+    job.places = lsf.Places.of(record.names())
     record.skip(3)
     if record.next_is_text:
         record.skip(1)
@@ -197,11 +186,13 @@ def _start(record: Record, time_s: float) -> LsfJob:
     return job
 
 
-def _status(record: Record, time_s: float) -> LsfJob:
+def _status(record: Record) -> LsfJob:
+    record.skip(1)
+    time_s = record.number()
     job = LsfJob(record.whole(), status=record.whole())
     record.skip(3)
     job.end_s = record.number() or time_s
-    record.skip((RUSAGE_FIELDS if record.whole() else 0) + 1)
+    record.skip((lsf.RUSAGE_FIELDS if record.whole() else 0) + 1)
     job.index = record.whole()
     # Records of older versions end earlier.
     reason, _, used_memory_kb = [*record.numbers(), 0, 0, 0][:3]

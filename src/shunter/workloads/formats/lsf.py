@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
+T = TypeVar("T")
 
 NEVER_STARTED: Final = "never started: job dropped"
 """The rule for jobs that ended while they were pending."""
@@ -174,16 +175,16 @@ def kind_of(line: str) -> str | None:
 
 
 def read_records(
-    source: Source, repairs: Repairs, kinds: frozenset[str], *, tell_others: bool = False
-) -> Iterator[tuple[int, str, Record]]:
-    """Yields the line, the kind and the fields from the version on of each record of these kinds.
+    source: Source, repairs: Repairs, kinds: Mapping[str, Callable[[Record], T]], *, tell_others: bool = False
+) -> Iterator[tuple[int, str, T]]:
+    """Yields the line and the kind of each record of some kinds, and what its fields say.
 
-    Lines that begin with ``#`` are passed over, and what is no record is skipped and counted.
+    Lines that begin with ``#`` are passed over. What is no record, or not a whole one, is skipped and counted.
 
     Args:
         source: The file.
         repairs: Takes what is skipped.
-        kinds: The kinds that are wanted.
+        kinds: The kinds that are wanted; each has a function that reads the fields from the version on.
         tell_others: Whether records of other kinds are counted.
     """
     for number, text in source.lines():
@@ -191,23 +192,19 @@ def read_records(
         if not line or line.startswith("#"):
             continue
         kind = kind_of(line)
-        if kind in kinds:
+        if kind is None:
+            repairs.skip(repairs.place(source, number), f"no record of LSF begins with {line[:40]}")
+        elif kind in kinds:
             try:
                 record = Record(line)
                 record.skip(1)
+                said = kinds[kind](record)
             except BrokenRecord as error:
-                skip(source, repairs, number, error)
+                repairs.skip(repairs.place(source, number), str(error))
                 continue
-            yield number, kind or "", record
-        elif kind is None:
-            skip(source, repairs, number, BrokenRecord(f"no record of LSF begins with {line[:40]}"))
+            yield number, kind, said
         elif tell_others:
             repairs.tell(_OTHER_KIND, 1, repairs.place(source, number), kind)
-
-
-def skip(source: Source, repairs: Repairs, line: int, error: BrokenRecord) -> None:
-    """Records a line that is no record, or not a whole one."""
-    repairs.skip(repairs.place(source, line), str(error))
 
 
 class Amount(NamedTuple):

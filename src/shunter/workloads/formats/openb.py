@@ -56,18 +56,18 @@ def _read_pods(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         running = pl.col("deletion_time").is_null()
         frame = repairs.drop(frame, running, "still running: run time unknown, pod dropped", "pod_phase")
         jobs = frame.select(
-            pl.col("name").alias("job_id"),
-            pl.col("creation_time").alias("submit_s"),
-            (pl.col("deletion_time") - pl.col("scheduled_time")).alias("run_s"),
-            pl.lit(1, pl.Int64).alias("tasks"),
-            scaled(pl.col("cpu_milli"), _MILLI).alias("cores_per_task"),
-            pl.col("memory_mib").alias("memory_mb_per_task"),
-            _gpus().alias("gpus_per_task"),
-            pl.col("pod_phase").replace(STATUSES).str.to_lowercase().alias("status"),
-            (pl.col("scheduled_time") - pl.col("creation_time")).alias("logged_wait_s"),
             "qos",
-            pl.col("gpu_spec").alias("gpu_type"),
             PLACE,
+            job_id="name",
+            submit_s="creation_time",
+            run_s=pl.col("deletion_time") - pl.col("scheduled_time"),
+            tasks=pl.lit(1, pl.Int64),
+            cores_per_task=scaled(pl.col("cpu_milli"), _MILLI),
+            memory_mb_per_task="memory_mib",
+            gpus_per_task=_gpus(),
+            status=pl.col("pod_phase").replace(STATUSES).str.to_lowercase(),
+            logged_wait_s=pl.col("scheduled_time") - pl.col("creation_time"),
+            gpu_type="gpu_spec",
         )
         yield with_known_cores(jobs, repairs)
 

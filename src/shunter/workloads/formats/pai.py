@@ -135,18 +135,18 @@ def _with_jobs(tasks: pl.DataFrame, job_frames: Sequence[pl.DataFrame], repairs:
 def _workload_columns(tasks: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     start_s, submit_s = pl.col("start_time"), pl.col("submit_time")
     jobs = tasks.select(
-        pl.format("{}/{}", "job_name", "task_name").alias("job_id"),
-        submit_s.fill_null(start_s).alias("submit_s"),
-        (pl.col("end_time") - start_s).alias("run_s"),
-        pl.col("inst_num").alias("tasks"),
-        scaled(pl.col("plan_cpu"), _PERCENT).alias("cores_per_task"),
-        (pl.col("plan_mem") * MB_PER_GB).alias("memory_mb_per_task"),
-        scaled(pl.col("plan_gpu"), _PERCENT).fill_null(0.0).alias("gpus_per_task"),
         "user",
         pl.col("status").replace(STATUSES).str.to_lowercase(),
-        (start_s - submit_s).alias("logged_wait_s"),
-        pl.col("task_name").alias("name"),
         pl.col("gpu_type").replace(_NO_GPU, None),
         PLACE,
+        job_id=pl.format("{}/{}", "job_name", "task_name"),
+        submit_s=submit_s.fill_null(start_s),
+        run_s=pl.col("end_time") - start_s,
+        tasks="inst_num",
+        cores_per_task=scaled(pl.col("plan_cpu"), _PERCENT),
+        memory_mb_per_task=pl.col("plan_mem") * MB_PER_GB,
+        gpus_per_task=scaled(pl.col("plan_gpu"), _PERCENT).fill_null(0.0),
+        logged_wait_s=start_s - submit_s,
+        name="task_name",
     )
     return with_known_cores(jobs, repairs)

@@ -65,11 +65,11 @@ def _read_flat(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         frame = repairs.to_times(text, ["timestamp"], ZONE)
         frame = repairs.to_numbers(frame, ["duration", "num_gpus"], whole=["num_gpus"])
         yield frame.select(
-            pl.col("timestamp").alias("submit_s"),
-            pl.col("duration").alias("run_s"),
             *one_task_a_gpu(pl.col("num_gpus")),
-            pl.col("cluster").alias("partition"),
             PLACE,
+            submit_s="timestamp",
+            run_s="duration",
+            partition="cluster",
         )
 
 
@@ -80,10 +80,10 @@ def _read_sample(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         frame = repairs.drop(frame, other, "not of Philly: job left out", "source_trace")
         yield frame.select(
             pl.col("job_id").str.strip_prefix(SAMPLE_PREFIX),
-            from_clock(pl.col("arrival_time") + SAMPLE_OFFSET_S, ZONE).alias("submit_s"),
-            pl.col("duration").alias("run_s"),
             *one_task_a_gpu(pl.col("gpu_count")),
             PLACE,
+            submit_s=from_clock(pl.col("arrival_time") + SAMPLE_OFFSET_S, ZONE),
+            run_s="duration",
         )
 
 
@@ -143,16 +143,16 @@ def _jobs(rows: list[tuple[Any, ...]], source: Source, repairs: Repairs) -> pl.D
     frame = repairs.to_times(frame, ["submitted_time", "start_time", "end_time"], ZONE)
     return frame.select(
         "job_id",
-        pl.col("submitted_time").alias("submit_s"),
-        (pl.col("end_time") - pl.col("start_time")).alias("run_s"),
         *one_task_a_gpu(pl.col("gpus")),
         "user",
         "partition",
         pl.col("status").str.to_lowercase().replace(_STATUSES),
-        (pl.col("start_time") - pl.col("submitted_time")).alias("logged_wait_s"),
         "nodes",
         "attempts",
         PLACE,
+        submit_s="submitted_time",
+        run_s=pl.col("end_time") - pl.col("start_time"),
+        logged_wait_s=pl.col("start_time") - pl.col("submitted_time"),
     )
 
 
