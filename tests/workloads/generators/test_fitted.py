@@ -243,6 +243,6 @@ def test_their_clusters() -> None:
 
 def test_weights_need_not_add_up_to_anything() -> None:
     fit = Fit({1: 2.0, 4: 6.0}, {4: (5.0,) * 12}, {}, helios_like.FIT.rhythm)
-    jobs = draw_fitted(helios_like.Parameters(jobs=20_000, arrival="steady"), fit)
+    jobs = draw_fitted(FittedParameters(jobs=20_000, nodes=133, mean_gap_s=124.5), fit)
     assert (jobs["tasks"] == 4).mean() == pytest.approx(0.75, abs=0.02)
     assert jobs["run_s"].unique().to_list() == [5.0]

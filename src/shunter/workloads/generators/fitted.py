@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, make_dataclass
+from typing import ClassVar, Final
 
 import numpy as np
 import polars as pl
@@ -21,30 +21,15 @@ PROBABILITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 
 """Where run times are tabulated; between two of them their logarithm is linear."""
 
 
-def nodes_parameter(default: int) -> Any:  # noqa: ANN401 - as `declared` is typed
-    """Declares how many nodes the cluster has."""
-    return declared(default, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)
-
-
-def gap_parameter(default: float) -> Any:  # noqa: ANN401 - as `declared` is typed
-    """Declares the mean time between arrivals."""
-    return declared(default, "The mean time between arrivals.", **GAPS_S)
-
-
-def arrival_parameter(default: str) -> Any:  # noqa: ANN401 - as `declared` is typed
-    """Declares how jobs arrive."""
-    return declared(default, "How jobs arrive.", choices=ARRIVALS)
-
-
 @dataclass(frozen=True)
 class FittedParameters(JobParameters):
-    """What the generators of this kind take."""
+    """What the generators of this kind take; `fitted_generator` declares the last three, with defaults of each log."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 
-    nodes: int = nodes_parameter(64)
-    mean_gap_s: float = gap_parameter(120.0)
-    arrival: str = arrival_parameter("bursty")
+    nodes: int = 1
+    mean_gap_s: float = 0.0
+    arrival: str = ARRIVALS[0]
 
 
 @dataclass(frozen=True)
@@ -62,19 +47,26 @@ class Fit:
     """The weights of virtual clusters, where the log has them."""
 
 
-def fitted_generator(parameters: type[FittedParameters], fit: Fit, node: Node) -> Generator:
+def fitted_generator(fit: Fit, node: Node, *, nodes: int, mean_gap_s: float, arrival: str) -> Generator:
     """Returns the generator of jobs that are like those of a log.
 
     Args:
-        parameters: What it takes, with the defaults that are the log's.
         fit: What was found in the log.
-        node: One of the nodes that the jobs are made for.
+        node: One of the nodes that the jobs are made for, apart from its number.
+        nodes: How many of them there are by default.
+        mean_gap_s: The mean time between arrivals by default.
+        arrival: How jobs arrive by default.
     """
+    own = [
+        ("nodes", int, declared(nodes, "How many nodes, of eight GPUs each.", low=1, high=NODES_LIMIT)),
+        ("mean_gap_s", float, declared(mean_gap_s, "The mean time between arrivals.", **GAPS_S)),
+        ("arrival", str, declared(arrival, "How jobs arrive.", choices=ARRIVALS)),
+    ]
     return Generator(
-        parameters,
-        lambda given: draw_fitted(given, fit),
+        make_dataclass("Parameters", own, bases=(FittedParameters,), frozen=True),
+        lambda parameters: draw_fitted(parameters, fit),
         draws_at_load=True,
-        draw_nodes=lambda given: numbered(node, given.nodes),
+        draw_nodes=lambda parameters: numbered(node, parameters.nodes),
     )
 
 

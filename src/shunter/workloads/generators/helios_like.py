@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from shunter.model.cluster import Node
 from shunter.workloads.generators.arrivals import Batches, Rhythm
-from shunter.workloads.generators.fitted import (
-    GPUS_PER_NODE,
-    Fit,
-    FittedParameters,
-    arrival_parameter,
-    fitted_generator,
-    gap_parameter,
-    nodes_parameter,
-)
+from shunter.workloads.generators.fitted import GPUS_PER_NODE, Fit, fitted_generator
 
 NODE: Final = Node("venus", cores=48.0, gpus=GPUS_PER_NODE, gpu_type="Volta")
 """Each node, apart from its number; 133 of them are the preset ``helios-venus``."""
@@ -52,14 +43,4 @@ FIT: Final = Fit(
 """The list cuts run times at 172,800 s; what is longer is spread so that both published means are met: of the run time
 (13,041 s) and of the GPU time (98,526 s)."""
 
-
-@dataclass(frozen=True)
-class Parameters(FittedParameters):
-    """What to generate."""
-
-    nodes: int = nodes_parameter(133)
-    mean_gap_s: float = gap_parameter(124.5)
-    arrival: str = arrival_parameter("diurnal")
-
-
-GENERATOR: Final = fitted_generator(Parameters, FIT, NODE)
+GENERATOR: Final = fitted_generator(FIT, NODE, nodes=133, mean_gap_s=124.5, arrival="diurnal")

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from shunter.model.cluster import Node
 from shunter.workloads.generators.arrivals import Batches, Rhythm
-from shunter.workloads.generators.fitted import (
-    GPUS_PER_NODE,
-    Fit,
-    FittedParameters,
-    arrival_parameter,
-    fitted_generator,
-    gap_parameter,
-    nodes_parameter,
-)
+from shunter.workloads.generators.fitted import GPUS_PER_NODE, Fit, fitted_generator
 
 NODE: Final = Node("eight", cores=float(GPUS_PER_NODE), gpus=GPUS_PER_NODE, gpu_type="24GB")
 """Each node, apart from its number: like the larger ones of Philly, with as many cores as GPUs."""
@@ -45,14 +36,4 @@ FIT: Final = Fit(
 )  # fmt: skip
 """The longest run time of each class but the last is such that the class has the log's mean."""
 
-
-@dataclass(frozen=True)
-class Parameters(FittedParameters):
-    """What to generate."""
-
-    nodes: int = nodes_parameter(60)
-    mean_gap_s: float = gap_parameter(114.4)
-    arrival: str = arrival_parameter("bursty")
-
-
-GENERATOR: Final = fitted_generator(Parameters, FIT, NODE)
+GENERATOR: Final = fitted_generator(FIT, NODE, nodes=60, mean_gap_s=114.4, arrival="bursty")
