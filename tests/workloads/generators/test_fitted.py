@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shunter.workloads import read_cluster, read_workload
 from shunter.workloads.generators import helios_like, philly_like
 from shunter.workloads.generators.arrivals import ARRIVALS, Rhythm
-from shunter.workloads.generators.fitted import PROBABILITIES, Fit, draw_fitted
+from shunter.workloads.generators.fitted import PROBABILITIES, Fit, FittedParameters, draw_fitted
 from shunter.workloads.load import offered_load
 from tests.support import trace
 from tests.workloads.formats.published_logs import quantiles
