@@ -56,7 +56,7 @@ _built = core_numbers
 
 
 def core_numbers(name):
-    return _built(name) | {"Estimate": {"MINE": 6}, "Placement": {"COZY": 14}}.get(name, {})
+    return _built(name) | {"Estimate": {"mine": 6}, "Placement": {"cozy": 14}}.get(name, {})
 """
 """Stands for a core that was built with two names more in its enums."""
 

@@ -33,18 +33,15 @@ _C_TYPES: Final = {
 
 
 def core_numbers(name: str) -> dict[str, int]:
-    """Returns the core's numbers for the names of one of its enums: ``core_numbers("Phase")["RUNNING"]``.
+    """Returns the core's numbers for the names of one of its enums: ``core_numbers("Estimate")["last-two"]``.
 
-    They come with the compiled library. ``core/include/shunter.h`` lists them as ``enum ShunterPhase`` and so on.
+    They come with the compiled library. ``core/include/shunter.h`` lists them as ``enum ShunterEstimate`` and so on;
+    here names are spelled as users write them.
     """
     prefix = f"SHUNTER_{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', name).upper()}_"
     found: dict[str, int] = ffi.typeof(f"enum Shunter{name}").relements
-    return {label.removeprefix(prefix): number for label, number in sorted(found.items(), key=itemgetter(1))}
-
-
-def in_capitals(name: str) -> str:
-    """Returns a name as the core's enums spell it."""
-    return name.replace("-", "_").upper()
+    ordered = sorted(found.items(), key=itemgetter(1))
+    return {label.removeprefix(prefix).replace("_", "-").lower(): number for label, number in ordered}
 
 
 RESULTS: Final = core_numbers("Result")
@@ -56,9 +53,9 @@ class CoreError(ShunterError):
 
 def check(status: int) -> None:
     """Raises what a status other than 0 means."""
-    if status == RESULTS["OK"]:
+    if status == RESULTS["ok"]:
         return
-    error = CoreError if status in (RESULTS["INVALID_HANDLE"], RESULTS["PANICKED"]) else InputError
+    error = CoreError if status in (RESULTS["invalid-handle"], RESULTS["panicked"]) else InputError
     raise error(last_error())
 
 

@@ -10,7 +10,7 @@ import pytest
 from shunter._core import ffi, lib
 from shunter.envs.pick_job import LOOKAHEADS
 from shunter.model.schedule import Phase, RejectReason
-from shunter.native import core_numbers, in_capitals
+from shunter.native import core_numbers
 from shunter.policies import catalog
 from shunter.simulation.decision import Reason
 from tests.abi import declarations
@@ -45,10 +45,16 @@ def type_name(kind: Any) -> str:  # noqa: ANN401 - as above
 
 
 def header_numbers(header: Any, enum: str) -> dict[str, int]:  # noqa: ANN401 - as above
-    """Returns the numbers of one of the header's enums, by name without the prefix that all have."""
+    """Returns the numbers of one of the header's enums, by name as users write it, without the prefix that all have."""
     numbers = header.typeof(f"enum Shunter{enum}").relements
     prefix = {"Result": "SHUNTER_", "RejectReason": "SHUNTER_REJECT_", "TierOrder": "SHUNTER_TIER_ORDER_"}
-    return {name.removeprefix(prefix.get(enum, f"SHUNTER_{enum.upper()}_")): code for name, code in numbers.items()}
+    own = prefix.get(enum, f"SHUNTER_{enum.upper()}_")
+    return {as_written(name.removeprefix(own)): code for name, code in numbers.items()}
+
+
+def as_written(name: str) -> str:
+    """Returns a name of an enum as users write it."""
+    return name.lower().replace("_", "-")
 
 
 def test_a_size_is_as_wide_as_a_pointer() -> None:
@@ -101,12 +107,12 @@ def test_enums_are_those_that_maturin_generated(header: Any) -> None:  # noqa: A
 
 
 def test_names_are_those_of_python() -> None:
-    assert core_numbers("RejectReason") == {reason.name: reason.value for reason in RejectReason}
-    assert core_numbers("Reason") == {reason.name: number for number, reason in enumerate(Reason)}
-    assert core_numbers("Phase") == {phase.name: phase.value for phase in Phase}
+    assert core_numbers("RejectReason") == {as_written(reason.name): reason.value for reason in RejectReason}
+    assert core_numbers("Reason") == {as_written(reason.name): number for number, reason in enumerate(Reason)}
+    assert core_numbers("Phase") == {as_written(phase.name): phase.value for phase in Phase}
     assert set(core_numbers("Placement").values()) == {*catalog.PLACEMENT_CODES.values(), catalog.EXTERNAL}
-    assert core_numbers("Estimate") == {in_capitals(name): code for name, code in catalog.ESTIMATE_CODES.items()}
+    assert core_numbers("Estimate") == catalog.ESTIMATE_CODES
     assert set(core_numbers("Policy").values()) == {known.code for known in catalog.KNOWN_POLICIES.values()}
     assert set(core_numbers("Dispatch").values()) == {code for code, _ in catalog.DISPATCH_CODES.values()}
-    assert set(core_numbers("Mode")) == {*map(in_capitals, catalog.PICK_JOB_MODES), "HOST"}
-    assert tuple(core_numbers("Lookahead")) == tuple(map(in_capitals, LOOKAHEADS))
+    assert set(core_numbers("Mode")) == {*catalog.PICK_JOB_MODES, "host"}
+    assert tuple(core_numbers("Lookahead")) == tuple(map(as_written, LOOKAHEADS))

@@ -10,7 +10,7 @@ import numpy as np
 from shunter.envs.baselines import scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
-from shunter.native import Handle, core_numbers, ffi, in_capitals, lib, opened, pointer
+from shunter.native import Handle, core_numbers, ffi, lib, opened, pointer
 from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class CoreMode:
     def of(mode: str, lookahead: str = "off") -> CoreMode:
         """Returns the numbers for the names."""
         return CoreMode(
-            core_numbers("Mode")[in_capitals(mode)],
-            core_numbers("Lookahead")[in_capitals(lookahead)],
+            core_numbers("Mode")[mode],
+            core_numbers("Lookahead")[lookahead.replace("_", "-")],
         )
 
 

@@ -27,22 +27,22 @@ BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
 
 MILLI = 1000
 
-_PHASES, _REASONS, _BASES = core_numbers("Phase"), core_numbers("RejectReason"), core_numbers("Basis")
+_PHASES, _REASONS = core_numbers("Phase"), core_numbers("RejectReason")
 
-BASES = tuple(name.lower().replace("_", "-") for name in _BASES)
+BASES = tuple(core_numbers("Basis"))
 """What an estimate may rest on, by the core's numbers; ``docs/policies.md`` says what each means."""
 
 
 class Phase(IntEnum):
     """Where a job is in its life, in a simulation; the numbers are the core's."""
 
-    FUTURE = _PHASES["FUTURE"]
-    WAITING = _PHASES["WAITING"]
-    RUNNING = _PHASES["RUNNING"]
-    COMPLETED = _PHASES["COMPLETED"]
-    KILLED = _PHASES["KILLED"]
-    REJECTED = _PHASES["REJECTED"]
-    FAILED = _PHASES["FAILED"]
+    FUTURE = _PHASES["future"]
+    WAITING = _PHASES["waiting"]
+    RUNNING = _PHASES["running"]
+    COMPLETED = _PHASES["completed"]
+    KILLED = _PHASES["killed"]
+    REJECTED = _PHASES["rejected"]
+    FAILED = _PHASES["failed"]
 
 
 class Outcome(IntEnum):
@@ -58,13 +58,13 @@ class Outcome(IntEnum):
 class RejectReason(IntEnum):
     """Why a job was rejected; the numbers are the core's."""
 
-    NONE = _REASONS["NONE"]
-    NO_SUCH_PARTITION = _REASONS["NO_SUCH_PARTITION"]
-    CORES = _REASONS["CORES"]
-    MEMORY = _REASONS["MEMORY"]
-    GPUS = _REASONS["GPUS"]
-    COMBINATION = _REASONS["COMBINATION"]
-    NO_SUCH_GPU_TYPE = _REASONS["NO_SUCH_GPU_TYPE"]
+    NONE = _REASONS["none"]
+    NO_SUCH_PARTITION = _REASONS["no-such-partition"]
+    CORES = _REASONS["cores"]
+    MEMORY = _REASONS["memory"]
+    GPUS = _REASONS["gpus"]
+    COMBINATION = _REASONS["combination"]
+    NO_SUCH_GPU_TYPE = _REASONS["no-such-gpu-type"]
 
 
 @dataclass(frozen=True)

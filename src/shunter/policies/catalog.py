@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from shunter.native import core_numbers, in_capitals
+from shunter.native import core_numbers
+
+_CODES, _RULES = core_numbers("Policy"), core_numbers("Dispatch")
+_PLACEMENTS, _ESTIMATES = core_numbers("Placement"), core_numbers("Estimate")
 
 WEEK_S: Final = 604_800.0
 INFINITE: Final = float("inf")
@@ -68,67 +71,66 @@ _LINEAR: Final = {
     "hold_from_s": 3600.0,
     "hold_patience_s": INFINITE,
 }
-_CODES: Final = core_numbers("Policy")
-GIVEN: Final = _CODES["GIVEN"]
+GIVEN: Final = _CODES["given"]
 """The core's number for a policy whose scores are handed over with the jobs."""
 
 KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
-    "fcfs": KnownPolicy("first come, first served", _CODES["FCFS"]),
-    "fifo": KnownPolicy("the same as fcfs", _CODES["FCFS"]),
-    "lcfs": KnownPolicy("last come, first served", _CODES["LCFS"]),
-    "sjf": KnownPolicy("shortest estimated run time first", _CODES["SJF"]),
-    "ljf": KnownPolicy("longest estimated run time first", _CODES["LJF"]),
-    "smallest": KnownPolicy("fewest cores first", _CODES["SMALLEST"]),
-    "largest": KnownPolicy("most cores first", _CODES["LARGEST"]),
-    "saf": KnownPolicy("smallest area first: r·n", _CODES["SAF"]),
-    "laf": KnownPolicy("largest area first", _CODES["LAF"]),
-    "srf": KnownPolicy("smallest ratio first: r/n", _CODES["SRF"]),
-    "lrf": KnownPolicy("largest ratio first", _CODES["LRF"]),
-    "sexp": KnownPolicy("smallest expansion factor first: (w + r)/r", _CODES["SEXP"]),
-    "lexp": KnownPolicy("largest expansion factor first", _CODES["LEXP"]),
-    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", _CODES["F1"]),
-    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", _CODES["F2"]),
-    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", _CODES["F3"]),
-    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", _CODES["F4"]),
-    "wfp3": KnownPolicy("highest (w/r)³·n first, of Tang and others", _CODES["WFP3"]),
-    "unicef": KnownPolicy("highest w/(log2(n)·r) first, of the same authors", _CODES["UNICEF"]),
-    "hybrid": KnownPolicy("sjf with aging: r + aging·s", _CODES["HYBRID"], {"aging": 1.0}),
+    "fcfs": KnownPolicy("first come, first served", _CODES["fcfs"]),
+    "fifo": KnownPolicy("the same as fcfs", _CODES["fcfs"]),
+    "lcfs": KnownPolicy("last come, first served", _CODES["lcfs"]),
+    "sjf": KnownPolicy("shortest estimated run time first", _CODES["sjf"]),
+    "ljf": KnownPolicy("longest estimated run time first", _CODES["ljf"]),
+    "smallest": KnownPolicy("fewest cores first", _CODES["smallest"]),
+    "largest": KnownPolicy("most cores first", _CODES["largest"]),
+    "saf": KnownPolicy("smallest area first: r·n", _CODES["saf"]),
+    "laf": KnownPolicy("largest area first", _CODES["laf"]),
+    "srf": KnownPolicy("smallest ratio first: r/n", _CODES["srf"]),
+    "lrf": KnownPolicy("largest ratio first", _CODES["lrf"]),
+    "sexp": KnownPolicy("smallest expansion factor first: (w + r)/r", _CODES["sexp"]),
+    "lexp": KnownPolicy("largest expansion factor first", _CODES["lexp"]),
+    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", _CODES["f1"]),
+    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", _CODES["f2"]),
+    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", _CODES["f3"]),
+    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", _CODES["f4"]),
+    "wfp3": KnownPolicy("highest (w/r)³·n first, of Tang and others", _CODES["wfp3"]),
+    "unicef": KnownPolicy("highest w/(log2(n)·r) first, of the same authors", _CODES["unicef"]),
+    "hybrid": KnownPolicy("sjf with aging: r + aging·s", _CODES["hybrid"], {"aging": 1.0}),
     "priority": KnownPolicy("the log's own priorities, the highest first", GIVEN),
     "fair-share": KnownPolicy(
-        "the user who has used least first, old use fading", _CODES["FAIR_SHARE"], {"half_life_s": WEEK_S}, ("shares",)
+        "the user who has used least first, old use fading", _CODES["fair-share"], {"half_life_s": WEEK_S}, ("shares",)
     ),
     "multifactor": KnownPolicy(
         "Slurm's weighted sum: age, size, fair share, partition, QOS",
-        _CODES["MULTIFACTOR"],
+        _CODES["multifactor"],
         _MULTIFACTOR,
         ("partitions", "queues", "shares"),
     ),
-    "linear": KnownPolicy("a weighted sum that 'shunter tune' fits to a log", _CODES["LINEAR"], _LINEAR),
-    "random": KnownPolicy("a random order, drawn once from the seed", _CODES["RANDOM"]),
+    "linear": KnownPolicy("a weighted sum that 'shunter tune' fits to a log", _CODES["linear"], _LINEAR),
+    "random": KnownPolicy("a random order, drawn once from the seed", _CODES["random"]),
     "random-feasible": KnownPolicy(
         "any job that fits, drawn anew each time; never waits (implies greedy)",
-        _CODES["RANDOM_FEASIBLE"],
+        _CODES["random-feasible"],
         dispatch="greedy",
         why="never waits",
     ),
     "first-available": KnownPolicy(
-        "fcfs on the first nodes with room (implies first-fit)", _CODES["FCFS"], placement="first-fit"
+        "fcfs on the first nodes with room (implies first-fit)", _CODES["fcfs"], placement="first-fit"
     ),
     "qssf": KnownPolicy(
         "smallest GPU service first: GPUs·r, with r from history unless an estimate is named",
-        _CODES["QSSF"],
+        _CODES["qssf"],
         estimate="history",
     ),
     "srtf": KnownPolicy(
         "shortest remaining time first; stops jobs that have more left (implies greedy)",
-        _CODES["SRTF"],
+        _CODES["srtf"],
         dispatch="greedy",
         why=_STOPS,
         preempts=True,
     ),
     "las": KnownPolicy(
         "least attained GPU service first, by levels; stops jobs that have had more (implies greedy)",
-        _CODES["LAS"],
+        _CODES["las"],
         {"first_s": 3600.0, "second_s": 36_000.0},
         dispatch="greedy",
         why=_STOPS,
@@ -152,16 +154,15 @@ DISPATCHES: Final[dict[str, str]] = {
     "committed-backfill": "committed, with jobs that end before its earliest start filled in",
 }
 """What happens when the next job does not fit. A number k means that k jobs hold reservations."""
-_RULES: Final = core_numbers("Dispatch")
-RESERVING: Final = _RULES["RESERVE"]
+RESERVING: Final = _RULES["reserve"]
 """The core's number for the rule with any number of reservations."""
 DISPATCH_CODES: Final = {
-    "strict": (_RULES["STRICT"], 0),
+    "strict": (_RULES["strict"], 0),
     "greedy": (RESERVING, 0),
     "easy": (RESERVING, 1),
     "conservative": (RESERVING, MOST_RESERVATIONS),
-    "committed": (_RULES["COMMITTED"], 0),
-    "committed-backfill": (_RULES["COMMITTED_BACKFILL"], 0),
+    "committed": (_RULES["committed"], 0),
+    "committed-backfill": (_RULES["committed-backfill"], 0),
 }
 """The core's numbers for dispatch rules, and how many jobs hold reservations."""
 
@@ -193,11 +194,10 @@ PLACEMENTS: Final[dict[str, str]] = {
 """The nodes that a job gets, by name; the last ones live in Python."""
 PYTHON_PLACEMENTS: Final = ("milp", "milp-full")
 """Placements whose rule is written in Python, and which take parameters: ``milp?alpha=2``."""
-_PLACEMENTS: Final = core_numbers("Placement")
-EXTERNAL: Final = _PLACEMENTS["EXTERNAL"]
+EXTERNAL: Final = _PLACEMENTS["external"]
 """The core's number for a placement that lives in Python."""
 PLACEMENT_CODES: Final = {
-    name: _PLACEMENTS["SLOWEST" if name == "slowest-that-fits" else in_capitals(name)]
+    name: _PLACEMENTS["slowest" if name == "slowest-that-fits" else name]
     for name in PLACEMENTS
     if name not in PYTHON_PLACEMENTS
 }
@@ -212,7 +212,7 @@ ESTIMATES: Final[dict[str, str]] = {
     "history": "the mean run time of the user's ended jobs of the same size, or else of those nearest to them",
 }
 """The run time that a policy may see, by name."""
-ESTIMATE_CODES: Final = {name: core_numbers("Estimate")[in_capitals(name)] for name in ESTIMATES}
+ESTIMATE_CODES: Final = {name: _ESTIMATES[name] for name in ESTIMATES}
 """The core's numbers for estimates."""
 ESTIMATE_PARAMETERS: Final[dict[str, dict[str, float]]] = {
     "noisy": {"sigma": 1.0},

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_OUTCOMES: Final = core_numbers("Outcome")
+
+
 class Reason(str, Enum):
     """Why a job waits."""
 
@@ -31,7 +34,6 @@ class Reason(str, Enum):
 
 _REASONS: Final = tuple(Reason)
 """By the core's numbers."""
-_OUTCOMES: Final = core_numbers("Outcome")
 
 
 @dataclass(frozen=True)

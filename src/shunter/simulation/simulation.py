@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.core_inputs import AskedPlacer
 
-OK: Final = RESULTS["OK"]
+OK: Final = RESULTS["ok"]
 ALL_DECISIONS: Final = 2**64 - 1
 CALL_S: Final = 0.1
 """About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""

@@ -85,11 +85,13 @@ def read_log(
     from shunter.model.cluster import Cluster
     from shunter.model.log import FROM_WORKLOAD, Log
     from shunter.model.workload import Workload
-    from shunter.workloads.load import check_load, scale_to_load
 
     if isinstance(workload, Log):
         return workload
     if load is not None:
+        from shunter.workloads.load import check_load, scale_to_load
+
+        # Before the log is read, which may take long.
         check_load(load)
     found = cluster if isinstance(cluster, Cluster) else None if cluster is None else read_cluster(str(cluster))
     jobs = workload if isinstance(workload, Workload) else read_workload(workload, **reading)
@@ -185,7 +187,7 @@ def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
             raise InputError(f"{file}: is given twice; its jobs would count twice")
     from shunter.workloads.text.source import open_source
 
-    sources = [open_source(file) for file in files]
+    sources = list(map(open_source, files))
     format = format or _detect(sources, reading)
     if reading.columns and format not in TABLES:
         raise InputError(

@@ -198,7 +198,7 @@ def _breaks_up_no_node(split: list[tuple[int, int]], free: dict[int, int], total
     return change <= 0
 
 
-ORDER_CODES: Final = {name.lower(): code for name, code in core_numbers("TierOrder").items()}
+ORDER_CODES: Final = core_numbers("TierOrder")
 """The core's numbers for the orders."""
 
 _MOST: Final = 2**31
