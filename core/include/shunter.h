@@ -709,6 +709,42 @@ int32_t shunter_env_restore(
     float *observations,
     uint8_t *masks);
 
+/* ---- a learned policy, asked in any state: docs/deciding.md ---- */
+
+/*
+ * Opens a consultation: the decisions of this instant, asked for one by one, on a copy of the simulation. What is shown,
+ * and what an answer does, is the same as in an environment with this configuration, of which the mode, the look-ahead,
+ * the window and the extra features count here. The simulation's dispatch rule must be the one that the mode stands for:
+ * RESERVE with 1 reservation, RESERVE with 0 (feasible), COMMITTED, COMMITTED_BACKFILL, or STRICT (host). `priority` has a
+ * number from 0 to 1 for each job of the table, or is empty.
+ */
+int32_t shunter_simulation_consult(
+    uint64_t simulation,
+    const ShunterEnvConfig *env_config,
+    const double *priority,
+    size_t priority_length,
+    uint64_t *handle);
+
+/* Tells how many numbers an observation has, how many actions there are, and how many rows show a job. */
+int32_t shunter_consultation_sizes(uint64_t consultation, size_t *observation, size_t *actions, size_t *rows);
+
+/*
+ * Tells whether an answer is wanted (`due`), what is seen, which actions are allowed, and which job each row shows (-1:
+ * none; host: the head of the queue). Where no answer is wanted, all numbers are 0, and no job is shown.
+ */
+int32_t shunter_consultation_observe(
+    uint64_t consultation,
+    int32_t *due,
+    float *observation,
+    uint8_t *mask,
+    int64_t *jobs);
+
+/* Carries out an action that the mask allows; any other is refused. `due`: another answer is wanted. */
+int32_t shunter_consultation_act(uint64_t consultation, uint32_t action, int32_t *due);
+
+/* Opens what was decided, for shunter_decision_read; refused as long as an answer is wanted. */
+int32_t shunter_consultation_decision(uint64_t consultation, uint64_t *handle);
+
 /* ---- tiered placement, one question at a time: docs/simulation.md ---- */
 
 /* What makes one choice of nodes better than another; equal ones by the lowest node numbers. */

@@ -25,8 +25,13 @@ pub(crate) fn advance(simulation: &mut Simulation, backfill: bool) -> bool {
     true
 }
 
+/// Whether another job is to be chosen though the clock does not move: none is committed, or it starts now.
+pub(crate) fn chooses_now(simulation: &mut Simulation, backfill: bool) -> bool {
+    serve(simulation, backfill) && !simulation.waiting.queue.is_empty()
+}
+
 /// Starts the committed job, or fills in others before it. Says whether none is committed any more.
-pub(super) fn serve(simulation: &mut Simulation, backfill: bool) -> bool {
+fn serve(simulation: &mut Simulation, backfill: bool) -> bool {
     let Some(commitment) = simulation.promises.commitment else { return true };
     if simulation.try_start(commitment.job) {
         simulation.promises.commitment = None;

@@ -67,10 +67,7 @@ pub(crate) fn pass_at_once(simulation: &mut Simulation, order: Option<&[u32]>) {
     let Dispatch::Committed { backfill } = simulation.setup.config.dispatch else {
         return run_pass(simulation, order);
     };
-    while simulation.promises.commitment().is_none() || committed::serve(simulation, backfill) {
-        if simulation.waiting.queue.is_empty() {
-            return;
-        }
+    while committed::chooses_now(simulation, backfill) {
         let waits = |job: &u32| simulation.state(*job).phase == Phase::Waiting;
         let rest: Option<Vec<u32>> = order.map(|order| order.iter().copied().filter(waits).collect());
         if rest.as_ref().is_some_and(Vec::is_empty) {

@@ -32,7 +32,7 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
 }
 
 /// All reservations lapse: the rule that decides now makes none that last.
-pub(super) fn drop_reservations(simulation: &mut Simulation) {
+pub(crate) fn drop_reservations(simulation: &mut Simulation) {
     for job in std::mem::take(&mut simulation.promises.holders) {
         simulation.states[job as usize].reservation = None;
     }

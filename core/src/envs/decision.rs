@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::dispatch::beside::Head;
 use crate::envs::episode::{EnvConfig, Mode};
 use crate::envs::pass::JobMode;
 use crate::envs::pick_host::HostKind;
@@ -59,8 +60,26 @@ pub(crate) trait Decision: Send {
     /// An episode begins.
     fn begin(&mut self, simulation: &mut Simulation);
 
+    /// A pass begins: the clock has moved, or the rule chooses once more at this instant.
+    fn open(&mut self, _simulation: &mut Simulation) {}
+
+    /// Whether a decision is due now. If so, who is seen and what is allowed is worked out.
+    fn is_due(&mut self, simulation: &mut Simulation) -> bool;
+
+    /// Nothing is to be seen any more.
+    fn close(&mut self);
+
     /// Moves on until a decision is due. False: nothing is to come.
-    fn settle(&mut self, simulation: &mut Simulation) -> bool;
+    fn settle(&mut self, simulation: &mut Simulation) -> bool {
+        while !self.is_due(simulation) {
+            if !simulation.advance() {
+                self.close();
+                return false;
+            }
+            self.open(simulation);
+        }
+        true
+    }
 
     /// Whether the mask lets an action through.
     fn allows(&self, action: usize) -> bool;
@@ -81,4 +100,14 @@ pub(crate) trait Decision: Send {
 
     /// The jobs that are shown, row by row.
     fn shown(&self) -> Box<dyn Iterator<Item = u32> + '_>;
+
+    /// Who was given the reservation of this pass, if anybody was.
+    fn head(&self) -> Option<&Head> {
+        None
+    }
+
+    /// The jobs that fit, but would delay that reservation.
+    fn delaying(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        Box::new(std::iter::empty())
+    }
 }

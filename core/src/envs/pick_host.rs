@@ -56,28 +56,23 @@ impl Decision for PickHost {
         *self = PickHost::default();
     }
 
-    /// Moves on until the head fits somewhere.
-    fn settle(&mut self, simulation: &mut Simulation) -> bool {
-        loop {
-            if let Some(head) = simulation.waiting.queue.head() {
-                self.head = Some(head);
-                self.allowed.clear();
-                self.allowed.resize(simulation.setup.cluster.nodes.len(), false);
-                let shape = simulation.shape_of(head);
-                for &node in simulation.setup.cluster.nodes_for(shape) {
-                    let room = simulation.machine.free.capacity(&simulation.setup.cluster, node, shape);
-                    self.allowed[node as usize] = room >= shape.tasks;
-                }
-                if self.allowed.contains(&true) {
-                    return true;
-                }
-            }
-            if !simulation.advance() {
-                self.head = None;
-                self.allowed.fill(false);
-                return false;
-            }
+    /// Whether the head of the queue fits somewhere.
+    fn is_due(&mut self, simulation: &mut Simulation) -> bool {
+        self.close();
+        let Some(head) = simulation.waiting.queue.head() else { return false };
+        self.head = Some(head);
+        self.allowed.resize(simulation.setup.cluster.nodes.len(), false);
+        let shape = simulation.shape_of(head);
+        for &node in simulation.setup.cluster.nodes_for(shape) {
+            let room = simulation.machine.free.capacity(&simulation.setup.cluster, node, shape);
+            self.allowed[node as usize] = room >= shape.tasks;
         }
+        self.allowed.contains(&true)
+    }
+
+    fn close(&mut self) {
+        self.head = None;
+        self.allowed.fill(false);
     }
 
     fn allows(&self, action: usize) -> bool {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::dispatch::beside::Head;
 use crate::dispatch::committed::commit;
 use crate::envs::decision::{Decision, Kind, Sizes};
 use crate::envs::episode::EnvConfig;
@@ -57,17 +58,9 @@ struct PickJob {
 }
 
 impl PickJob {
-    /// Nothing is to be seen any more.
-    fn close(&mut self) {
-        self.is_open = false;
-        self.rows.clear();
-        self.pass = Pass::default();
-    }
-
     /// Those that may be chosen come first, the order's own choice before those that it holds back.
     fn fill_rows(&mut self) {
         let window = self.observer.layout.window;
-        self.rows.clear();
         self.add_rows(window, |slot| slot.allowed && !slot.held_back);
         if self.rows.len() < window.min(self.pass.slots.len()) {
             self.add_rows(window, |slot| slot.allowed && slot.held_back);
@@ -84,24 +77,32 @@ impl PickJob {
 
 impl Decision for PickJob {
     fn begin(&mut self, simulation: &mut Simulation) {
-        simulation.machine.track_expected();
+        simulation.track_expected();
         self.observer.begin(simulation);
         self.close();
     }
 
-    fn settle(&mut self, simulation: &mut Simulation) -> bool {
-        loop {
-            if self.is_open && self.pass.judge(simulation, self.mode) {
+    fn open(&mut self, simulation: &mut Simulation) {
+        self.is_open = true;
+        self.pass.begin(simulation);
+    }
+
+    fn is_due(&mut self, simulation: &mut Simulation) -> bool {
+        if self.is_open {
+            self.is_open = self.pass.judge(simulation, self.mode);
+            // Rows are places in the pass: those of an earlier decision no longer hold.
+            self.rows.clear();
+            if self.is_open {
                 self.fill_rows();
-                return true;
             }
-            if !simulation.advance() {
-                self.close();
-                return false;
-            }
-            self.is_open = true;
-            self.pass.begin(simulation);
         }
+        self.is_open
+    }
+
+    fn close(&mut self) {
+        self.is_open = false;
+        self.rows.clear();
+        self.pass = Pass::default();
     }
 
     fn allows(&self, action: usize) -> bool {
@@ -146,5 +147,15 @@ impl Decision for PickJob {
 
     fn shown(&self) -> Box<dyn Iterator<Item = u32> + '_> {
         Box::new(self.rows.iter().map(|&place| self.pass.slots[place as usize].job()))
+    }
+
+    fn head(&self) -> Option<&Head> {
+        self.pass.head.as_ref()
+    }
+
+    fn delaying(&self) -> Box<dyn Iterator<Item = u32> + '_> {
+        // Without a reservation the feature tells of one that might be given: that delays nobody.
+        let slots = self.pass.head.as_ref().map_or(&[][..], |_| &self.pass.slots[..]);
+        Box::new(slots.iter().filter(|slot| slot.delays).map(Slot::job))
     }
 }

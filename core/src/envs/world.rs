@@ -53,6 +53,7 @@ impl World {
         let kind = kind_of(env.mode);
         env.check()?;
         kind.check(&env, &clusters)?;
+        tables.iter().try_for_each(|table| check_priority(&table.priority))?;
         config.dispatch = kind.dispatch();
         if episodes.is_empty() {
             return Err("there is no episode; give one or more".to_string());
@@ -109,6 +110,14 @@ impl World {
     /// How much environments show, and take.
     pub(crate) fn sizes(&self) -> Sizes {
         self.kind().sizes(&self.env, &self.clusters)
+    }
+}
+
+/// Whether priorities are what observations and rewards can take.
+pub(crate) fn check_priority(priority: &[f64]) -> Result<(), String> {
+    match priority.iter().all(|value| (0.0..=1.0).contains(value)) {
+        true => Ok(()),
+        false => Err("a priority is not from 0 to 1; scale them".to_string()),
     }
 }
 

@@ -26,7 +26,8 @@ pub struct ShunterDecision {
     pub places: ShunterPlaces,
 }
 
-struct Decision(Vec<Verdict>);
+/// A decision that is open.
+pub(super) struct Decision(pub(super) Vec<Verdict>);
 
 /// Works out what would be decided now, by the policy (a null `order`) or by an order of waiting jobs; the simulation
 /// stays as it is.

@@ -74,7 +74,11 @@ pub struct ShunterEpisode {
     pub utilization_bound: f64,
 }
 
-fn checked(given: &ShunterEnvConfig) -> Result<EnvConfig, Failure> {
+/// # Safety
+/// A non-null `given` must be readable.
+pub(super) unsafe fn read_env_config(given: *const ShunterEnvConfig) -> Result<EnvConfig, Failure> {
+    check_pointer("env_config", given as usize, std::mem::align_of::<ShunterEnvConfig>())?;
+    let given = unsafe { &*given };
     let unknown =
         |what: &str, code: i32| Failure::argument(format!("{what} is {code}; there is none with this number"));
     let flag = |what: &str, value: i32| match value {
@@ -180,9 +184,8 @@ pub unsafe extern "C" fn shunter_env_open(
             .map(|&cluster| find::<Arc<Cluster>>(cluster, "cluster").map(|cluster| (*cluster).clone()))
             .collect::<Result<_, _>>()?;
         let config = unsafe { read_config(config) }?;
-        check_pointer("env_config", env_config as usize, std::mem::align_of::<ShunterEnvConfig>())?;
-        let given = unsafe { &*env_config };
-        let env = checked(given)?;
+        let env = unsafe { read_env_config(env_config) }?;
+        let threads = unsafe { (*env_config).threads } as usize;
         let priority = shared_out("priority", unsafe { read("priority", priority, priority_length) }?, &jobs)?;
         let scores = shared_out("scores", unsafe { read("scores", scores, scores_length) }?, &jobs)?;
         let episodes = unsafe { read("episodes", episodes, episode_count) }?;
@@ -191,14 +194,11 @@ pub unsafe extern "C" fn shunter_env_open(
         if environments > MOST_ENVIRONMENTS {
             return Err(Failure::argument(format!("{environments} environments are too many")));
         }
-        if priority.iter().flatten().any(|value| !(0.0..=1.0).contains(value)) {
-            return Err(Failure::argument("a priority is not from 0 to 1; scale them"));
-        }
         let tables = jobs.into_iter().zip(priority).zip(scores);
         let tables =
             tables.map(|((jobs, priority), scores)| Table { jobs, priority: priority.into(), scores }).collect();
         let world = World::new(tables, clusters, config, env, episodes, relative).map_err(Failure::argument)?;
-        let vector = Vector::new(world, environments, given.threads as usize).map_err(Failure::argument)?;
+        let vector = Vector::new(world, environments, threads).map_err(Failure::argument)?;
         *handle = open(Mutex::new(vector));
         Ok(())
     })

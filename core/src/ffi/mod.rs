@@ -6,6 +6,7 @@
 //! it and this folder are all there is to audit.
 
 pub mod config;
+pub mod consultation;
 pub mod decide;
 pub mod environments;
 pub mod handles;

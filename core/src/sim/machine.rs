@@ -4,7 +4,7 @@ use crate::model::config::Dispatch;
 use crate::model::free::Free;
 use crate::place::placement::Placement;
 use crate::sim::bytes::{Reader, Writer};
-use crate::sim::job_state::JobState;
+use crate::sim::job_state::{JobState, Phase};
 use crate::sim::setup::Setup;
 
 /// When a running job is expected to end, and how many cores it gives back: a pool needs to know no more.
@@ -85,8 +85,12 @@ impl Machine {
     }
 
     /// Expected ends are kept from now on, whether the rule needs them or not.
-    pub(crate) fn track_expected(&mut self) {
-        self.tracks_expected = true;
+    pub(crate) fn track_expected(&mut self, setup: &Setup, states: &[JobState]) {
+        if !std::mem::replace(&mut self.tracks_expected, true) {
+            let jobs = (0..).zip(states).filter(|(_, state)| state.phase == Phase::Running);
+            self.expected = jobs.map(|(job, state)| Expected::of(setup, job, state)).collect();
+            self.expected.sort_unstable();
+        }
     }
 
     /// Expected ends of the running jobs, the earliest first; none where nobody asks.

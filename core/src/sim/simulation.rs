@@ -183,6 +183,11 @@ impl Simulation {
         turns
     }
 
+    /// Expected ends of running jobs are kept from now on, whether the rule needs them or not.
+    pub(crate) fn track_expected(&mut self) {
+        self.machine.track_expected(&self.setup, &self.states);
+    }
+
     /// Where the placement rule would put a job on these free resources.
     pub(crate) fn place_on(&self, free: &Free, job: u32) -> Option<Placement> {
         match &self.setup.config.placer {
