@@ -3,22 +3,12 @@
 
 #include <string.h>
 
-enum { MOST = 64 };
-
-typedef struct Told {
-    uint8_t outcome[MOST], reason[MOST];
-    int64_t blocker[MOST], place[MOST], reserved_ms[MOST], node_offsets[MOST], device_offsets[MOST];
-    int32_t nodes[MOST], tasks[MOST], devices[MOST], millis[MOST];
-} Told;
-
-static void decide(uint64_t simulation, Told *told) {
-    uint64_t decision;
+void read_decision(uint64_t decision, Told *told) {
     ShunterDecision answer;
     memset(&answer, 0, sizeof answer);
     memset(told, 0, sizeof *told);
-    OK(shunter_simulation_decide(simulation, NULL, 0, &decision));
     OK(shunter_decision_read(decision, &answer));
-    EXPECT(answer.jobs == JOBS && answer.places.node_count < MOST && answer.places.device_count < MOST);
+    EXPECT(answer.jobs == JOBS && answer.places.node_count < ROOM && answer.places.device_count < ROOM);
     answer.outcome = told->outcome;
     BAD_ARGUMENT(shunter_decision_read(decision, &answer));
     answer.reason = told->reason;
@@ -39,22 +29,16 @@ static void decide(uint64_t simulation, Told *told) {
     BAD_HANDLE(shunter_decision_read(decision, &answer));
 }
 
-void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
-    uint64_t running = open_simulation(cluster, jobs, config), loaded = open_simulation(cluster, jobs, config), handle;
-    uint32_t twice[] = {0, 0};
-    uint8_t phase[JOBS], down[MOST], by_failure[MOST];
-    int64_t start_ms[JOBS], end_ms[JOBS], node_offsets[MOST], device_offsets[MOST], reserved_ms[JOBS], done_ms[JOBS];
-    int64_t limit_ms[JOBS], start_number[JOBS], stop_start_ms[MOST], stop_end_ms[MOST];
-    int32_t nodes[MOST], tasks[MOST], devices[MOST], millis[MOST], due;
-    uint32_t stop_job[MOST];
+void load_copy(uint64_t running, uint64_t loaded) {
+    uint8_t phase[JOBS], down[ROOM], by_failure[ROOM];
+    int64_t start_ms[JOBS], end_ms[JOBS], node_offsets[ROOM], device_offsets[ROOM], reserved_ms[JOBS], done_ms[JOBS];
+    int64_t limit_ms[JOBS], start_number[JOBS], stop_start_ms[ROOM], stop_end_ms[ROOM];
+    int32_t nodes[ROOM], tasks[ROOM], devices[ROOM], millis[ROOM];
+    uint32_t stop_job[ROOM];
     ShunterSnapshot told;
-    Told first, second;
     memset(&told, 0, sizeof told);
-    OK(shunter_simulation_advance(running, &due));
-    OK(shunter_simulation_dispatch(running));
-    OK(shunter_simulation_advance(running, &due));
     OK(shunter_simulation_snapshot(running, &told));
-    EXPECT(told.jobs == JOBS && told.nodes < MOST && told.stops < MOST);
+    EXPECT(told.jobs == JOBS && told.nodes < ROOM && told.stops < ROOM);
     told.phase = phase;
     BAD_ARGUMENT(shunter_simulation_snapshot(running, &told));
     told.start_ms = start_ms;
@@ -79,6 +63,23 @@ void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
     BAD_ARGUMENT(shunter_simulation_load(loaded, &told));
     done_ms[0] = 0;
     OK(shunter_simulation_load(loaded, &told));
+}
+
+static void decide(uint64_t simulation, Told *told) {
+    uint64_t decision;
+    OK(shunter_simulation_decide(simulation, NULL, 0, &decision));
+    read_decision(decision, told);
+}
+
+void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config) {
+    uint64_t running = open_simulation(cluster, jobs, config), loaded = open_simulation(cluster, jobs, config), handle;
+    uint32_t twice[] = {0, 0};
+    int32_t due;
+    Told first, second;
+    OK(shunter_simulation_advance(running, &due));
+    OK(shunter_simulation_dispatch(running));
+    OK(shunter_simulation_advance(running, &due));
+    load_copy(running, loaded);
     decide(running, &first);
     decide(loaded, &second);
     EXPECT(memcmp(&first, &second, sizeof first) == 0);

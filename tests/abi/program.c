@@ -211,6 +211,7 @@ int main(void) {
     placers(cluster, jobs);
     tiers();
     deciding(cluster, jobs, easy());
+    consulting(cluster, jobs, easy());
     OK(shunter_close(jobs));
     OK(shunter_close(cluster));
     printf("%d checks passed\n", checks);

@@ -8,7 +8,7 @@
 
 #include "shunter.h"
 
-enum { JOBS = 4, NODES = 2, BIG = 4096 };
+enum { JOBS = 4, NODES = 2, BIG = 4096, ROOM = 64 };
 
 /* How many checks have passed so far. */
 extern int checks;
@@ -62,6 +62,19 @@ void expect_equal(uint64_t one, uint64_t other);
 /* Checks what became of the jobs in a simulation that has run to its end. */
 void read_results(uint64_t simulation);
 
+/* A decision, job by job. */
+typedef struct Told {
+    uint8_t outcome[ROOM], reason[ROOM];
+    int64_t blocker[ROOM], place[ROOM], reserved_ms[ROOM], node_offsets[ROOM], device_offsets[ROOM];
+    int32_t nodes[ROOM], tasks[ROOM], devices[ROOM], millis[ROOM];
+} Told;
+
+/* Reads a decision, in wrong ways too, and closes it. */
+void read_decision(uint64_t decision, Told *told);
+
+/* Tells what one simulation knows, and loads it into another that has not begun. */
+void load_copy(uint64_t running, uint64_t loaded);
+
 /* The parts. */
 void wrong_tables(void);
 void wrong_simulations(uint64_t cluster, uint64_t jobs);
@@ -74,5 +87,6 @@ void wrong_stops(uint64_t cluster, uint64_t jobs);
 void placers(uint64_t cluster, uint64_t jobs);
 void tiers(void);
 void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config);
+void consulting(uint64_t cluster, uint64_t jobs, ShunterConfig config);
 
 #endif

@@ -119,7 +119,7 @@ impl Consultation {
         let promised = Promised { held: held.into_iter().collect(), first: head.map(|head| head.job) };
         let delaying: HashSet<u32> = self.decision.delaying().collect();
         let shown: HashSet<u32> = self.decision.shown().collect();
-        let reason = |after: &mut Simulation, job: u32| match self.line.out_of_reach(after, job) {
+        let reason = |after: &mut Simulation, job: u32| match self.line.out_of_reach(after, &promised, job) {
             Some(reason) => (reason, None),
             None if delaying.contains(&job) => (Reason::Delays, promised.first),
             None if shown.contains(&job) => (Reason::HeldBack, None),

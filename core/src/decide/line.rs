@@ -67,8 +67,10 @@ impl Line {
     }
 
     /// Why a job waits that was not looked at, or does not fit now; none: it was, and does.
-    pub(super) fn out_of_reach(&self, after: &Simulation, job: u32) -> Option<Reason> {
-        if self.place_of.get(&job).is_some_and(|&place| place >= self.looked_at) {
+    pub(super) fn out_of_reach(&self, after: &Simulation, promises: &Promised, job: u32) -> Option<Reason> {
+        let is_behind = self.place_of.get(&job).is_some_and(|&place| place >= self.looked_at);
+        // A committed rule looks again, and further, when those before have started.
+        if is_behind && !promises.held.contains_key(&job) {
             return Some(Reason::NotLookedAt);
         }
         let unfit = if can_reserve(after, job) { Reason::NoRoom } else { Reason::NodesDown };
@@ -77,7 +79,7 @@ impl Line {
 
     /// Why a job waits after the rule's own pass, and for whom.
     pub(super) fn reason(&self, after: &mut Simulation, promises: &Promised, job: u32) -> (Reason, Option<u32>) {
-        if let Some(reason) = self.out_of_reach(after, job) {
+        if let Some(reason) = self.out_of_reach(after, promises, job) {
             return (reason, None);
         }
         if self.place_of.get(&job).is_some_and(|&place| is_passed_over(after, &self.turns[place])) {

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from shunter.agents.learned_policy import load_policy
+from shunter.envs.consultation import consult
 from shunter.envs.episodes import has_fitting_job
 from shunter.envs.kinds import environment_from
 from shunter.envs.pick_job import PickJobOptions, pick_job_vector
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     from shunter.agents.learned_policy import LearnedPolicy
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.cluster import Cluster
+    from shunter.model.snapshot import Snapshot
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.decision import Decision
 
 MOST_TOGETHER: Final = 64
 """So many windows are played together; the next one begins when one has ended."""
@@ -112,6 +115,29 @@ def run_learned_windows(
     with open_windows(log, chosen, scheduler, threads) as vector:
         play(policy, vector, finished=finished)
     return results
+
+
+def decide_learned(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: Scheduler) -> Decision:
+    """Returns what a checkpoint decides in the state of a snapshot, always by its best action.
+
+    Args:
+        snapshot: What is known.
+        workload: The jobs.
+        cluster: The nodes.
+        scheduler: Its policy is a checkpoint, of either kind.
+
+    Raises:
+        InputError: The checkpoint cannot be used here, or the snapshot contradicts itself.
+    """
+    policy = load_policy(scheduler.settings.policy)
+    simulation = Simulation(workload, cluster, _order_alone(scheduler))
+    simulation.load(snapshot)
+
+    def choose(observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> int:
+        return int(_decided(policy, observation[None], mask[None])[0])
+
+    with _one_thread():
+        return consult(simulation, workload, policy.options, choose)
 
 
 def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: WindowResults) -> None:

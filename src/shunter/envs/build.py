@@ -9,7 +9,7 @@ import numpy as np
 
 from shunter.checks import MOST_SEED, check_fields, declared
 from shunter.envs.episodes import horizon_factor_field, max_steps_field
-from shunter.envs.features import Feature, JobColumns, JobView, own_features, values
+from shunter.envs.features import Feature, JobColumns, JobView, own_features, write_features
 from shunter.envs.resets import DRAW, LEAVE
 from shunter.envs.rewards import TOTALS, Reward, StepView, own_rewards, worth
 from shunter.envs.vector import NativeVectorEnv, StepArrays, View
@@ -146,9 +146,7 @@ class CustomVectorEnv(NativeVectorEnv):
             offsets = self.world.first_place[self.world.episodes["table"][view.episode]]
             places = np.where(view.jobs >= 0, view.jobs + offsets[:, None], -1)
             jobs = JobView(self._columns, places, view.now_ms[:, None] / MILLISECONDS)
-            rows = self.layout.split(observations)["jobs"]
-            for column, (name, feature) in enumerate(self._features.items(), start=-len(self._features)):
-                rows[..., column] = values(name, feature, jobs)
+            write_features(self._features, jobs, self.layout.split(observations)["jobs"])
         self._seen = view
         return view
 

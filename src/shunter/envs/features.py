@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -148,6 +148,12 @@ def own_features(names: Sequence[str]) -> dict[str, Feature]:
                 f"feature {name!r} is not registered ({known} so far); import what calls register_feature({name!r})"
             )
     return {name: _OWN[name] for name in names}
+
+
+def write_features(features: Mapping[str, Feature], view: JobView, rows: NDArray[np.float32]) -> None:
+    """Writes features of the user's own into the last columns of rows, (environments, rows, columns)."""
+    for column, (name, feature) in enumerate(features.items(), start=-len(features)):
+        rows[..., column] = values(name, feature, view)
 
 
 def values(name: str, feature: Feature, view: JobView) -> NDArray[np.float32]:

@@ -41,6 +41,16 @@ class CoreMode:
             core_numbers("Lookahead")[lookahead.replace("_", "-")],
         )
 
+    def shown_fields(self, layout: Layout) -> dict[str, int]:
+        """Returns those fields of the core's ``ShunterEnvConfig`` that say what is decided, and what is shown."""
+        return {
+            "mode": self.mode,
+            "lookahead": self.lookahead,
+            "lookahead_size": layout.lookahead_size,
+            "window": layout.window,
+            "extra_features": len(layout.extra_features),
+        }
+
 
 class World:
     """Jobs, clusters and episodes, handed to the core once."""
@@ -95,11 +105,7 @@ class World:
         env_config = ffi.new(
             "ShunterEnvConfig *",
             {
-                "mode": core_mode.mode,
-                "lookahead": core_mode.lookahead,
-                "lookahead_size": layout.lookahead_size,
-                "window": layout.window,
-                "extra_features": len(layout.extra_features),
+                **core_mode.shown_fields(layout),
                 "max_steps": vector.max_steps or 0,
                 "dense": reward.timing == "dense",
                 "log": core_logarithms(reward),

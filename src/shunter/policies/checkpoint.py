@@ -28,7 +28,8 @@ BEST, LAST = "best", "last"
 """The checkpoints of a run, by their folders."""
 ASIDE: Final = ".old"
 """The end of a folder's name under which an interrupted write may have left a checkpoint."""
-PICK_JOB: Final = "pick-job"
+PICK_JOB, PICK_HOST = "pick-job", "pick-host"
+"""What a checkpoint chooses."""
 
 BROUGHT: Final = ("dispatch", "placement", "estimate", "missing_request", "reserve_by", "scan_depth")
 """The settings that a checkpoint brings: nobody may ask for other ones."""
@@ -128,8 +129,12 @@ def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return found
 
 
-def resolve_checkpoint(text: str) -> Checkpoint:
+def resolve_checkpoint(text: str, *, hosts: bool = False) -> Checkpoint:
     """Returns what a checkpoint is and brings.
+
+    Args:
+        text: Its folder, or that of its run.
+        hosts: Whether one that chooses hosts will do, too.
 
     Raises:
         InputError: There is no checkpoint, it cannot be read, or it does not choose jobs.
@@ -137,11 +142,12 @@ def resolve_checkpoint(text: str) -> Checkpoint:
     folder, record = checkpoint_folder(text), read_record(text)
     options, where = record["options"], folder / POLICY_FILE
     kind = options.get("kind", PICK_JOB)
-    if kind != PICK_JOB:
-        what = "chooses a host for each job (pick-host)" if kind == "pick-host" else f"is of the kind {kind!r}"
+    if kind != PICK_JOB and not (hosts and kind == PICK_HOST):
+        what = "chooses a host for each job (pick-host)" if kind == PICK_HOST else f"is of the kind {kind!r}"
         raise InputError(f"{where}: this policy {what}; give one that chooses jobs (pick-job)")
     try:
-        settings = _settings(options)
+        # Who chooses hosts takes the jobs as they come, and lets nobody pass.
+        settings = Settings(policy="fcfs", dispatch="strict") if kind == PICK_HOST else _settings(options)
         return Checkpoint(text, folder, record, _order(settings.policy), settings.checked())
     except InputError as error:
         raise InputError(f"{where}: options: {error}") from None

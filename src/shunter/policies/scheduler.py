@@ -120,12 +120,13 @@ class Scheduler:
         return result
 
 
-def resolve(given: str | Policy | AnyPolicy) -> AnyPolicy:
+def resolve(given: str | Policy | AnyPolicy, *, hosts: bool = False) -> AnyPolicy:
     """Returns the policy that a text means, or that an object of the user's own is.
 
     Args:
         given: A name, also with parameters (``hybrid?aging=0.5``), a TOML file, a Python file (``my.py``,
             ``my.py:Class``), the folder of a run or a checkpoint, or a `Policy`. What is resolved already is returned.
+        hosts: Whether a checkpoint that chooses hosts will do: one can decide with it, but not simulate a log.
 
     Raises:
         InputError: There is no such policy, or it cannot be read.
@@ -138,7 +139,7 @@ def resolve(given: str | Policy | AnyPolicy) -> AnyPolicy:
     if given in POLICIES:
         return resolve_native(given)
     if is_checkpoint(given):
-        return resolve_checkpoint(given)
+        return resolve_checkpoint(given, hosts=hosts)
     if python_path(given):
         return load_python_policy(given)
     if "/" in given.partition("?")[0] and spec_file(given) is None:
@@ -219,6 +220,7 @@ def resolve_scheduler(
     placement: str | Placer | Placement | None = None,
     estimate: str | Estimate | None = None,
     asked: Collection[str] = (),
+    hosts: bool = False,
     **words: Any,  # noqa: ANN401 - the fields of Settings
 ) -> Scheduler:
     """Returns one way to schedule, checked.
@@ -230,6 +232,7 @@ def resolve_scheduler(
         estimate: The run time that the policy may see: a name, also with parameters, or a TOML file.
         asked: The settings that the user named, where a default that was asked for by name must be told from one that
             was not: a checkpoint refuses what it does not do.
+        hosts: Whether a checkpoint that chooses hosts will do, as in `resolve`.
         words: The other fields of `shunter.model.settings.Settings`.
 
     Raises:
@@ -238,7 +241,7 @@ def resolve_scheduler(
     for name in words:
         check_name("setting", name, SETTING_NAMES)
     given = Settings(**words).checked()
-    found = resolve(policy)
+    found = resolve(policy, hosts=hosts)
     if isinstance(found, Checkpoint):
         open_words = {"dispatch": _text(dispatch), "placement": _text(placement), "estimate": _text(estimate)}
         return _learned(found, given, open_words, asked)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shunter.errors import InputError
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import PythonPolicy
+from shunter.simulation.learned import learned_runner
 from shunter.simulation.run import OwnOrder
 from shunter.simulation.simulation import Simulation
 
@@ -25,14 +25,15 @@ def decide(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: 
         snapshot: What is known. Run times of jobs that have not ended, and jobs to come, do not matter.
         workload: The jobs; the snapshot tells of each, in the same order.
         cluster: The nodes.
-        scheduler: From `shunter.policies.scheduler.resolve_scheduler`.
+        scheduler: From `shunter.policies.scheduler.resolve_scheduler`; with ``hosts=True`` its policy may be a
+            checkpoint that chooses hosts.
 
     Raises:
         InputError: The snapshot contradicts itself, or the jobs and nodes.
     """
     policy = scheduler.policy
     if isinstance(policy, Checkpoint):
-        raise InputError("decide: a learned policy decides through its environment; give a policy with an order")
+        return learned_runner().decide_learned(snapshot, workload, cluster, scheduler)
     if isinstance(policy, PythonPolicy):
         own = OwnOrder(policy.policy, workload, cluster, scheduler)
         own.simulation.load(snapshot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -68,6 +68,17 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """One answer of a learned policy, with what it was shown."""
+
+    action: int
+    jobs: tuple[int, ...]
+    """The jobs that were shown, row by row; for a policy that chooses hosts, the one at the head of the queue."""
+    observation: NDArray[np.float32] = field(compare=False, repr=False)
+    mask: NDArray[np.bool_] = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
 class Decision:
     """What would happen now. Jobs are known by their places in the workload."""
 
@@ -82,14 +93,16 @@ class Decision:
     """Those that wait before the decision, the next first."""
     waiting: dict[int, Waiting]
     """Why those wait that do not start."""
+    answers: tuple[Answer, ...] = ()
+    """What a learned policy was shown and chose, in this order; nothing of any other policy."""
 
     def to_json(self) -> str:
         """Returns the decision as a JSON object; jobs are keys."""
-        return json.dumps(asdict(self))
+        return json.dumps(asdict(self), default=np.ndarray.tolist)
 
 
-def read_decision(handle: Handle, now_s: float) -> Decision:
-    """Returns a decision of the core's."""
+def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
+    """Returns a decision of the core's; `answers` are those of the learned policy that made it, if one did."""
     told = ffi.new("ShunterDecision *")
     check(lib.shunter_decision_read(handle.number, told))
     jobs = int(told.jobs)
@@ -130,4 +143,5 @@ def read_decision(handle: Handle, now_s: float) -> Decision:
             job: Waiting(_REASONS[reason[job]], None if blocker[job] < 0 else int(blocker[job]))
             for job in np.flatnonzero(reason > 0).tolist()
         },
+        answers=answers,
     )

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
+    from shunter.model.snapshot import Snapshot
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.decision import Decision
     from shunter.simulation.simulation import Simulation
     from shunter.simulation.windows import WindowResults
 
@@ -31,6 +33,11 @@ class LearnedRunner(Protocol):
         self, workload: Workload, cluster: Cluster, windows: Windows, scheduler: Scheduler, threads: int = 1
     ) -> WindowResults:
         """Returns what happens in windows; the result does not depend on the number of threads."""
+
+    def decide_learned(
+        self, snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: Scheduler
+    ) -> Decision:
+        """Returns what is decided in the state of a snapshot, and what the policy was shown."""
 
 
 _provider: list[str] = []

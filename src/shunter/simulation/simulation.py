@@ -250,6 +250,12 @@ class Simulation:
         self._call(lib.shunter_simulation_decide, given, len(jobs), number)
         return read_decision(Handle(number[0]), self.status().now_s)
 
+    def open_consultation(self, env_config: Any, priority: NDArray[np.float64]) -> Handle:  # noqa: ANN401 - cffi's
+        """Opens a consultation of a learned policy in this state; `shunter.envs.consultation` leads it."""
+        number = ffi.new("uint64_t *")
+        self._call(lib.shunter_simulation_consult, env_config, pointer(priority), len(priority), number)
+        return Handle(number[0])
+
     def stops(self) -> CoreStops:
         """Returns the runs that did not end their jobs, in the order in which they were stopped."""
         count = self._told().stops
@@ -282,6 +288,10 @@ class Simulation:
         # All is well nearly always; only an error needs words.
         if status != OK:
             check(status)
+        self.raise_failure()
+
+    def raise_failure(self) -> None:
+        """Raises what went wrong in a placement that lives in Python, if anything did."""
         if self._asked is not None:
             self._asked.raise_failure()
 
