@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 import weakref
+from dataclasses import dataclass, field, fields
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import shunter._core as _core
 from shunter.errors import InputError, ShunterError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+Arrays = TypeVar("Arrays", bound="CoreArrays")
 
 ffi: Final = _core.ffi
 lib: Final = _core.lib
@@ -80,6 +84,27 @@ def pointer(array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have 
 def pointers(*arrays: NDArray[Any]) -> list[Any]:
     """Returns a pointer to the values of each array, as `pointer` does."""
     return [pointer(array) for array in arrays]
+
+
+def filled(dtype: type[np.generic]) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns a field for an array that the core fills with values of this type."""
+    return field(metadata={"dtype": dtype})
+
+
+@dataclass(frozen=True)
+class CoreArrays:
+    """Arrays of one shape; the fields stand in the order in which the core's function takes them."""
+
+    @classmethod
+    def empty(cls: type[Arrays], *shape: int) -> Arrays:
+        """Returns arrays of a shape with any values, for the core to fill."""
+        import numpy as np
+
+        return cls(**{one.name: np.empty(shape, one.metadata["dtype"]) for one in fields(cls)})
+
+    def pointers(self) -> list[Any]:
+        """Returns the arrays as the core's function takes them."""
+        return pointers(*(getattr(self, one.name) for one in fields(self)))
 
 
 class Handle:

@@ -144,7 +144,7 @@ def test_the_configuration_points_to_what_is_told(workload: Workload, site: str)
     told = config.pointer
     assert [told.policy_parameters[place] for place in range(told.policy_parameters_length)][:3] == [2, 100, 3]
     assert (told.estimate_parameters_length, told.estimate_parameters[0]) == (1, 0.5)
-    assert config.scores.tolist()[0] == 27
+    assert config.policy.scores.tolist()[0] == 27
 
 
 def test_stand_ins_are_in_the_ledger(workload: Workload, site: str) -> None:

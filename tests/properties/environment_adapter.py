@@ -88,7 +88,7 @@ class CoreEnvironment:
             *(ffi.new("uint64_t[]", [self._tables[1].number]), 1),
             *(ffi.new("uint64_t[]", [self._tables[0].number]), 1),
             *(config.pointer, environment_config(play)),
-            *(pointer(priority), len(priority), pointer(config.scores), len(config.scores)),
+            *(pointer(priority), len(priority), pointer(config.policy.scores), len(config.policy.scores)),
             *(episode(play), 1, pointer(starts), len(starts), 1),
         )
         self.observation, self.final_observation = (np.zeros(play.numbers, dtype=np.float32) for _ in range(2))

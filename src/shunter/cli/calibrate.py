@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from shunter.cli.options import POLICY, SETTINGS, SITE, WINDOW, ForceOption, JsonOption, given_options, path, takes
-from shunter.cli.outputs import check_folder, check_plot, save_figure, step
+from shunter.cli.outputs import check_outputs, save_figure, step
 from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def calibrate(
     from shunter.metrics.run_folder import MANIFEST
 
     scheduler = arguments.scheduler()
-    inputs = arguments.inputs(scheduler)
-    check_folder(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), inputs)
-    check_plot(plot, out, inputs)
+    check_outputs(out, force, (REPORT, WAITS, WAITS_CSV, MANIFEST), plot, lambda: arguments.inputs(scheduler))
     report = _report(arguments, scheduler)
     if out is not None:
         _write(out, report, given_options(context))

@@ -21,9 +21,9 @@ from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
-from shunter.cli.running import DECLARED, DEFAULT_WORDS, RunArguments
+from shunter.cli.running import DEFAULT_WORDS, RunArguments
 from shunter.errors import InputError
-from shunter.model.settings import SETTING_NAMES, Settings
+from shunter.model.settings import DECLARED, SETTING_NAMES, Settings
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -82,14 +82,36 @@ def step(description: str) -> Iterator[Step]:
         shown.finish()
 
 
-def check_folder(out: Path | None, force: bool, files: Sequence[str], inputs: Mapping[str, str | Path | None]) -> None:
+ReadFiles = Mapping[str, str | Path | None]
+"""The files that are read, by what errors call them: ``workload``. A name that is not that of a file does no harm."""
+
+
+def check_outputs(
+    out: Path | None, force: bool, files: Sequence[str], plot: Path | None, inputs: Callable[[], ReadFiles]
+) -> None:
+    """Raises an error if ``--out`` or ``--plot`` cannot be written.
+
+    Args:
+        out: The folder; None if none is wanted.
+        force: Whether what the folder holds may be overwritten.
+        files: The names of the files that are written there.
+        plot: The figure; None if none is wanted.
+        inputs: Returns the files that are read; asked only if something is written.
+    """
+    if out is not None or plot is not None or force:
+        read = inputs()
+        check_folder(out, force, files, read)
+        check_plot(plot, out, read)
+
+
+def check_folder(out: Path | None, force: bool, files: Sequence[str], inputs: ReadFiles) -> None:
     """Raises an error if ``--out`` cannot be written.
 
     Args:
         out: The folder; None if none is wanted.
         force: Whether what the folder holds may be overwritten.
         files: The names of the files that are written there.
-        inputs: The files that are read, by what they are called: ``workload``.
+        inputs: The files that are read.
     """
     from shunter.metrics.run_folder import check_output_folder
 
@@ -100,7 +122,7 @@ def check_folder(out: Path | None, force: bool, files: Sequence[str], inputs: Ma
         raise InputError("--force is given without --out; it lets --out overwrite a run, and means nothing else")
 
 
-def check_plot(plot: Path | None, out: Path | None, inputs: Mapping[str, str | Path | None]) -> None:
+def check_plot(plot: Path | None, out: Path | None, inputs: ReadFiles) -> None:
     """Raises an error if ``--plot`` cannot be written; its folder may be the one that ``--out`` creates."""
     if plot is None:
         return
@@ -113,7 +135,7 @@ def check_plot(plot: Path | None, out: Path | None, inputs: Mapping[str, str | P
         raise InputError(f"--plot {plot}: there is no folder {plot.parent}; create it first")
 
 
-def check_toml(option: str, path: Path, force: bool, reader: str, inputs: Mapping[str, str | Path | None]) -> None:
+def check_toml(option: str, path: Path, force: bool, reader: str, inputs: ReadFiles) -> None:
     """Raises an error if a TOML file cannot be written.
 
     Args:
@@ -121,7 +143,7 @@ def check_toml(option: str, path: Path, force: bool, reader: str, inputs: Mappin
         path: The file.
         force: Whether one that is there may be overwritten.
         reader: The option that will read the file, for the error message.
-        inputs: The files that are read, by what they are called: ``workload``.
+        inputs: The files that are read.
     """
     if path.suffix != ".toml":
         raise InputError(f"{option} {path}: give a name that ends in .toml, by which {reader} knows a file")
@@ -134,7 +156,7 @@ def check_toml(option: str, path: Path, force: bool, reader: str, inputs: Mappin
         raise InputError(f"{option} {path}: the file exists; give another name, or --force to overwrite it")
 
 
-def check_apart(option: str, outputs: Sequence[Path], inputs: Mapping[str, str | Path | None]) -> None:
+def check_apart(option: str, outputs: Sequence[Path], inputs: ReadFiles) -> None:
     """Raises an error if an output would overwrite an input."""
     for output in outputs:
         for what, given in inputs.items():

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
-from shunter.checks import declarations, typed
+from shunter.checks import typed
 from shunter.cli.outputs import step
 from shunter.errors import InputError
-from shunter.model.settings import SETTING_NAMES, Settings
+from shunter.model.settings import DECLARED, SETTING_NAMES, Settings
 
 if TYPE_CHECKING:
+    from shunter.cli.outputs import ReadFiles
     from shunter.metrics.run import Run
     from shunter.model.log import Log
     from shunter.policies.scheduler import Scheduler
 
-DECLARED: Final = declarations(Settings)
 DEFAULT_WORDS: Final = {name: None if said.is_open else getattr(Settings(), name) for name, said in DECLARED.items()}
 """The settings of those who ask for none; None where what goes with the policy stands in."""
 
@@ -82,8 +81,8 @@ class RunArguments:
         self.check_numbers()
         return resolve_scheduler(**self.words, asked=self.asked)
 
-    def inputs(self, scheduler: Scheduler) -> dict[str, str | Path | None]:
-        """Returns what is read, by what errors call it; a name that is not that of a file does no harm."""
+    def inputs(self, scheduler: Scheduler) -> ReadFiles:
+        """Returns the files that are read, for checks that none of them is overwritten."""
         return {"workload": self.workload, "cluster": self.cluster, **scheduler.files}
 
     def to_json(self) -> dict[str, Any]:
@@ -121,10 +120,10 @@ class Inputs:
 
 def read_inputs(arguments: RunArguments) -> Inputs:
     """Reads workload and cluster; the numbers that can be checked without the workload are checked first."""
+    arguments.check_numbers()
     from shunter.model.log import FROM_WORKLOAD
     from shunter.workloads.reading import read_log
 
-    arguments.check_numbers()
     with step(f"reading {arguments.workload}"):
         log = read_log(
             arguments.workload,

@@ -21,7 +21,7 @@ from shunter.cli.options import (
     given_options,
     takes,
 )
-from shunter.cli.outputs import check_folder, check_plot, save_figure, step
+from shunter.cli.outputs import check_outputs, save_figure, step
 from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def simulate(
     from shunter.metrics.run_folder import RUN_FILES
 
     scheduler = arguments.scheduler()
-    inputs = arguments.inputs(scheduler)
-    check_folder(out, force, RUN_FILES, inputs)
-    check_plot(plot, out, inputs)
+    check_outputs(out, force, RUN_FILES, plot, lambda: arguments.inputs(scheduler))
     result = run(arguments, scheduler)
     if out is not None:
         _write(out, result, given_options(context))

@@ -117,7 +117,7 @@ class World:
                 "bound_weight": reward.bound_weight,
             },
         )
-        scores = np.concatenate([config.scores for config in self._configs])
+        scores = np.concatenate([config.policy.scores for config in self._configs])
         priority = self._priority()
         return opened(
             lib.shunter_env_open,

@@ -49,6 +49,12 @@ class Measures(ABC):
     """
 
     cluster: Cluster
+    total_cores: float
+    """Of the cluster."""
+    total_memory_mb: float | None
+    """Of the cluster; None if any node's is not tracked."""
+    total_gpus: int
+    """Of the cluster."""
     cores: NDArray[np.float64]
     """Over all tasks of each simulated job."""
     memory_mb: NDArray[np.float64]
@@ -75,6 +81,11 @@ class Measures(ABC):
     """From submit to the end, of each measured job."""
     bounded_slowdown: Columns
     """Turnaround over run time, bounded, of each measured job."""
+
+    def _take_cluster(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.total_cores, self.total_gpus = cluster.total_cores, cluster.total_gpus
+        self.total_memory_mb = cluster.total_memory_mb
 
     @abstractmethod
     def mean(self, values: NDArray[Any], kept: NDArray[np.bool_]) -> Values:
@@ -110,7 +121,7 @@ class ScheduleMeasures(Measures):
         jobs = schedule.workload.jobs
         self.schedule = schedule
         self.usage = Usage(schedule)
-        self.cluster = schedule.cluster
+        self._take_cluster(schedule.cluster)
         self.cores = schedule.cores
         self.gpus = schedule.gpus
         self.memory_mb = (jobs["tasks"] * jobs["memory_mb_per_task"].fill_null(0.0)).to_numpy()
@@ -233,7 +244,7 @@ def _mean_slowdown(jobs: Measures) -> Values:
 
 
 def _memory_utilization(jobs: Measures) -> Values:
-    return np.where(jobs.tells_memory, jobs.used(jobs.memory_mb, jobs.cluster.total_memory_mb), np.nan)
+    return np.where(jobs.tells_memory, jobs.used(jobs.memory_mb, jobs.total_memory_mb), np.nan)
 
 
 def _completion_rate(jobs: Measures) -> Values:
@@ -270,7 +281,7 @@ _TABLE: Final = (
     Metric("makespan_s", SECONDS, LOWER, "*M*", lambda jobs: jobs.makespan_s),
     Metric(
         "core_utilization", SHARE, HIGHER, "Σ *cᵢ hᵢ* / (cores of the cluster · *M*)",
-        lambda jobs: jobs.used(jobs.cores, jobs.cluster.total_cores),
+        lambda jobs: jobs.used(jobs.cores, jobs.total_cores),
         short=("utilization",),
     ),
     Metric(
@@ -278,7 +289,7 @@ _TABLE: Final = (
     ),
     Metric(
         "gpu_utilization", SHARE, HIGHER, "Σ *gᵢ hᵢ* / (GPUs of the cluster · *M*); null without GPUs",
-        lambda jobs: jobs.used(jobs.gpus, jobs.cluster.total_gpus),
+        lambda jobs: jobs.used(jobs.gpus, jobs.total_gpus),
     ),
     Metric(
         "flops_weighted_utilization", SHARE, HIGHER,

@@ -75,7 +75,7 @@ class WindowMeasures(Measures):
         self._results = results
         self._measured = slice(columns.warmup, None)
         self._ended_in_all = results.ended
-        self.cluster = columns.cluster
+        self._take_cluster(columns.cluster)
         self.cores = columns.cores
         self.gpus = columns.gpus
         self.memory_mb = columns.memory_mb

@@ -188,12 +188,12 @@ class Settings:
 
     def core_fields(self) -> dict[str, Any]:
         """Returns what the settings fill in the core's configuration by themselves."""
-        given = ((one, getattr(self, name)) for name, one in _DECLARED.items() if one.core)
+        given = ((one, getattr(self, name)) for name, one in DECLARED.items() if one.core)
         return {one.core: one.to_core(value) if one.to_core else value for one, value in given}
 
 
-_DECLARED: Final = declarations(Settings)
-SETTING_NAMES: Final = tuple(_DECLARED)
+DECLARED: Final = declarations(Settings)
+SETTING_NAMES: Final = tuple(DECLARED)
 
 
 def option_of(name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 from shunter.native import core_numbers
 
+# The names are ours, and the numbers are the core's: they come with the compiled library.
 _CODES, _RULES = core_numbers("Policy"), core_numbers("Dispatch")
 _PLACEMENTS, _ESTIMATES = core_numbers("Placement"), core_numbers("Estimate")
 

@@ -63,11 +63,8 @@ class Placement:
     """What the user wrote, or the name of a placer that was handed over."""
     make_placer: Callable[[], Placer] | None = None
     """Makes the placer, where the rule lives in Python: each simulation has its own."""
-
-    @property
-    def code(self) -> int:
-        """The core's number."""
-        return PLACEMENT_CODES[self.text] if self.make_placer is None else EXTERNAL
+    code: int = EXTERNAL
+    """The core's number."""
 
     @property
     def file(self) -> Path | None:
@@ -180,7 +177,7 @@ def resolve_placement(given: str | Placer | Placement) -> Placement:
     if isinstance(given, Placer):
         return Placement(given.name, lambda: given)
     if given in PLACEMENT_CODES:
-        return Placement(given)
+        return Placement(given, code=PLACEMENT_CODES[given])
     if python_path(given):
         kind = load_class(given, Placer, "placement", "placements")  # type: ignore[type-abstract]
         return Placement(given, lambda: make(kind, given, "placement"))

@@ -72,20 +72,19 @@ def run_title(run: Run) -> str:
     """Returns what was simulated, in three lines."""
     schedule, settings = run.schedule, run.schedule.settings
     cluster = schedule.cluster.label + (", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else "")
-    counts = schedule.outcomes()
+    counts, bases = schedule.outcomes(), schedule.bases()
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (
         f"[bold]{escape(schedule.workload.name)}[/bold] on {escape(cluster)}\n"
         f"{escape(settings.policy)} · {settings.dispatch} · {settings.placement} · "
-        f"estimate {escape(settings.estimate)}{_bases(schedule)}\n"
+        f"estimate {escape(settings.estimate)}{_bases(settings.estimate, bases)}\n"
         f"{len(schedule):,} jobs, {counts['rejected']:,} rejected{others}, simulated in {run.seconds:.3g} s"
     )
 
 
-def _bases(schedule: Schedule) -> str:
+def _bases(estimate: str, bases: dict[str, int]) -> str:
     """Returns what the estimates rested on, where their name does not say it."""
-    bases = schedule.bases()
-    said = {"requested": ["request"], "perfect": ["run-time"]}.get(schedule.settings.estimate, [])
+    said = {"requested": ["request"], "perfect": ["run-time"]}.get(estimate, [])
     if list(bases) in ([], said):
         return ""
     return f" ({', '.join(f'{count:,} {name}' for name, count in bases.items())})"

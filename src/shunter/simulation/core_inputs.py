@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
-    from shunter.policies.native import Estimate
     from shunter.policies.own import Placer
     from shunter.policies.scheduler import Scheduler
 
@@ -139,15 +138,10 @@ class CoreConfig:
 
     pointer: Any
     policy: CorePolicy
-    estimate: Estimate
+    estimate_parameters: NDArray[np.float64]
     node_events: tuple[NDArray[Any], ...]
     asked: AskedPlacer | None
     """The placement that lives in Python, if there is one."""
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """A number for each job of the workload, where the policy wants them."""
-        return self.policy.scores
 
 
 def core_config(
@@ -164,32 +158,33 @@ def core_config(
     if policy is None:
         order = scheduler.policy.order
         policy = CorePolicy.given(None) if order is None else order.for_core(workload)
-    estimate, make_placer = scheduler.estimate, scheduler.placement.make_placer
+    estimate, estimate_parameters = scheduler.estimate.code, scheduler.estimate.parameters
+    make_placer = scheduler.placement.make_placer
     asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)
     events = _node_events(scheduler.settings, cluster)
-    policy_parameters, estimate_parameters, *event_columns = pointers(policy.parameters, estimate.parameters, *events)
+    columns = pointers(policy.parameters, estimate_parameters, *events)
     config = ffi.new(
         "ShunterConfig *",
         {
             **scheduler.settings.core_fields(),
             "policy": policy.code,
-            "policy_parameters": policy_parameters,
+            "policy_parameters": columns[0],
             "policy_parameters_length": len(policy.parameters),
             "dispatch": scheduler.dispatch.code,
             "reservation_depth": scheduler.dispatch.reservations,
             "placement": scheduler.placement.code,
-            "estimate": estimate.code,
-            "estimate_parameters": estimate_parameters,
-            "estimate_parameters_length": len(estimate.parameters),
-            "node_event_ms": event_columns[0],
-            "node_event_node": event_columns[1],
-            "node_event_up": event_columns[2],
+            "estimate": estimate,
+            "estimate_parameters": columns[1],
+            "estimate_parameters_length": len(estimate_parameters),
+            "node_event_ms": columns[2],
+            "node_event_node": columns[3],
+            "node_event_up": columns[4],
             "node_events_length": len(events[0]),
             "placer": ffi.NULL if asked is None else asked.callback,
         },
     )
     # The core reads the arrays that the configuration points to, so they must live as long as it does.
-    return CoreConfig(config, policy, estimate, events, asked)
+    return CoreConfig(config, policy, estimate_parameters, events, asked)
 
 
 def _node_events(settings: Settings, cluster: Cluster) -> tuple[NDArray[Any], ...]:

@@ -182,11 +182,12 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
     ended = np.isin(_OUTCOMES[states.phase], (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED))
     placed = simulation.snapshot()
     basis = simulation.estimates().basis
-    stops = simulation.stops()
-    ledger = result_ledger(workload, cluster, scheduler)
-    for rule, count, example in simulation.placement_ledger():
-        ledger = ledger.plus(rule, count, example)
+    stops, placing = simulation.stops(), simulation.placement_ledger()
+    # A large simulation's memory is free before its schedule is measured.
     simulation.close()
+    ledger = result_ledger(workload, cluster, scheduler)
+    for rule, count, example in placing:
+        ledger = ledger.plus(rule, count, example)
     return Schedule(
         workload=workload,
         cluster=cluster,

@@ -12,7 +12,6 @@ from shunter.model.snapshot import ARRAYS, PLACES, Snapshot, check_lengths
 from shunter.native import RESULTS, Handle, check, ffi, lib, opened, pointer, pointers
 from shunter.policies.native import CorePolicy
 from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
-from shunter.simulation.decision import Decision, read_decision
 from shunter.simulation.states import CoreStops, Estimates, JobStates, Status
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.core_inputs import AskedPlacer
+    from shunter.simulation.decision import Decision
 
 OK: Final = RESULTS["ok"]
 ALL_DECISIONS: Final = 2**64 - 1
@@ -59,16 +59,18 @@ class Simulation:
         """
         # Jobs before a window are part of the table: what is drawn and what is learned is the same in every window.
         table = workload.whole()
-        first = len(table) - len(workload)
+        count = len(workload)
+        first = len(table) - count
         config = core_config(scheduler, table, cluster, policy=None if scores is None else CorePolicy.given(scores))
         self._asked = config.asked
-        given = config.scores[first if scores is None else 0 :]
-        self._tables = (open_cluster(cluster), open_jobs(table, cluster))
+        given = config.policy.scores[first if scores is None else 0 :]
+        nodes, jobs = self._tables = (open_cluster(cluster), open_jobs(table, cluster))
         self._handle = opened(
             lib.shunter_simulation_open,
-            *self._table_numbers(),
+            nodes.number,
+            jobs.number,
             first,
-            len(workload),
+            count,
             config.pointer,
             pointer(given),
             len(given),
@@ -83,9 +85,6 @@ class Simulation:
         simulation._tables = tables
         simulation._handle = handle
         return simulation
-
-    def _table_numbers(self) -> tuple[int, int]:
-        return self._tables[0].number, self._tables[1].number
 
     def close(self) -> None:
         """Frees the simulation's memory now; using it afterwards is an error."""
@@ -118,17 +117,18 @@ class Simulation:
         """Makes all decisions, in calls of the core that last about `CALL_S` each.
 
         Args:
-            progress: Called between two calls with the number of jobs that have ended, and of all jobs.
+            progress: Called now and then with the number of jobs that have ended, and of all jobs.
         """
         decisions = 16
-        begin = time.perf_counter()
+        told_at = begin = time.perf_counter()
         while not self.run(decisions):
-            elapsed_s = time.perf_counter() - begin
+            now = time.perf_counter()
             # Decisions grow dearer with the queue, so their number follows the clock: it grows by steps, and is cut at
             # once.
-            decisions = max(1, min(MOST_GROWTH * decisions, int(decisions * CALL_S / max(elapsed_s, 1e-9))))
-            if progress:
-                told = self._told()
+            decisions = max(1, min(MOST_GROWTH * decisions, int(decisions * CALL_S / max(now - begin, 1e-9))))
+            # The first calls are much shorter than the others.
+            if progress and now - told_at > CALL_S / 2:
+                told, told_at = self._told(), now
                 progress(told.ended, told.jobs)
             begin = time.perf_counter()
 
@@ -188,10 +188,11 @@ class Simulation:
     @classmethod
     def restore(cls, workload: Workload, cluster: Cluster, saved: bytes) -> Simulation:
         """Returns the simulation that `serialize` saved; damaged bytes, or another workload's, are an error."""
-        tables = (open_cluster(cluster), open_jobs(workload.whole(), cluster))
-        numbers = (tables[0].number, tables[1].number)
+        nodes, jobs = tables = (open_cluster(cluster), open_jobs(workload.whole(), cluster))
         buffer = ffi.from_buffer("uint8_t[]", saved) if saved else ffi.NULL
-        return cls._from_handle(tables, opened(lib.shunter_simulation_restore, *numbers, buffer, len(saved)))
+        return cls._from_handle(
+            tables, opened(lib.shunter_simulation_restore, nodes.number, jobs.number, buffer, len(saved))
+        )
 
     def job_states(self) -> JobStates:
         """Returns what each job is doing."""
@@ -243,6 +244,9 @@ class Simulation:
 
     def decide(self, order: Sequence[int] | NDArray[np.uint32] | None = None) -> Decision:
         """Returns what `dispatch` would do now, and why the rest would wait; this simulation stays as it is."""
+        # A simulation that runs to its end never asks.
+        from shunter.simulation.decision import read_decision
+
         jobs = np.ascontiguousarray([] if order is None else order, dtype=np.uint32)
         # A null order means the policy's own: an empty one of the caller's is told from it by its address.
         given = ffi.NULL if order is None else ffi.from_buffer("uint32_t[]", jobs)

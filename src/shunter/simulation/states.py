@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shunter.native import pointers
+from shunter.native import CoreArrays, filled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-Arrays = TypeVar("Arrays", bound="CoreArrays")
-
-
-def filled(dtype: type[np.generic]) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
-    """Returns a field for an array that the core fills with values of this type."""
-    return field(metadata={"dtype": dtype})
-
-
-@dataclass(frozen=True)
-class CoreArrays:
-    """Arrays of one shape; the fields stand in the order in which the core's function takes them."""
-
-    @classmethod
-    def empty(cls: type[Arrays], *shape: int) -> Arrays:
-        """Returns arrays of a shape with any values, for the core to fill."""
-        return cls(**{one.name: np.empty(shape, one.metadata["dtype"]) for one in fields(cls)})
-
-    def pointers(self) -> list[Any]:
-        """Returns the arrays as the core's function takes them."""
-        return pointers(*(getattr(self, one.name) for one in fields(self)))
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shunter.model.schedule import Phase
-from shunter.native import check, lib, pointers
+from shunter.native import CoreArrays, check, filled, lib, pointers
 from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
-from shunter.simulation.states import CoreArrays, filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,14 +78,14 @@ class WindowRunner:
         config = core_config(scheduler, self._table, self._nodes)
         begins = np.ascontiguousarray(first, dtype=np.uintp) + np.uintp(self._before)
         results = WindowResults.empty(len(begins), length)
-        scores, windows = pointers(config.scores, begins)
+        scores, windows = pointers(config.policy.scores, begins)
         check(
             lib.shunter_batch_run(
                 self._cluster.number,
                 self._jobs.number,
                 config.pointer,
                 scores,
-                len(config.scores),
+                len(config.policy.scores),
                 windows,
                 len(begins),
                 length,
