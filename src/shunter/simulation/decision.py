@@ -132,11 +132,11 @@ def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()
     in_line = np.flatnonzero(place >= 0)
     return Decision(
         now_s=now_s,
-        starts={job: place_of(job) for job in who("STARTS", "MOVES")},
-        stops=tuple(who("STOPS", "MOVES")),
+        starts={job: place_of(job) for job in who("starts", "moves")},
+        stops=tuple(who("stops", "moves")),
         reservations={
             job: Reservation(None if reserved_ms[job] == NO_TIME else int(reserved_ms[job]) / 1000, place_of(job))
-            for job in who("RESERVES")
+            for job in who("reserves")
         },
         order=tuple(in_line[np.argsort(place[in_line])].tolist()),
         waiting={
