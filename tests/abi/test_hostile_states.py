@@ -131,6 +131,22 @@ def test_a_state_with_any_word_set_to_zero_is_refused_or_runs(half_done: Scene) 
     assert any("impossible start numbers" in message for message in messages) == runs
 
 
+@pytest.mark.parametrize("word", [-(10**15), 10**15])
+def test_a_state_with_any_word_set_to_a_far_time_is_refused_or_runs(
+    half_done: Scene, word: int, request: pytest.FixtureRequest
+) -> None:
+    """Drawn failures from a far time until now, one by one, would take years."""
+    words = saved_words(half_done)
+    messages = set()
+    for place in range(len(words)):
+        try:
+            half_done.restore(sealed([*words[:place], word, *words[place + 1 :]])).run(1000)
+        except InputError as error:
+            messages.add(str(error))
+    draws_failures = request.node.callspec.params["half_done"] in ("failing", "remaining")
+    assert any("fail in the past" in message for message in messages) == draws_failures
+
+
 # ---- snapshots ----
 
 

@@ -123,7 +123,8 @@ impl Failures {
         }
     }
 
-    pub(crate) fn read(&mut self, input: &mut Reader) -> Result<(), String> {
+    /// Reads what `write` wrote of a simulation whose clock shows `now_ms`.
+    pub(crate) fn read(&mut self, input: &mut Reader, now_ms: i64) -> Result<(), String> {
         self.given = input.number()?;
         for down in &mut self.given_down {
             *down = input.flag()?;
@@ -132,6 +133,10 @@ impl Failures {
             drawn.generator = SplitMix64::from_state(input.get()? as u64);
             drawn.is_down = input.flag()?;
             drawn.next_ms = input.time()?;
+            // Events up to now have happened. One long ago would be followed by all that are drawn since: years of work.
+            if drawn.next_ms <= now_ms {
+                return Err("the saved state's nodes fail in the past".to_string());
+            }
         }
         self.look_ahead();
         Ok(())

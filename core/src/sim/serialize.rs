@@ -98,7 +98,7 @@ impl Simulation {
 
     fn read_failures(&mut self, input: &mut Reader) -> Result<(), String> {
         let Some(failures) = &mut self.failures else { return Ok(()) };
-        failures.read(input)?;
+        failures.read(input, self.clock.now_ms)?;
         for node in 0..self.setup.cluster.nodes.len() as u32 {
             if failures.is_down(node) {
                 self.machine.free.set_down(node, true);
