@@ -139,10 +139,10 @@ def test_where_a_window_has_no_wait_the_mean_sorts() -> None:
 def test_the_baseline_may_be_any() -> None:
     comparison = run(["fcfs", "sjf"], baseline="sjf/strict")
     assert comparison.against.combination.label == "sjf/strict"
-    assert comparison.against.contrast.ratio == 1.0
+    assert comparison.against.against["sjf/strict"].ratio == 1.0
     other = next(one for one in comparison.scored if one.combination.label == "fcfs/easy")
     expected = (other.summary.geometric_mean or 0.0) / (comparison.against.summary.geometric_mean or 1.0)
-    assert other.contrast.ratio == pytest.approx(expected)
+    assert other.against["sjf/strict"].ratio == pytest.approx(expected)
 
 
 def test_threads_do_not_matter() -> None:
@@ -214,10 +214,20 @@ def test_a_real_log_has_the_order_that_others_found() -> None:
     comparison = compare_combinations(Log(log, Cluster.pool(100)), combinations, windows)
     assert comparison.scored[-1].combination.label == "fcfs/easy"
     for one in comparison.scored[:-1]:
-        assert one.contrast.ratio_interval is not None
-        assert one.contrast.ratio_interval[1] < 0.5
+        assert one.against["fcfs/easy"].ratio_interval is not None
+        assert one.against["fcfs/easy"].ratio_interval[1] < 0.5
 
 
 def test_a_metric_without_meaning_is_refused() -> None:
     with pytest.raises(InputError, match="jain_fairness_users has no meaning in these windows"):
         run(["fcfs"], "jain_fairness_users")
+
+
+def test_the_verdict_says_of_each_combination_whether_it_is_better_than_the_baseline() -> None:
+    comparison = run(["fcfs", "sjf"], baseline="fcfs/strict")
+    found = comparison.verdict()
+    assert [one.label for one in found] == [one.label for one in comparison.scored if one.label != "fcfs/strict"]
+    assert {(one.against, one.workload) for one in found} == {("fcfs/strict", workload().name)}
+    sentences = {one.label: one.sentence for one in found}
+    assert sentences["sjf/easy"].startswith("sjf/easy is better than the baseline (fcfs/strict): ratio 0.")
+    assert comparison.to_json()["verdict"] == [one.to_json() for one in found]

@@ -13,7 +13,7 @@ import pytest
 import shunter
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.comparison import Comparison, compare_combinations, held_against
+from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.evaluation import (
     ALSO,
     BEST,
@@ -24,6 +24,7 @@ from shunter.comparison.evaluation import (
     Evaluation,
     settings_warnings,
 )
+from shunter.comparison.objective import Objective
 from shunter.comparison.report import BETTER, UNCLEAR, WORSE
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
@@ -61,11 +62,11 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
 
 def test_held_against_another_baseline_is_compared_with_it() -> None:
     combinations = combine(["fcfs", "sjf", "f2"]).possible
-    changed = held_against(compared(combinations), combinations[2])
+    changed = compared(combinations).held_against(combinations[2].label)
     expected = compared(combinations, baseline="f2/easy")
     assert changed.baseline == expected.baseline
-    assert [one.contrast for one in changed.scored] == [one.contrast for one in expected.scored]
-    assert changed.against.contrast.ratio == 1.0
+    assert [one.against for one in changed.scored] == [one.against for one in expected.scored]
+    assert changed.against.against[changed.reference].ratio == 1.0
 
 
 def test_everything_is_held_against_the_best_classic_in_hindsight(evaluation: Evaluation) -> None:
@@ -122,16 +123,13 @@ def with_values(evaluation: Evaluation, factor: float, spread: float = 0.0, metr
     """Returns an evaluation in which plain/easy has so many times the best classic's values, more or less."""
     comparison = evaluation.comparison
     if metric is not None:
-        comparison = replace(comparison, metric=metric)
+        comparison = replace(comparison, objective=Objective(metric))
     base = comparison.against.metrics[comparison.metric]
     values = base * factor * np.exp(spread * np.linspace(-1, 1, len(base)))
-    scored = tuple(
-        replace(one, metrics=one.metrics | {comparison.metric: values})
-        if one.combination.label == "plain/easy"
-        else one
-        for one in comparison.scored
-    )
-    return replace(evaluation, comparison=replace(comparison, scored=scored))
+    own = comparison.contenders["plain/easy"]
+    changed = replace(own, metrics=own.metrics | {comparison.metric: values})
+    comparison = replace(comparison, contenders={**comparison.contenders, "plain/easy": changed})
+    return replace(evaluation, comparison=comparison.held_against(comparison.reference, own.against))
 
 
 def verdict(evaluation: Evaluation) -> tuple[str, str]:
@@ -162,7 +160,7 @@ def test_of_utilization_more_is_better(evaluation: Evaluation) -> None:
 
 def test_few_blocks_tell_nothing_and_the_difference_decides_where_there_is_no_ratio(evaluation: Evaluation) -> None:
     comparison = evaluation.comparison
-    few = replace(comparison, windows=replace(comparison.windows, block=np.zeros(10, np.int64)))
+    few = replace(comparison, block=np.zeros(10, np.int64))
     result, sentence = verdict(with_values(replace(evaluation, comparison=few), 0.5))
     assert (result, "cannot be judged: ratio 0.5 (no interval: fewer than 5 blocks)" in sentence) == (UNCLEAR, True)
     result, sentence = verdict(with_values(evaluation, 0.0))

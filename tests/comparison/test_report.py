@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from shunter.comparison.objective import Bound, Objective
+from shunter.comparison.comparison import Comparison
+from shunter.comparison.objective import Bound
 from shunter.comparison.report import Finding, Report
-from shunter.comparison.report import findings_on as found_on
-from shunter.tuning.report import BEST, CHOSEN, OTHERS, SITE, TUNED, LaterReport
+from shunter.tuning.later_days import BEST, CHOSEN, OTHERS, SITE, TUNED
 from tests.tuning.handmade import log_report, pooled_rows
 
 METRIC = "mean_bounded_slowdown"
 ONES = [1.0] * 5
 
 
-def findings_on(one: LaterReport, metric: str) -> list[Finding]:
-    return found_on(one, metric, TUNED, TUNED, OTHERS)
+def findings_on(one: Comparison) -> list[Finding]:
+    return one.findings(TUNED, TUNED, OTHERS)
 
 
-def findings_over_all(report: Report[LaterReport]) -> list[Finding]:
+def findings_over_all(report: Report[Comparison]) -> list[Finding]:
     return list(report.findings_over_all(TUNED, TUNED, OTHERS))
 
 
-def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str = METRIC) -> LaterReport:
+def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str = METRIC) -> Comparison:
     values = {
         SITE: ("fcfs/easy", [value * 4 for value in best]),
         CHOSEN: ("sjf/easy", chosen),
@@ -34,7 +34,7 @@ def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str
 
 def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     one = rows(tuned=[2.0] * 5, best=[4.0, 5.0, 4.0, 5.0, 4.0], chosen=[1.0, 4.0, 1.0, 4.0, 2.0])
-    by_role = {finding.against: finding for finding in findings_on(one, METRIC)}
+    by_role = {finding.against: finding for finding in findings_on(one)}
     assert list(by_role) == [BEST, CHOSEN, SITE]
     assert by_role[BEST].result == "better"
     start = "tuned is better than the best classic in hindsight (f2/easy): ratio 0.457 (95 %: "
@@ -46,22 +46,22 @@ def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     assert by_role[SITE].sentence == (
         "tuned is better than the site's policy (fcfs/easy): ratio 0.114 (95 %: 0.105 to 0.125)"
     )
-    lost = findings_on(rows(tuned=[3.0] * 5, best=[2.0] * 5, chosen=ONES), METRIC)[0]
+    lost = findings_on(rows(tuned=[3.0] * 5, best=[2.0] * 5, chosen=ONES))[0]
     assert lost.result == "worse"
     assert lost.sentence.startswith("tuned is WORSE than the best classic in hindsight (f2/easy): ratio 1.5")
-    assert lost.workload == one.later.log.workload.name
+    assert lost.workload == one.workload.name
 
 
 def test_of_utilization_more_is_better() -> None:
     one = rows(tuned=[0.9] * 5, best=[0.5] * 5, chosen=[0.95] * 5, metric="core_utilization")
-    results = {finding.against: finding.result for finding in findings_on(one, "core_utilization")}
+    results = {finding.against: finding.result for finding in findings_on(one)}
     assert (results[BEST], results[CHOSEN]) == ("better", "worse")
 
 
 def test_without_ratios_the_difference_decides() -> None:
     """Nobody waits in the first window under the tuned policy, so there is no logarithm."""
     one = rows(tuned=[0.0] + [10.0] * 4, best=[10.0] + [20.0] * 4, chosen=ONES, metric="mean_wait_s")
-    best = findings_on(one, "mean_wait_s")[0]
+    best = findings_on(one)[0]
     assert best.result == "better"
     assert best.sentence.endswith("(f2/easy): difference -10 (95 %: -10 to -10)")
 
@@ -71,7 +71,7 @@ def test_few_blocks_tell_nothing_of_other_days() -> None:
         role: (label, [value] * 5) for role, label, value in ((CHOSEN, "sjf/easy", 4.0), (TUNED, "tuned/easy", 1.0))
     }
     one = log_report(values, block=np.array([0, 1, 2, 3, 3]))
-    (finding,) = findings_on(one, METRIC)
+    (finding,) = findings_on(one)
     assert finding.result == "unclear"
     assert finding.sentence.endswith("cannot be judged: ratio 0.25 (no interval: fewer than 5 blocks)")
 
@@ -79,7 +79,7 @@ def test_few_blocks_tell_nothing_of_other_days() -> None:
 def test_bounds() -> None:
     held = ((Bound("mean_wait_s", 1.1), 1.0567, True), (Bound("core_utilization", 0.95), 0.9, False))
     one = log_report({CHOSEN: ("sjf/easy", ONES), TUNED: ("tuned/easy", ONES)}, held=held)
-    _, wait, use = findings_on(one, METRIC)
+    _, wait, use = findings_on(one)
     assert (wait.against, wait.result) == ("mean_wait_s", "holds")
     assert wait.sentence == "the bound on mean_wait_s, at most 1.1 times that of sjf/easy, holds: 1.06 times"
     assert use.result == "does not hold"
@@ -90,7 +90,7 @@ def test_bounds() -> None:
 
 def test_over_all_logs() -> None:
     logs = (rows([2.0] * 5, [4.0] * 5, ONES), rows([2.0] * 5, [1.0] * 5, ONES))
-    together = Report(Objective(METRIC), logs, pooled_rows(logs))
+    together = Report(logs, pooled_rows(logs))
     by_role = {finding.against: finding for finding in findings_over_all(together)}
     # Half of the best in one log, twice the best in the other; twice the chosen in both.
     assert (by_role[BEST].result, by_role[CHOSEN].result) == ("unclear", "worse")
@@ -99,4 +99,4 @@ def test_over_all_logs() -> None:
     )
     assert by_role[CHOSEN].workload is None
     assert by_role[CHOSEN].to_json()["against"] == "chosen"
-    assert findings_over_all(Report(Objective(METRIC), logs[:1], {})) == []
+    assert findings_over_all(Report(logs[:1], {})) == []

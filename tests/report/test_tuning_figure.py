@@ -6,30 +6,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from shunter.comparison.objective import Bound, Objective
+from shunter.comparison.comparison import Comparison
+from shunter.comparison.objective import Bound
 from shunter.comparison.report import Report
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.tuning import LONGEST_NAME, draw_tuning
-from shunter.tuning.report import BEST, CHOSEN, TUNED, LaterReport
+from shunter.tuning.later_days import BEST, CHOSEN, TUNED
 from shunter.tuning.weights import Tuned
 from tests.tuning.handmade import log_report, pooled_rows
 
-OBJECTIVE = Objective("mean_bounded_slowdown", (Bound("mean_wait_s", 1.1),))
+BOUNDS = (Bound("mean_wait_s", 1.1),)
 COSTS = np.array([0.3, 0.1, -0.2, -0.25])
 FOUND = Tuned("linear", {}, resolve_scheduler(), (), COSTS, simulations=3)
 
 
-def one_log() -> LaterReport:
+def one_log() -> Comparison:
     values = {
         CHOSEN: ("sjf/easy", [4.0] * 5),
         BEST: ("f2/easy", [2.0] * 5),
         TUNED: ("tuned/easy", [1.0] * 5),
     }
-    return log_report(values)
+    return log_report(values, bounds=BOUNDS)
 
 
 def test_the_search_and_the_points() -> None:
-    figure = draw_tuning(FOUND, Report(OBJECTIVE, (one_log(),), {}))
+    figure = draw_tuning(FOUND, Report((one_log(),), {}))
     search, points = figure.axes
     assert figure.get_suptitle() == "linear tuned for mean_bounded_slowdown, mean_wait_s at most 1.1 times"
     by_label = {str(line.get_label()): line for line in search.lines}
@@ -46,9 +47,9 @@ def test_the_search_and_the_points() -> None:
 
 def test_a_panel_for_each_log_and_one_for_all() -> None:
     one = one_log()
-    long = replace(one.later.log, workload=replace(one.later.log.workload, name="x" * 200))
-    other = replace(one, later=replace(one.later, log=long))
-    figure = draw_tuning(FOUND, Report(OBJECTIVE, (one, other), pooled_rows((one, other))))
+    long = replace(one.log, workload=replace(one.log.workload, name="x" * 200))
+    other = replace(one, log=long)
+    figure = draw_tuning(FOUND, Report((one, other), pooled_rows((one, other))))
     titles = [panel.get_title(loc="left") for panel in figure.axes]
     assert titles[:2] == ["the search, on all training windows", "all 2 logs together, on later days"]
     assert titles[3] == f"{'x' * (LONGEST_NAME - 1)}… on 64 cores, on later days"
@@ -60,5 +61,5 @@ def test_what_has_no_ratio_has_no_point() -> None:
         BEST: ("f2/easy", [1.0] * 5),
         TUNED: ("tuned/easy", [0.0, 1.0, 1.0, 1.0, 1.0]),
     }
-    figure = draw_tuning(FOUND, Report(Objective("mean_wait_s"), (log_report(values, "mean_wait_s"),), {}))
+    figure = draw_tuning(FOUND, Report((log_report(values, "mean_wait_s"),), {}))
     assert len([line for line in figure.axes[1].lines if line.get_marker() == "o"]) == 2

@@ -119,7 +119,7 @@ def evaluate(
             write_comparison(out, evaluation.comparison, evaluation.rows(), given_options(context), resolved)
     if plot is not None:
         # A figure has colors for a few: those who are judged, and the best classics.
-        draw(plot, replace(evaluation.comparison, scored=evaluation.shown(0)))
+        draw(plot, replace(evaluation.comparison, contenders={one.label: one for one in evaluation.shown(0)}))
     if json:
         from shunter.metrics.run_folder import to_json_text
 

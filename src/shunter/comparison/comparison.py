@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,10 @@ from shunter import __version__
 from shunter.checks import check_name
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
+from shunter.comparison.objective import Objective
+from shunter.comparison.report import Contender, LogReport, hold_against
 from shunter.comparison.rows import combination_rows, comparison_object
-from shunter.comparison.statistics import Contrast, Summary, contrast, summarize
+from shunter.comparison.statistics import summarize
 from shunter.errors import InputError
 from shunter.metrics.labels import size_class
 from shunter.metrics.table import higher_is_better, window_metrics
@@ -24,6 +26,8 @@ from shunter.simulation.run import result_ledger
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.comparison.report import Finding
+    from shunter.comparison.statistics import Summary
     from shunter.model.cluster import Cluster
     from shunter.model.log import Ledger, Log
     from shunter.model.windows import Windows
@@ -31,13 +35,11 @@ if TYPE_CHECKING:
     from shunter.simulation.windows import WindowResults
 
 
-@dataclass(frozen=True)
-class Scored:
+@dataclass(frozen=True, kw_only=True)
+class Scored(Contender):
     """What one combination did in all windows."""
 
     combination: Combination
-    metrics: dict[str, NDArray[np.float64]]
-    """By name, each of shape (windows,); NaN where a metric has no meaning."""
     rejected: int
     """How many of the measured jobs can never fit, counted in each window."""
     estimated_from: dict[str, int]
@@ -46,21 +48,15 @@ class Scored:
     """(size classes,): the mean wait of the measured jobs of each class; NaN where there is none."""
     ledger: Ledger
     """Repairs and stand-ins, over the jobs that lie in a window."""
-    summary: Summary
-    """Of the metric by which is compared."""
-    contrast: Contrast
-    """The same metric against the baseline."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Combinations on the same windows of a log, the best first."""
+@dataclass(frozen=True, kw_only=True)
+class Comparison(LogReport):
+    """Combinations on the same windows of a log, the best first; their roles are their labels."""
 
+    contenders: Mapping[str, Scored]
     log: Log
     windows: Windows
-    metric: str
-    baseline: Combination
-    scored: tuple[Scored, ...]
     skipped: tuple[str, ...] = ()
     """Why some combinations cannot be."""
     asked: int | None = None
@@ -70,6 +66,43 @@ class Comparison:
     seed: int = 0
     seconds: float = 0.0
     """How long the simulations and their statistics took."""
+
+    @staticmethod
+    def of(
+        scored: Mapping[str, Scored],
+        log: Log,
+        windows: Windows,
+        objective: Objective,
+        reference: str,
+        others: Collection[str] | None = None,
+        seed: int = 0,
+    ) -> Comparison:
+        """Returns a comparison of what some combinations did, in the order given.
+
+        Args:
+            scored: What each combination did, by role.
+            log: The log and its cluster.
+            windows: Of the log.
+            objective: The metric that counts, and bounds.
+            reference: The role of the baseline, which waits and bounds refer to.
+            others: The roles that all are held against; None: all of them.
+            seed: For the drawing of blocks in the intervals.
+        """
+        return Comparison(
+            name=log.workload.name,
+            block=windows.block,
+            objective=objective,
+            reference=reference,
+            contenders=hold_against(scored, windows.block, objective, reference, others, seed),
+            log=log,
+            windows=windows,
+            seed=seed,
+        )
+
+    @property
+    def scored(self) -> tuple[Scored, ...]:
+        """What each combination did, the best first."""
+        return tuple(self.contenders.values())
 
     @property
     def workload(self) -> Workload:
@@ -84,12 +117,35 @@ class Comparison:
     @property
     def sorted_by(self) -> str:
         """By which statistic: the geometric mean if every combination has one, otherwise the mean."""
-        return "mean" if any(one.summary.geometric_mean is None for one in self.scored) else "geometric mean"
+        return _sorted_by(one.summary for one in self.scored)
 
     @property
     def against(self) -> Scored:
-        """What the baseline did."""
-        return next(one for one in self.scored if one.combination == self.baseline)
+        """What the baseline did, which all others are held against."""
+        return self.contenders[self.reference]
+
+    @property
+    def baseline(self) -> Combination:
+        """The combination that all others are held against."""
+        return self.against.combination
+
+    def held_against(self, reference: str, others: Collection[str] = (), seed: int = 0) -> Comparison:
+        """Returns the same with another of its combinations as the baseline: nothing is simulated again.
+
+        Args:
+            reference: The role of the baseline.
+            others: The roles of more combinations that all are held against.
+            seed: For the drawing of blocks in the intervals.
+        """
+        roles = dict.fromkeys([reference, *others])
+        held = hold_against(self.contenders, self.block, self.objective, reference, roles, seed)
+        return replace(self, reference=reference, contenders=held)
+
+    def verdict(self) -> list[Finding]:
+        """Returns what can be said of each combination against the baseline, the best first."""
+        others = {self.reference: "the baseline"}
+        judged = [one.label for one in self.scored if one.label != self.reference]
+        return [finding for label in judged for finding in self.findings(label, label, others)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one row a combination, the best first."""
@@ -98,6 +154,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """Returns what ``shunter compare --json`` prints."""
         return comparison_object(self) | {
+            "verdict": [finding.to_json() for finding in self.verdict()],
             "skipped": list(self.skipped),
             "workload": self.workload.name,
             "cluster": self.cluster.name,
@@ -108,6 +165,26 @@ class Comparison:
             "version": __version__,
             "seconds": round(self.seconds, 6),
         }
+
+
+def _sorted_by(summaries: Iterable[Summary]) -> str:
+    return "mean" if any(one.geometric_mean is None for one in summaries) else "geometric mean"
+
+
+def best_first(scored: Iterable[Scored], block: NDArray[np.int64], metric: str) -> list[Scored]:
+    """Returns combinations by a metric: by its geometric mean if every one has one, otherwise by its mean.
+
+    Those that have neither come last, and those that are alike stay in their order.
+    """
+    higher = higher_is_better(metric)
+    summaries = [(one, summarize(one.metrics[metric], block, higher)) for one in scored]
+    statistic = _sorted_by(summary for _, summary in summaries).replace(" ", "_")
+
+    def worth(pair: tuple[Scored, Summary]) -> float:
+        value: float | None = getattr(pair[1], statistic)
+        return float("inf") if value is None else -value if higher else value
+
+    return [one for one, _ in sorted(summaries, key=worth)]
 
 
 def compare_combinations(
@@ -138,86 +215,88 @@ def compare_combinations(
     """
     check_name("metric", metric, window_metrics())
     chosen = find_baseline(combinations, baseline)
-    bench = Bench.on(log, windows, threads)
-    judge = _Judge(bench, metric, seed)
-    # The baseline comes first: the others are held against it.
-    base = judge.score(chosen, None)
-    if base.rejected == windows.length * len(windows):
+    # The baseline comes first: what is wrong with the log or the metric shows there, before hours of work.
+    others = [combination for combination in combinations if combination != chosen]
+    runs = run_combinations(log, [chosen, *others], windows, metric, threads=threads, progress=progress)
+    # In the order given, so that combinations that are alike stay in it.
+    ordered = best_first((runs[combination] for combination in combinations), windows.block, metric)
+    roles = {one.label: one for one in ordered}
+    return Comparison.of(roles, log, windows, Objective(metric), chosen.label, [chosen.label], seed)
+
+
+def run_combinations(
+    log: Log,
+    combinations: Sequence[Combination],
+    windows: Windows,
+    metric: str,
+    *,
+    threads: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[Combination, Scored]:
+    """Returns what each combination did in the windows, held against nobody yet.
+
+    Args:
+        log: The whole log; its cluster is empty when a window (or its warm-up) begins.
+        combinations: What is run; the first shows whether the windows tell anything.
+        windows: Of the log.
+        metric: The metric that counts.
+        threads: How many threads share the windows.
+        progress: Called after each combination with how many are done, and of how many.
+
+    Raises:
+        InputError: Not one job can ever fit, or the metric has no meaning in these windows.
+    """
+    runs = _Runs(Bench.on(log, windows, threads))
+    found: dict[Combination, Scored] = {}
+    for done, combination in enumerate(combinations, start=1):
+        found[combination] = one = runs.scored(combination)
+        if done == 1:
+            _check_meaning(one, log, windows, metric)
+        if progress:
+            progress(done, len(combinations))
+    return found
+
+
+def _check_meaning(one: Scored, log: Log, windows: Windows, metric: str) -> None:
+    if one.rejected == windows.length * len(windows):
         what = f"none of the {windows.length} jobs of any window can ever fit on {log.cluster.name}"
         raise InputError(f"{log.workload.name}: {what}; check --cluster")
-    if np.isnan(base.metrics[metric]).all():
+    if np.isnan(one.metrics[metric]).all():
         what = "the log or the cluster does not tell what it needs"
         raise InputError(
             f"{log.workload.name}: {metric} has no meaning in these windows: {what}; choose another metric"
         )
-    scored = []
-    for done, combination in enumerate(combinations, start=1):
-        scored.append(base if combination == chosen else judge.score(combination, base))
-        if progress:
-            progress(done, len(combinations))
-    comparison = Comparison(log, windows, metric, chosen, tuple(scored))
-    return replace(comparison, scored=tuple(sorted(scored, key=_worth(comparison))))
 
 
-def held_against(comparison: Comparison, baseline: Combination, seed: int = 0) -> Comparison:
-    """Returns a comparison with another of its combinations as the baseline: nothing is simulated again."""
-    metric, block = comparison.metric, comparison.windows.block
-    base = next(one for one in comparison.scored if one.combination == baseline).metrics[metric]
-    higher = higher_is_better(metric)
-    scored = (
-        replace(one, contrast=contrast(one.metrics[metric], base, block, higher_is_better=higher, seed=seed))
-        for one in comparison.scored
-    )
-    return replace(comparison, baseline=baseline, scored=tuple(scored))
-
-
-def _worth(comparison: Comparison) -> Callable[[Scored], float]:
-    """Returns the key by which the best come first, and those without a value last."""
-    statistic = comparison.sorted_by.replace(" ", "_")
-    sign = -1.0 if higher_is_better(comparison.metric) else 1.0
-
-    def worth(scored: Scored) -> float:
-        value: float | None = getattr(scored.summary, statistic)
-        return float("inf") if value is None else sign * value
-
-    return worth
-
-
-class _Judge:
+class _Runs:
     """Runs combinations on the windows of one log, and measures what they did."""
 
-    def __init__(self, bench: Bench, metric: str, seed: int) -> None:
+    def __init__(self, bench: Bench) -> None:
         (part,) = bench.parts
         self._bench = bench
         self._columns = part.columns
-        self._windows = windows = part.windows
-        self._metric = metric
-        self._seed = seed
+        self._warmup = part.windows.warmup
         workload = part.log.workload
         self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
-        self._size_class = size_class(self._columns.cores[:, windows.warmup :])
+        self._size_class = size_class(self._columns.cores[:, self._warmup :])
 
-    def score(self, combination: Combination, base: Scored | None) -> Scored:
-        """Returns what a combination did, held against a baseline; without one it is the baseline itself."""
+    def scored(self, combination: Combination) -> Scored:
+        """Returns what a combination did, held against nobody yet."""
         (results,) = self._bench.run(combination.scheduler)
-        metrics = self._bench.measure_results([results], window_metrics())
-        values = metrics[self._metric]
-        against = values if base is None else base.metrics[self._metric]
-        higher, block = higher_is_better(self._metric), self._windows.block
-        ran = results.ended[:, self._windows.warmup :]
+        measured = slice(self._warmup, None)
+        ran = results.ended[:, measured]
         return Scored(
+            label=combination.label,
+            metrics=self._bench.measure_results([results], window_metrics()),
             combination=combination,
-            metrics=metrics,
-            rejected=int((results.phase[:, self._windows.warmup :] == Phase.REJECTED).sum()),
-            estimated_from=count_bases(results.basis[:, self._windows.warmup :][ran]),
+            rejected=int((results.phase[:, measured] == Phase.REJECTED).sum()),
+            estimated_from=count_bases(results.basis[:, measured][ran]),
             wait_by_size_s=self._wait_by_size(results, ran),
             ledger=result_ledger(self._jobs, self._columns.cluster, combination.scheduler),
-            summary=summarize(values, block, higher),
-            contrast=contrast(values, against, block, higher_is_better=higher, seed=self._seed),
         )
 
     def _wait_by_size(self, results: WindowResults, ran: NDArray[np.bool_]) -> NDArray[np.float64]:
-        wait_s = (results.start_ms - self._columns.submit_ms)[:, self._windows.warmup :] / MILLISECONDS
+        wait_s = (results.start_ms - self._columns.submit_ms)[:, self._warmup :] / MILLISECONDS
         classes = int(self._size_class.max()) + 1
         jobs = np.bincount(self._size_class[ran], minlength=classes)
         total_s = np.bincount(self._size_class[ran], weights=wait_s[ran], minlength=classes)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.comparison.classics import Progress, classics, learns
 from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like, split_text
-from shunter.comparison.comparison import held_against
 from shunter.comparison.contest import Contest, split_terms
-from shunter.comparison.objective import Objective, mean_ratio
-from shunter.comparison.report import Finding, LogReport, findings_on, report_rows
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.seen_days import Judged, part_warning
 from shunter.errors import InputError
@@ -24,6 +21,7 @@ from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from shunter.comparison.comparison import Comparison, Scored
+    from shunter.comparison.report import Finding
     from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.workload import Workload
@@ -51,9 +49,14 @@ class Entrants:
     """Some see requested times, others what learned policies see."""
 
     @property
+    def judged(self) -> tuple[Combination, ...]:
+        """Those who are judged: all but the classics."""
+        return (*self.learned, *self.also)
+
+    @property
     def all(self) -> tuple[Combination, ...]:
         """Everybody, each once."""
-        return tuple(dict.fromkeys([*self.learned, *self.also, *self.classics]))
+        return tuple(dict.fromkeys([*self.judged, *self.classics]))
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,6 @@ class Evaluation:
 
     comparison: Comparison
     entrants: Entrants
-    seed: int
     warnings: tuple[str, ...] = ()
     """What a reader must know of the checkpoints."""
 
@@ -71,8 +73,10 @@ class Evaluation:
         """Takes a comparison of all entrants, whatever its baseline; without classics the baseline stays."""
         best = _best(comparison, entrants, REQUESTED)
         if best is not None:
-            comparison = held_against(comparison, best.combination, seed)
-        return Evaluation(comparison, entrants, seed)
+            estimates = {one.settings.estimate for one in entrants.judged if learns(one.scheduler)}
+            found = (_best(comparison, entrants, estimate) for estimate in sorted(estimates))
+            comparison = comparison.held_against(best.label, [one.label for one in found if one is not None], seed)
+        return Evaluation(comparison, entrants)
 
     def best(self, estimate: str = REQUESTED) -> Scored | None:
         """Returns the best classic that sees these run times; None if there is none."""
@@ -90,13 +94,8 @@ class Evaluation:
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one row a combination, the best first: what a comparison tells, its role, and the wait's ratio."""
-        base = self.comparison.against.metrics["mean_wait_s"]
         return [
-            row
-            | {
-                "role": self.role(one.combination),
-                "mean_wait_ratio": mean_ratio(one.metrics["mean_wait_s"], base),
-            }
+            row | {"role": self.role(one.combination), "mean_wait_ratio": one.wait_ratio}
             for row, one in zip(combination_rows(self.comparison), self.comparison.scored, strict=True)
         ]
 
@@ -125,24 +124,15 @@ class Evaluation:
 
     def findings(self) -> list[Finding]:
         """Returns what it comes to: every policy that is judged, against the best classics in hindsight."""
-        return [finding for judged in (*self.entrants.learned, *self.entrants.also) for finding in self._of(judged)]
+        return [finding for judged in self.entrants.judged for finding in self._of(judged)]
 
     def _of(self, judged: Combination) -> list[Finding]:
         words = {REQUESTED: "the best classic in hindsight"}
         if learns(judged.scheduler):
             words[judged.settings.estimate] = "the best classic in hindsight with the same estimate"
         best = {estimate: self.best(estimate) for estimate in words}
-        others = {one.combination.label: words[estimate] for estimate, one in best.items() if one is not None}
-        return findings_on(self._report(judged, others), self.comparison.metric, judged.label, judged.label, others)
-
-    def _report(self, judged: Combination, others: Mapping[str, str]) -> LogReport:
-        """Returns a policy beside some of the classics; roles are labels."""
-        comparison, labels = self.comparison, (judged.label, *others)
-        found = {one.combination.label: one.metrics for one in comparison.scored}
-        contenders = {label: (label, found[label]) for label in labels}
-        objective = Objective(comparison.metric)
-        rows = report_rows(contenders, comparison.windows.block, objective, judged.label, self.seed)
-        return LogReport(comparison.workload.name, comparison.windows.block, judged.label, rows)
+        others = {one.label: words[estimate] for estimate, one in best.items() if one is not None}
+        return self.comparison.findings(judged.label, judged.label, others)
 
 
 def _best(comparison: Comparison, entrants: Entrants, estimate: str) -> Scored | None:
@@ -200,7 +190,14 @@ def find_entrants(
     else:
         texts = [against] if isinstance(against, str) else against
         rivals = tuple(dict.fromkeys(one for text in texts for one in combine_like(text, shared, estimates)))
-    return Entrants(learned, tuple(_also(text, shared) for text in also), rivals)
+    taken = {one.label for one in (*learned, *rivals)}
+    others = []
+    for text in also:
+        one = _also(text, shared)
+        # Files of one name in several folders: their whole paths tell them apart.
+        others.append(replace(one, label=text) if one.label in taken and one not in rivals else one)
+        taken.add(one.label)
+    return Entrants(learned, tuple(others), rivals)
 
 
 def _also(text: str, shared: Scheduler) -> Combination:

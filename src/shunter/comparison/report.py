@@ -5,8 +5,9 @@ A contender has a role, by which others are held against it: ``chosen``, ``tuned
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -36,6 +37,7 @@ BETTER, WORSE, UNCLEAR, HOLDS, BROKEN = "better", "worse", "unclear", "holds", "
 WAIT, LONGEST, UTILIZATION = "mean_wait_s", "max_wait_s", "core_utilization"
 """What every report tells beside the metric that it is about."""
 BESIDE: Final = (WAIT, LONGEST, UTILIZATION)
+NOTHING_KNOWN: Final = Summary(None, None, None, None, None, None)
 
 
 @dataclass(frozen=True)
@@ -53,20 +55,67 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one contender did in the windows of a log, held against the others."""
+class Contender:
+    """What one way to schedule did in the windows of a log, and how it compares with others there.
+
+    What it did is known first; `hold_against` fills in the rest.
+    """
 
     label: str
     """Which policy it is: ``f2/easy``."""
     metrics: Measured
-    summary: Summary
+    summary: Summary = NOTHING_KNOWN
     """Of the objective's metric."""
-    against: dict[str, Contrast]
+    against: dict[str, Contrast] = field(default_factory=dict)
     """The objective's metric against that of other contenders, by role."""
-    wait_ratio: float
+    wait_ratio: float = math.nan
     """Of the mean waits, to the reference."""
-    held: tuple[Held, ...]
+    held: tuple[Held, ...] = ()
     """The objective's bounds, to the reference."""
+
+
+C = TypeVar("C", bound=Contender)
+
+
+def hold_against(
+    contenders: Mapping[str, C],
+    block: NDArray[np.int64],
+    objective: Objective,
+    reference: str,
+    others: Collection[str] | None = None,
+    seed: int = 0,
+) -> dict[str, C]:
+    """Returns contenders with how they compare with each other in the same windows.
+
+    Args:
+        contenders: By role. They have the objective's metrics and those of `BESIDE`.
+        block: The block of each window.
+        objective: The metric that counts, and bounds.
+        reference: The role that waits and bounds refer to.
+        others: The roles that all are held against; None: all of them. Each takes thousands of draws.
+        seed: For the drawing of blocks in the intervals.
+    """
+    metric, base = objective.metric, contenders[reference].metrics
+    higher = higher_is_better(metric)
+    bases = {role: contenders[role].metrics for role in (contenders if others is None else others)}
+
+    def compared(one: C) -> C:
+        own = one.metrics
+        return replace(
+            one,
+            summary=summarize(own[metric], block, higher),
+            against={
+                role: contrast(own[metric], other[metric], block, higher_is_better=higher, seed=seed)
+                for role, other in bases.items()
+            },
+            wait_ratio=mean_ratio(own[WAIT], base[WAIT]),
+            held=tuple(
+                Held(bound, mean_ratio(own[bound.metric], base[bound.metric]), objective.excess(bound, own, base) <= 0)
+                for bound in objective.bounds
+            ),
+        )
+
+    return {role: compared(one) for role, one in contenders.items()}
 
 
 @dataclass(frozen=True)
@@ -76,10 +125,17 @@ class LogReport:
     name: str
     block: NDArray[np.int64]
     """(windows,): the block of the log in which each lies."""
+    objective: Objective
+    """The metric that counts, and bounds."""
     reference: str
     """The role that waits and bounds refer to."""
-    rows: dict[str, Row]
-    """By role."""
+    contenders: Mapping[str, Contender]
+    """By role, held against each other."""
+
+    @property
+    def metric(self) -> str:
+        """The metric that counts."""
+        return self.objective.metric
 
     @property
     def blocks(self) -> int:
@@ -91,21 +147,47 @@ class LogReport:
         """What a reader must know of the intervals; None if there are enough blocks."""
         return interval_note(self.blocks)
 
+    def mean(self, one: Contender, metric: str) -> float | None:
+        """Returns the mean of a contender's metric over the windows."""
+        return summarize(one.metrics[metric], self.block).mean
+
     def row_object(self, role: str) -> dict[str, Any]:
-        """Returns a row as a plain object."""
-        row = self.rows[role]
+        """Returns a contender as a plain object."""
+        one = self.contenders[role]
         return {
             "role": role,
-            "label": row.label,
-            "geometric_mean": row.summary.geometric_mean,
-            "mean": row.summary.mean,
-            "against": {role: contrast.to_json() for role, contrast in row.against.items()},
-            WAIT: summarize(row.metrics[WAIT], self.block).mean,
-            "mean_wait_ratio": _finite(row.wait_ratio),
-            LONGEST: largest(row.metrics[LONGEST]),
-            UTILIZATION: summarize(row.metrics[UTILIZATION], self.block).mean,
-            "bounds": [held.to_json() for held in row.held],
+            "label": one.label,
+            "geometric_mean": one.summary.geometric_mean,
+            "mean": one.summary.mean,
+            "against": {role: contrast.to_json() for role, contrast in one.against.items()},
+            WAIT: self.mean(one, WAIT),
+            "mean_wait_ratio": _finite(one.wait_ratio),
+            LONGEST: largest_known(one.metrics[LONGEST]),
+            UTILIZATION: self.mean(one, UTILIZATION),
+            "bounds": [held.to_json() for held in one.held],
         }
+
+    def findings(self, judged: str, name: str, others: Mapping[str, str]) -> list[Finding]:
+        """Returns what can be said of one contender here: against others, and of its bounds.
+
+        Args:
+            judged: The contender's role.
+            name: What sentences call it.
+            others: What it is held against: by role, what sentences call it. Roles that are not here are left out.
+        """
+        one = self.contenders[judged]
+        found = [
+            _finding(name, self.name, role, f"{words} ({self.contenders[role].label})", one.against[role], self.metric)
+            for role, words in others.items()
+            if role in self.contenders
+        ]
+        reference = self.contenders[self.reference].label
+        for held in one.held:
+            holds = "holds" if held.holds else "does NOT hold"
+            bound = f"the bound on {held.bound.metric}, {held.bound.words} that of {reference},"
+            sentence = f"{bound} {holds}: {held.ratio:.3g} times"
+            found.append(Finding(name, self.name, held.bound.metric, HOLDS if held.holds else BROKEN, sentence))
+        return found
 
 
 @dataclass(frozen=True)
@@ -130,10 +212,14 @@ One = TypeVar("One", bound=LogReport)
 class Report(Generic[One]):
     """Contenders against classics on one or several logs."""
 
-    objective: Objective
     logs: tuple[One, ...]
     pooled: dict[str, PooledRow]
     """By role; empty for a single log."""
+
+    @property
+    def objective(self) -> Objective:
+        """The metric that counts, and bounds: the same on all logs."""
+        return self.logs[0].objective
 
     def pooled_objects(self) -> list[dict[str, Any]] | None:
         """Returns the rows over all logs as plain objects; None for a single log."""
@@ -149,7 +235,7 @@ class Report(Generic[One]):
         """
         found = list(self.findings_over_all(judged, name, others))
         for one in self.logs:
-            found += findings_on(one, self.objective.metric, judged, name, others)
+            found += one.findings(judged, name, others)
         return found
 
     def findings_over_all(self, judged: str, name: str, others: Mapping[str, str]) -> Iterator[Finding]:
@@ -180,101 +266,35 @@ class Finding:
         return asdict(self)
 
 
-def report_rows(
-    contenders: Mapping[str, tuple[str, Measured]],
-    block: NDArray[np.int64],
-    objective: Objective,
-    reference: str,
-    seed: int = 0,
-) -> dict[str, Row]:
-    """Holds contenders against each other in the same windows.
-
-    Args:
-        contenders: By role: a label, and the metrics of each window. They have the objective's and those of `BESIDE`.
-        block: The block of each window.
-        objective: The metric that counts, and bounds.
-        reference: The role that waits and bounds refer to.
-        seed: For the drawing of blocks in the intervals.
-    """
-    metric, base = objective.metric, contenders[reference][1]
-    higher = higher_is_better(metric)
-
-    def against(own: Measured) -> dict[str, Contrast]:
-        return {
-            role: contrast(own[metric], other[metric], block, higher_is_better=higher, seed=seed)
-            for role, (_, other) in contenders.items()
-        }
-
-    def held(own: Measured) -> Iterator[Held]:
-        for bound in objective.bounds:
-            ratio = mean_ratio(own[bound.metric], base[bound.metric])
-            yield Held(bound, ratio, objective.excess(bound, own, base) <= 0)
-
-    return {
-        role: Row(
-            label=label,
-            metrics=own,
-            summary=summarize(own[metric], block, higher),
-            against=against(own),
-            wait_ratio=mean_ratio(own[WAIT], base[WAIT]),
-            held=tuple(held(own)),
-        )
-        for role, (label, own) in contenders.items()
-    }
-
-
-def make_report(objective: Objective, logs: Sequence[One], seed: int = 0) -> Report[One]:
+def make_report(logs: Sequence[One], seed: int = 0) -> Report[One]:
     """Returns the report on all logs; for several of them with ratios over all.
 
     Args:
-        objective: The metric that counts, and bounds.
-        logs: The report on each; the roles are the same in all.
+        logs: The report on each; objective and roles are the same in all.
         seed: For the drawing of blocks in the intervals.
     """
-    pooled = {role: _pooled_row(logs, role, objective.metric, seed) for role in logs[0].rows} if len(logs) > 1 else {}
-    return Report(objective, tuple(logs), pooled)
+    pooled = {role: _pooled_row(logs, role, seed) for role in logs[0].contenders} if len(logs) > 1 else {}
+    return Report(tuple(logs), pooled)
 
 
-def _pooled_row(logs: Sequence[LogReport], role: str, metric: str, seed: int) -> PooledRow:
+def _pooled_row(logs: Sequence[LogReport], role: str, seed: int) -> PooledRow:
     def against(base: str) -> Ratio | None:
-        pairs = [Paired(one.rows[role].metrics[metric], one.rows[base].metrics[metric], one.block) for one in logs]
+        pairs = [
+            Paired(one.contenders[role].metrics[one.metric], one.contenders[base].metrics[one.metric], one.block)
+            for one in logs
+        ]
         return pooled_ratio(pairs, seed)
 
-    waits = [one.rows[role].wait_ratio for one in logs]
-    return PooledRow({base: against(base) for base in logs[0].rows}, float(np.exp(np.mean(np.log(waits)))))
-
-
-def findings_on(one: LogReport, metric: str, judged: str, name: str, others: Mapping[str, str]) -> list[Finding]:
-    """Returns what can be said of one contender on one log: against others, and of its bounds.
-
-    Args:
-        one: The log.
-        metric: The metric that counts.
-        judged: The contender's role.
-        name: What sentences call it.
-        others: What it is held against: by role, what sentences call it. Roles that the log has not are left out.
-    """
-    row = one.rows[judged]
-    found = [
-        _finding(name, one.name, role, f"{words} ({one.rows[role].label})", row.against[role], metric)
-        for role, words in others.items()
-        if role in one.rows
-    ]
-    reference = one.rows[one.reference].label
-    for held in row.held:
-        holds = "holds" if held.holds else "does NOT hold"
-        bound = f"the bound on {held.bound.metric}, {held.bound.words} that of {reference},"
-        result = HOLDS if held.holds else BROKEN
-        found.append(Finding(name, one.name, held.bound.metric, result, f"{bound} {holds}: {held.ratio:.3g} times"))
-    return found
+    waits = [one.contenders[role].wait_ratio for one in logs]
+    return PooledRow({base: against(base) for base in logs[0].contenders}, float(np.exp(np.mean(np.log(waits)))))
 
 
 def _finding(name: str, workload: str | None, role: str, other: str, found: Contrast, metric: str) -> Finding:
-    result, sentence = judge(name, other, found, metric)
+    result, sentence = judge_contrast(name, other, found, metric)
     return Finding(name, workload, role, result, sentence)
 
 
-def judge(name: str, other: str, found: Contrast, metric: str) -> tuple[str, str]:
+def judge_contrast(name: str, other: str, found: Contrast, metric: str) -> tuple[str, str]:
     """Returns whether one policy is better than another beyond chance, and the sentence that says so.
 
     The ratio decides; where there is none, for a value is 0, the difference of the means does.
@@ -303,7 +323,7 @@ def judge(name: str, other: str, found: Contrast, metric: str) -> tuple[str, str
     return WORSE, f"{name} is WORSE than {other}: {amount}"
 
 
-def largest(values: NDArray[np.float64]) -> float | None:
+def largest_known(values: NDArray[np.float64]) -> float | None:
     """Returns the largest known value; None if there is none."""
     known = values[np.isfinite(values)]
     return float(known.max()) if len(known) else None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from shunter.comparison.report import largest
-from shunter.comparison.statistics import interval_note, summarize
+from shunter.comparison.report import largest_known
 from shunter.metrics.labels import size_label
 from shunter.metrics.run_folder import MANIFEST, file_record, provenance, write_folder
 
@@ -34,7 +33,7 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
         "sorted_by": comparison.sorted_by,
         "baseline": comparison.baseline.label,
         "windows": _windows_object(comparison.windows),
-        "interval_note": interval_note(comparison.windows.blocks),
+        "interval_note": comparison.interval_note,
         "combinations": [
             {
                 **row,
@@ -71,16 +70,12 @@ def _row(comparison: Comparison, scored: Scored) -> dict[str, Any]:
         "p95": summary.p95,
         "worst_block": summary.worst_block,
         "worst_block_mean": summary.worst_block_mean,
-        **scored.contrast.to_json(),
-        "mean_wait_s": _mean(comparison, scored, "mean_wait_s"),
-        "p95_wait_s": _mean(comparison, scored, "p95_wait_s"),
-        "max_wait_s": largest(scored.metrics["max_wait_s"]),
-        "core_utilization": _mean(comparison, scored, "core_utilization"),
+        **scored.against[comparison.reference].to_json(),
+        "mean_wait_s": comparison.mean(scored, "mean_wait_s"),
+        "p95_wait_s": comparison.mean(scored, "p95_wait_s"),
+        "max_wait_s": largest_known(scored.metrics["max_wait_s"]),
+        "core_utilization": comparison.mean(scored, "core_utilization"),
     }
-
-
-def _mean(comparison: Comparison, scored: Scored, metric: str) -> float | None:
-    return summarize(scored.metrics[metric], comparison.windows.block).mean
 
 
 def _windows_object(windows: Windows) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
 from shunter.comparison.report import BETTER, BROKEN, WORSE
-from shunter.comparison.statistics import interval_note
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
 from shunter.model.log import FROM_WORKLOAD, Ledger
@@ -81,6 +80,8 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
         print_line(console, line)
     if ledger := _common_ledger(comparison):
         console.print(ledger_table(ledger))
+    # The tables have all; the sentence is for those who ask whether there is anything better than what they have.
+    print_findings(console, comparison.verdict()[:1])
     print_written(console, written)
 
 
@@ -140,7 +141,7 @@ def _notes(comparison: Comparison) -> list[str]:
     notes = [f"skipped: {reason}" for reason in comparison.skipped]
     if comparison.asked is not None and len(windows) < comparison.asked:
         notes.append(f"{comparison.asked} windows were asked for; the log has room for {len(windows)}")
-    if note := interval_note(windows.blocks):
+    if note := comparison.interval_note:
         notes.append(note)
     if comparison.sorted_by == "mean":
         notes.append("a value of 0 has no geometric mean, and no ratio; the mean and its differences are in --json")

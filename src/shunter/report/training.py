@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.training.report import CHOSEN, ROLES
+from shunter.agents.training.held_out import CHOSEN, ROLES
 from shunter.metrics.labels import counted, percent
 from shunter.report.comparisons import ratio_text
 from shunter.report.tables import ledger_table, short, titled_table

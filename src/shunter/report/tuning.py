@@ -12,20 +12,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.report import findings_on
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import METRICS
 from shunter.report.comparisons import print_findings, ratio_text
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 from shunter.report.tables import hours, ledger_table, print_written, short, titled_table
-from shunter.tuning.report import BEST, CHOSEN, OTHERS, ROLES, TUNED
+from shunter.tuning.later_days import BEST, CHOSEN, OTHERS, ROLES, TUNED, later_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from shunter.comparison.comparison import Comparison
     from shunter.comparison.report import Report
-    from shunter.tuning.report import LaterReport
     from shunter.tuning.tune import Tuning
     from shunter.tuning.weights import Tuned
 
@@ -45,14 +44,13 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     console = Console()
     console.print(_title(tuning), soft_wrap=True, highlight=False)
     console.print(parameter_table(tuning))
-    metric = tuning.report.objective.metric
     for one in tuning.report.logs:
         console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
-        console.print(metric_table(one, metric))
+        console.print(metric_table(one))
         console.print(beside_table(one))
-        if one.scored[TUNED].ledger:
-            console.print(ledger_table(one.scored[TUNED].ledger))
-        print_findings(console, findings_on(one, metric, TUNED, TUNED, OTHERS))
+        if one.contenders[TUNED].ledger:
+            console.print(ledger_table(one.contenders[TUNED].ledger))
+        print_findings(console, one.findings(TUNED, TUNED, OTHERS))
         if note := one.interval_note:
             console.print(note, markup=False, highlight=False, soft_wrap=True)
     if tuning.report.pooled:
@@ -95,44 +93,43 @@ def parameter_table(tuning: Tuning) -> Table:
     return table
 
 
-def _log_title(tuning: Tuning, one: LaterReport) -> str:
-    later = one.later
-    windows = later.windows
+def _log_title(tuning: Tuning, one: Comparison) -> str:
+    windows = one.windows
     warmup = f", after {windows.warmup:,} to warm up" if windows.warmup else ""
-    rejected = one.scored[TUNED].rejected
+    rejected = one.contenders[TUNED].rejected
     text = (
-        f"\n[bold]{escape(later.log.workload.name)}[/bold] on {escape(later.log.cluster.label)}\n"
+        f"\n[bold]{escape(one.workload.name)}[/bold] on {escape(one.cluster.label)}\n"
         f"later days, {tuning.request.part} of the log: {counted(len(windows), 'window')} of {windows.length:,} "
         f"jobs{warmup}, in {counted(windows.blocks, 'block')}"
     )
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
 
 
-def metric_table(one: LaterReport, metric: str) -> Table:
+def metric_table(one: Comparison) -> Table:
     """Returns the objective's metric, against the best classic in hindsight and the one chosen on training days."""
-    table = titled_table(f"{metric} on later days")
+    table = titled_table(f"{one.metric} on later days")
     for heading in ("geom.\nmean", "mean", escape("to the best\n[95 %]"), escape("to the chosen\n[95 %]")):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in one.to_json()["rows"]:
+    for row in later_rows(one):
         means = [short(row["geometric_mean"]), short(row["mean"])]
-        table.add_row(_name(row), *means, *_ratios(metric, row))
+        table.add_row(_name(row), *means, *_ratios(one.metric, row))
     return table
 
 
-def beside_table(one: LaterReport) -> Table:
+def beside_table(one: Comparison) -> Table:
     """Returns what lies beside the metric, and whether bounds hold."""
     table = titled_table("waits in hours; ratio and bounds: to the classic chosen in training")
-    bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.rows[TUNED].held]
+    bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.contenders[TUNED].held]
     for heading in ("mean\nwait", "ratio", "max\nwait", "cores\nused", *bounds):
         table.add_column(heading, justify="right")
-    for row in one.to_json()["rows"]:
+    for row in later_rows(one):
         cells = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
         cells += [percent(row["core_utilization"], 1), *(_bound_text(row["role"], bound) for bound in row["bounds"])]
         table.add_row(_name(row), *cells)
     return table
 
 
-def pooled_table(report: Report[LaterReport]) -> Table:
+def pooled_table(report: Report[Comparison]) -> Table:
     """Returns the ratios over all logs."""
     metric = report.objective.metric
     table = titled_table(f"all {len(report.logs)} logs together: {metric}, each log counting the same")
@@ -178,7 +175,7 @@ class _Point:
     interval: tuple[float, float] | None
 
 
-def draw_tuning(tuned: Tuned, report: Report[LaterReport]) -> Figure:
+def draw_tuning(tuned: Tuned, report: Report[Comparison]) -> Figure:
     """Returns a figure with the search on the left and a panel a log on the right, to be saved with ``savefig``."""
     panels = _panels(report)
     figure = new_figure(13, max(4.8, 1.0 + 2.9 * len(panels)))
@@ -194,7 +191,7 @@ def draw_tuning(tuned: Tuned, report: Report[LaterReport]) -> Figure:
     return finish(figure, every, _figure_title(tuned, report))
 
 
-def _figure_title(tuned: Tuned, report: Report[LaterReport]) -> str:
+def _figure_title(tuned: Tuned, report: Report[Comparison]) -> str:
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in report.objective.bounds)
     return f"{tuned.kind} tuned for {report.objective.metric}{bounds}"
 
@@ -215,7 +212,7 @@ def _draw_costs(panel: Axes, tuned: Tuned) -> None:
     panel.legend(frameon=False, fontsize=9)
 
 
-def _panels(report: Report[LaterReport]) -> list[tuple[str, list[_Point]]]:
+def _panels(report: Report[Comparison]) -> list[tuple[str, list[_Point]]]:
     """Returns the title and the points of each panel: all logs together, if there are several, and then each log."""
     panels = [(_panel_title(one), _log_points(one)) for one in report.logs]
     if not report.pooled:
@@ -223,22 +220,22 @@ def _panels(report: Report[LaterReport]) -> list[tuple[str, list[_Point]]]:
     return [(f"all {len(report.logs)} logs together, on later days", _pooled_points(report)), *panels]
 
 
-def _panel_title(one: LaterReport) -> str:
-    name = one.later.log.workload.name
+def _panel_title(one: Comparison) -> str:
+    name = one.workload.name
     short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return f"{short} on {one.later.log.cluster.label}, on later days"
+    return f"{short} on {one.cluster.label}, on later days"
 
 
-def _log_points(one: LaterReport) -> list[_Point]:
+def _log_points(one: Comparison) -> list[_Point]:
     points = []
-    for role, row in one.rows.items():
+    for role, row in one.contenders.items():
         contrast = row.against[BEST]
         name = f"{ROLES[role]}\n{row.label}"
         points.append(_Point(role, name, contrast.ratio, contrast.ratio_interval))
     return points
 
 
-def _pooled_points(report: Report[LaterReport]) -> list[_Point]:
+def _pooled_points(report: Report[Comparison]) -> list[_Point]:
     points = []
     for role, row in report.pooled.items():
         ratio = row.against[BEST]
@@ -265,7 +262,7 @@ def _draw_points(panel: Axes, title: str, points: Sequence[_Point]) -> None:
     panel.set_xscale("log")
 
 
-def _name_axis(panel: Axes, report: Report[LaterReport]) -> None:
+def _name_axis(panel: Axes, report: Report[Comparison]) -> None:
     """Names the axis that all panels share, with plain numbers on it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.checks import check_name
 from shunter.comparison.bench import available_threads
 from shunter.comparison.classics import Progress, choose_classic, classics, learns, part_of
-from shunter.comparison.combinations import Combination, combine
+from shunter.comparison.combinations import Combination, combine_like
 from shunter.comparison.objective import parse_objective
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.windows import Days, parse_part
-from shunter.policies.catalog import DISPATCHES
 from shunter.policies.native import REQUESTED
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.report import OTHERS, TUNED, Later, report_later
+from shunter.tuning.later_days import OTHERS, TUNED, Later, later_object, report_later
 from shunter.tuning.space import SPACES
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 from shunter.tuning.weights import Plan, find_weights, training_benches
@@ -31,13 +30,13 @@ from shunter.workloads.reading import read_log
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from shunter.comparison.comparison import Comparison
     from shunter.comparison.objective import Objective
     from shunter.comparison.report import Finding, Report
     from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
-    from shunter.tuning.report import LaterReport
     from shunter.tuning.weights import Tuned
 
 Stage = Callable[[str], AbstractContextManager[Progress]]
@@ -87,7 +86,7 @@ class TuneRequest:
         scheduler = resolve_scheduler(**settings)
         check_name("kind", kind, SPACES)
         parsed = parse_objective(objective, bounds)
-        combination = _site_combination(site, scheduler)
+        combination = combine_like(site, scheduler)[0]
         plan.check()
         if report_windows < 1:
             raise InputError(f"--report-windows is {report_windows}; expected 1 or more")
@@ -108,18 +107,6 @@ class TuneRequest:
         return self.scheduler.changed(estimate=str(file))
 
 
-def _site_combination(site: str, scheduler: Scheduler) -> Combination:
-    """Returns what the site has now; it sees requested times."""
-    policy, slash, dispatch = site.rpartition("/")
-    if not slash or not (dispatch in DISPATCHES or dispatch.isdecimal()):
-        # The slash is one of a file's name.
-        policy, dispatch = site, ""
-    shared = scheduler.settings.words()
-    for name in ("policy", "dispatch", "estimate"):
-        del shared[name]
-    return combine([policy], [dispatch or None], [shared.pop("placement")], [REQUESTED], **shared).possible[0]
-
-
 def _later_part(report: str, plan: Plan) -> tuple[float, float]:
     low, high = parse_part(report, "--report")
     if not plan.train[1] <= low < high <= 1:
@@ -137,7 +124,7 @@ class Tuning:
     request: TuneRequest
     logs: tuple[Log, ...]
     tuned: Tuned
-    report: Report[LaterReport]
+    report: Report[Comparison]
     out: Path
     seconds: float
     """How long the search took, the choice of classics included."""
@@ -163,7 +150,7 @@ class Tuning:
             "bounds": [asdict(bound) for bound in self.report.objective.bounds],
             "training": asdict(request.plan) | {"simulations": tuned.simulations, "costs": tuned.costs.tolist()},
             "report": request.part,
-            "logs": [one.to_json() for one in self.report.logs],
+            "logs": [later_object(one) for one in self.report.logs],
             "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
             "seed": request.plan.seed,

@@ -106,50 +106,76 @@ def find_weights(
         plan: How long to search.
         progress: Called after each candidate with how many have been tried, and of how many.
     """
-    random = np.random.default_rng([plan.seed, 1])
-    total = plan.generations * plan.population
-    middle_costs: list[float] = []
-    done = 0
-
-    def cost(vector: NDArray[np.float64], some: Sequence[Bench], bases: Sequence[Measured]) -> float:
-        candidate = scheduler.changed(policy=spec_text(space.kind, space.parameters(vector)))
-        found = (bench.measure(candidate, objective.metrics) for bench in some)
-        return float(np.mean([objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
-
-    def cost_everywhere(vector: NDArray[np.float64]) -> float:
-        return cost(vector, benches, [choice.measured for choice in chosen])
-
-    def evaluate(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        nonlocal done
-        middle_costs.append(cost_everywhere(vectors[0]))
-        rows = [np.sort(random.permutation(len(bench))[: plan.drawn]) for bench in benches]
-        drawn = [bench.take(chosen_rows) for bench, chosen_rows in zip(benches, rows, strict=True)]
-        bases = [
-            {name: values[chosen_rows] for name, values in choice.measured.items()}
-            for choice, chosen_rows in zip(chosen, rows, strict=True)
-        ]
-        costs = TETHER * space.distance(vectors)
-        for place, vector in enumerate(vectors):
-            costs[place] += cost(vector, drawn, bases)
-            done += 1
-            if progress:
-                progress(done, total)
-        return costs
-
+    trials = _Trials(benches, chosen, scheduler, space, objective, plan, progress)
     found = search(
-        evaluate,
+        trials.costs,
         space.center,
         space.spread,
         generations=plan.generations,
         population=plan.population,
         seed=plan.seed,
     )
-    middle_costs.append(cost_everywhere(found))
+    costs = [*trials.middle_costs, trials.cost_everywhere(found)]
+    tried = plan.generations * plan.population
     return Tuned(
         kind=space.kind,
         parameters=space.parameters(found),
         scheduler=scheduler,
         chosen=tuple(chosen),
-        costs=np.array(middle_costs),
-        simulations=sum(total * min(plan.drawn, len(bench)) + len(middle_costs) * len(bench) for bench in benches),
+        costs=np.array(costs),
+        simulations=sum(tried * min(plan.drawn, len(bench)) + len(costs) * len(bench) for bench in benches),
     )
+
+
+class _Trials:
+    """Tries candidates on training windows, each generation on some that are drawn anew."""
+
+    def __init__(
+        self,
+        benches: Sequence[Bench],
+        chosen: Sequence[Choice],
+        scheduler: Scheduler,
+        space: Space,
+        objective: Objective,
+        plan: Plan,
+        progress: Progress | None,
+    ) -> None:
+        """Takes what `find_weights` takes."""
+        self._benches = benches
+        self._bases = [choice.measured for choice in chosen]
+        self._scheduler = scheduler
+        self._space = space
+        self._objective = objective
+        self._plan = plan
+        self._progress = progress
+        # The search draws from the seed itself; windows must not move with the candidates.
+        self._random = np.random.default_rng([plan.seed, 1])
+        self._done = 0
+        self.middle_costs: list[float] = []
+        """For each generation, what the middle of its candidates costs on all windows: what people look at."""
+
+    def costs(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the cost of each candidate of a generation; the first is the middle of the others."""
+        self.middle_costs.append(self.cost_everywhere(vectors[0]))
+        rows = [np.sort(self._random.permutation(len(bench))[: self._plan.drawn]) for bench in self._benches]
+        drawn = [bench.take(some) for bench, some in zip(self._benches, rows, strict=True)]
+        bases = [
+            {name: values[some] for name, values in base.items()} for base, some in zip(self._bases, rows, strict=True)
+        ]
+        costs = TETHER * self._space.distance(vectors)
+        for place, vector in enumerate(vectors):
+            costs[place] += self._cost(vector, drawn, bases)
+            self._done += 1
+            if self._progress:
+                self._progress(self._done, self._plan.generations * self._plan.population)
+        return costs
+
+    def cost_everywhere(self, vector: NDArray[np.float64]) -> float:
+        """Returns the cost of one candidate on all training windows."""
+        return self._cost(vector, self._benches, self._bases)
+
+    def _cost(self, vector: NDArray[np.float64], benches: Sequence[Bench], bases: Sequence[Measured]) -> float:
+        """Returns the mean cost over logs, each of which counts the same."""
+        candidate = self._scheduler.changed(policy=spec_text(self._space.kind, self._space.parameters(vector)))
+        found = (bench.measure(candidate, self._objective.metrics) for bench in benches)
+        return float(np.mean([self._objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))

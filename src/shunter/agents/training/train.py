@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.agents.training.beginnings import Copies
+from shunter.agents.training.held_out import report_parts
 from shunter.agents.training.provenance import ancestor_days, recorded_days
-from shunter.agents.training.report import report_parts
 from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_folder, check_init, prepare_folder
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.validation import objective_note
@@ -20,7 +20,7 @@ from shunter.files import write_file
 from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
-    from shunter.agents.training.report import PartReport
+    from shunter.agents.training.held_out import PartReport
     from shunter.agents.training.trainer import Outcome, Progress
     from shunter.comparison.combinations import Combination
     from shunter.model.log import Ledger

@@ -10,13 +10,13 @@ import pytest
 from shunter.comparison import combinations
 from shunter.comparison.classics import part_of
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.comparison import compare_combinations
+from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.report import Report
 from shunter.comparison.statistics import contrast, pooled_ratio
 from shunter.model.windows import Days
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.report import (
+from shunter.tuning.later_days import (
     BEST,
     BEST_LEARNED,
     CHOSEN,
@@ -24,7 +24,7 @@ from shunter.tuning.report import (
     SITE,
     TUNED,
     Later,
-    LaterReport,
+    later_object,
     report_later,
 )
 from tests.tuning.handmade import pairs
@@ -48,7 +48,7 @@ OTHER = later("generate:lublin?seed=5&jobs=500&cores=32&load=1&requests=factor",
 
 
 @pytest.fixture(scope="module")
-def made() -> Report[LaterReport]:
+def made() -> Report[Comparison]:
     return report_later([LATER, OTHER], OWN, SITE_NOW, OBJECTIVE, seed=4)
 
 
@@ -58,7 +58,7 @@ def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str
     return compare_combinations(one.log, [combination], one.windows).scored[0].metrics
 
 
-def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
+def test_rows_are_what_they_are_called(made: Report[Comparison]) -> None:
     for one, source in zip(made.logs, (LATER, OTHER), strict=True):
         expected = {
             SITE: measured(source, "fcfs/easy"),
@@ -66,22 +66,22 @@ def test_rows_are_what_they_are_called(made: Report[LaterReport]) -> None:
             CHOSEN_LEARNED: measured(source, "f2/strict", "last-two"),
             TUNED: measured(source, "linear?cores=1/easy", "last-two"),
         }
-        assert list(one.rows) == [SITE, CHOSEN, BEST, CHOSEN_LEARNED, BEST_LEARNED, TUNED]
+        assert list(one.contenders) == [SITE, CHOSEN, BEST, CHOSEN_LEARNED, BEST_LEARNED, TUNED]
         for role, metrics in expected.items():
-            np.testing.assert_array_equal(one.rows[role].metrics[METRIC], metrics[METRIC])
+            np.testing.assert_array_equal(one.contenders[role].metrics[METRIC], metrics[METRIC])
 
 
-def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report[LaterReport]) -> None:
+def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report[Comparison]) -> None:
     for role, estimate in ((BEST, "requested"), (BEST_LEARNED, "last-two")):
         everything = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
         best = compare_combinations(LATER.log, everything, LATER.windows).scored[0]
-        row = made.logs[0].scored[role]
+        row = made.logs[0].contenders[role]
         assert row.combination == replace(best.combination, label=row.combination.label)
         assert row.summary.geometric_mean == best.summary.geometric_mean
 
 
-def test_ratios_and_bounds(made: Report[LaterReport]) -> None:
-    rows = made.logs[0].rows
+def test_ratios_and_bounds(made: Report[Comparison]) -> None:
+    rows = made.logs[0].contenders
     own, chosen = rows[TUNED].metrics, rows[CHOSEN].metrics
     for role, row in rows.items():
         expected = contrast(own[METRIC], row.metrics[METRIC], LATER.windows.block, seed=4)
@@ -99,38 +99,38 @@ def test_ratios_and_bounds(made: Report[LaterReport]) -> None:
 def test_a_bound_holds_up_to_its_factor_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that are a hundredth above and below what is found."""
     monkeypatch.setattr(combinations, "CLASSICS", ("sjf", "f2"))
-    wait = report_later([LATER], OWN, SITE_NOW, Objective(METRIC)).logs[0].rows[TUNED].wait_ratio
+    wait = report_later([LATER], OWN, SITE_NOW, Objective(METRIC)).logs[0].contenders[TUNED].wait_ratio
     bounds = tuple(Bound("mean_wait_s", wait * factor) for factor in (1.01, 0.99))
-    held = report_later([LATER], OWN, SITE_NOW, Objective(METRIC, bounds)).logs[0].rows[TUNED].held
+    held = report_later([LATER], OWN, SITE_NOW, Objective(METRIC, bounds)).logs[0].contenders[TUNED].held
     assert [one.holds for one in held] == [True, False]
 
 
-def test_all_logs_together(made: Report[LaterReport]) -> None:
+def test_all_logs_together(made: Report[Comparison]) -> None:
     for role in (SITE, BEST):
         assert made.pooled[TUNED].against[role] == pooled_ratio(pairs(made.logs, TUNED, role, METRIC), seed=4)
-    waits = [one.rows[TUNED].wait_ratio for one in made.logs]
+    waits = [one.contenders[TUNED].wait_ratio for one in made.logs]
     assert made.pooled[TUNED].wait_ratio == pytest.approx((waits[0] * waits[1]) ** 0.5)
 
 
 def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_policy_of_its_own() -> None:
     site = combine(["multifactor?age=1&size=0&fair_share=0"], ["strict"]).possible[0]
     single = report_later([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
-    rows = single.logs[0].rows
+    rows = single.logs[0].contenders
     assert list(rows) == [SITE, CHOSEN, BEST, TUNED]
     np.testing.assert_array_equal(rows[SITE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])
     assert single.pooled == {}
     assert single.pooled_objects() is None
 
 
-def test_plain_objects(made: Report[LaterReport]) -> None:
-    one = made.logs[0].to_json()
+def test_plain_objects(made: Report[Comparison]) -> None:
+    one = later_object(made.logs[0])
     assert (one["jobs"], one["windows"], one["rejected"]) == (600, len(LATER.windows), 0)
     assert sum(one["estimated_from"].values()) == 40 * len(LATER.windows)
     own = one["rows"][-1]
     assert (own["role"], own["label"], own["estimate"]) == ("tuned", "own/easy", "last-two")
-    assert own["mean"] == made.logs[0].rows[TUNED].summary.mean
+    assert own["mean"] == made.logs[0].contenders[TUNED].summary.mean
     assert own["against"]["tuned"]["ratio"] == 1.0
-    assert own["max_wait_s"] == made.logs[0].rows[TUNED].metrics["max_wait_s"].max()
+    assert own["max_wait_s"] == made.logs[0].contenders[TUNED].metrics["max_wait_s"].max()
     assert [bound["metric"] for bound in own["bounds"]] == ["mean_wait_s", "core_utilization"]
     pooled = made.pooled_objects()
     assert pooled is not None

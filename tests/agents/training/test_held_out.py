@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shunter.agents.training.report import (
+from shunter.agents.training.held_out import (
     BEGINNING,
     CHOSEN,
     LEARNED,
@@ -45,7 +45,7 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
     validation, report = report_parts(here, [CHOSEN_CLASSIC], run)
     assert (validation.part, report.part) == ("validation", "report")
     (group,) = report.report.logs
-    assert (group.name, list(group.rows), len(group.block)) == (LUBLIN, list(ROLES), 6)
+    assert (group.name, list(group.contenders), len(group.block)) == (LUBLIN, list(ROLES), 6)
     trials = here.trials(here.config.report_episodes, Use.REPORT)
     options = here.config.environment
     assert isinstance(options, PickJobOptions)
@@ -53,14 +53,14 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
     for role, each in schedulers.items():
         (expected,) = trials.of_schedulers([each], ["mean_bounded_slowdown", "max_wait_s"])
         for name, values in expected.items():
-            np.testing.assert_allclose(group.rows[role].metrics[name], values, err_msg=f"{role} {name}")
-    waits = [group.rows[role].metrics["mean_wait_s"].mean() for role in (LEARNED, BEGINNING)]
+            np.testing.assert_allclose(group.contenders[role].metrics[name], values, err_msg=f"{role} {name}")
+    waits = [group.contenders[role].metrics["mean_wait_s"].mean() for role in (LEARNED, BEGINNING)]
     assert waits[0] < waits[1]
 
 
 def test_ratios_are_to_the_classic_chosen_in_training(run: Path) -> None:
     _, report = report_parts(site(), [CHOSEN_CLASSIC], run)
-    rows = report.report.logs[0].rows
+    rows = report.report.logs[0].contenders
     own, base = (rows[role].metrics["mean_bounded_slowdown"] for role in (LEARNED, CHOSEN))
     assert rows[LEARNED].against[CHOSEN].ratio == pytest.approx(np.exp(np.log(own / base).mean()))
     assert rows[CHOSEN].against[CHOSEN].ratio == pytest.approx(1.0)
@@ -73,7 +73,7 @@ def test_ratios_are_to_the_classic_chosen_in_training(run: Path) -> None:
 def test_a_broken_bound_is_named(run: Path) -> None:
     bounded = site(reward={"bounds": {"wait": 1.5}, "scale": "fcfs/easy"})
     _, report = report_parts(bounded, [CHOSEN_CLASSIC], run)
-    rows = report.report.logs[0].rows
+    rows = report.report.logs[0].contenders
     broken = [role for role, row in rows.items() if row.wait_ratio > 1.5]
     assert BEGINNING in broken
     assert LEARNED not in broken
@@ -95,7 +95,7 @@ def test_sentences_name_the_log_and_both_policies(run: Path) -> None:
 def test_several_logs_have_a_ratio_over_all(run: Path) -> None:
     both = site(data={"workload": [LUBLIN, LUBLIN.replace("seed=3", "seed=4")]})
     _, report = report_parts(both, [CHOSEN_CLASSIC] * 2, run)
-    ratios = [group.rows[LEARNED].against[CHOSEN].ratio for group in report.report.logs]
+    ratios = [group.contenders[LEARNED].against[CHOSEN].ratio for group in report.report.logs]
     assert len(set(ratios)) == 2
     told = report.to_json()["pooled"]["ratio"]
     assert told == pytest.approx(np.exp(np.mean(np.log(np.array(ratios, dtype=np.float64)))))
@@ -116,6 +116,8 @@ def test_hosts(tmp_path: Path) -> None:
     best_fit: Combination = changed.choose()[0]
     _, report = report_parts(changed, [best_fit], tmp_path)
     (group,) = report.report.logs
-    assert [group.rows[role].label for role in (SITE, CHOSEN)] == ["first-fit", best_fit.label]
+    assert [group.contenders[role].label for role in (SITE, CHOSEN)] == ["first-fit", best_fit.label]
     for metric in ("mean_wait_s", "max_wait_s"):
-        np.testing.assert_array_equal(group.rows[LEARNED].metrics[metric], group.rows[BEGINNING].metrics[metric])
+        np.testing.assert_array_equal(
+            group.contenders[LEARNED].metrics[metric], group.contenders[BEGINNING].metrics[metric]
+        )

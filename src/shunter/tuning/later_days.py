@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.comparison.classics import Progress, classics, learns, part_of
-from shunter.comparison.comparison import compare_combinations
-from shunter.comparison.report import LogReport, Report, make_report, report_rows
+from shunter.comparison.comparison import Comparison, best_first, run_combinations
+from shunter.comparison.report import Report, make_report
 from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
@@ -50,37 +50,33 @@ class Later:
     """Among classics that see the estimate of the tuned policy."""
 
 
-@dataclass(frozen=True)
-class LaterReport(LogReport):
-    """What happened on the later days of one log."""
+def later_object(one: Comparison) -> dict[str, Any]:
+    """Returns what happened on the later days of one log as a plain object."""
+    tuned = one.contenders[TUNED]
+    return {
+        "workload": one.workload.name,
+        "workload_sha256": one.workload.content_sha256,
+        "cluster": one.cluster.name,
+        "jobs": len(one.workload),
+        "windows": len(one.windows),
+        "blocks": one.windows.blocks,
+        "first": one.windows.first.tolist(),
+        "interval_note": one.interval_note,
+        "rejected": tuned.rejected,
+        "estimated_from": tuned.estimated_from,
+        "ledger": tuned.ledger.to_json(),
+        "rows": later_rows(one),
+    }
 
-    later: Later
-    scored: dict[str, Scored]
-    """By role."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the report on this log as a plain object."""
-        workload, windows, tuned = self.later.log.workload, self.later.windows, self.scored[TUNED]
-        return {
-            "workload": workload.name,
-            "workload_sha256": workload.content_sha256,
-            "cluster": self.later.log.cluster.name,
-            "jobs": len(workload),
-            "windows": len(windows),
-            "blocks": windows.blocks,
-            "first": windows.first.tolist(),
-            "interval_note": self.interval_note,
-            "rejected": tuned.rejected,
-            "estimated_from": tuned.estimated_from,
-            "ledger": tuned.ledger.to_json(),
-            "rows": [self.row_object(role) for role in self.rows],
-        }
-
-    def row_object(self, role: str) -> dict[str, Any]:
-        """Returns a row as a plain object, with the settings behind it."""
-        settings = self.scored[role].combination.settings
+def later_rows(one: Comparison) -> list[dict[str, Any]]:
+    """Returns each role as a plain object, with the settings behind it."""
+    rows = []
+    for role, scored in one.contenders.items():
+        settings = scored.combination.settings
         words = {"policy": settings.policy, "dispatch": settings.dispatch, "estimate": settings.estimate}
-        return super().row_object(role) | words
+        rows.append(one.row_object(role) | words)
+    return rows
 
 
 def report_later(
@@ -92,7 +88,7 @@ def report_later(
     seed: int = 0,
     threads: int = 1,
     progress: Progress | None = None,
-) -> Report[LaterReport]:
+) -> Report[Comparison]:
     """Simulates everything in windows of later days, and compares.
 
     Args:
@@ -109,28 +105,19 @@ def report_later(
     everybody = list(dict.fromkeys([*requested, *learned, site, tuned]))
     reports = []
     for place, later in enumerate(logs):
-        comparison = compare_combinations(
-            later.log,
-            everybody,
-            later.windows,
-            metric=objective.metric,
-            seed=seed,
-            threads=threads,
-            progress=part_of(progress, place, len(logs)),
-        )
-        # In the order of the comparison: the best first.
-        found = {one.combination: one for one in comparison.scored}
-        roles = _classic_roles([one for key, one in found.items() if key in requested], CHOSEN, later.chosen, BEST)
+        told = part_of(progress, place, len(logs))
+        runs = run_combinations(later.log, everybody, later.windows, objective.metric, threads=threads, progress=told)
+        ordered = best_first(runs.values(), later.windows.block, objective.metric)
+        roles = {SITE: runs[site]}
+        roles |= _classic_roles([one for one in ordered if one.combination in requested], CHOSEN, later.chosen, BEST)
         if learned:
-            those = [one for key, one in found.items() if key in learned]
+            those = [one for one in ordered if one.combination in learned]
             roles |= _classic_roles(those, CHOSEN_LEARNED, later.chosen_learned, BEST_LEARNED)
-        roles = {SITE: found[site], **roles, TUNED: found[tuned]}
-        contenders = {role: (one.combination.label, one.metrics) for role, one in roles.items()}
-        rows = report_rows(contenders, later.windows.block, objective, CHOSEN, seed)
-        reports.append(LaterReport(later.log.workload.name, later.windows.block, CHOSEN, rows, later, roles))
-    return make_report(objective, reports, seed)
+        roles[TUNED] = runs[tuned]
+        reports.append(Comparison.of(roles, later.log, later.windows, objective, CHOSEN, seed=seed))
+    return make_report(reports, seed)
 
 
 def _classic_roles(scored: Sequence[Scored], chosen: str, label: str, best: str) -> dict[str, Scored]:
     """Returns the classic that training days would choose, and the best of all, which comes first."""
-    return {chosen: next(one for one in scored if one.combination.label == label), best: scored[0]}
+    return {chosen: next(one for one in scored if one.label == label), best: scored[0]}

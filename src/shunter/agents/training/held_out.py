@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.training.setup import INITIAL
-from shunter.comparison.report import BESIDE, LogReport, Report, make_report, report_rows
+from shunter.comparison.report import BESIDE, Contender, LogReport, Report, hold_against, make_report
 from shunter.envs.sources import Use
 from shunter.policies.checkpoint import BEST
 
@@ -62,12 +62,12 @@ def _log_object(one: LogReport) -> dict[str, Any]:
         "windows": len(one.block),
         "blocks": one.blocks,
         "interval_note": one.interval_note,
-        "rows": [_row_object(one, role) for role in one.rows],
+        "rows": [_row_object(one, role) for role in one.contenders],
     }
 
 
 def _row_object(one: LogReport, role: str) -> dict[str, Any]:
-    row = one.rows[role]
+    row = one.contenders[role]
     broken = [held.bound.metric for held in row.held if not held.holds]
     return one.row_object(role) | row.against[CHOSEN].to_json() | {"broken_bounds": broken}
 
@@ -107,6 +107,7 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
     }
     logs = []
     for place, (group, block) in enumerate(zip(trials.groups, trials.blocks, strict=True)):
-        found = {role: (labels[role][place], measured[role][place]) for role in ROLES}
-        logs.append(LogReport(group.name, block, CHOSEN, report_rows(found, block, site.objective, CHOSEN)))
-    return PartReport(part, make_report(site.objective, logs))
+        found = {role: Contender(labels[role][place], measured[role][place]) for role in ROLES}
+        held = hold_against(found, block, site.objective, CHOSEN)
+        logs.append(LogReport(group.name, block, site.objective, CHOSEN, held))
+    return PartReport(part, make_report(logs))
