@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from shunter.simulation.learned import provide_learned
+import shunter.simulation.learned as _learned
 
 if TYPE_CHECKING:
     __version__: str
@@ -76,7 +76,7 @@ _HOMES = {
 }
 
 # Simulations need what agents can do, and must not import it: the front door tells them where it is.
-provide_learned("shunter.agents.learned_run")
+_learned.runner_module = "shunter.agents.learned_run"
 
 
 def __getattr__(name: str) -> object:

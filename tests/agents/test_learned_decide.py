@@ -22,8 +22,7 @@ from shunter.model.log import Log
 from shunter.model.snapshot import Snapshot
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation import Decision, Simulation
-from shunter.simulation.decide import decide
+from shunter.simulation import Decision, Simulation, decide
 from tests.agents.untrained import LUBLIN, opinionated, write_host_policy, write_policy
 
 NODES = Cluster.from_nodes(tuple(Node(f"n{number}", 16.0) for number in range(4)), "four")

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from shunter.model.schedule import Phase
 from shunter.model.snapshot import Snapshot
 from shunter.policies.scheduler import Scheduler
-from shunter.simulation import Decision, Simulation
-from shunter.simulation.decide import decide
+from shunter.simulation import Decision, Simulation, decide
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.crowds import crowd, crowd_config
 from tests.properties.strategies import DISPATCHES, ESTIMATES, GATED, MOVING, POLICIES, SECOND_MS, Scene

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import shunter
 from shunter import Cluster, Placer, Policy, QueueView, Workload
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
-from shunter.simulation import Simulation
-from shunter.simulation.decide import decide
+from shunter.simulation import Simulation, decide
 from shunter.simulation.run import OwnOrder
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.crowds import crowd

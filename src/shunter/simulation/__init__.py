@@ -1,4 +1,4 @@
-"""The Python face of the core: simulations, policies, and their names."""
+"""The Python face of the core: simulations, many windows at once, and decisions from any state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shunter.simulation.decision import Decision
-    from shunter.simulation.run import simulate
+    from shunter.simulation.run import decide, simulate
     from shunter.simulation.simulation import Simulation
     from shunter.simulation.states import Status
     from shunter.simulation.windows import WindowRunner
@@ -16,6 +16,7 @@ __all__ = [
     "Simulation",
     "Status",
     "WindowRunner",
+    "decide",
     "simulate",
 ]
 
@@ -24,6 +25,7 @@ _HOMES = {
     "Simulation": "simulation",
     "Status": "states",
     "WindowRunner": "windows",
+    "decide": "run",
     "simulate": "run",
 }
 

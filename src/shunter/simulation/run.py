@@ -1,4 +1,4 @@
-"""From a workload, a cluster and some names to a schedule."""
+"""From a workload, a cluster and some names to a schedule; and from a snapshot to what would be decided now."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.log import Ledger
     from shunter.model.settings import Settings
+    from shunter.model.snapshot import Snapshot
     from shunter.model.workload import Workload
     from shunter.policies.own import Policy
     from shunter.policies.scheduler import Scheduler
+    from shunter.simulation.decision import Decision
     from shunter.simulation.states import CoreStops
 
 _OUTCOMES = np.array([Outcome.__members__.get(phase.name, Outcome.UNFINISHED) for phase in Phase], dtype=np.uint8)
@@ -82,6 +84,31 @@ def simulate(
         simulation = Simulation(workload, cluster, scheduler)
         simulation.run_to_end(progress)
     return _schedule(simulation, workload, cluster, scheduler)
+
+
+def decide(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: Scheduler) -> Decision:
+    """Returns what a scheduler would do now with the jobs and nodes that a snapshot tells of.
+
+    Args:
+        snapshot: What is known. Run times of jobs that have not ended, and jobs to come, do not matter.
+        workload: The jobs; the snapshot tells of each, in the same order.
+        cluster: The nodes.
+        scheduler: From `shunter.policies.scheduler.resolve_scheduler`; with ``hosts=True`` its policy may be a
+            checkpoint that chooses hosts.
+
+    Raises:
+        InputError: The snapshot contradicts itself, or the jobs and nodes.
+    """
+    policy = scheduler.policy
+    if isinstance(policy, Checkpoint):
+        return learned_runner().decide_learned(snapshot, workload, cluster, scheduler)
+    if isinstance(policy, PythonPolicy):
+        own = OwnOrder(policy.policy, workload, cluster, scheduler)
+        own.simulation.load(snapshot)
+        return own.simulation.decide(own.order() if policy.policy.moves else None)
+    simulation = Simulation(workload, cluster, scheduler)
+    simulation.load(snapshot)
+    return simulation.decide()
 
 
 def _run_own(
