@@ -8,6 +8,7 @@ use crate::envs::pass::Pass;
 use crate::model::cluster::UNTRACKED;
 use crate::model::config::Estimate;
 use crate::model::job::UNKNOWN;
+use crate::model::slowdown::divisor_s;
 use crate::order::scores::seconds;
 use crate::sim::simulation::Simulation;
 
@@ -129,7 +130,7 @@ impl Observer {
             self.refresh(simulation, slot.job());
             let standing = &self.standing[slot.job() as usize];
             slot.area_s = standing.area_s;
-            slot.urgency = HOUR_S / f64::from(standing.estimate_s).max(10.0);
+            slot.urgency = HOUR_S / divisor_s(f64::from(standing.estimate_s));
         }
         let Layout { lookahead, lookahead_size, extra_features, .. } = self.layout;
         let (cluster, rest) = observation.split_at_mut(CLUSTER_FEATURES);

@@ -1,20 +1,18 @@
 //! Consultations across the border: a learned policy is asked, in any state of a simulation.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::decide::Decision;
 use super::environments::{read_env_config, ShunterEnvConfig};
-use super::handles::{find, open};
+use super::handles::{locked, open};
 use super::simulation::with;
-use super::{guard, read, target, write, Failure};
+use super::{borrow, guard, Failure};
 use crate::decide::consultation::Consultation;
 use crate::envs::decision::Sizes;
 
 /// Runs a function on the consultation behind a handle.
 fn consulted<T>(handle: u64, body: impl FnOnce(&mut Consultation) -> Result<T, Failure>) -> Result<T, Failure> {
-    let shared = find::<Mutex<Consultation>>(handle, "consultation")?;
-    let mut consultation = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    body(&mut consultation)
+    locked(handle, "consultation", body)
 }
 
 /// Opens a consultation on a copy of a simulation, whose rule must be the one that the mode stands for. `priority` has a
@@ -31,9 +29,9 @@ pub unsafe extern "C" fn shunter_simulation_consult(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let env = unsafe { read_env_config(env_config) }?;
-        let priority = unsafe { read("priority", priority, priority_length) }?;
+        borrow!(read priority_length; priority);
         // Whoever places may be asked: the simulation is not held meanwhile.
         let copy = with(simulation, |simulation| Ok(simulation.clone()))?;
         let begun = Consultation::begin(&copy, &env, priority.into()).map_err(Failure::argument)?;
@@ -54,9 +52,7 @@ pub unsafe extern "C" fn shunter_consultation_sizes(
     rows: *mut usize,
 ) -> i32 {
     guard(|| {
-        let observation = unsafe { target("observation", observation) }?;
-        let actions = unsafe { target("actions", actions) }?;
-        let rows = unsafe { target("rows", rows) }?;
+        borrow!(target; observation, actions, rows);
         let sizes = consulted(consultation, |consultation| Ok(consultation.sizes()))?;
         (*observation, *actions, *rows) = (sizes.observation, sizes.actions, sizes.rows);
         Ok(())
@@ -77,12 +73,12 @@ pub unsafe extern "C" fn shunter_consultation_observe(
     jobs: *mut i64,
 ) -> i32 {
     guard(|| {
-        let due = unsafe { target("due", due) }?;
+        borrow!(target; due);
         consulted(consultation, |consultation| {
             let Sizes { observation: size, actions, rows } = consultation.sizes();
-            let observation = unsafe { write("observation", observation, size) }?;
-            let mask = unsafe { write("mask", mask, actions) }?;
-            let jobs = unsafe { write("jobs", jobs, rows) }?;
+            borrow!(write size; observation);
+            borrow!(write actions; mask);
+            borrow!(write rows; jobs);
             consultation.observe(observation, mask);
             jobs.fill(-1);
             jobs.iter_mut().zip(consultation.shown()).for_each(|(row, job)| *row = job.into());
@@ -99,7 +95,7 @@ pub unsafe extern "C" fn shunter_consultation_observe(
 #[no_mangle]
 pub unsafe extern "C" fn shunter_consultation_act(consultation: u64, action: u32, due: *mut i32) -> i32 {
     guard(|| {
-        let due = unsafe { target("due", due) }?;
+        borrow!(target; due);
         consulted(consultation, |consultation| {
             consultation.act(action as usize).map_err(Failure::refused)?;
             *due = i32::from(consultation.is_due());
@@ -115,7 +111,7 @@ pub unsafe extern "C" fn shunter_consultation_act(consultation: u64, action: u32
 #[no_mangle]
 pub unsafe extern "C" fn shunter_consultation_decision(consultation: u64, handle: *mut u64) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let verdicts = consulted(consultation, |consultation| consultation.verdicts().map_err(Failure::refused))?;
         *handle = open(Decision(verdicts));
         Ok(())

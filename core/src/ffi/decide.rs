@@ -4,7 +4,7 @@ use super::handles::{find, open};
 use super::results::check_capacity;
 use super::simulation::{check_order, with};
 use super::snapshot::ShunterPlaces;
-use super::{guard, read, target, write, Failure};
+use super::{borrow, guard, read, target, Failure};
 use crate::decide::{decide, Verdict};
 
 /// A decision, as C sees it; `core/include/shunter.h` says what each array holds.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn shunter_simulation_decide(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let order = match order.is_null() && length == 0 {
             true => None,
             false => Some(unsafe { read("order", order, length) }?),
@@ -75,11 +75,7 @@ pub unsafe extern "C" fn shunter_decision_read(decision: u64, told: *mut Shunter
         }
         let jobs = verdicts.len();
         check_capacity("jobs", target.jobs, jobs)?;
-        let outcome = unsafe { write("outcome", target.outcome, jobs) }?;
-        let reason = unsafe { write("reason", target.reason, jobs) }?;
-        let blocker = unsafe { write("blocker", target.blocker, jobs) }?;
-        let place = unsafe { write("place", target.place, jobs) }?;
-        let reserved_ms = unsafe { write("reserved_ms", target.reserved_ms, jobs) }?;
+        borrow!(write jobs; target => outcome, reason, blocker, place, reserved_ms);
         unsafe { target.places.fill(jobs, placements) }?;
         for (job, verdict) in verdicts.iter().enumerate() {
             outcome[job] = verdict.outcome as u8;

@@ -1,10 +1,10 @@
 //! Environments across the border.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::config::{read_config, ShunterConfig};
-use super::handles::{find, open};
-use super::{check_pointer, guard, read, target, write, Failure};
+use super::handles::{find, locked, open};
+use super::{borrow, check_pointer, guard, hand_over, read, target, write, Failure};
 use crate::envs::decision::Sizes;
 use crate::envs::environment::TOTALS;
 use crate::envs::episode::{EnvConfig, Episode, Lookahead, Mode};
@@ -143,9 +143,7 @@ fn shared_out(name: &str, values: &[f64], jobs: &[Arc<Jobs>]) -> Result<Vec<Vec<
 
 /// Runs a function on the environments behind a handle.
 fn with<T>(handle: u64, body: impl FnOnce(&mut Vector) -> Result<T, Failure>) -> Result<T, Failure> {
-    let shared = find::<Mutex<Vector>>(handle, "vector of environments")?;
-    let mut vector: MutexGuard<Vector> = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    body(&mut vector)
+    locked(handle, "vector of environments", body)
 }
 
 /// Opens environments that play these episodes. `priority` and `scores` are for all tables, one after the other, or empty.
@@ -174,7 +172,7 @@ pub unsafe extern "C" fn shunter_env_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let jobs: Vec<Arc<Jobs>> = unsafe { read("tables", tables, table_count) }?
             .iter()
             .map(|&table| find::<Arc<Jobs>>(table, "table of jobs").map(|jobs| (*jobs).clone()))
@@ -188,7 +186,7 @@ pub unsafe extern "C" fn shunter_env_open(
         let threads = unsafe { (*env_config).threads } as usize;
         let priority = shared_out("priority", unsafe { read("priority", priority, priority_length) }?, &jobs)?;
         let scores = shared_out("scores", unsafe { read("scores", scores, scores_length) }?, &jobs)?;
-        let episodes = unsafe { read("episodes", episodes, episode_count) }?;
+        borrow!(read episode_count; episodes);
         let episodes = episodes.iter().map(episode).collect::<Result<Vec<_>, _>>()?;
         let relative = unsafe { read("relative_start_ms", relative_start_ms, relative_length) }?.to_vec();
         if environments > MOST_ENVIRONMENTS {
@@ -275,7 +273,7 @@ pub unsafe extern "C" fn shunter_env_step(
     guard(|| {
         with(env, |vector| {
             let count = vector.len();
-            let actions = unsafe { read("actions", actions, count) }?;
+            borrow!(read count; actions);
             let steps = Steps {
                 next: unsafe { views(vector, observations, masks) }?,
                 last: unsafe { views(vector, final_observations, final_masks) }?,
@@ -308,11 +306,8 @@ pub unsafe extern "C" fn shunter_env_view(
         with(env, |vector| {
             let count = vector.len();
             let rows = vector.sizes().rows;
-            let jobs = unsafe { write("jobs", jobs, count * rows) }?;
-            let now_ms = unsafe { write("now_ms", now_ms, count) }?;
-            let episode = unsafe { write("episode", episode, count) }?;
-            let waiting = unsafe { write("waiting", waiting, count) }?;
-            let running = unsafe { write("running", running, count) }?;
+            borrow!(write count * rows; jobs);
+            borrow!(write count; now_ms, episode, waiting, running);
             jobs.fill(-1);
             for (number, one) in vector.environments.iter().enumerate() {
                 episode[number] = one.episode.map_or(-1, |place| place as i64);
@@ -360,13 +355,9 @@ pub unsafe extern "C" fn shunter_env_fork(env: u64, index: usize, simulation: *m
 #[no_mangle]
 pub unsafe extern "C" fn shunter_env_state(env: u64, bytes: *mut u8, capacity: usize, needed: *mut usize) -> i32 {
     guard(|| {
-        let needed = unsafe { target("needed", needed) }?;
+        borrow!(target; needed);
         let saved = with(env, |vector| Ok(vector.state()))?;
-        *needed = saved.len();
-        if capacity >= saved.len() {
-            unsafe { write("bytes", bytes, saved.len()) }?.copy_from_slice(&saved);
-        }
-        Ok(())
+        unsafe { hand_over(&saved, bytes, capacity, needed) }
     })
 }
 
@@ -383,7 +374,7 @@ pub unsafe extern "C" fn shunter_env_restore(
     masks: *mut u8,
 ) -> i32 {
     guard(|| {
-        let bytes = unsafe { read("bytes", bytes, length) }?;
+        borrow!(read length; bytes);
         with(env, |vector| {
             let views = unsafe { views(vector, observations, masks) }?;
             vector.restore(bytes, views).map_err(Failure::argument)

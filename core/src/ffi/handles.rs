@@ -64,6 +64,18 @@ pub(crate) fn find<T: Any + Send + Sync>(handle: u64, kind: &str) -> Result<Arc<
     })
 }
 
+/// Runs a function on the object behind a handle, which nobody else uses meanwhile.
+pub(super) fn locked<O: Any + Send, T>(
+    handle: u64,
+    kind: &str,
+    body: impl FnOnce(&mut O) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let shared = find::<Mutex<O>>(handle, kind)?;
+    // A panic inside is told to the caller, who may go on with what is left, or close it.
+    let mut object = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    body(&mut object)
+}
+
 /// Closes any handle. The object itself lives on as long as another object needs it.
 #[no_mangle]
 pub extern "C" fn shunter_close(handle: u64) -> i32 {

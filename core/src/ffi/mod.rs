@@ -85,6 +85,21 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("unknown panic")
 }
 
+/// Borrows a caller's arrays, each under its own name, which errors then tell: arguments (`borrow!(read jobs; user)`),
+/// fields of a structure (`borrow!(write jobs; told => phase, end_ms)`), or places for one result (`borrow!(target; due)`).
+macro_rules! borrow {
+    (target; $($place:ident),+) => {
+        $(let $place = unsafe { $crate::ffi::target(stringify!($place), $place) }?;)+
+    };
+    ($how:ident $length:expr; $($array:ident),+) => {
+        $(let $array = unsafe { $crate::ffi::$how(stringify!($array), $array, $length) }?;)+
+    };
+    ($how:ident $length:expr; $from:ident => $($array:ident),+) => {
+        $(let $array = unsafe { $crate::ffi::$how(stringify!($array), $from.$array, $length) }?;)+
+    };
+}
+pub(crate) use borrow;
+
 /// Borrows a caller's array for reading.
 ///
 /// # Safety
@@ -118,6 +133,18 @@ pub(crate) unsafe fn write<'a, T>(name: &str, pointer: *mut T, length: usize) ->
 pub(crate) unsafe fn target<'a, T>(name: &str, pointer: *mut T) -> Result<&'a mut T, Failure> {
     check_pointer(name, pointer as usize, std::mem::align_of::<T>())?;
     Ok(unsafe { &mut *pointer })
+}
+
+/// Writes a state that was saved, if there is room for it; `needed` says how much it takes.
+///
+/// # Safety
+/// A non-null `bytes` must be writable for `capacity`.
+unsafe fn hand_over(saved: &[u8], bytes: *mut u8, capacity: usize, needed: &mut usize) -> Result<(), Failure> {
+    *needed = saved.len();
+    if capacity >= saved.len() {
+        unsafe { write("bytes", bytes, saved.len()) }?.copy_from_slice(saved);
+    }
+    Ok(())
 }
 
 fn check_pointer(name: &str, address: usize, alignment: usize) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::config::{read_config, ShunterConfig};
 use super::handles::find;
 use super::simulation::with;
-use super::{guard, target, write, Failure};
+use super::{borrow, guard, write, Failure};
 use crate::model::job::Jobs;
 use crate::order::learner::estimates_at_submit;
 use crate::place::placement::Placement;
@@ -40,7 +40,7 @@ pub struct ShunterStatus {
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_status(simulation: u64, status: *mut ShunterStatus) -> i32 {
     guard(|| {
-        let status = unsafe { target("status", status) }?;
+        borrow!(target; status);
         let told = with(simulation, |simulation| {
             Ok(ShunterStatus {
                 now_ms: simulation.now_ms(),
@@ -93,8 +93,7 @@ pub unsafe extern "C" fn shunter_simulation_estimates(
     capacity: usize,
 ) -> i32 {
     guard(|| {
-        let estimate_ms = unsafe { write("estimate_ms", estimate_ms, capacity) }?;
-        let basis = unsafe { write("basis", basis, capacity) }?;
+        borrow!(write capacity; estimate_ms, basis);
         with(simulation, |simulation| {
             check_capacity("jobs", capacity, simulation.states.len())?;
             for job in 0..capacity {
@@ -123,8 +122,7 @@ pub unsafe extern "C" fn shunter_estimates_at_submit(
         let jobs = find::<Arc<Jobs>>(jobs, "table of jobs")?;
         let config = unsafe { read_config(config) }?;
         check_capacity("jobs", capacity, jobs.len())?;
-        let estimate_ms = unsafe { write("estimate_ms", estimate_ms, capacity) }?;
-        let basis = unsafe { write("basis", basis, capacity) }?;
+        borrow!(write capacity; estimate_ms, basis);
         let told = estimates_at_submit(&jobs, &config).map_err(Failure::argument)?;
         for (job, (told_ms, told_basis)) in told.into_iter().enumerate() {
             estimate_ms[job] = told_ms;
@@ -154,14 +152,9 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
     capacity: usize,
 ) -> i32 {
     guard(|| {
-        let phase = unsafe { write("phase", phase, capacity) }?;
-        let start_ms = unsafe { write("start_ms", start_ms, capacity) }?;
-        let latest_start_ms = unsafe { write("latest_start_ms", latest_start_ms, capacity) }?;
-        let end_ms = unsafe { write("end_ms", end_ms, capacity) }?;
-        let reserved_ms = unsafe { write("reserved_ms", reserved_ms, capacity) }?;
-        let reject_reason = unsafe { write("reject_reason", reject_reason, capacity) }?;
-        let preemptions = unsafe { write("preemptions", preemptions, capacity) }?;
-        let failures = unsafe { write("failures", failures, capacity) }?;
+        borrow!(write capacity;
+            phase, start_ms, latest_start_ms, end_ms, reserved_ms, reject_reason, preemptions, failures
+        );
         with(simulation, |simulation| {
             check_capacity("jobs", capacity, simulation.states.len())?;
             for (job, state) in simulation.states.iter().enumerate() {
@@ -200,13 +193,9 @@ pub unsafe extern "C" fn shunter_simulation_stops(
     node_capacity: usize,
 ) -> i32 {
     guard(|| {
-        let job = unsafe { write("job", job, capacity) }?;
-        let start_ms = unsafe { write("start_ms", start_ms, capacity) }?;
-        let end_ms = unsafe { write("end_ms", end_ms, capacity) }?;
-        let by_failure = unsafe { write("by_failure", by_failure, capacity) }?;
-        let node_offsets = unsafe { write("node_offsets", node_offsets, capacity.saturating_add(1)) }?;
-        let nodes = unsafe { write("nodes", nodes, node_capacity) }?;
-        let tasks = unsafe { write("tasks", tasks, node_capacity) }?;
+        borrow!(write capacity; job, start_ms, end_ms, by_failure);
+        borrow!(write capacity.saturating_add(1); node_offsets);
+        borrow!(write node_capacity; nodes, tasks);
         with(simulation, |simulation| {
             check_capacity("stops", capacity, simulation.machine.stops().len())?;
             node_offsets[0] = 0;
@@ -253,12 +242,9 @@ pub unsafe extern "C" fn shunter_simulation_placements(
     device_capacity: usize,
 ) -> i32 {
     guard(|| {
-        let node_offsets = unsafe { write("node_offsets", node_offsets, jobs.saturating_add(1)) }?;
-        let device_offsets = unsafe { write("device_offsets", device_offsets, jobs.saturating_add(1)) }?;
-        let nodes = unsafe { write("nodes", nodes, node_capacity) }?;
-        let tasks = unsafe { write("tasks", tasks, node_capacity) }?;
-        let devices = unsafe { write("devices", devices, device_capacity) }?;
-        let millis = unsafe { write("millis", millis, device_capacity) }?;
+        borrow!(write jobs.saturating_add(1); node_offsets, device_offsets);
+        borrow!(write node_capacity; nodes, tasks);
+        borrow!(write device_capacity; devices, millis);
         with(simulation, |simulation| {
             check_capacity("jobs", jobs, simulation.states.len())?;
             (node_offsets[0], device_offsets[0]) = (0, 0);

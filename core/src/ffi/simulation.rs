@@ -1,10 +1,10 @@
 //! Simulations across the border: made, driven, copied.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::config::{read_config, ShunterConfig};
-use super::handles::{find, open};
-use super::{guard, read, target, write, Failure};
+use super::handles::{find, locked, open};
+use super::{borrow, guard, hand_over, Failure};
 use crate::model::cluster::Cluster;
 use crate::model::job::Jobs;
 use crate::place::placement::Part;
@@ -20,9 +20,7 @@ pub(super) fn tables(cluster: u64, jobs: u64) -> Result<(Arc<Cluster>, Arc<Jobs>
 
 /// Runs a function on the simulation behind a handle.
 pub(super) fn with<T>(handle: u64, body: impl FnOnce(&mut Simulation) -> Result<T, Failure>) -> Result<T, Failure> {
-    let shared = find::<Mutex<Simulation>>(handle, "simulation")?;
-    let mut simulation: MutexGuard<Simulation> = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    body(&mut simulation)
+    locked(handle, "simulation", body)
 }
 
 fn check_job(simulation: &Simulation, job: u32) -> Result<(), Failure> {
@@ -63,10 +61,10 @@ pub unsafe extern "C" fn shunter_simulation_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let (cluster, jobs) = tables(cluster, jobs)?;
         let config = unsafe { read_config(config) }?;
-        let scores = unsafe { read("scores", scores, scores_length) }?;
+        borrow!(read scores_length; scores);
         let window = first..first.saturating_add(count);
         let simulation = Simulation::new(cluster, jobs, window, config, scores).map_err(Failure::argument)?;
         *handle = open(Mutex::new(simulation));
@@ -81,7 +79,7 @@ pub unsafe extern "C" fn shunter_simulation_open(
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_run(simulation: u64, most_decisions: u64, over: *mut i32) -> i32 {
     guard(|| {
-        let over = unsafe { target("over", over) }?;
+        borrow!(target; over);
         let is_over = with(simulation, |simulation| Ok(simulation.run(most_decisions)))?;
         *over = i32::from(is_over);
         Ok(())
@@ -95,7 +93,7 @@ pub unsafe extern "C" fn shunter_simulation_run(simulation: u64, most_decisions:
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_advance(simulation: u64, due: *mut i32) -> i32 {
     guard(|| {
-        let due = unsafe { target("due", due) }?;
+        borrow!(target; due);
         let is_due = with(simulation, |simulation| Ok(simulation.advance()))?;
         *due = i32::from(is_due);
         Ok(())
@@ -120,7 +118,7 @@ pub extern "C" fn shunter_simulation_dispatch(simulation: u64) -> i32 {
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_dispatch_order(simulation: u64, order: *const u32, length: usize) -> i32 {
     guard(|| {
-        let order = unsafe { read("order", order, length) }?;
+        borrow!(read length; order);
         with(simulation, |simulation| {
             check_order(simulation, order)?;
             simulation.dispatch(Some(order));
@@ -136,7 +134,7 @@ pub unsafe extern "C" fn shunter_simulation_dispatch_order(simulation: u64, orde
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_fits(simulation: u64, job: u32, fits: *mut i32) -> i32 {
     guard(|| {
-        let fits = unsafe { target("fits", fits) }?;
+        borrow!(target; fits);
         let answer = with(simulation, |simulation| {
             check_job(simulation, job)?;
             Ok(simulation.fits(job))
@@ -163,8 +161,7 @@ pub unsafe extern "C" fn shunter_simulation_start(
             nodes if length <= nodes => Ok(()),
             nodes => Err(Failure::argument(format!("{length} nodes were named of a cluster of {nodes}"))),
         })?;
-        let nodes = unsafe { read("nodes", nodes, length) }?;
-        let tasks = unsafe { read("tasks", tasks, length) }?;
+        borrow!(read length; nodes, tasks);
         let parts: Vec<Part> = nodes.iter().zip(tasks).map(|(&node, &tasks)| Part { node, tasks }).collect();
         with(simulation, |simulation| {
             check_job(simulation, job)?;
@@ -191,7 +188,7 @@ pub extern "C" fn shunter_simulation_preempt(simulation: u64, job: u32) -> i32 {
 #[no_mangle]
 pub unsafe extern "C" fn shunter_simulation_fork(simulation: u64, handle: *mut u64) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let copy = with(simulation, |simulation| Ok(simulation.clone()))?;
         *handle = open(Mutex::new(copy));
         Ok(())
@@ -210,13 +207,9 @@ pub unsafe extern "C" fn shunter_simulation_serialize(
     needed: *mut usize,
 ) -> i32 {
     guard(|| {
-        let needed = unsafe { target("needed", needed) }?;
+        borrow!(target; needed);
         let saved = with(simulation, |simulation| Ok(simulation.serialize()))?;
-        *needed = saved.len();
-        if capacity >= saved.len() {
-            unsafe { write("bytes", bytes, saved.len()) }?.copy_from_slice(&saved);
-        }
-        Ok(())
+        unsafe { hand_over(&saved, bytes, capacity, needed) }
     })
 }
 
@@ -233,9 +226,9 @@ pub unsafe extern "C" fn shunter_simulation_restore(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let (cluster, jobs) = tables(cluster, jobs)?;
-        let bytes = unsafe { read("bytes", bytes, length) }?;
+        borrow!(read length; bytes);
         let simulation = Simulation::restore(cluster, jobs, bytes).map_err(Failure::argument)?;
         *handle = open(Mutex::new(simulation));
         Ok(())
@@ -269,20 +262,17 @@ pub unsafe extern "C" fn shunter_batch_run(
     guard(|| {
         let (cluster, jobs) = tables(cluster, jobs)?;
         let config = unsafe { read_config(config) }?;
-        let scores = unsafe { read("scores", scores, scores_length) }?;
-        let first = unsafe { read("first", first, windows) }?;
+        borrow!(read scores_length; scores);
+        borrow!(read windows; first);
         let total = windows.checked_mul(count).filter(|&total| total > 0);
         let total = total.ok_or_else(|| Failure::argument(format!("{windows} windows of {count} jobs are none")))?;
-        let start_ms = unsafe { write("start_ms", start_ms, total) }?.chunks_mut(count);
-        let end_ms = unsafe { write("end_ms", end_ms, total) }?.chunks_mut(count);
-        let held_ms = unsafe { write("held_ms", held_ms, total) }?.chunks_mut(count);
-        let lost_ms = unsafe { write("lost_ms", lost_ms, total) }?.chunks_mut(count);
-        let phase = unsafe { write("phase", phase, total) }?.chunks_mut(count);
-        let basis = unsafe { write("basis", basis, total) }?.chunks_mut(count);
-        let results = start_ms.zip(end_ms).zip(held_ms.zip(lost_ms)).zip(phase.zip(basis));
+        borrow!(write total; start_ms, end_ms, held_ms, lost_ms, phase, basis);
+        let times = start_ms.chunks_mut(count).zip(end_ms.chunks_mut(count));
+        let held = held_ms.chunks_mut(count).zip(lost_ms.chunks_mut(count));
+        let ends = phase.chunks_mut(count).zip(basis.chunks_mut(count));
         let work = first
             .iter()
-            .zip(results)
+            .zip(times.zip(held).zip(ends))
             .map(|(&first, (((start_ms, end_ms), (held_ms, lost_ms)), (phase, basis)))| {
                 let result = WindowResult { start_ms, end_ms, held_ms, lost_ms, phase, basis };
                 (first..first.saturating_add(count), result)

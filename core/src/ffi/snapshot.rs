@@ -2,7 +2,7 @@
 
 use super::results::check_capacity;
 use super::simulation::with;
-use super::{check_pointer, guard, read, target, write, Failure};
+use super::{borrow, check_pointer, guard, read, target, Failure};
 use crate::place::placement::{DeviceShare, Part, Placement};
 use crate::sim::job_state::Phase;
 use crate::sim::snapshot::{JobSnapshot, RunSnapshot, Snapshot};
@@ -45,12 +45,9 @@ impl ShunterPlaces {
         jobs: usize,
         placements: impl Iterator<Item = &'a Placement> + Clone,
     ) -> Result<(), Failure> {
-        let node_offsets = unsafe { write("node_offsets", self.node_offsets, jobs.saturating_add(1)) }?;
-        let device_offsets = unsafe { write("device_offsets", self.device_offsets, jobs.saturating_add(1)) }?;
-        let nodes = unsafe { write("nodes", self.nodes, self.node_count) }?;
-        let tasks = unsafe { write("tasks", self.tasks, self.node_count) }?;
-        let devices = unsafe { write("devices", self.devices, self.device_count) }?;
-        let millis = unsafe { write("millis", self.millis, self.device_count) }?;
+        borrow!(write jobs.saturating_add(1); self => node_offsets, device_offsets);
+        borrow!(write self.node_count; self => nodes, tasks);
+        borrow!(write self.device_count; self => devices, millis);
         let mut needed = ShunterPlaces { ..*self };
         needed.count(placements.clone());
         check_capacity("nodes", self.node_count, needed.node_count)?;
@@ -74,12 +71,9 @@ impl ShunterPlaces {
     /// # Safety
     /// Non-null pointers must be readable for what the counts say.
     unsafe fn take(&self, jobs: usize) -> Result<Vec<Placement>, Failure> {
-        let node_offsets = unsafe { read("node_offsets", self.node_offsets, jobs.saturating_add(1)) }?;
-        let device_offsets = unsafe { read("device_offsets", self.device_offsets, jobs.saturating_add(1)) }?;
-        let nodes = unsafe { read("nodes", self.nodes, self.node_count) }?;
-        let tasks = unsafe { read("tasks", self.tasks, self.node_count) }?;
-        let devices = unsafe { read("devices", self.devices, self.device_count) }?;
-        let millis = unsafe { read("millis", self.millis, self.device_count) }?;
+        borrow!(read jobs.saturating_add(1); self => node_offsets, device_offsets);
+        borrow!(read self.node_count; self => nodes, tasks);
+        borrow!(read self.device_count; self => devices, millis);
         let mut placements = Vec::with_capacity(jobs);
         for job in 0..jobs {
             let mut placement = Placement::default();
@@ -176,9 +170,7 @@ pub(super) unsafe fn read_snapshot(
     if !given.down.is_null() {
         check_capacity("nodes", given.nodes, nodes)?;
     }
-    let phase = unsafe { read("phase", given.phase, jobs) }?;
-    let start_ms = unsafe { read("start_ms", given.start_ms, jobs) }?;
-    let end_ms = unsafe { read("end_ms", given.end_ms, jobs) }?;
+    borrow!(read jobs; given => phase, start_ms, end_ms);
     let placements = unsafe { given.places.take(jobs) }?;
     let reserved_ms = unsafe { optional("reserved_ms", given.reserved_ms, jobs, i64::MIN) }?;
     let done_ms = unsafe { optional("done_ms", given.done_ms, jobs, 0) }?;
@@ -235,19 +227,11 @@ unsafe fn fill(target: &mut ShunterSnapshot, told: &Snapshot) -> Result<(), Fail
     check_capacity("jobs", target.jobs, jobs)?;
     check_capacity("nodes", target.nodes, told.down.len())?;
     check_capacity("stops", target.stops, told.stops.len())?;
-    let phase = unsafe { write("phase", target.phase, jobs) }?;
-    let start_ms = unsafe { write("start_ms", target.start_ms, jobs) }?;
-    let end_ms = unsafe { write("end_ms", target.end_ms, jobs) }?;
-    let down = unsafe { write("down", target.down, told.down.len()) }?;
-    let reserved_ms = unsafe { write("reserved_ms", target.reserved_ms, jobs) }?;
-    let done_ms = unsafe { write("done_ms", target.done_ms, jobs) }?;
-    let limit_ms = unsafe { write("limit_ms", target.limit_ms, jobs) }?;
-    let start_number = unsafe { write("start_number", target.start_number, jobs) }?;
+    borrow!(write jobs; target => phase, start_ms, end_ms);
+    borrow!(write told.down.len(); target => down);
+    borrow!(write jobs; target => reserved_ms, done_ms, limit_ms, start_number);
     let stops = told.stops.len();
-    let stop_job = unsafe { write("stop_job", target.stop_job, stops) }?;
-    let stop_start_ms = unsafe { write("stop_start_ms", target.stop_start_ms, stops) }?;
-    let stop_end_ms = unsafe { write("stop_end_ms", target.stop_end_ms, stops) }?;
-    let stop_by_failure = unsafe { write("stop_by_failure", target.stop_by_failure, stops) }?;
+    borrow!(write stops; target => stop_job, stop_start_ms, stop_end_ms, stop_by_failure);
     unsafe { target.places.fill(jobs, told.jobs.iter().map(|one| &one.placement)) }?;
     for (job, one) in told.jobs.iter().enumerate() {
         phase[job] = one.phase as u8;

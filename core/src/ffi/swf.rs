@@ -1,6 +1,6 @@
 //! SWF across the border: the caller owns the text and the table.
 
-use super::{guard, read, target, write, Failure};
+use super::{borrow, guard, write, Failure};
 use crate::model::swf::{tokenize, Table, FIELDS};
 
 /// Reads a SWF log into `columns` (18 columns of `capacity` numbers, one after the other) and `lines` (the number
@@ -20,11 +20,11 @@ pub unsafe extern "C" fn shunter_swf_read(
     rows: *mut usize,
 ) -> i32 {
     guard(|| {
-        let rows = unsafe { target("rows", rows) }?;
+        borrow!(target; rows);
         let cells = capacity
             .checked_mul(FIELDS)
             .ok_or_else(|| Failure::argument(format!("capacity is impossible, {capacity}")))?;
-        let text = unsafe { read("text", text, length) }?;
+        borrow!(read length; text);
         let mut table = Table {
             columns: unsafe { write("columns", columns, cells) }?,
             lines: unsafe { write("lines", lines, capacity) }?,

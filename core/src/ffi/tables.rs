@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::handles::open;
-use super::{guard, read, target, Failure};
+use super::{borrow, guard, read, Failure};
 use crate::model::cluster::{check_node_count, Cluster, Node, UNTRACKED};
 use crate::model::job::{Columns, Jobs};
 
@@ -28,15 +28,9 @@ pub unsafe extern "C" fn shunter_cluster_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         check_node_count(nodes).map_err(Failure::argument)?;
-        let cores_milli = unsafe { read("cores_milli", cores_milli, nodes) }?;
-        let memory_mb = unsafe { read("memory_mb", memory_mb, nodes) }?;
-        let gpus = unsafe { read("gpus", gpus, nodes) }?;
-        let partition = unsafe { read("partition", partition, nodes) }?;
-        let gpu_type = unsafe { read("gpu_type", gpu_type, nodes) }?;
-        let speed_milli = unsafe { read("speed_milli", speed_milli, nodes) }?;
-        let rack = unsafe { read("rack", rack, nodes) }?;
+        borrow!(read nodes; cores_milli, memory_mb, gpus, partition, gpu_type, speed_milli, rack);
         let switches = unsafe { read("switch_", switch_, nodes) }?;
         let number_of = |what: &str, number: usize, value: i64| match value {
             -1 => Ok(None),
@@ -92,7 +86,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
-        let handle = unsafe { target("handle", handle) }?;
+        borrow!(target; handle);
         let columns = Columns {
             submit_ms: unsafe { read("submit_ms", submit_ms, jobs) }?,
             run_ms: unsafe { read("run_ms", run_ms, jobs) }?,

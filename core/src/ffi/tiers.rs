@@ -1,6 +1,6 @@
 //! The tiered search across the border, for one question at a time.
 
-use super::{guard, read, target, write, Failure};
+use super::{borrow, guard, Failure};
 use crate::place::tiers::{best, Question, Spot, TierOrder};
 
 /// Finds the nodes of a tiered placement among `nodes` nodes of `gpus_per_node` GPUs each: writes the nodes and the
@@ -28,12 +28,10 @@ pub unsafe extern "C" fn shunter_tiers(
     score: *mut i64,
 ) -> i32 {
     guard(|| {
-        let count = unsafe { target("count", count) }?;
-        let score = unsafe { write("score", score, 3) }?;
-        let part_nodes = unsafe { write("part_nodes", part_nodes, part_capacity) }?;
-        let part_tasks = unsafe { write("part_tasks", part_tasks, part_capacity) }?;
-        let free_gpus = unsafe { read("free_gpus", free_gpus, nodes) }?;
-        let capacity = unsafe { read("capacity", capacity, nodes) }?;
+        borrow!(target; count);
+        borrow!(write 3; score);
+        borrow!(write part_capacity; part_nodes, part_tasks);
+        borrow!(read nodes; free_gpus, capacity);
         check_job(gpus_per_task, tasks)?;
         let (order, tier) = (order_of(order)?, tier_of(tier)?);
         let spots = spots(gpus_per_node, gpus_per_task, free_gpus, capacity)?;

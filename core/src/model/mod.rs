@@ -7,4 +7,5 @@ pub mod free;
 pub mod job;
 pub mod random;
 pub mod shape_sizes;
+pub(crate) mod slowdown;
 pub mod swf;

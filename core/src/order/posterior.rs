@@ -1,6 +1,7 @@
 //! What the jobs that have ended say of one like them: means of run times, shrunk towards a prior.
 
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
+use crate::model::slowdown::divisor_s;
 use crate::order::scores::seconds;
 
 /// Decayed sums over jobs that have ended.
@@ -73,7 +74,7 @@ impl Prior {
     pub fn observed(&self, request_ms: i64, run_ms: i64) -> [(f64, (f64, f64)); 3] {
         // A job that outlives its request takes no longer, for it could have been killed at it.
         let run = seconds(if request_ms == UNKNOWN { run_ms } else { run_ms.min(request_ms) });
-        let inverse = 1.0 / seconds(run_ms).max(10.0);
+        let inverse = 1.0 / divisor_s(seconds(run_ms));
         let (usual_run, usual_inverse) = self.bin(request_ms);
         let narrow = (self.decay, (run, inverse));
         [(self.user_decay, (run / usual_run, inverse / usual_inverse)), narrow, narrow]

@@ -1,5 +1,6 @@
 //! What jobs have cost so far, waiting ones included: the objectives that count jobs.
 
+use crate::model::slowdown::{bounded_slowdown, divisor_s};
 use crate::order::scores::seconds;
 use crate::sim::tally::objective::{BOUNDED_SLOWDOWN, PRIORITY, SLOWDOWN, TURNAROUND, WAIT};
 use crate::sim::tally::OBJECTIVES;
@@ -30,7 +31,7 @@ impl Served {
     /// What a second of waiting adds to the objectives.
     fn rates(&self) -> Rates {
         Rates {
-            bounded: 1.0 / self.run_s().max(10.0),
+            bounded: 1.0 / divisor_s(self.run_s()),
             plain: 1.0 / self.run_s().max(1.0),
             jobs: 1.0,
             priority: self.priority,
@@ -41,7 +42,7 @@ impl Served {
     fn logarithm(&self, objective: usize) -> f64 {
         let (wait_s, run_s) = (seconds(self.wait_ms), self.run_s());
         match objective {
-            BOUNDED_SLOWDOWN => ((wait_s + run_s) / run_s.max(10.0)).max(1.0).ln(),
+            BOUNDED_SLOWDOWN => bounded_slowdown(wait_s, run_s).ln(),
             WAIT => wait_s.ln_1p(),
             TURNAROUND => (wait_s + run_s).ln_1p(),
             SLOWDOWN => ((wait_s + run_s) / run_s.max(1.0)).max(LEAST_SLOWDOWN).ln(),
@@ -125,7 +126,8 @@ impl Accrual {
             }
         };
         let (wait_s, run_s) = (seconds(one.wait_ms), one.run_s());
-        // While the job waited, its wait was counted; now it is known what its run adds.
+        // While the job waited, its wait was counted by these rates; what its run adds is the rest of the whole. The same
+        // rate must be used here, and no division, for what was counted to cancel to the last digit.
         self.sums[BOUNDED_SLOWDOWN] += ((wait_s + run_s) * rates.bounded).max(1.0) - wait_s * rates.bounded;
         self.sums[TURNAROUND] += run_s;
         self.sums[SLOWDOWN] += run_s * rates.plain;
