@@ -82,6 +82,7 @@ _learned.runner_module = "shunter.agents.learned_run"
 def __getattr__(name: str) -> object:
     """Imports on first use: `import shunter` itself loads nothing heavy."""
     if name == "__version__":
+        # The metadata has to be searched for on disk, which `import shunter` need not wait for.
         return import_module("importlib.metadata").version("shunter")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

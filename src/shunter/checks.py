@@ -71,8 +71,10 @@ def number(
     """Returns a finite number from `low` to `high`; with `above`, one that is larger than `low`."""
     try:
         given = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    # An int may have more digits than a float can hold.
     except OverflowError:
         given = math.nan
+    # NaN is refused here without being asked for: it lies within no bounds.
     if low <= given <= high and math.isfinite(given) and not (above and given == low):
         return given
     if math.isfinite(high):
@@ -104,6 +106,7 @@ def distinct_names(name: str, value: object) -> tuple[str, ...]:
     """Returns a list of different names."""
     if isinstance(value, str) or not isinstance(value, tuple | list) or not all(isinstance(one, str) for one in value):
         raise InputError(f"{name} is {value!r}; expected a list of names, as in ['night_job']")
+    # A name that stands twice is a slip; counting it twice would go unseen.
     if len(set(value)) < len(value):
         raise InputError(f"{name} is {value!r}; expected each name once")
     return tuple(value)
@@ -163,6 +166,7 @@ class Declaration:
 def declared(default: Any, help: str = "", **said: Any) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
     """Returns a field of a dataclass that says what it may hold; `said` are fields of `Declaration`."""
     metadata = {_KEY: Declaration(help=help, **said)}
+    # What makes a default is called for each object, so that no two share one dict.
     if isinstance(default, types.FunctionType | type):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -184,6 +188,7 @@ def check_fields(value: DataclassInstance, section: str = "", names: Mapping[str
     Raises:
         InputError: A field holds something else.
     """
+    # Annotations are texts here (`from __future__ import annotations`), and have to be looked up.
     hints = get_type_hints(type(value))
     for name, said in declarations(type(value)).items():
         called = (names or {}).get(name, f"{section}{name}")
@@ -195,9 +200,11 @@ def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:
     kinds = _kinds(hint)
     if value is None and types.NoneType in kinds:
         return
+    # A field may hold a name or a number, as 'auto' or 5 (`int | str`): then only a text must be one of the choices.
     if said.choices and (isinstance(value, str) or set(kinds) <= {str, types.NoneType}):
         check_name(name, str(value), said.choices)
     elif said.low is not None and int in kinds and float not in kinds and not isinstance(value, tuple):
+        # Where nothing bounds it, 64 bits do: that much the core and NumPy can hold.
         whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)
     elif said.low is not None and float in kinds and not (isinstance(value, str) and str in kinds):
         number(name, value, said.low, said.high, above=said.above, unit="seconds" if said.metavar == "S" else "")
@@ -268,6 +275,7 @@ def typed(value: object, hint: Any, name: str) -> Any:  # noqa: ANN401 - whateve
     kinds = _kinds(hint)
     if types.NoneType in kinds and value == NOTHING:
         return None
+    # The first kind that takes the value counts, so that 5 stays an int where `int | float` is wanted.
     for one in kinds:
         found, converted = _try(value, one)
         if found:
@@ -285,8 +293,10 @@ def _try(value: object, hint: Any) -> tuple[bool, Any]:  # noqa: ANN401 - whatev
             return False, None
         tried = {key: _try(each, inner[1]) for key, each in value.items()}
         return all(found for found, _ in tried.values()), {key: each for key, (_, each) in tried.items()}
+    # TOML and JSON write 5 where 5.0 is meant.
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return True, float(value)
+    # isinstance would take True for an int.
     return type(value) is hint, value
 
 

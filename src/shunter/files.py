@@ -33,6 +33,7 @@ def read_text(path: Path, what: str, expected: str) -> str:
         InputError: There is no such file, or it is no text.
     """
     try:
+        # Editors on Windows put a mark before UTF-8, which is no part of the text.
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: no such {what}; check the path") from None
@@ -56,12 +57,14 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def write_file(path: Path, write: Writer) -> None:
     """Writes a file under a temporary name beside it and renames it, so that there is never half a file."""
+    # Whoever only reads a text need not load Polars.
     import polars as pl
 
     try:
         with _temporary_beside(path) as temporary:
             with temporary.open("wb") as file:
                 write(file)
+            # Renaming within a folder is atomic: whoever looks sees the old file or the new one.
             temporary.replace(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -71,6 +74,7 @@ def write_file(path: Path, write: Writer) -> None:
 @contextmanager
 def _temporary_beside(path: Path) -> Iterator[Path]:
     """Yields a name in the same folder, with the same suffix, and removes what is left there."""
+    # The process's number lets two runs write to one folder. The suffix stays, for some writers go by it.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         yield temporary

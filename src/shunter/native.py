@@ -59,12 +59,14 @@ def check(status: int) -> None:
     """Raises what a status other than 0 means."""
     if status == RESULTS["ok"]:
         return
+    # All other statuses mean that the core was given something wrong, which a user can mend.
     error = CoreError if status in (RESULTS["invalid-handle"], RESULTS["panicked"]) else InputError
     raise error(last_error())
 
 
 def last_error() -> str:
     """Returns the core's last message on this thread."""
+    # The first call tells how long the message is, the second one copies it.
     buffer = bytearray(lib.shunter_last_error(ffi.NULL, 0))
     lib.shunter_last_error(ffi.from_buffer("uint8_t[]", buffer), len(buffer))
     return buffer.decode(errors="replace")
@@ -78,6 +80,7 @@ def pointer(array: NDArray[Any]) -> Any:  # noqa: ANN401 - cffi's pointers have 
     # A name says nothing of the order of bytes.
     if c_type is None or not array.dtype.isnative:
         raise CoreError(f"an array for the core cannot hold {array.dtype}")
+    # Null stands for no values: what an empty array points to is nobody's memory.
     return ffi.from_buffer(c_type, array) if array.size else ffi.NULL
 
 
@@ -112,6 +115,7 @@ class Handle:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        # Unlike __del__, this also runs when the interpreter ends, and never twice.
         self._finalizer = weakref.finalize(self, lib.shunter_close, number)
 
     def close(self) -> None:

@@ -63,6 +63,7 @@ class Node:
     """The network switch that it hangs on."""
 
     def __post_init__(self) -> None:
+        # The class is frozen; this is how a frozen dataclass fills a field by itself.
         if self.tflops is None and self.gpu_type is not None:
             object.__setattr__(self, "tflops", catalog_tflops(self.gpu_type))
 
@@ -118,6 +119,7 @@ class Cluster:
             raise InputError(f'cluster "{spec}" is to be generated; read it with shunter.read_cluster')
         if _is_number(spec):
             return cls.pool(_whole_cores(spec))
+        # A preset goes before a file of the same name in the current folder: scripts must mean the same everywhere.
         presets, path = preset_names(), Path(spec)
         if spec not in presets and (path.suffix.lower() == ".toml" or "/" in spec or path.is_file()):
             return cls.read(path)
@@ -150,6 +152,7 @@ class Cluster:
     @cached_property
     def partitions(self) -> tuple[str, ...]:
         """The names of the partitions, sorted."""
+        # Sorted, so that the core's numbers for partitions do not depend on the order of the nodes.
         return tuple(sorted({node.partition for node in self.nodes if node.partition is not None}))
 
     @cached_property
@@ -177,6 +180,7 @@ class Cluster:
     def _mask(self, text: str) -> int:
         """Returns the bits of the types that a text names. Case plays no part: every log writes them its own way."""
         wanted = {name.casefold() for name in wanted_types(text)}
+        # Several of the types that a job names may be here: any of them will do, so all their bits are set.
         mask = sum(1 << number for number, name in enumerate(self.gpu_types) if name.casefold() in wanted)
         return (mask or NO_SUCH_GPU_TYPE) if wanted else ANY_GPU_TYPE
 
@@ -209,6 +213,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def _is_number(spec: str) -> bool:
+    # What begins like a number but is none, such as 10nodes.toml, may be a file.
     return re.fullmatch(r"\s*[+-]?(\d|\.\d|inf|nan).*", spec, re.IGNORECASE) is not None and _float(spec) is not None
 
 
@@ -248,6 +253,7 @@ def check_nodes(nodes: Iterable[Node], where: str) -> None:
         raise InputError(f"{where}: the cluster has no nodes; give it at least one")
     by_folded: dict[str, str] = {}
     for gpu_type in sorted(gpu_types):
+        # Jobs name types in any case, so two types that differ by case alone could not be told apart.
         if (other := by_folded.setdefault(gpu_type.casefold(), gpu_type)) != gpu_type:
             raise InputError(f'{where}: gpu_type "{other}" and "{gpu_type}" differ by case alone; write both alike')
     if len(gpu_types) > GPU_TYPES_LIMIT:
@@ -265,5 +271,6 @@ def _digest(nodes: tuple[Node, ...], mix: bool) -> str:
         extra = {"speed": node.speed, "tflops": own_tflops, "rack": node.rack, "switch": node.switch}
         said = {key: value for key, value in extra.items() if value is not None and (key, value) != ("speed", 1.0)}
         rows.append([*row, said] if said else row)
+    # As with the rows: a cluster that does not mix has the hash from before there was such a thing.
     content: list[object] = [*rows, "mix"] if mix else [*rows]
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

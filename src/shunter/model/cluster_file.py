@@ -76,7 +76,9 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
         raise InputError(f"{where}: no nodes; describe them in [[nodes]] groups with count and cores")
     nodes: list[Node] = []
     for place, group in enumerate(groups, start=1):
+        # Nodes without a name are numbered through the whole file, so each group has to know how many came before it.
         nodes.extend(_group_nodes(group, f"{where}: [[nodes]] group {place}", len(nodes)))
+    # Each group is within its limits, but together they may be more than the core can count.
     if (total := sum(node.cores for node in nodes)) > CORES_LIMIT:
         raise InputError(f"{where}: {total:.0f} cores in all; expected at most {CORES_LIMIT}")
     check_nodes(nodes, where)
@@ -89,6 +91,7 @@ def _with_types(nodes: Sequence[Node], content: Mapping[str, Any], where: str) -
     reference = _text(content, "reference_gpu", where)
     if reference is not None:
         # As nodes write it, if one has it.
+        # Case plays no part in the names of types; errors and tables shall have one spelling.
         reference = next((name for name in names if name.casefold() == reference.casefold()), reference)
     tables = _type_tables(content, [*names, *([reference] if reference else [])], where)
     reference_tflops = None if reference is None else _reference_tflops(reference, tables, where)
@@ -100,6 +103,7 @@ def _with_type(node: Node, types: Mapping[str, _GpuType]) -> Node:
     if node.gpu_type is None:
         return node
     told = types[node.gpu_type]
+    # Most files say nothing of their types: such nodes are taken as they are.
     if told == _GpuType(None, node.tflops):
         return node
     return replace(node, speed=told.speed or 1.0, tflops=told.tflops)
@@ -167,6 +171,7 @@ def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> lis
     if "cores" not in group:
         raise InputError(f"{where}: cores is missing; say how many cores each node has")
     cores, gpus = _whole(group, "cores", where, 1), _whole(group, "gpus", where, 0)
+    # A group without memory_mb does not track memory: it never binds.
     memory_mb = _whole(group, "memory_mb", where, 0) or None
     gpu_type, partition = _text(group, "gpu_type", where), _text(group, "partition", where)
     rack, switch = _text(group, "rack", where), _text(group, "switch", where)
@@ -263,6 +268,7 @@ def _types(cluster: Cluster) -> list[str]:
     told: dict[str | None, tuple[float, float | None]] = {}
     for node in cluster.nodes:
         own = (node.speed, node.tflops)
+        # Clusters made in Python may give each node its own speed; a file has one speed for each type.
         if told.setdefault(node.gpu_type, own if node.gpu_type else (1.0, None)) != own:
             of = "without a gpu_type" if node.gpu_type is None else f"of type {node.gpu_type}"
             raise InputError(
@@ -297,6 +303,7 @@ def _written_names(names: Sequence[str]) -> list[str]:
     if len(names) == 1:
         return [f"name = {toml_value(names[0])}"]
     prefix = names[0].removesuffix("0")
+    # The short form must read back as the same names.
     if prefix and list(names) == [f"{prefix}{index}" for index in range(len(names))]:
         return [f"name = {toml_value(prefix)}", f"count = {len(names)}"]
     lines = ["names = ["]

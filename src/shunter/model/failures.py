@@ -74,6 +74,7 @@ def check_given(given: str | Path | Sequence[FailureEvent]) -> str | tuple[Failu
         InputError: The file cannot be read, or an event is not a time, a node's name, and ``down`` or ``up``.
     """
     given = str(given) if isinstance(given, Path) else given
+    # A mistake should be told before a long log is read, not when the simulation begins.
     _check_turns(_events(given))
     return given if isinstance(given, str) else tuple((float(time_s), node, event) for time_s, node, event in given)
 
@@ -125,6 +126,7 @@ def _event(where: str, time_s: object, node: object, event: object) -> _Event:
     check_name("event", str(event), (DOWN, UP), where=f"{where}: ")
     if not isinstance(node, str):
         raise InputError(f"{where}: node is {node!r}; expected the name of a node")
+    # Whole milliseconds, as the core counts them: two events that it cannot tell apart are one moment here, too.
     return _Event(round(seconds * 1000), node, event == UP, where)
 
 
@@ -147,10 +149,12 @@ def _of_cluster(events: Sequence[_Event], cluster: Cluster) -> Failures:
 
 def _check_turns(events: Sequence[_Event]) -> list[_Event]:
     """Returns events by time, or raises an error if a node does not go down and up in turn."""
+    # Python's sort is stable: events of one moment stay in the order of the file.
     ordered = sorted(events, key=lambda event: event.time_ms)
     last: dict[str, _Event] = {}
     for event in ordered:
         before = last.get(event.node)
+        # A node starts up; so the first event of each must be a failure, and then they alternate.
         if event.up == (before is None or before.up):
             now = f"goes {DOWN}" if not event.up else f"comes {UP}"
             since = "was never down" if before is None else f"is {UP if before.up else DOWN} since {_said(before)}"

@@ -49,6 +49,7 @@ def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
     """Returns, for each row with the columns of a shape, whether such a job fits on the empty cluster."""
     masks = cluster.gpu_type_masks(jobs)
     pools: dict[str | None, NDArray[np.int64]] = {}
+    # Nodes that are alike are looked at once: large clusters have thousands of nodes, and a few kinds.
     alike = Counter((node.gpu_type, node.partition, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
     for (gpu_type, name, cores, memory_mb, gpus), count in alike.items():
         room = count * _capacity(jobs, cores, memory_mb, gpus)
@@ -57,6 +58,7 @@ def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
         if cluster.partitions:
             partition = jobs["partition"]
             room[~(partition.is_null() | partition.eq_missing(name)).to_numpy()] = 0
+        # Nodes without a type are a pool of their own.
         pools[gpu_type] = pools.get(gpu_type, 0) + room
     together = np.sum(list(pools.values()), axis=0)
     # A job with GPUs has all its nodes from one pool, unless types may be mixed.
@@ -88,6 +90,7 @@ def _lower(room: NDArray[np.int64], asked: NDArray[np.int64], has: int) -> None:
 
 def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
     """Returns a column in the core's units."""
+    # As jobs are rounded when they are handed to the core, so that both agree on jobs at the very edge.
     return np.asarray(np.rint(column.to_numpy() * units), dtype=np.int64)
 
 
@@ -146,6 +149,7 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
         reason: the core's reason.
         cluster: the nodes that the job was offered.
     """
+    # The core checks in this order as well: partition, type, then each resource by itself, then all together.
     if reason is RejectReason.NO_SUCH_PARTITION:
         known = ", ".join(cluster.partitions)
         has = f"the cluster has {known}" if known else "the cluster has no partitions"
@@ -187,6 +191,7 @@ class _Site:
         if mask == ANY_GPU_TYPE:
             return self
         allowed = {name for number, name in enumerate(cluster.gpu_types) if mask >> number & 1}
+        # What other nodes have is of no use to the job, and would make the sentence misleading.
         nodes = [node for node in self.nodes if node.gpu_type in allowed]
         return replace(self, nodes=nodes, of_types=f"of type {_wanted(job)}, ")
 
@@ -246,6 +251,7 @@ def _one_type(job: dict[str, Any], site: _Site) -> str:
     gpus = {name: sum(node.gpus for node in nodes) for name, nodes in pools.items()}
     most = max(gpus, key=lambda name: gpus[name])
     text = f", at most {count(gpus[most], 'GPU')} {'without a type' if most is None else f'of one type ({most})'}"
+    # The hint is given only where it helps.
     if can_ever_fit(_frame(job), replace(site.cluster, mix=True))[0]:
         text += "; mix = true in the cluster file would let it have several types"
     return text

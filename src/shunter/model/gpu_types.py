@@ -68,8 +68,11 @@ def catalog_tflops(name: str) -> float | None:
 
     None: the catalog does not have it, or the name may mean more than one thing.
     """
+    # "NVIDIA A100-SXM4-80GB" becomes a100: neither maker nor memory changes the figure. What is left over and unknown
+    # makes the name unknown, rather than the figure wrong.
     words = [word for word in _WORD.split(name.lower()) if word and word not in _MAKER]
     model = _key("".join(word for word in words if word != _PCIE and not _PART.fullmatch(word)))
+    # Only where the card is slower does its form matter.
     if _PCIE in words and model in _PCIE_TFLOPS:
         return _PCIE_TFLOPS[model]
     return _by_key().get(model)

@@ -48,6 +48,7 @@ class Ledger:
             return self
         for place, entry in enumerate(self.entries):
             if entry.rule == rule:
+                # The first example stays: it is the one nearest to the top of the file.
                 grown = LedgerEntry(rule, entry.count + count, entry.example, entry.mistake)
                 return Ledger((*self.entries[:place], grown, *self.entries[place + 1 :]))
         return Ledger((*self.entries, LedgerEntry(rule, count, example, mistake)))
@@ -69,6 +70,7 @@ class Places:
 
     def of(self, job_id: int | str) -> str | None:
         """Returns where a job stands: ``jobs.csv:12``; None for one that the source does not have."""
+        # Polars raises an error when it looks for text in a column of numbers.
         if isinstance(job_id, str) != (not self.ids.dtype.is_integer()):
             return None
         row = self.ids.index_of(job_id)

@@ -117,6 +117,7 @@ class Segments:
 
     def to_bytes(self) -> bytes:
         """Returns everything as bytes that are the same on every machine."""
+        # As in the hash of a schedule: -0.0 becomes 0.0, and bytes are little-endian.
         times = [(times + 0.0).astype("<f8").tobytes() for times in (self.start_ms, self.end_ms)]
         rest = (self.job, self.node_offsets, self.nodes, self.tasks, self.last, self.by_failure)
         return b"".join([*times, *(np.asarray(values, dtype="<i8").tobytes() for values in rest)])
@@ -182,6 +183,7 @@ class Schedule:
 
     def outcomes(self) -> dict[str, int]:
         """Returns how many jobs ended in each way, by its name in lower case."""
+        # An outcome that no job had is counted too, as 0.
         counts = np.bincount(self.outcome, minlength=len(Outcome)).tolist()
         return {outcome.name.lower(): counts[outcome] for outcome in Outcome}
 
@@ -248,6 +250,7 @@ class Schedule:
     @cached_property
     def held_ms(self) -> NDArray[np.float64]:
         """For how long each job held nodes, over all its segments."""
+        # A job has as many segments as starts, so their lengths are added up by job.
         held = np.bincount(self.segments.job, weights=self.segments.length_ms, minlength=len(self))
         return np.asarray(held, dtype=np.float64)
 
@@ -261,8 +264,10 @@ class Schedule:
         if self.stops is None or not len(self.stops):
             return np.zeros(len(self))
         segments, settings = self.segments, self.settings
+        # Only stopped jobs can have lost anything, and only they pay for a restart.
         stopped = np.zeros(len(self), dtype=np.bool_)
         stopped[self.stops.job] = True
+        # Segments are in the order of jobs and times: where the job changes, its first one begins.
         is_first = np.concatenate([[True], segments.job[1:] != segments.job[:-1]])
         overhead_ms = np.where(is_first, 0.0, np.rint(settings.preemption_overhead_s * MILLI))
         kept = np.where(segments.by_failure, settings.failed_progress == "kept", settings.preempted_progress == "kept")
@@ -283,6 +288,7 @@ class Schedule:
     @property
     def run_time_s(self) -> NDArray[np.float64]:
         """Time for which a job held nodes and got ahead; NaN where it did not end. A failed job counts what it held."""
+        # Nothing of a failed job's work was kept, so it has no other length than what it held.
         gained = np.where(self.outcome == Outcome.FAILED, self.held_ms, self.held_ms - self.lost_ms)
         return np.where(self.ended, gained / 1000.0, np.nan)
 
@@ -316,8 +322,10 @@ class Schedule:
         for times in (self.start_ms, self.end_ms):
             digest.update(np.where(np.isfinite(times), times + 0.0, np.nan).astype("<f8").tobytes())
         digest.update(self.outcome.astype("u1").tobytes())
+        # 64 bits each, whatever the arrays hold: the hash shall not change with their types.
         for entries in (self.placement_offsets, self.placement_nodes, self.placement_tasks):
             digest.update(entries.astype("<i8").tobytes())
+        # Without stops the lines above say all; so hashes from before there were stops still hold.
         if self.stops is not None and len(self.stops):
             digest.update(self.segments.to_bytes())
         return digest.hexdigest()

@@ -23,6 +23,7 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
     from shunter.model.schedule import Outcome
 
     jobs = schedule.workload.jobs
+    # In arrays NaN stands for what did not happen; a table says null.
     frame = pl.DataFrame(
         {
             "job_id": jobs["job_id"],
@@ -74,6 +75,7 @@ def _reasons(schedule: Schedule) -> pl.Series:
 
     reasons: list[str | None] = [None] * len(schedule)
     for row, rejection in explain_rejections(schedule):
+        # Only few jobs are rejected, so a sentence for each is cheap.
         reasons[row] = f"{rejection.asks}; {rejection.has}"
     for outcome, reason in ((Outcome.KILLED, KILLED_REASON), (Outcome.FAILED, FAILED_REASON)):
         for row in np.flatnonzero(schedule.outcome == outcome).tolist():
@@ -87,6 +89,7 @@ def _node_lists(
     """Returns for each list its nodes by name with their tasks; null for an empty one."""
     names = pl.Series([node.name for node in schedule.cluster.nodes], dtype=pl.String)
     lists = len(offsets) - 1
+    # Flat arrays of nodes become one list a job; Polars groups them faster than Python could.
     entries = pl.DataFrame(
         {"row": np.repeat(np.arange(lists), np.diff(offsets)), "node": names.gather(nodes), "tasks": tasks}
     )

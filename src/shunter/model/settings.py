@@ -35,6 +35,7 @@ UNKNOWN_MS: Final = -1
 
 
 def _to_ms(seconds: float | None) -> int:
+    # The core counts whole milliseconds; see docs/architecture.md, "Integers".
     return UNKNOWN_MS if seconds is None else round(seconds * 1000)
 
 
@@ -167,6 +168,7 @@ class Settings:
         Raises:
             InputError: A value is out of range, or two of them contradict each other.
         """
+        # From Python, missing_request=3600 is as good as "3600".
         settings = replace(self, missing_request=str(self.missing_request))
         check_fields(settings, names=_OPTIONS)
         given = settings.words()

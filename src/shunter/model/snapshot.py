@@ -106,6 +106,7 @@ class Snapshot:
             told = json.loads(text)
         except ValueError as error:
             raise InputError(f"snapshot: this is not JSON ({error})") from None
+        # A field that is missing would take its default, and one too many would be a slip that nobody sees.
         names = {field.name for field in fields(cls)}
         if not isinstance(told, dict) or set(told) != names:
             wrong = sorted(names ^ set(told)) if isinstance(told, dict) else sorted(names)
@@ -116,9 +117,11 @@ class Snapshot:
 def _read(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever the file has
     """Returns one field of a snapshot."""
     values = value if name in ARRAYS else [value]
+    # Neither true nor 1.0 is a whole number here, though Python takes both for one.
     if not isinstance(values, list) or not all(type(one) is int for one in values):
         raise InputError(f"snapshot: {name} is not {'a list of whole numbers' if name in ARRAYS else 'a whole number'}")
     bounds = np.iinfo(ARRAYS.get(name, np.int64))
+    # NumPy would wrap around what its type cannot hold, or raise an error that names no field.
     for one in values:
         if not bounds.min <= one <= bounds.max:
             raise InputError(f"snapshot: {name} has {one}; expected {bounds.min} to {bounds.max}")

@@ -127,6 +127,7 @@ def choose_windows(
         InputError: A number is out of range, or the part is too short for the windows.
     """
     check_numbers(count=count, length=length, blocks=blocks, part=part, warmup=warmup)
+    # The first window needs its warm-up before it, if need be from before the part.
     low, high = max(round(part[0] * jobs), warmup), round(part[1] * jobs)
     room = high - low
     if room < length:
@@ -137,6 +138,7 @@ def choose_windows(
         if warmup:
             where += f", and {max(room, 0)} of them have {warmup} jobs (--warmup) before them"
         raise InputError(f"a window has {length} jobs (--length), but {where}; give a shorter window, or a longer log")
+    # In so many blocks a whole window has room.
     most = room // length
     if blocks is None:
         blocks = min(MOST_BLOCKS, most, count)
@@ -170,11 +172,14 @@ def check_numbers(*, count: int, length: int, blocks: int | None, part: tuple[fl
 
 def _dealt(edges: NDArray[np.int64], count: int, length: int, warmup: int, seed: int) -> Windows:
     """Draws the windows' beginnings, given where the blocks begin and the last one ends."""
+    # The windows of a seed must stay what they are: published figures rest on them.
     random = np.random.default_rng(seed)
     blocks = len(edges) - 1
+    # As many windows to each block as to the next, give or take one.
     dealt = np.bincount(np.arange(count) * blocks // count, minlength=blocks)
     first, block = [], []
     for number, wanted in enumerate(dealt):
+        # A window begins in its block but may end in the next one; the last block's must end within the part.
         beginnings = min(edges[number + 1], edges[-1] - length + 1) - edges[number]
         drawn = random.choice(beginnings, size=min(wanted, beginnings), replace=False)
         first.append(np.sort(edges[number] + drawn))

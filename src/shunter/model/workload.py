@@ -35,11 +35,13 @@ class Column(NamedTuple):
 
 
 COLUMNS: Final[dict[str, Column]] = {
+    # Ids stay text where one of them is no whole number, see `_typed_ids`.
     "job_id": Column(pl.Int64),
     "submit_s": Column(pl.Float64, low=-SUBMIT_LIMIT_S, high=SUBMIT_LIMIT_S, required=True),
     "run_s": Column(pl.Float64, low=0, high=DURATION_LIMIT_S, required=True),
     "requested_s": Column(pl.Float64, low=0, high=DURATION_LIMIT_S),
     "tasks": Column(pl.Int64, default=1, low=1, high=TASKS_LIMIT),
+    # 0 is allowed: logs of GPU jobs often do not tell cores.
     "cores_per_task": Column(pl.Float64, default=1, low=0, high=CORES_LIMIT),
     "memory_mb_per_task": Column(pl.Float64, low=0),
     "gpus_per_task": Column(pl.Float64, default=0, low=0, high=CORES_LIMIT),
@@ -128,6 +130,7 @@ class Workload:
         Raises:
             InputError: A required column is missing, or a value is not what its column holds.
         """
+        # Few rows are ever asked for their place, in errors and as examples in the ledger: it is worked out for those.
         place = locate or (lambda row: f"{name}: row {row + 1}")
         locate = place if lines is None else (lambda row: place(lines[row]))
         check_columns(frame, where or name)
@@ -139,6 +142,7 @@ class Workload:
         _check_values(jobs, frame, locate)
         _check_ids(jobs.get_column("job_id"), locate)
         if lines is not None:
+            # Lines are sorted together with the jobs.
             jobs = jobs.with_columns(lines.alias(_LINE))
         jobs, ledger = _sorted(jobs, Ledger() if ledger is None else ledger, strict, locate)
         places = None
@@ -146,6 +150,7 @@ class Workload:
             # Taken from the sorted table, the ids are those of its column, and take no room of their own.
             places = Places(jobs["job_id"], jobs[_LINE], place)
             jobs = jobs.drop(_LINE)
+        # A table without a source is its own source.
         digest = content_sha256 or hashlib.sha256(jobs.write_csv().encode()).hexdigest()
         return cls(jobs, name, ledger, digest, cluster_spec, places=places)
 
@@ -169,8 +174,10 @@ class Workload:
                 f"{self.name}: window of jobs {start} to {stop} lies outside the workload's {len(self)} jobs; "
                 "choose a start and a length within them"
             )
+        # Whoever asks for everything gets the same object, with the same name and hash.
         if (start, stop) == (0, len(self)):
             return self
+        # Estimates that learn may have seen the jobs before the window.
         before = self.jobs.slice(0, start)
         return replace(
             self,
@@ -250,6 +257,7 @@ def _typed_ids(values: pl.Series, locate: Locate) -> pl.Series:
         return _to_number(values, pl.Int64, locate)
     text = _to_text(values, locate)
     numbers = text.cast(pl.Int64, strict=False)
+    # "007" and 7 are different ids, so a text is taken as a number only where both are written alike.
     return numbers if (numbers.cast(pl.String) == text).fill_null(False).all() else text
 
 
@@ -258,6 +266,7 @@ def _to_number(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> p
         return values
     if not (values.dtype.is_numeric() or values.dtype in _NUMERIC_SOURCES):
         raise InputError(f'{locate(0)}: column "{values.name}" holds {values.dtype}; expected numbers; convert it')
+    # Tables that people write have blanks beside their numbers.
     trimmed = values.str.strip_chars() if values.dtype == pl.String else values
     numbers = trimmed.cast(pl.Float64, strict=False)
     wrong = numbers.is_null() & trimmed.is_not_null()
@@ -274,6 +283,7 @@ def _to_number(values: pl.Series, dtype: type[pl.DataType], locate: Locate) -> p
 
 def _wrong_value(values: pl.Series, row: int, expected: str, locate: Locate) -> InputError:
     value = values[row]
+    # Tables may have made 5 to 5.0; the error shall show what stands in the file.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     shown = "empty" if value is None else f'"{value}"'
@@ -283,10 +293,12 @@ def _wrong_value(values: pl.Series, row: int, expected: str, locate: Locate) -> 
 def _check_values(jobs: pl.DataFrame, frame: pl.DataFrame, locate: Locate) -> None:
     """Raises an error for the first value that its column does not allow, as the source's table has it."""
     rules = _rules()
+    # One pass over the table for all rules; which row is wrong is looked for only if one is.
     broken = jobs.select(rule.any().alias(str(number)) for number, (_, rule, _) in enumerate(rules)).row(0)
     for (column, rule, expected), is_broken in zip(rules, broken, strict=True):
         if is_broken:
             row = jobs.select(rule.fill_null(False).arg_max()).item()
+            # The source's own value, before it was turned into a number.
             values = (frame if column in frame.columns else jobs).get_column(column)
             raise _wrong_value(values, row, expected, locate)
 
@@ -319,6 +331,7 @@ def _check_ids(ids: pl.Series, locate: Locate) -> None:
         return
     first = ids.is_first_distinct()
     if not first.all():
+        # Two jobs with one id could not be told apart in a schedule.
         raise _wrong_value(ids, first.arg_min() or 0, "an id that no earlier job has", locate)
 
 
@@ -326,10 +339,12 @@ def _sorted(jobs: pl.DataFrame, ledger: Ledger, strict: bool, locate: Locate) ->
     submit_s = jobs.get_column("submit_s")
     if submit_s.is_sorted():
         return jobs, ledger
+    # Equal times are in order: they keep the order of the source.
     early = submit_s.diff().fill_null(0) < 0
     row = early.arg_max() or 0
     what = f"submit time {submit_s[row]:.15g} after {submit_s[row - 1]:.15g}"
     if strict:
         raise InputError(f"{locate(row)}: {what}; expected submit times in order; run without --strict to sort them")
     repaired = ledger.plus("submit time before the previous job's: sorted", int(early.sum()), f"{locate(row)}: {what}")
+    # The order of jobs that come at one time decides ties, so it has to be the source's.
     return jobs.sort("submit_s", maintain_order=True), repaired
