@@ -45,14 +45,20 @@ def read_text(path: Path, what: str, expected: str) -> str:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Returns what a TOML file holds, or raises an error that says why it cannot be read."""
+    return parse_toml(read_text(path, "file", "a TOML file"), str(path))
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Returns what a text in TOML holds; errors call it as `where` says.
+
+    Raises:
+        InputError: It is not TOML.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    except (ValueError, RecursionError) as error:  # not TOML, a number with too many digits, or lists in lists in lists
-        raise InputError(f"{path}: is not TOML ({error}); mend the file") from None
+        return tomllib.loads(text)
+    # A number with too many digits is no decoding error but a ValueError, and lists in lists in lists go too deep.
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: is not TOML ({error}); mend the file") from None
 
 
 def write_file(path: Path, write: Writer) -> None:

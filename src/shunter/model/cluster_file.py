@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
-from shunter.files import toml_value, write_file
+from shunter.files import parse_toml, toml_value, write_file
 from shunter.model.cluster import (
     CORES_LIMIT,
     GPUS_LIMIT,
@@ -23,11 +22,6 @@ from shunter.model.cluster import (
     check_nodes,
 )
 from shunter.model.gpu_types import catalog_tflops
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 TFLOPS_LIMIT: Final = 1e9
 _WIDTH: Final = 100
@@ -62,10 +56,7 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
     Raises:
         InputError: The text has a mistake.
     """
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{where}: is not valid TOML: {error}; mend the file") from None
+    content = parse_toml(text, where)
     _check_keys(content, _FILE_KEYS, where)
     name = _text(content, "name", where) or default_name
     mix = content.get("mix", False)

@@ -10,6 +10,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.published import (
+    ALIBABA_STATUSES,
     LARGEST_MEMORY_MB,
     has_header,
     most_lines,
@@ -38,7 +39,6 @@ COLUMNS: Final = [
     CORES,
     MEMORY,
 ]
-STATUSES: Final = {"Terminated": "completed", "Failed": "failed", "Running": "running", "Waiting": "pending"}
 NOTE: Final = "does not tell its machines (there were about 1,300, with 64 cores each)"
 
 _PERCENT: Final = 0.01
@@ -64,7 +64,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
 
 def _is_row(cells: list[str]) -> bool:
-    return len(cells) == len(COLUMNS) and cells[5] in STATUSES and are_numbers(cells[:5])
+    return len(cells) == len(COLUMNS) and cells[5] in ALIBABA_STATUSES and are_numbers(cells[:5])
 
 
 def _read_tasks(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
@@ -78,7 +78,7 @@ def _read_tasks(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         before = pl.col("task_end_time") <= 0
         frame = repairs.drop(frame, before, "ended before the log began: task dropped", "task_end_time")
         jobs = frame.select(
-            pl.col("status").replace(STATUSES).str.to_lowercase(),
+            pl.col("status").replace(ALIBABA_STATUSES).str.to_lowercase(),
             PLACE,
             job_id=pl.format("{}/{}", "job_id", "task_id"),
             submit_s="task_create_time",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 
+from shunter.workloads.text.published import MB_OF_UNIT
+
 if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
@@ -66,7 +68,6 @@ _AMOUNTS: Final = r"\s*=\s*(\([^)]*\)|[^\s,:|/]+)\s*(/task|/job|/host)?"
 _MEMORY: Final = re.compile(rf"\bmem{_AMOUNTS}", re.IGNORECASE)
 _GPUS: Final = re.compile(rf"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?{_AMOUNTS}", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"([0-9.]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
-_MB_OF: Final = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30, "E": 2.0**40}
 
 
 class BrokenRecord(Exception):
@@ -333,7 +334,7 @@ def _reserved(pattern: re.Pattern[str], text: str) -> Amount | None:
     if found is None:
         return None
     try:
-        value = max(float(number) * _MB_OF[unit.upper()] for number, unit in _AMOUNT.findall(found.group(1)))
+        value = max(float(number) * MB_OF_UNIT[unit.upper()] for number, unit in _AMOUNT.findall(found.group(1)))
     except ValueError:
         return None
     return Amount(value, (found.group(2) or "/host").lower().removeprefix("/"))

@@ -10,7 +10,15 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.workloads.formats.gpu_list import is_gpu_list, read_gpu_list
 from shunter.workloads.text.log import build_workload
-from shunter.workloads.text.published import MB_PER_GB, has_header, most_lines, read_table, scaled, with_known_cores
+from shunter.workloads.text.published import (
+    ALIBABA_STATUSES,
+    MB_PER_GB,
+    has_header,
+    most_lines,
+    read_table,
+    scaled,
+    with_known_cores,
+)
 from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
@@ -29,7 +37,6 @@ INSTANCES: Final = [
 ]
 MADE_UP: Final = ["job_name", "norm_job_submit_time", "ddl"]
 """Columns of a list whose run times were made up, for several kinds of GPU."""
-STATUSES: Final = {"Terminated": "completed", "Failed": "failed", "Running": "running", "Waiting": "pending"}
 NOTE: Final = "does not tell its machines (a preset is alibaba-pai)"
 
 _PERCENT: Final = 0.01
@@ -83,7 +90,7 @@ def _kind(source: Source) -> str | None:
 def _is_row(names: list[str]) -> Callable[[list[str]], bool]:
     """Returns the test whether cells are a row without a header: a status stands where this table has it."""
     status = names.index("status")
-    return lambda cells: len(cells) == len(names) and cells[status] in STATUSES
+    return lambda cells: len(cells) == len(names) and cells[status] in ALIBABA_STATUSES
 
 
 def _refuse(source: Source, kind: str | None) -> None:
@@ -136,7 +143,7 @@ def _workload_columns(tasks: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     start_s, submit_s = pl.col("start_time"), pl.col("submit_time")
     jobs = tasks.select(
         "user",
-        pl.col("status").replace(STATUSES).str.to_lowercase(),
+        pl.col("status").replace(ALIBABA_STATUSES).str.to_lowercase(),
         pl.col("gpu_type").replace(_NO_GPU, None),
         PLACE,
         job_id=pl.format("{}/{}", "job_name", "task_name"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.formats.swf import read_header
+from shunter.workloads.formats.swf import STATUS_WORDS, read_header
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.repairs import PLACE
@@ -48,7 +48,7 @@ _NUMBERS: Final = (
     *("submit_s", "logged_wait_s", "run_s", "gpus", "average_cpu_s", "cpus"),
     *("requested_s", "memory_gb", "status", "think_time_s"),
 )
-_STATUSES: Final = {0: "failed", 1: "completed", 2: "partial", 3: "partial", 4: "partial", 5: "cancelled"}
+_STATUSES: Final = dict(enumerate(STATUS_WORDS))
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
 _UNKNOWN: Final = -1
 

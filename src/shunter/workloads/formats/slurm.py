@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
+from shunter.workloads.text.published import MB_OF_UNIT
 from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ _ISO: Final = "%Y-%m-%dT%H:%M:%S"
 _USUAL_DURATION: Final = r"^(\d+-[01]\d|\d+-2[0-3]|\d\d):[0-5]\d:[0-5]\d$"
 _DURATION: Final = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 _MEMORY: Final = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE | re.ASCII)
-_MB: Final = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3, "E": 1024.0**4}
 _NAME_PARTS: Final = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
 _NAMES_LIMIT: Final = 1_000_000
 _REMEMBERED: Final = 1 << 14
@@ -153,7 +153,7 @@ def memory(text: str) -> Memory | None:
     if match is None:
         return None
     amount, unit, per = match.groups()
-    amount_mb = float(amount) * _MB[unit.upper()]
+    amount_mb = float(amount) * MB_OF_UNIT[unit.upper()]
     if per == "n" and amount_mb >= PER_CPU_FLAG_MB:
         return Memory(amount_mb - PER_CPU_FLAG_MB, "c")
     return Memory(amount_mb, per.lower())

@@ -52,7 +52,7 @@ FIELD_NAMES: Final = {
 }
 """The names that errors use, as in the core."""
 
-_STATUS_WORDS = pl.Series(["failed", "completed", "partial", "partial", "partial", "cancelled"])
+STATUS_WORDS = ("failed", "completed", "partial", "partial", "partial", "cancelled")
 """The words for codes 0 to 5; the format has three for partial executions."""
 _WHOLE_FIELDS = (JOB, ALLOCATED, REQUESTED, STATUS, USER, GROUP, EXECUTABLE, QUEUE, PARTITION, PRECEDING)
 _LARGEST = {
@@ -226,7 +226,7 @@ def _take_as_unknown(rows: _Rows) -> None:
         rule = f"{FIELD_NAMES[number]} {'negative' if number == WAIT else 'not positive'}: taken as unknown"
         rows.repair(nothing & (values != _UNKNOWN), number, rule)
     codes = rows.column(STATUS)
-    strange = (codes < _UNKNOWN) | (codes > _STATUS_WORDS.len() - 1)
+    strange = (codes < _UNKNOWN) | (codes > len(STATUS_WORDS) - 1)
     rows.repair(strange, STATUS, "status code outside the format's: taken as unknown")
 
 
@@ -256,7 +256,7 @@ def _table(fields: NDArray[np.float64]) -> pl.DataFrame:
         group=_text(fields[GROUP - 1]),
         queue=_text(fields[QUEUE - 1]),
         partition=_text(fields[PARTITION - 1]),
-        status=_labelled(fields[STATUS - 1], _STATUS_WORDS),
+        status=_labelled(fields[STATUS - 1], pl.Series(STATUS_WORDS)),
         logged_wait_s=_known(WAIT),
         average_cpu_s=_known(AVERAGE_CPU),
         used_memory_mb_per_task=_known(USED_MEMORY) / 1024,

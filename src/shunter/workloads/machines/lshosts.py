@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.workloads.text.json_text import read_elements
+from shunter.workloads.text.published import MB_OF_UNIT
 
 if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
@@ -29,7 +30,6 @@ _SAME: Final = {"id": "gpu_id", "gpu_model": "model"}
 _JSON: Final = re.compile(rb'\s*\{\s*"COMMAND"\s*:\s*"(?:bhosts|lshosts)"')
 _RECORDS: Final = "RECORDS"
 _SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)([KMGTP]?)B?", re.IGNORECASE)
-_MB_OF: Final = {"K": 2.0**-10, "": 1.0, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
 
 
 @dataclass
@@ -177,7 +177,7 @@ def _number(text: str) -> float | None:
 
 def _memory_mb(text: str) -> int | None:
     size = _SIZE.fullmatch(text)
-    return int(float(size.group(1)) * _MB_OF[size.group(2).upper()]) or None if size else None
+    return int(float(size.group(1)) * MB_OF_UNIT[size.group(2).upper()]) or None if size else None
 
 
 def _told(text: str | None) -> str | None:

@@ -20,6 +20,10 @@ LARGEST_CORES: Final = 100.0
 LARGEST_MEMORY_MB: Final = 100_000.0
 """What the largest machine has in memory where a log tells only shares of it."""
 MB_PER_GB: Final = 1024
+MB_OF_UNIT: Final = {"": 1.0} | {unit: 1024.0**power for power, unit in enumerate("KMGTPE", start=-1)}
+"""MB in one of each unit of memory, as Slurm and LSF write them; an amount without a unit is in MB."""
+ALIBABA_STATUSES: Final = {"Terminated": "completed", "Failed": "failed", "Running": "running", "Waiting": "pending"}
+"""The status for each word of Alibaba's tables of tasks."""
 STAND_IN_CORES: Final = 1.0
 
 _LOOKED_AT: Final = 20
