@@ -34,8 +34,10 @@ def read_clock(workload: Workload, path: str | Path | None) -> Clock:
         from shunter.workloads.text.source import open_source
 
         header = read_header(open_source(files_of(path)[0]).head)
+    # The format's TimeZone is in seconds east of UTC, without daylight saving.
     zone_s = whole_number(header.get("TimeZone"))
     meaning = "UTC" if not zone_s else "local standard time"
+    # Some SWF logs hold Unix times, though the format counts from the log's start.
     if float(workload.jobs["submit_s"][0]) >= UNIX_TIMES_FROM_S:
         return Clock(zone_s or 0, meaning)
     zero_s = whole_number(header.get("UnixStartTime"))

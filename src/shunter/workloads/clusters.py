@@ -56,6 +56,7 @@ def find_cluster(
         return FoundCluster(infer_cluster(workload), workload.ledger, origin)
     try:
         return FoundCluster(cluster_of(workload), workload.ledger, f"As {workload.name} says.")
+    # A log that does not tell its machine still tells what its jobs used.
     except InputError as error:
         raise InputError(f"{error}; or add --infer to take what the jobs had in use at once") from None
 
@@ -73,6 +74,7 @@ def infer_cluster(workload: Workload) -> Cluster:
     if gpus == 0:
         return Cluster.from_nodes((Node("pool", float(max(1, math.ceil(cores)))),), name)
     largest = math.ceil(float(jobs.select(pl.col("gpus_per_task").max()).item()))
+    # A task cannot be spread over nodes, so a node must hold the largest one.
     each = min(max(GPUS_PER_NODE, largest), GPUS_LIMIT)
     count = math.ceil(gpus / each)
     wide = float(jobs.select(pl.col("cores_per_task").max()).item())

@@ -29,6 +29,7 @@ def offered_load(workload: Workload, cluster: Cluster) -> float | None:
     Jobs that can never fit do not count. None: no two jobs that fit arrive at different times.
     """
     # Whole milliseconds add up exactly, in whatever order.
+    # Whether a job fits depends on its shape alone, and logs have few shapes.
     shapes = workload.jobs.group_by(*shape_columns(workload.jobs)).agg(
         run_ms=(pl.col("run_s") * MILLI).round().cast(pl.Int64).sum(),
         first_s=pl.col("submit_s").min(),
@@ -42,6 +43,7 @@ def offered_load(workload: Workload, cluster: Cluster) -> float | None:
         return None
     loads = [_work_s(shapes, "cores_per_task") / (cluster.total_cores * span_s)]
     if cluster.total_gpus:
+        # The scarcer resource is what queues form for.
         loads.append(_work_s(shapes, "gpus_per_task") / (cluster.total_gpus * span_s))
     return float(max(loads))
 
@@ -93,6 +95,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
         jobs=workload.jobs.with_columns(**stretched),
         name=f"{workload.name} stretched {factor:.6g}-fold",
         content_sha256=hashlib.sha256(f"{workload.content_sha256} {factor!r}".encode()).hexdigest(),
+        # A window's history moves with it.
         earlier=None if workload.earlier is None else workload.earlier.with_columns(**stretched),
     )
 

@@ -159,6 +159,7 @@ def files_of(spec: Spec) -> list[Path]:
     if not isinstance(spec, str | Path):
         return [path for one in spec for path in files_of(one)]
     text = str(spec)
+    # A file whose name holds such a sign is meant itself.
     if not any(sign in text for sign in "*?[") or Path(spec).exists():
         return [Path(spec)]
     found = sorted(Path(name) for name in glob(text))
@@ -183,6 +184,7 @@ def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
     if not files:
         raise InputError("no file is given; name a job log")
     for number, file in enumerate(files):
+        # Patterns that overlap, or a slip; jobs that count twice would go unseen.
         if file in files[:number]:
             raise InputError(f"{file}: is given twice; its jobs would count twice")
     from shunter.workloads.text.source import open_source
@@ -203,6 +205,7 @@ def _detect(sources: Sequence[Source], reading: Reading) -> str:
             cell for cell in sources[0].header if any(cell in theirs.lower() for theirs in reading.columns.values())
         ]
         # What has a column of the mapping is a table, whatever else it looks like.
+        # Where none of them is there, another format may be; otherwise the reader of tables says what is missing.
         return "csv" if any(named) else detect_format(sources[0]) or "csv"
     formats: dict[str, Source] = {}
     for source in sources:
@@ -224,6 +227,7 @@ def _told_by_name(source: Source) -> str:
     if machines is not None:
         what = f"is a list of machines ({machines}), not of jobs"
         raise InputError(f"{source.where}: {what}; make a cluster of it with 'shunter trace cluster'")
+    # The content did not say; then the name may, as for an empty table or a broken first line.
     endings = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes if suffix.lower() != ".gz"]
     if endings and endings[-1] in ("swf", *TABLES):
         return endings[-1]

@@ -150,6 +150,7 @@ def describe(workload: Workload, cluster: Cluster | None, clock: Clock | None = 
     jobs = with_sizes(workload.jobs)
     submit_s = jobs["submit_s"]
     clock = clock or Clock(0, "UTC" if submit_s[0] >= UNIX_TIMES_FROM_S else "counted from the log's time 0")
+    # Of a GPU cluster GPUs are the size that matters, of any other machine cores.
     sizes_of = counted_in(jobs)
     ratio = (jobs["run_s"] / jobs["requested_s"]).drop_nulls()
     return Description(
@@ -208,6 +209,7 @@ def _percentiles(jobs: pl.DataFrame) -> dict[str, Amounts | None]:
 
 
 def _distribution(values: pl.Series) -> Amounts | None:
+    # Sorted once for all percentiles.
     known = values.drop_nulls().sort()
     if not len(known):
         return None
@@ -266,6 +268,7 @@ def describe_arrivals(submit_s: pl.Series) -> dict[str, float | None]:
     in_hours = _run_lengths((submit_s - submit_s[0]) / HOUR_S)
     hours = math.floor((submit_s[-1] - submit_s[0]) / HOUR_S) + 1
     mean = len(submit_s) / hours
+    # Hours without an arrival are in the mean, but need not be listed: their squares are 0.
     variance = float((in_hours**2).sum()) / hours - mean**2
     return {
         "gap_cv": float(gaps_s.std()) / mean_gap_s if mean_gap_s else None,

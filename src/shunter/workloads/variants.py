@@ -54,6 +54,7 @@ def keep_statuses(workload: Workload, only: str) -> Workload:
         return workload
     rule = f"status other than {' or '.join(wanted)} (--only): left out"
     example = f"job {dropped['job_id'][0]}: {dropped['status'][0] or 'status unknown'}"
+    # The hash changes with the choice, so that results of both are never taken for one.
     part = _part(workload, workload.jobs.filter(kept), f"only {','.join(wanted)}")
     ledger = workload.ledger.plus(rule, dropped.height, example, mistake=False)
     return replace(part, name=workload.name, ledger=ledger)
@@ -147,11 +148,13 @@ def split(workload: Workload, shares: Sequence[float], by: str = "jobs") -> Mapp
 
 def _cut(workload: Workload, share: float, by: str) -> int:
     """Returns how many jobs lie before a cut."""
+    # Sums of shares such as 0.6 + 0.1 + 0.3 need not be 1 exactly.
     if share >= 1 - 1e-9:
         return len(workload)
     if by == "jobs":
         return round(share * len(workload))
     submit_s = workload.jobs["submit_s"]
+    # Submit times are in order, so counting the earlier ones gives the place of the cut.
     return int((submit_s < submit_s[0] + share * (submit_s[-1] - submit_s[0])).sum())
 
 
@@ -232,6 +235,7 @@ def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift:
         for column, prefix in (NAMES | PLACES if places else NAMES).items()
         if column in jobs.columns
     ]
+    # Ids may hold names or dates, and tell how many jobs were not published.
     numbers = pl.int_range(1, jobs.height + 1, dtype=pl.Int64, eager=True)
     if "preceding_job_id" in jobs.columns:
         of = pl.DataFrame({"preceding_job_id": jobs["job_id"], "number": numbers})
@@ -250,6 +254,7 @@ def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift:
 
 def _renamed(names: pl.Series, prefix: str, random: np.random.Generator) -> pl.Series:
     distinct = names.drop_nulls().unique(maintain_order=True)
+    # A name's number must not tell who came first.
     order = random.permutation(distinct.len()) + 1
     others = distinct.to_frame().with_columns(other=pl.Series([f"{prefix}{one}" for one in order], dtype=pl.String))
     joined = names.to_frame().join(others, on=names.name, how="left", maintain_order="left")

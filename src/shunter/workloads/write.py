@@ -85,6 +85,7 @@ def to_swf(workload: Workload) -> tuple[bytes, list[str]]:
     """
     writer = _Writer(workload)
     buffer = io.BytesIO()
+    # Before the header is written, for the fields decide which tables of names it has.
     fields = writer.fields()
     buffer.write("".join(f"; {line}\n" for line in [*writer.header(), *writer.tables]).encode())
     fields.write_csv(buffer, include_header=False, separator=" ", quote_style="never")
@@ -116,6 +117,7 @@ class _Writer:
         ids, are_kept = self._job_numbers()
         processors = self._processors()
         tasks = self._jobs["tasks"]
+        # Memory is told per task, but SWF has it per processor.
         share = tasks / processors
         columns = [
             ids,
@@ -187,6 +189,7 @@ class _Writer:
 
     def _status_codes(self) -> pl.Series:
         status = self._jobs["status"]
+        # Each word that is lost gets a line of its own, the most common first.
         for row in status.drop_nulls().value_counts(sort=True).iter_rows():
             if row[0] not in _STATUS_CODES:
                 self._lose(f'status: SWF has no code for "{row[0]}"', row[1])
@@ -199,6 +202,7 @@ class _Writer:
         texts = self._jobs[name]
         names = texts.drop_nulls().unique(maintain_order=True)
         numbers = names.cast(pl.Int64, strict=False)
+        # Only if each is written as a number already: 7 and "007" may be two users.
         are_numbers = (numbers.cast(pl.String) == names) & numbers.is_between(0, int(_LARGEST_WHOLE))
         if not are_numbers.fill_null(False).all():
             numbers = pl.int_range(1, names.len() + 1, eager=True)
@@ -242,6 +246,7 @@ def _written(values: pl.Series) -> pl.Series:
     if values.dtype.is_integer():
         return values.fill_null(_UNKNOWN)
     known = values.fill_null(_UNKNOWN)
+    # Whole numbers without decimals, as the logs of the archive have them.
     is_whole = (known == known.floor()) & (known.abs() <= _LARGEST_WHOLE)
     whole = known.cast(pl.Int64, strict=False)
     return whole if is_whole.all() else whole.cast(pl.String).zip_with(is_whole, known.cast(pl.String))

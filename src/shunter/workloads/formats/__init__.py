@@ -63,6 +63,7 @@ class Reader(Protocol):
 
 def reader_of(format_name: str) -> Reader:
     """Returns the module that reads a format; it is imported when it is first needed."""
+    # Most commands read one format; the other modules are never loaded.
     return cast("Reader", import_module(f"{__name__}.{format_name.replace('-', '_')}"))
 
 

@@ -40,6 +40,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 def _read_instances(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
     for text in read_table(source, repairs, COLUMNS):
         frame = repairs.to_numbers(text, COLUMNS[3:])
+        # The log shows a window of time; services live longer than that.
         earlier = pl.col("creation_time").is_null() | pl.col("scheduled_time").is_null()
         frame = repairs.drop(frame, earlier, "there before the log began: instance dropped", "instance_sn")
         outlives = pl.col("deletion_time").is_null()

@@ -33,12 +33,14 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     """
     repairs = Repairs(sources, reading.strict)
     frames = [
+        # Columns that nobody asked for are dropped block by block: some tables have many more than ours.
         _known(apply_mapping(frame, reading.columns, source.where))
         for source in sources
         for frame in read_frames(source, repairs, refuse=True)
     ]
     if not frames:
         raise InputError(f"{sources[0].where}: the table holds no job; give it at least one")
+    # Files of one log may differ in their columns; what one of them lacks is null there.
     return to_workload(pl.concat(frames, how="diagonal"), repairs)
 
 

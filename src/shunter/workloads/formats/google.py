@@ -55,6 +55,7 @@ def typed_events(text: pl.DataFrame, kinds: Sequence[int], repairs: Repairs) -> 
     frame = repairs.to_numbers(text, EVENTS, whole=[*KEY, "kind", "scheduling_class"])
     for column in (*KEY, "time_us", "kind"):
         frame = repairs.drop(frame, pl.col(column).is_null(), UNREADABLE, column)
+    # A code of a later version must not be taken for one of ours.
     unknown = ~pl.col("kind").is_between(0, len(kinds) - 1)
     frame = repairs.drop(frame, unknown, "event of an unknown type: line skipped", "kind")
     frame = frame.with_columns(pl.col("kind").replace_strict(dict(enumerate(kinds)), return_dtype=pl.Int8))
@@ -116,6 +117,7 @@ def attempts(events: pl.DataFrame, users: pl.DataFrame, repairs: Repairs) -> pl.
     )
     rule = "submission not in the log: taken as submitted when it started, wait unknown"
     ends = repairs.replace(ends, pl.col("submit_us").is_null(), "submit_us", pl.col("start_us"), rule)
+    # A task may be evicted and start again: each attempt is a job of its own.
     number = pl.int_range(1, pl.len() + 1).over(KEY)
     again = pl.when(number > 1).then(pl.format("#{}", number)).otherwise(pl.lit(""))
     ends = ends.with_columns(
@@ -157,6 +159,7 @@ def as_jobs(tasks: pl.DataFrame, users: pl.DataFrame, repairs: Repairs) -> pl.Da
 
 def users_of(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Returns the user of each job, of frames with ``collection`` as text and ``user``."""
+    # So that there is something to concatenate where no file names a user.
     empty = pl.DataFrame(schema={"collection": pl.Int64, "user": pl.String})
     number = pl.col("collection").cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
     typed = [frame.select(number, "user") for frame in frames]
@@ -213,6 +216,7 @@ def read_records(source: Source, repairs: Repairs, names: Sequence[str], record:
 def _read_json(source: Source, repairs: Repairs, names: Sequence[str], record: str) -> Iterator[pl.DataFrame]:
     elements = read_elements(source)
     while batch := list(islice(elements, _AT_ONCE)):
+        # In batches: a list of all objects would take many times the room of the file.
         resources = [_resources(element.get(record)) for _, element in batch]
         columns = {name: [_text(element.get(name)) for _, element in batch] for name in names}
         columns |= {name: [_text(part.get(name)) for part in resources] for name in RESOURCES}
@@ -236,5 +240,6 @@ def _with_record(text: pl.DataFrame, record: str, repairs: Repairs) -> pl.DataFr
     part = {name: pl.col(record).str.extract(rf"""['"]{name}['"]\s*:\s*([^\s,}}]+)""") for name in RESOURCES}
     odd = pl.col(record).is_not_null() & pl.all_horizontal(found.is_null() for found in part.values())
     text = repairs.replace(text, odd, record, None, f"{record} tells neither cpus nor memory: taken as unknown")
+    # In CSV a record stands as Python prints a dict, with None for null.
     known = (pl.when(found != "None").then(found).alias(name) for name, found in part.items())
     return text.with_columns(*known).drop(record)

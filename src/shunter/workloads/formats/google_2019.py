@@ -67,6 +67,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         # A join repeats an event for each of its measurements.
         known = known.unique([*KEY, "time_us", "kind"], keep="first", maintain_order=True)
     history = paired(known, repairs)
+    # Measured usage stands in only for tasks whose start and end are not both in the events.
     measured = _merged(pl.concat(windows)).join(
         history.filter(is_complete()), on=KEY, how="anti", maintain_order="left"
     )

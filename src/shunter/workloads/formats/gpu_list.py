@@ -59,6 +59,7 @@ class Layouts(NamedTuple):
             layout = self._of(source)
             if layout is None:
                 raise InputError(f"{source.where}: has none of the layouts that are known; expected {self.expected}")
+            # Layouts count time from different zeros.
             if layout is not first:
                 raise InputError(f"{source.where}: has another layout than {sources[0].where}; read them apart")
         assert first is not None
@@ -71,6 +72,7 @@ class Layouts(NamedTuple):
 def is_gpu_list(source: Source, *, of_pai: bool) -> bool:
     """Returns whether a file is such a list, of PAI or else of Helios."""
     first = source.head_lines[1] if len(source.head_lines) > 1 else ""
+    # Both logs are passed on with the same header; only the ids differ.
     return source.header == LAYOUT and first.lstrip('" ').startswith(PAI_PREFIX) == of_pai
 
 

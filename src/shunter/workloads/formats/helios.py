@@ -91,6 +91,7 @@ def _status(column: str) -> pl.Expr:
 def _shape() -> list[pl.Expr]:
     """Returns one task a GPU; for a job without GPUs one a node, or one a core if cores do not divide over nodes."""
     gpus, cores, nodes = pl.col("gpu_num"), pl.col("cpu_num"), pl.col("node_num")
+    # A task must fit on one node, so uneven cores cannot be shared out by nodes.
     by_node = (nodes > 0) & (cores > 0) & (cores % nodes == 0)
     tasks = pl.when(gpus > 0).then(gpus).when(by_node).then(nodes).otherwise(cores)
     return [

@@ -76,6 +76,7 @@ def _cells(block: Block, source: Source, repairs: Repairs) -> pl.DataFrame:
     frame = repairs.drop(frame, ~is_job, UNREADABLE, "line")
     # With a blank before each key, no key is found within another.
     rest = " " + line.str.replace(_NAME, " JobState=")
+    # The name is taken out before keys are looked for, as it may hold " Partition=x".
     frame = frame.with_columns(name=line.str.extract(_NAME), line=rest)
     cells = frame.select(PLACE, "name", *(_line_value(key) for key in _KEYS))
     names = [key.lower() for key in _KEYS]
@@ -109,6 +110,7 @@ def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         "partition",
         "account",
         "qos",
+        # A task of an array is called 12_3, as sacct calls it.
         job_id=pl.coalesce(task, "jobid"),
         submit_s=pl.col("submittime_s"),
         start_s=start_s,

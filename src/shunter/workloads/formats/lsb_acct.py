@@ -53,6 +53,7 @@ def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             repairs.record(PARTED, 1, repairs.place(source, line), f"numAskedHosts and numExHosts are {parted}")
         jobs.append(job)
         lines.append(line)
+        # An object a job takes many times the room of a row.
         if len(jobs) == _ROWS:
             yield to_frame(jobs, repairs.places(source, lines), repairs).drop("attempts")
             jobs, lines = [], []

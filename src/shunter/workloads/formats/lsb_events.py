@@ -50,6 +50,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     """
     repairs = Repairs(sources, reading.strict)
     jobs = _Jobs()
+    # LSF numbers its old files backwards: lsb.events.1 is newer than lsb.events.2.
     for source in sorted(sources, key=_first_time):
         kinds = {"JOB_NEW": _submission, "JOB_START": _start, "JOB_STATUS": _status}
         for line, kind, event in lsf.read_records(source, repairs, kinds):
@@ -73,6 +74,7 @@ class _Number:
     def job(self, event: LsfJob) -> LsfJob:
         """Returns the job that an event is of."""
         if event.index not in self.jobs:
+            # Elements of an array share one submission; each gets a copy of its own.
             base = self.submission or LsfJob(event.number)
             self.jobs[event.index] = replace(base, index=event.index)
         return self.jobs[event.index]
@@ -121,11 +123,13 @@ class _Jobs:
             # LSF writes what is not yet over once more into a new file.
             if earlier.submission is not None and earlier.submission.submit_s == job.submit_s:
                 return
+            # LSF counts job numbers up to a limit and then begins again.
             self._closed.extend(earlier.entries())
         self._numbers[job.number] = _Number(job, place)
 
 
 def _note_start(job: LsfJob, start: LsfJob) -> None:
+    # A job that was requeued starts again: only its last run counts.
     job.start_s, job.end_s, job.status = start.start_s, 0, 0
     job.places, job.requirement = start.places, start.requirement or job.requirement
     job.attempts = (job.attempts or 0) + 1

@@ -78,6 +78,7 @@ class Record:
     """The fields of a record, read one after another."""
 
     def __init__(self, line: str) -> None:
+        # Within a text a quote is doubled, so their number is even.
         if line.count('"') % 2:
             raise BrokenRecord("a quote is not closed")
         self._fields: list[str] = _FIELD.findall(line)
@@ -272,6 +273,7 @@ class LsfJob:
         tasks, cores, gpus, memory_mb = self._shape()
         ran = self.start_s > 0
         return (
+            # As bjobs calls the elements of an array.
             f"{self.number}[{self.index}]" if self.index > 0 else str(self.number),
             self.submit_s,
             self.start_s,
@@ -299,6 +301,7 @@ class LsfJob:
         job_gpus = gpus.of_job(hosts, slots) if gpus else 0.0
         # What is for each host or each task is even where the slots are.
         is_even = is_even and not (gpus and gpus.each == "job" and gpus.value % hosts)
+        # As with Slurm: a task for each host where the slots are even, otherwise for each GPU or slot.
         tasks = (hosts if is_even else int(job_gpus) or slots) if slots else 0
         if not tasks:
             return 0, 0.0, 0.0, None
@@ -325,6 +328,7 @@ def parse_requirement(text: str) -> tuple[Amount | None, Amount | None]:
     The first reservation of each counts; of several phases the largest. LSF's own unit of memory is taken as MB, and
     both are for each host where nothing else is written, as LSF does by default.
     """
+    # select[] and order[] also name mem, but reserve nothing.
     reserved = " ".join(_RUSAGE.findall(text))
     return _reserved(_MEMORY, reserved), _reserved(_GPUS, reserved)
 
@@ -334,6 +338,7 @@ def _reserved(pattern: re.Pattern[str], text: str) -> Amount | None:
     if found is None:
         return None
     try:
+        # With phases, "mem=(16G 4G)", the job must at some time have the most.
         value = max(float(number) * MB_OF_UNIT[unit.upper()] for number, unit in _AMOUNT.findall(found.group(1)))
     except ValueError:
         return None

@@ -75,4 +75,5 @@ def _read_pods(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
 def _gpus() -> pl.Expr:
     """Returns the GPUs of a pod: a share of one, or several whole ones."""
     number = pl.col("num_gpu").fill_null(0.0)
+    # A share is told only for a pod with one GPU; several are always whole.
     return pl.when(number == 1).then(scaled(pl.col("gpu_milli").fill_null(_WHOLE_GPU), _MILLI)).otherwise(number)

@@ -81,6 +81,7 @@ def _kind(source: Source) -> str | None:
         return "made up"
     tables = {"tasks": TASKS, "instances": INSTANCES, "jobs": JOBS}
     for kind, names in tables.items():
+        # The published tables have no header; others added one.
         if source.header == names or most_lines(source, _is_row(names)):
             return kind
     # A table whose columns stand in another order, or with further ones.
@@ -147,6 +148,7 @@ def _workload_columns(tasks: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         pl.col("gpu_type").replace(_NO_GPU, None),
         PLACE,
         job_id=pl.format("{}/{}", "job_name", "task_name"),
+        # Tables of tasks tell when a task started, not when its job came.
         submit_s=submit_s.fill_null(start_s),
         run_s=pl.col("end_time") - start_s,
         tasks="inst_num",

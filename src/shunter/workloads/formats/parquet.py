@@ -49,6 +49,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         file = max(number for number, begins in enumerate(first) if begins <= row)
         return f"{sources[file].where}: row {row - first[file] + 1}"
 
+    # Relaxed, for one file may hold whole numbers where another has fractions.
     table = pl.concat(frames, how="diagonal_relaxed")
     workload = Workload.from_frame(
         table,
@@ -66,6 +67,7 @@ def _read(source: Source) -> tuple[pl.DataFrame, str | None]:
     content = source.content()
     try:
         return pl.read_parquet(io.BytesIO(content)), pl.read_parquet_metadata(io.BytesIO(content)).get(CLUSTER_KEY)
+    # On some broken files Polars panics instead of raising an error.
     except (PolarsError, PanicException, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{source.where}: is not a Parquet file ({reason}); write it again") from None

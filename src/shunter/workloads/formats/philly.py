@@ -48,6 +48,7 @@ _SCHEMA: Final = {
 
 
 def _is_list(source: Source) -> bool:
+    # Passed on as a list, or as JSON lines.
     return source.head.lstrip()[:1] in (b"[", b"{") and all(key in source.head for key in KEYS)
 
 
@@ -107,11 +108,13 @@ def _row(job: dict[str, Any]) -> tuple[str | int | None, ...]:
     # An attempt that never began tells nothing of when the job ran.
     begun = [attempt for attempt in attempts if _text(attempt["start_time"])]
     sizes = [_size(attempt) for attempt in attempts]
+    # Attempts may differ in size: the largest counts.
     gpus, nodes = max(sizes, key=lambda size: size[0], default=(None, None))
     return (
         _text(job["jobid"]),
         _text(job["submitted_time"]),
         _text(begun[0]["start_time"]) if begun else None,
+        # From the first start to the last end; what lies between attempts counts as running, too.
         _text(begun[-1]["end_time"]) if begun else None,
         gpus,
         nodes,

@@ -56,6 +56,7 @@ _UNKNOWN: Final = -1
 def recognizes(source: Source) -> bool:
     """Returns whether the first line that is no comment has 19 or 20 cells, with numbers in all but the ids."""
     cells = source.header
+    # Ids and names may be any text; the fields between are numbers, as in SWF.
     return len(cells) in _LAYOUTS and all(_NUMBER.fullmatch(cell) for cell in cells[1:11])
 
 

@@ -120,6 +120,7 @@ def _is_row(cells: list[str], names: Sequence[str]) -> bool:
 
 
 def _check_columns(names: Sequence[str], where: str) -> None:
+    # sacct prints a column twice if its format names it twice.
     for number, name in enumerate(names):
         if name in names[:number]:
             raise InputError(f'{where}: two columns are called "{name}"; remove one of them')
@@ -137,10 +138,12 @@ def _mend(names: Sequence[str], *, is_fixed: bool) -> Mend:
 
     def mend(cells: list[str]) -> list[str] | None:
         surplus = len(cells) - count
+        # A row of the older layout, which has no partition.
         if surplus == -1 and is_fixed and names[-1] == "partition":
             return [*cells, ""]
         if surplus < 0 or holder is None:
             return None
+        # Only one column may hold bars, so all that are too many belong to it.
         end = holder + surplus + 1
         return [*cells[:holder], "|".join(cells[holder:end]), *cells[end:]]
 
@@ -150,6 +153,7 @@ def _mend(names: Sequence[str], *, is_fixed: bool) -> Mend:
 def _without_steps(frame: pl.DataFrame, repairs: Repairs, steps: list[pl.DataFrame]) -> pl.DataFrame:
     """Returns the rows of jobs with ``job_id``, and adds the memory that steps used to those found so far."""
     frame = frame.with_columns(job_id=pl.col("jobid" if "jobid" in frame.columns else "jobidraw").str.strip_chars())
+    # Plain numbers only, as with --allocations: no step has to be looked for.
     if frame.select(pl.col("job_id").cast(pl.UInt64, strict=False).is_not_null().all()).item():
         return frame
     readable = pl.col("job_id").str.contains(_JOB_ID)
@@ -159,6 +163,7 @@ def _without_steps(frame: pl.DataFrame, repairs: Repairs, steps: list[pl.DataFra
     if count == 0:
         return frame
     rows = frame.filter(is_step)
+    # Steps are no mistake: without --allocations sacct prints them by itself.
     repairs.tell(STEP_RULE, count, rows[PLACE][0], f"job_id {rows['job_id'][0]}")
     if "maxrss" in frame.columns:
         used = each_distinct(rows["maxrss"], memory, {"step_memory_mb": pl.Float64, "per": pl.String}).drop("per")
@@ -172,6 +177,7 @@ def _with_steps(jobs: pl.DataFrame, steps: list[pl.DataFrame]) -> pl.DataFrame:
     if not steps or jobs.height == 0:
         return jobs
     runs = jobs.select(PLACE, "job_id", run=pl.col(PLACE))
+    # A requeued job stands there several times under one id; a step is of the run that stands above it.
     owned = pl.concat(steps).join_asof(runs, on=PLACE, by="job_id", check_sortedness=False).drop_nulls()
     largest = owned.group_by("run").agg(pl.col("step_memory_mb").max()).rename({"run": PLACE})
     jobs = jobs.join(largest, on=PLACE, how="left", maintain_order="left")

@@ -60,6 +60,7 @@ class Cells:
 
     def jobs(self) -> pl.DataFrame:
         """Returns what `shunter.workloads.formats.slurm.job_table` needs."""
+        # The order matters: sizes need the resources, and memory per node or core needs the sizes.
         self._times()
         self._limit()
         self._resources()
@@ -88,6 +89,7 @@ class Cells:
     def _account(self, name: str, parsed: str, *, needed: bool = False, words: tuple[str, ...] = UNKNOWN_WORDS) -> None:
         """Skips the rows, or takes as unknown the cells, that hold text of which nothing was made."""
         frame = self._frame
+        # Nothing was lost in parsing, which is the rule: no expression has to be evaluated.
         if frame[parsed].null_count() == frame[name].null_count():
             return
         wrong = pl.col(parsed).is_null() & is_text(pl.col(name), words)
@@ -105,6 +107,7 @@ class Cells:
         """Adds the times of a job, its run time, and whether it started and ended."""
         has_elapsed = self._has("elapsed") or self._has("elapsedraw")
         self._time("submit", "submit_s", needed=True)
+        # Without these columns the state has to tell.
         started, ended = (is_text(pl.col(name)) if self._has(name) else pl.lit(True) for name in ("start", "end"))
         self._frame = self._frame.with_columns(started=started, ended=ended)
         if self._has("start"):
@@ -135,6 +138,7 @@ class Cells:
             self._account("timelimit", "requested_s", words=NO_LIMIT_WORDS)
         elif self._has("timelimitraw"):
             self._number("timelimitraw", "requested_s")
+            # TimelimitRaw counts minutes.
             self._frame = self._frame.with_columns(pl.col("requested_s") * 60)
         else:
             self._add_unknown("requested_s")
@@ -143,6 +147,7 @@ class Cells:
         """Adds what the lists of trackable resources tell: of those allocated, where empty of those requested."""
         told: list[str] = []
         for name in ("alloctres", "reqtres"):
+            # What was requested is looked at only where some job was allocated nothing.
             if self._has(name) and (not told or self._frame["alloctres"].null_count()):
                 parsed = each_distinct(self._frame[name], resources, _RESOURCES)
                 self._frame = self._frame.hstack(parsed.rename({column: f"{name}_{column}" for column in _RESOURCES}))
@@ -155,6 +160,7 @@ class Cells:
                 told.append(name)
         gpus = pl.coalesce(*(pl.col(f"{name}_gpus") for name in told), 0.0)
         self._frame = self._frame.with_columns(gpus=gpus)
+        # From the last choice to the first, each taking over from the ones before.
         for name in reversed(told):
             is_told, kind = pl.col(f"{name}_gpus").is_not_null(), pl.col(f"{name}_gpu_type")
             other = pl.col("gpu_type") if self._has("gpu_type") else pl.lit(None, pl.String)
@@ -184,6 +190,7 @@ class Cells:
             cores=self._first_positive(cores), nodes=self._first_positive(nodes), priority=pl.col("priority_number")
         )
         none = [pl.col(name) == 0 for name in nodes[:2] if self._has(name)]
+        # A job that was cancelled while it waited has an elapsed time of 0, and no nodes.
         placed = is_text(pl.col("nodelist")) if has_list else ~pl.any_horizontal(*none, False)
         self._frame = self._frame.with_columns(placed=placed)
 
@@ -201,6 +208,7 @@ class Cells:
             times = pl.when(pl.col("per") == "n").then("nodes").when(pl.col("per") == "c").then("cores").otherwise(1.0)
             choices.append(pl.col("amount_mb") * times)
         choices += [pl.col(f"{name}_memory_mb") for name in ("alloctres", "reqtres") if self._has(f"{name}_gpus")]
+        # sacct prints 0 for all memory of a node.
         known = [pl.when(choice > 0).then(choice) for choice in choices]
         self._frame = self._frame.with_columns(memory_mb=pl.coalesce(*known, pl.lit(None, pl.Float64)))
         if self._has("reqmem"):

@@ -64,6 +64,7 @@ _ODD_RULE: Final = "value of another kind than sacct writes: taken as unknown"
 def recognizes(source: Source) -> bool:
     """Returns whether the text is an object with jobs that have what only accounting has, unlike those of squeue."""
     text = source.head.lstrip()
+    # squeue and scontrol also print "jobs", but only of accounting is there an end to learn from.
     if not text.startswith(b"{") or re.search(rb'"jobs"\s*:\s*\[', text) is None:
         return False
     return re.search(rb'"submission"\s*:', text) is not None and re.search(rb'"association"\s*:', text) is not None
@@ -109,6 +110,7 @@ class _Job:
         allocated, requested = (self._resources(key) for key in ("allocated", "requested"))
         cores = allocated.cores or self._number("required", "CPUs") or requested.cores
         nodes = self._number("allocation_nodes") or allocated.nodes
+        # An allocation without GPUs means none, though some were requested.
         has_gpus = allocated if self._get("tres", "allocated") else requested
         limit_min = self._number("time", "limit")
         return {
@@ -148,6 +150,7 @@ class _Job:
             if not value.get("set", True) or value.get("infinite"):
                 return None
             value = value.get("number")
+        # Beyond 64 bits it is no number that Slurm could have had.
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1 << 64:
             return float(value)
         if value is not None:
@@ -195,6 +198,7 @@ class _Job:
         types = {
             key.partition(":")[2]: count for key, count in amounts.items() if key.startswith("gres/gpu:") and count
         }
+        # Where the total is told, the types are parts of it; otherwise they add up to it.
         gpus = amounts.get("gres/gpu", sum(types.values()))
         return Resources(amounts.get("cpu"), amounts.get("node"), amounts.get("mem"), gpus, only(types))
 
@@ -204,6 +208,7 @@ class _Job:
         either = self._get("required", "memory")
         if either is not None and not isinstance(either, int):
             self.odd.append(f"required/memory {str(either)[:40]}")
+        # Older versions have one field for both, and mark memory per CPU by its highest bit.
         if isinstance(either, int) and 0 < either < _PER_CPU_FLAG << 1:
             per_cpu, per_node = (either - _PER_CPU_FLAG, None) if either >= _PER_CPU_FLAG else (None, either)
         if per_cpu and cores:

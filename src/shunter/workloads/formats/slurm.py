@@ -86,11 +86,13 @@ def unix_seconds(text: pl.Series) -> pl.Series:
 def duration_s(text: pl.Series) -> pl.Series:
     """Returns durations such as ``1-02:03:04``, ``02:03:04`` or ``03:04.5`` in seconds; null for all else."""
     values = text.unique()
+    # Time limits are few and repeated: parsing each of them once is faster.
     if 4 * values.len() < text.len():
         return text.replace_strict(values, duration_s(values), return_dtype=pl.Float64)
     seconds = _usual_duration_s(text)
     if seconds.null_count() == text.null_count():
         return seconds
+    # The general pattern is slow, so it is for those that the usual one does not match.
     others = text.filter(seconds.is_null() & text.is_not_null()).unique()
     parts = others.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
     days, hours, minutes, rest = (pl.nth(place) for place in range(4))
@@ -154,6 +156,7 @@ def memory(text: str) -> Memory | None:
         return None
     amount, unit, per = match.groups()
     amount_mb = float(amount) * MB_OF_UNIT[unit.upper()]
+    # 2147486648Mn is 3000 MB per CPU.
     if per == "n" and amount_mb >= PER_CPU_FLAG_MB:
         return Memory(amount_mb - PER_CPU_FLAG_MB, "c")
     return Memory(amount_mb, per.lower())
@@ -187,6 +190,7 @@ def gpus_of_gres(text: str) -> tuple[float, str | None]:
     for item in re.sub(r"\([^)]*\)", "", text).lower().split(","):
         name, *rest = item.strip().removeprefix("gres:").removeprefix("gres/").split(":")
         if name == "gpu":
+            # gpu:4 has no type, gpu:a100 no number, and gpu alone means one.
             kind = rest[0] if rest and number(rest[0]) is None else ""
             count = number(rest[-1]) if rest else None
             types[kind] = types.get(kind, 0.0) + (1.0 if count is None else count)
@@ -211,12 +215,14 @@ def encodable(text: str) -> str:
 def node_names(text: str) -> list[str] | None:
     """Returns the names that a list such as ``a[01-03,7],b2`` means, or None if it is no such list."""
     names: list[str] = []
+    # Commas within brackets separate numbers, not names.
     for item in re.split(r",(?![^\[]*\])", text):
         matches = list(_NAME_PARTS.finditer(item))
         is_whole = sum(len(match.group()) for match in matches) == len(item)
         parts = [match.groups() for match in matches]
         choices = [[plain] if plain is not None else _numbers(inner) for inner, plain in parts]
         size = prod(len(choice) for choice in choices)
+        # A list such as n[1-99999999] must not fill the memory.
         if not item or not is_whole or size == 0 or len(names) + size > _NAMES_LIMIT:
             return None
         names.extend("".join(parts) for parts in product(*choices))
@@ -246,12 +252,15 @@ def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
             ``placed`` (whether nodes were given to it), and columns of the job table that stay as they are.
         repairs: Takes what is dropped.
     """
+    # Jobs that were cancelled while they waited may have a start time, but no nodes and no run time.
     never = ~pl.col("started") | ((pl.col("run_s") == 0) & ~pl.col("placed"))
     frame = repairs.drop(frame, never, "never started: job dropped", "job_id")
     running = ~pl.col("ended") | pl.col("status").is_in(UNFINISHED)
     frame = repairs.drop(frame, running, "still running: run time unknown, job dropped", "job_id")
     cores, nodes, gpus = pl.col("cores"), pl.col("nodes"), pl.col("gpus")
     is_even = (nodes > 0) & (cores % nodes == 0) & (gpus % nodes == 0)
+    # Accounting does not tell tasks. Where cores and GPUs divide evenly over the nodes, a task for each node has the
+    # right shape; otherwise there is one for each GPU, or for each core of a job without GPUs.
     tasks = pl.when(is_even).then(nodes).when(gpus > 0).then(gpus).otherwise(cores).ceil()
     frame = frame.with_columns(tasks=pl.when(cores > 0).then(tasks))
     return frame.select(

@@ -84,11 +84,13 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     repairs = Repairs(sources, reading.strict)
     headers = [read_header(source.head) for source in sources]
     shifts_s = _shifts_s(headers)
+    # Files of one log, such as a year each, count their seconds from their own beginnings.
     tables = [
         table.with_columns(pl.col("submit_s") + shift_s) if shift_s else table
         for source, shift_s in zip(sources, shifts_s, strict=True)
         for table in _tables(source, repairs)
     ]
+    # A file of comments alone. Where jobs were dropped, the next error says why.
     if not tables and not repairs.ledger:
         raise InputError(f"{sources[0].where}: the file holds no job; expected a SWF log with 18 fields a line")
     if not tables:
@@ -105,6 +107,7 @@ def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         if lines.size == 0:
             continue
         rows = _Rows(source, repairs, fields, lines)
+        # In this order: what is wrong with a job that never ran does not matter.
         _drop_unusable(rows)
         if rows.lines.size:
             _refuse_impossible(rows)
@@ -140,6 +143,7 @@ def _tokenize(block: Block, where: str) -> tuple[NDArray[np.float64], NDArray[np
 def _shifts_s(headers: Sequence[dict[str, str]]) -> list[float]:
     """Returns what to add to the seconds of each file so that they count from the first one's beginning."""
     zeros_s = [whole_number(header.get("UnixStartTime")) or 0 for header in headers]
+    # Where one file does not say when it begins, all are taken as counted alike.
     return [float(zero_s - zeros_s[0]) if min(zeros_s) > 0 else 0.0 for zero_s in zeros_s]
 
 
@@ -190,6 +194,7 @@ class _Rows:
         """Drops the rows concerned, as a repair."""
         if concerned.any():
             self.repair(concerned, number, rule)
+            # A copy, but only where something is dropped.
             self.fields, self.lines = self.fields[:, ~concerned], self.lines[~concerned]
 
 
@@ -199,6 +204,7 @@ def _drop_unusable(rows: _Rows) -> None:
     rows.refuse((run_s < 0) & (run_s != _UNKNOWN), RUN, "seconds, or -1 for unknown")
     rows.drop(run_s == _UNKNOWN, RUN, "run time unknown (-1): job dropped")
     rows.drop(rows.column(RUN) == 0, RUN, "run time 0 s: job dropped")
+    # Either field will do: logs of some machines tell only what was asked for, others only what was given.
     unknown = (rows.column(ALLOCATED) == _UNKNOWN) & (rows.column(REQUESTED) == _UNKNOWN)
     rows.drop(unknown, REQUESTED, "processors unknown (fields 5 and 8 are -1): job dropped")
 
@@ -213,6 +219,7 @@ def _refuse_impossible(rows: _Rows) -> None:
     for number in _WHOLE_FIELDS:
         values = rows.column(number)
         rows.refuse(values != np.floor(values), number, "a whole number")
+    # 0 beside a larger number is let pass: the larger one counts.
     none = np.maximum(rows.column(ALLOCATED), rows.column(REQUESTED)) == 0
     for number in (ALLOCATED, REQUESTED):
         rows.refuse(none & (rows.column(number) == 0), number, "at least 1 processor")
@@ -222,6 +229,7 @@ def _take_as_unknown(rows: _Rows) -> None:
     """Records the values that say nothing, without being the format's -1."""
     for number in (WAIT, REQUESTED_TIME, REQUESTED_MEMORY):
         values = rows.column(number)
+        # A wait of 0 is common; a request for no time or no memory says nothing.
         nothing = (values < 0) if number == WAIT else (values <= 0)
         rule = f"{FIELD_NAMES[number]} {'negative' if number == WAIT else 'not positive'}: taken as unknown"
         rows.repair(nothing & (values != _UNKNOWN), number, rule)
@@ -233,9 +241,11 @@ def _take_as_unknown(rows: _Rows) -> None:
 def _renumber(jobs: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     """Gives new numbers, beyond the largest, to jobs that have none or that of an earlier job."""
     numbers = jobs["job_id"]
+    # The usual case, which needs no table of the numbers seen.
     if numbers[0] >= 0 and (numbers.diff().slice(1) > 0).all():
         return jobs
     again = (pl.col("job_id") < 0) | ~pl.col("job_id").is_first_distinct()
+    # Beyond all others, so that no new number is taken already.
     beyond = max(int(numbers.to_numpy().max()), 0) + again.cum_sum()
     rule = "job number unknown or that of an earlier job: numbered anew"
     return repairs.replace(jobs, again, "job_id", beyond, rule)
@@ -250,7 +260,9 @@ def _table(fields: NDArray[np.float64]) -> pl.DataFrame:
         submit_s=pl.Series(fields[SUBMIT - 1].copy()),
         run_s=pl.Series(fields[RUN - 1].copy()),
         requested_s=_positive(REQUESTED_TIME),
+        # SWF knows processors, not tasks: each is a task of one core. The larger number, lest a job gets too little.
         tasks=pl.max_horizontal(_field(ALLOCATED), _field(REQUESTED)).cast(pl.Int64),
+        # The format counts kilobytes per processor.
         memory_mb_per_task=_positive(REQUESTED_MEMORY) / 1024,
         user=_text(fields[USER - 1]),
         group=_text(fields[GROUP - 1]),
@@ -280,6 +292,7 @@ def _positive(number: int) -> pl.Expr:
 
 def _text(values: NDArray[np.float64]) -> pl.Series:
     """Returns whole numbers as text, and negative ones as null."""
+    # Users, groups and so on are small whole numbers.
     largest = int(values.max())
     if largest >= values.size:
         numbers = pl.Series(values)
@@ -300,6 +313,7 @@ def _machine_cores(header: dict[str, str]) -> tuple[str | None, str | None]:
     note = None
     for key in ("MaxProcs", "MaxNodes"):
         number = re.match(r"[0-9]+", header.get(key, ""))
+        # Headers add remarks behind the number: "MaxProcs: 338 (of 512)".
         if number and 1 <= int(number.group()[:20]) <= CORES_LIMIT:
             return str(int(number.group()[:20])), None
         if key in header and note is None:

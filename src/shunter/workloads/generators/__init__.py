@@ -62,6 +62,7 @@ def generate(spec: str) -> Workload:
     )
     if parameters.load is None or generator.draws_at_load:
         return workload
+    # The load is that of the cluster for which the jobs are made, whatever cluster they will run on.
     cluster = generate_cluster(own.removeprefix(GENERATE)) if own.startswith(GENERATE) else Cluster.parse(own)
     return replace(workload, jobs=scale_to_load(workload, cluster, parameters.load).jobs)
 

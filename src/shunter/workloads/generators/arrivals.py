@@ -29,8 +29,10 @@ class Batches:
 
     def members(self, stream: np.random.Generator, jobs: int) -> NDArray[np.intp]:
         """Returns each job's batch, counted from 0; a job that comes alone is a batch of its own."""
+        # The share counts jobs, but what is drawn are beginnings: a batch has one for all of its jobs.
         chance = self.share / (self.share + self.size * (1 - self.share))
         lengths = np.where(stream.random(jobs) < chance, stream.geometric(1 / self.size, jobs), 1)
+        # More batches were drawn than needed; the last one is cut short.
         lengths = lengths[: np.searchsorted(lengths.cumsum(), jobs) + 1]
         return np.repeat(np.arange(lengths.size), lengths)[:jobs]
 
@@ -56,6 +58,7 @@ class Rhythm:
     @cached_property
     def _passed_s(self) -> NDArray[np.float64]:
         """How much even time has passed at each hour's end; a week has as much of it as of real time."""
+        # An hour's weight is that of its day times that of its time of day.
         weights = np.outer(self.days, self.hours).ravel()
         return np.concatenate(([0.0], weights.cumsum() / weights.mean() * HOUR_S))
 
@@ -94,7 +97,9 @@ def draw_arrivals(
     is_first = np.diff(batch, prepend=-1) > 0
     begin_s = of_gaps.exponential(batches.mean_size * mean_gap_s, int(batch[-1]) + 1).cumsum()
     gaps_s = np.where(is_first, 0.0, of_gaps.exponential(batches.gap_s, jobs)).cumsum()
+    # A long batch may still go on when the next one begins.
     even_s = np.sort(begin_s[batch] + gaps_s - gaps_s[is_first][batch])
+    # Arrivals are stretched before the rhythm is applied, so that a day stays a day long at every load.
     if span_s is not None:
         even_s = even_s * stretch_to_span(even_s[[0, -1]], rhythm.time_s, span_s)
     return rhythm.time_s(even_s)

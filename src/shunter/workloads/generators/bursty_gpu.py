@@ -52,6 +52,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
     of_bursts, of_gaps, of_sizes, of_amounts, of_users, of_runs, of_requests = streams(parameters.seed, 7)
     burst = _bursts(of_bursts, parameters)
     count = int(burst[-1]) + 1
+    # One normal number gives the size, and part of the run time (a Gaussian copula): that is how they are correlated.
     size = of_sizes.standard_normal(count)
     amounts = [of_amounts.integers(low, high, count, endpoint=True) for low, high in (CORES_PER_GPU, MEMORY_GB_PER_GPU)]
     jobs = pl.DataFrame(
@@ -66,6 +67,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
             "priority": _places(of_users.random(count), _parts(PRIORITY_SHARES))[burst],
         }
     )
+    # Bursts overlap, so arrivals are not in order yet.
     return with_requests(jobs, parameters, of_requests).sort("submit_s", maintain_order=True)
 
 
@@ -104,6 +106,7 @@ def _arrivals(stream: np.random.Generator, burst: NDArray[np.intp], parameters: 
 def _run_times(stream: np.random.Generator, size: NDArray[np.float64], parameters: Parameters) -> NDArray[np.float64]:
     """Returns whole seconds whose logarithm is normal, and correlated with the size."""
     own = stream.standard_normal(size.size)
+    # The sum is standard normal again, whatever the correlation is.
     normal = parameters.correlation * size + math.sqrt(1 - parameters.correlation**2) * own
     run_s = parameters.median_run_s * np.exp(parameters.sigma * normal)
     return np.floor(np.clip(run_s, 1.0, LONGEST_RUN_S))
@@ -111,6 +114,7 @@ def _run_times(stream: np.random.Generator, size: NDArray[np.float64], parameter
 
 def _users(stream: np.random.Generator, bursts: int, users: int) -> pl.Series:
     """Returns each burst's user; the k-th user has a k-th as many as the first."""
+    # Zipf's law: a few users submit most of the jobs.
     weights = 1 / np.arange(1, users + 1)
     bounds = weights.cumsum() / weights.sum()
     names = pl.Series([f"user{number}" for number in range(1, users + 1)])

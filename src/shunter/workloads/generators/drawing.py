@@ -37,6 +37,8 @@ def stretch_to_span(
         return float(last_s - first_s)
 
     low, high = 0.0, 1.0
+    # There is no formula, for cycles make time run unevenly. But the span grows with the stretch: doubling finds an
+    # upper bound, and halving the interval then finds the stretch.
     while reached_s(high) < span_s:
         low, high = high, 2 * high
     for _ in range(200):
@@ -51,6 +53,7 @@ def with_requests(jobs: pl.DataFrame, parameters: JobParameters, stream: np.rand
         return jobs
     if parameters.requests == "accurate":
         return jobs.with_columns(requested_s=pl.col("run_s"))
+    # Users ask for more than they need: anything up to 1 + factor times as much is equally likely.
     times = 1 + parameters.factor * stream.random(jobs.height)
     return jobs.with_columns(requested_s=(pl.col("run_s") * pl.Series(times)).ceil())
 

@@ -59,6 +59,7 @@ def draw_nodes(parameters: Parameters) -> tuple[Node, ...]:
     """Returns hosts whose cores and memory are drawn apart; more hosts begin with the same ones."""
     *_, of_hosts = _streams(parameters.seed)
     low, high = zip(HOST_CORES, HOST_MEMORY_GB, strict=True)
+    # Drawn row by row, so that the first hosts stay the same when more are asked for.
     drawn = of_hosts.integers(low, high, (parameters.hosts, 2), endpoint=True)
     return tuple(Node(f"host{index}", float(cores), gb * GB) for index, (cores, gb) in enumerate(drawn.tolist()))
 
@@ -72,6 +73,7 @@ def _steps(stream: np.random.Generator, jobs: int, most: int) -> NDArray[np.int6
     """Returns each job's step; a step has 0 to `most` jobs, each number as likely as another."""
     counts = np.empty(0, dtype=np.int64)
     while counts.sum() < jobs:
+        # As many steps as are needed on average; where they do not suffice, as many again.
         counts = np.concatenate((counts, stream.integers(0, most, 1 + 2 * jobs // most, endpoint=True)))
     return np.repeat(np.arange(counts.size), counts)[:jobs]
 

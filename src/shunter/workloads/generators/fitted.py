@@ -74,9 +74,12 @@ def draw_fitted(parameters: FittedParameters, fit: Fit) -> pl.DataFrame:
     """Returns jobs of one task for each GPU, none larger than the machine; each is drawn on its own."""
     of_batches, of_gaps, of_sizes, of_runs, of_partitions, of_requests = streams(parameters.seed, 6)
     gpus = GPUS_PER_NODE * parameters.nodes
+    # Each quantity has a stream of its own: other run times do not change the sizes.
     size = _weighted(of_sizes, np.array(list(fit.sizes)), fit.sizes.values(), parameters.jobs)
     run_s = _run_times(of_runs, size, fit)
+    # On a small cluster the largest jobs get all of it; their run times stay those of their true size.
     tasks = np.minimum(size, gpus)
+    # The load is work over what the GPUs could do in the span; so the work and the load give the span.
     span_s = None if parameters.load is None else float(tasks @ run_s) / (gpus * parameters.load)
     submit_s = draw_arrivals(
         (of_batches, of_gaps),
@@ -110,5 +113,6 @@ def _run_times(stream: np.random.Generator, size: NDArray[np.int64], fit: Fit) -
     logs = np.empty(size.size)
     for number_of_kind, table_s in enumerate(fit.runs.values()):
         chosen = kind == number_of_kind
+        # Inverse transform sampling: a uniform number is looked up in the table of quantiles.
         logs[chosen] = np.interp(chance[chosen], PROBABILITIES, np.log(table_s))
     return np.maximum(np.rint(np.exp(logs)), 1.0)

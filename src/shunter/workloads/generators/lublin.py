@@ -117,9 +117,11 @@ def _sizes(variant: Variant, parameters: Parameters, generator: np.random.Genera
     """Draws numbers of processors: serial, a power of two, or any other."""
     jobs, cores = parameters.jobs, parameters.cores
     high = math.log2(cores)
+    # For machines smaller than the model's smallest parallel job.
     low = min(variant.low, high)
     middle = max(low, high - variant.middle_below_high)
     kind, stage, place = generator.random((3, jobs))
+    # Two-stage uniform: with one probability below the bend, otherwise above it.
     log_size = np.where(stage <= variant.first_stage, low + (middle - low) * place, middle + (high - middle) * place)
     is_power = kind <= variant.serial + variant.power_of_two
     # On a machine that is no power of two, rounding up must not go beyond it.
@@ -130,6 +132,7 @@ def _sizes(variant: Variant, parameters: Parameters, generator: np.random.Genera
 def _run_times(variant: Variant, tasks: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.float64]:
     """Draws whole seconds, at least 1: the logarithm is a mixture of two gammas, whose shares depend on the size."""
     slope, intercept = variant.short_share
+    # Larger jobs run longer: the share of short ones falls with the size.
     short_share = np.clip(slope * tasks + intercept, 0, 1)
 
     def draw(again: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -157,6 +160,7 @@ def _drawn_below(
     again = np.arange(count)
     while again.size:
         values[again] = draw(again)
+        # Drawn again, not cut: otherwise many jobs would have just the limit.
         again = again[values[again] > limit]
     return values
 
@@ -175,7 +179,9 @@ class _Clock:
     def of(cls, variant: Variant) -> _Clock:
         shape, scale = variant.cycle
         edges = np.arange(CYCLE_START, CYCLE_START + BUCKETS + 1) - 0.5
+        # Half an hour's share of the arrivals is what the gamma distribution has over it.
         shares = np.diff([_gamma_share(shape, edge / scale) for edge in edges])
+        # Buckets beyond midnight are those of the early morning.
         weights = np.roll(shares, CYCLE_START - 1)
         return cls(np.concatenate(([0.0], np.cumsum(weights) / weights.sum() * BUCKETS)))
 
@@ -190,6 +196,7 @@ def _gamma_share(shape: float, x: float) -> float:
     """Returns the regularized lower incomplete gamma function, from its power series."""
     term = total = 1.0 / shape
     denominator = shape
+    # Until a term no longer changes the sum in double precision.
     while term > total * 1e-16:
         denominator += 1
         term *= x / denominator

@@ -103,6 +103,7 @@ class JobParameters:
             return self
         if self.jobs < 2:
             raise InputError(f"{where}: load needs a span between arrivals; ask for at least 2 jobs")
+        # Only what the user gave contradicts the load; a default gives way to it.
         for name in self.SET_BY_LOAD:
             if name in given:
                 raise InputError(f"{where}: load and {name} both say how fast jobs arrive; give one of them")

@@ -32,6 +32,7 @@ class Parameters(PoolParameters):
 def draw_jobs(parameters: Parameters) -> pl.DataFrame:
     """Returns jobs whose sizes are powers of two, each as likely as another."""
     of_gaps, of_sizes, of_runs, of_requests = streams(parameters.seed, 4)
+    # 256 has 9 bits: the sizes are 2**0 to 2**8.
     powers = (parameters.n_max or parameters.cores).bit_length()
     jobs = pl.DataFrame(
         {

@@ -77,6 +77,7 @@ def read_machines(
         )
     nodes = tuple(_reader(name).read(sources, repairs))
     skipped = repairs.count(UNREADABLE)
+    # A list of which most lines make no sense is of another kind, or broken.
     if skipped > len(nodes):
         raise InputError(
             f"{sources[0].where}: {skipped:,} lines are not readable, and {len(nodes):,} machines are: the first at "

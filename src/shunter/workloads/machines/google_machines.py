@@ -69,6 +69,7 @@ def _read(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         frames, added = read_frames(source, repairs, EVENTS_2011), ADDED_2011
     for text in frames:
         frame = repairs.to_numbers(text, ["time", "type", *RESOURCES])
+        # Later events are of machines that go, come back or change; a cluster has the machines of one moment.
         first = frame.filter((pl.col("time") == 0) & (pl.col("type") == added))
         cores, memory_mb = pl.col("cpus") * LARGEST_CORES, pl.col("memory") * LARGEST_MEMORY_MB
         yield first.select(PLACE, name="machine_id", cores=cores, memory_mb=memory_mb)

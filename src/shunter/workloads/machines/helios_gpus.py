@@ -46,6 +46,7 @@ def _largest_day(source: Source, repairs: Repairs) -> dict[str, int]:
             absurd = ~pl.col(cluster).is_between(0, NODES_LIMIT) | pl.col(cluster).is_null()
             frame = repairs.drop(frame, absurd, UNREADABLE, cluster)
         for row in frame.select(clusters).iter_rows(named=True):
+            # Virtual clusters grew and shrank; the largest day has room for the most jobs.
             if sum(row.values()) > sum(largest.values()):
                 largest = row
     return largest
@@ -55,4 +56,5 @@ def _nodes(gpus_of: dict[str, int]) -> Iterator[Node]:
     for cluster, gpus in gpus_of.items():
         for number, first in enumerate(range(0, gpus, GPUS_PER_NODE)):
             name = f"{cluster}-{number}"
+            # The last node of a virtual cluster has what is left over.
             yield Node(name, CORES_PER_NODE, gpus=min(GPUS_PER_NODE, gpus - first), partition=cluster)

@@ -61,6 +61,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> Sequence[Node]:
         InputError: A file is none of the lists, or they have no host in common.
     """
     lists = [_List(source, repairs) for source in sources]
+    # lshosts before the others, so that nodes are in its order.
     lists.sort(key=lambda one: list(_KINDS).index(one.kind))
     hosts: dict[str, _Host] = {}
     for one in lists:
@@ -100,6 +101,7 @@ class _List:
             if self.kind != "gpus" and times[name] > 1:
                 rule = "name cut short, or that of an earlier host: numbered anew; print the list with -w"
                 self._repairs.skip(place, f"{_HOST} {name}", rule)
+                # Without -w LSF cuts names to a width, and then several hosts may have one name.
                 name = f"{name}#{times[name]}"
             host = hosts.setdefault(name, _Host(place))
             host.lists.add(self.kind)
@@ -148,9 +150,11 @@ def _nodes(hosts: dict[str, _Host], repairs: Repairs, has_bhosts: bool) -> Itera
     for name, host in hosts.items():
         if host.is_client:
             repairs.tell("client, which runs no jobs: left out", 1, host.place, f"{_HOST} {name}")
+        # bhosts lists the hosts of the batch system, lshosts all that LSF knows.
         elif has_bhosts and "bhosts" not in host.lists:
             repairs.tell("not in bhosts, so that it runs no jobs: left out", 1, host.place, f"{_HOST} {name}")
         else:
+            # Slots are what LSF hands out; a host may have more of them than cores, or fewer.
             cores = host.cores if host.slots is None else host.slots
             if cores:
                 yield Node(name, cores, host.memory_mb, host.gpus, host.gpu_type)

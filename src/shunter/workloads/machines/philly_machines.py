@@ -48,4 +48,5 @@ def _nodes(source: Source, repairs: Repairs) -> Iterator[Node]:
         frame = frame.filter(pl.col(GPUS) > 0)
         memory = frame[GPU_MEMORY].str.strip_chars() if GPU_MEMORY in frame.columns else [None] * frame.height
         for name, gpus, gpu_type in zip(frame[MACHINE], frame[GPUS], memory, strict=True):
+            # Nodes need cores, see `read`.
             yield Node(name, cores=float(gpus), gpus=gpus, gpu_type=gpu_type)

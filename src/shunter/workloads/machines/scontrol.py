@@ -34,6 +34,7 @@ def _records(source: Source, repairs: Repairs) -> Iterator[Record]:
         if line.startswith(_START):
             yield from _record(place, text)
             place, text = repairs.place(source, line_number), line
+        # Without --oneliner a node takes several lines.
         elif text:
             text += " " + line
         elif line.strip():

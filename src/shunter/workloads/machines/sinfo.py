@@ -96,9 +96,11 @@ def _of_table(source: Source, repairs: Repairs) -> Iterator[Record]:
     for line_number, line in source.lines():
         cells = _cut(line)
         if not is_header_past or cells == names or not line.strip():
+            # sinfo --long prints the date above the header, and pages may repeat the header.
             is_header_past = is_header_past or cells == names
             continue
         place = repairs.place(source, line_number)
+        # A reason may hold blanks: what is too many belongs to it.
         if names[-1] == _LAST:
             cells = [*cells[: len(names) - 1], " ".join(cells[len(names) - 1 :])]
         if len(cells) != len(names):
@@ -109,5 +111,6 @@ def _of_table(source: Source, repairs: Repairs) -> Iterator[Record]:
 
 def _of_row(place: int, row: dict[str, str]) -> Record:
     name = next(row[column] for column in _NAMES if column in row)
+    # The star marks the default partition.
     partition = row.get("PARTITION", "").removesuffix("*")
     return Record(place, name, row["CPUS"], row.get("MEMORY"), row.get("GRES", ""), (partition,) if partition else ())

@@ -48,12 +48,14 @@ def nodes_of_records(records: Iterable[Record], repairs: Repairs) -> list[Node]:
             repairs.skip(record.place, f"node {record.names[:40]}, CPUs {record.cpus}, memory {record.memory_mb}")
             continue
         known_mb = memory_mb if memory_mb is not None and memory_mb > _UNSET_MEMORY_MB else None
+        # Like nodes stand together: n[01-16]. A node of two partitions is told twice.
         for name in names:
             if name not in partitions:
                 rows.append((name, cpus, known_mb, *gpus_of_gres(record.gres), record.place))
             partitions.setdefault(name, {}).update(dict.fromkeys(record.partitions, record.place))
     nodes = nodes_of([pl.DataFrame(rows, schema={**NODE_COLUMNS, PLACE: pl.Int64}, orient="row")], repairs)
     several = {name: found for name, found in partitions.items() if len(found) > 1}
+    # A job may ask for one partition only, so a node of two would be lost to the jobs of one of them.
     if several:
         name, found = next(iter(several.items()))
         repairs.tell(PARTITIONS_RULE, len(several), next(iter(found.values())), f"node {name} in {', '.join(found)}")

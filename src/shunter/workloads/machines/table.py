@@ -55,6 +55,7 @@ def nodes_of(frames: Sequence[pl.DataFrame], repairs: Repairs) -> list[Node]:
     """
     if not frames:
         return []
+    # Rules look at all files at once: a machine may be named in two of them.
     table = pl.concat(frames)
     absent = {name: dtype for name, dtype in NODE_COLUMNS.items() if name not in table.columns}
     table = table.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in absent.items())
@@ -76,6 +77,7 @@ def nodes_of(frames: Sequence[pl.DataFrame], repairs: Repairs) -> list[Node]:
             cores,
             None if memory_mb is None else int(memory_mb),
             int(gpus or 0),
+            # A type without GPUs would make a pool of its own, to which no job could go.
             gpu_type if gpus else None,
         )
         for name, cores, memory_mb, gpus, gpu_type in table.select(*NODE_COLUMNS).iter_rows()

@@ -63,12 +63,14 @@ def read_frames(
     rows = _Rows(source, repairs, separator, comment)
     header: list[str] = []
     for block in source.blocks(quoted=quoted):
+        # Quotes are rare in logs. A block without any is read by the quick way below.
         cells = _quoted_cells(source, block, separator) if quoted and b'"' in block.text else None
         if names is None:
             header = rows.first(_unquoted_cells(block, separator) if cells is None else cells)
             if not header:
                 continue
             names = _distinct([cell.strip() for cell in header], source.where)
+            # The first one was used up to find the header.
             cells = None if cells is None else _quoted_cells(source, block, separator)
         table = _Table(names, header, mend, refuse, wanted or (lambda _: True))
         frame = rows.unquoted(block, table) if cells is None else rows.of_cells(cells, table)
@@ -109,6 +111,7 @@ class _Rows:
         rows: list[list[str]] = []
         numbers: list[int] = []
         for number, cells in lines:
+            # Files that were put together from several have the header again in their middle.
             if not self._says_something(cells) or cells == table.header:
                 continue
             row: list[str] | None = cells
@@ -119,6 +122,7 @@ class _Rows:
                 continue
             rows.append(row)
             numbers.append(number)
+        # Column by column, as Polars wants it.
         columns = zip(*rows, strict=True) if rows else ((),) * len(table.names)
         texts = [pl.Series(name, cells, pl.String) for name, cells in zip(table.names, columns, strict=True)]
         empty_as_null = [pl.when(pl.col(name) != "").then(pl.col(name)).alias(name) for name in table.chosen]
@@ -128,6 +132,7 @@ class _Rows:
         """Returns the rows of a block in which no cell stands in quotes: the regular ones in the quickest way."""
         text, first = block
         header = self._separator.join(table.header).encode()
+        # The usual place of the header; elsewhere in the block it is looked for below.
         if header and text.startswith(header + b"\n"):
             text, first = text[len(header) + 1 :], first + 1
         text = text if text.endswith(b"\n") or not text else text + b"\n"
@@ -150,6 +155,7 @@ class _Rows:
             return None
         if header and (begins == header[0]).any() and b"\n" + header + b"\n" in b"\n" + text:
             return None
+        # If one line has a cell too many and another one too few, the sum is right all the same: `_parse` finds that.
         separators = np.count_nonzero(signs == ord(self._separator))
         return int(ends.size) if separators == ends.size * (width - 1) else None
 
@@ -158,6 +164,7 @@ class _Rows:
         # Most files are UTF-8, and read faster as such.
         for encoding in ("utf8", "utf8-lossy"):
             try:
+                # Everything as text: types are told by the format, not guessed from the first rows.
                 frame = pl.read_csv(
                     text,
                     has_header=False,
@@ -189,6 +196,7 @@ class _Rows:
         frame = self._parse(b"\n".join([*regular, b""]), len(regular), table) if regular else None
         if frame is None:
             return odd
+        # Regular and odd rows were read apart; by their places they find together again.
         return pl.concat([frame.with_columns(self._repairs.places(self._source, numbers)), odd]).sort(PLACE)
 
     def _says_something(self, cells: list[str]) -> bool:
@@ -209,12 +217,14 @@ def _unquoted_cells(block: Block, separator: str) -> Iterator[Line]:
 def _quoted_cells(source: Source, block: Block, separator: str) -> Iterator[Line]:
     """Yields the cells of each row, and the number of its first line in the file."""
     text = block.text.decode("utf-8", errors="replace")
+    # newline="" leaves line ends within quotes to the reader.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
     begins = block.first_line
     try:
         for cells in reader:
             if cells:
                 yield begins, cells
+            # A row may take several lines; the next one begins behind the last of them.
             begins = block.first_line + reader.line_num
     except csv.Error as error:
         what = "a quote is not closed" if "end of data" in str(error) else f"a quote stands wrong ({error})"

@@ -39,6 +39,7 @@ def read_elements(source: Source, key: str | None = None) -> Iterator[tuple[int,
         if not isinstance(element, dict):
             raise InputError(f"{source.where}:{line}: is {str(element)[:40]!r}; expected an object for each job")
         yield line, element
+        # Objects one after another (JSON lines) have no comma between them.
         if text.next_sign() == ",":
             text.take(",")
     if is_list:
@@ -113,9 +114,11 @@ class _Text:
         piece = next(self._pieces, None)
         if piece is None:
             return False
+        # What was read is given up, so that no more than one element and one piece are held.
         self._held, self._at = self._held[self._at :] + piece, 0
         return True
 
 
 def _refuse_constant(name: str) -> object:
+    # NaN and Infinity, which Python would accept.
     raise ValueError(f"{name} is no number of JSON")

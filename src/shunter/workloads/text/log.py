@@ -73,6 +73,7 @@ def build_workload(
     where = repairs.sources[0].where
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame(schema={PLACE: pl.Int64})
     _check_readable(frame.height, repairs, where)
+    # First what is dropped, then what is mended: a job that is not there needs no repair, and none is counted for it.
     frame = _drop_unusable(frame, repairs)
     frame = _mend(frame, repairs)
     if frame.height == 0:
@@ -130,6 +131,7 @@ def log_name(sources: Sequence[Source]) -> str:
 
 def _check_readable(rows: int, repairs: Repairs, where: str) -> None:
     skipped = repairs.count(UNREADABLE)
+    # A file of which most lines make no sense is of another format, or broken.
     if skipped > rows:
         raise InputError(
             f"{where}: {skipped:,} of {skipped + rows:,} lines are not readable, the first at "
@@ -144,6 +146,7 @@ def _drop_unusable(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         ("submit_s", submit_s.is_null(), "submit time unknown: job dropped"),
         ("run_s", run_s.is_null(), "run time unknown: job dropped"),
         ("run_s", run_s < 0, "run time negative: job dropped"),
+        # Most such jobs failed at once; they ask for no time, and have no slowdown.
         ("run_s", run_s == 0, "run time 0 s: job dropped"),
         ("tasks", tasks.is_null() | (tasks < 1), "size unknown: job dropped"),
         (
@@ -209,4 +212,5 @@ def _number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     rule = "id missing or that of an earlier job: numbered anew"
     # A made-up id may itself be taken, in a log that was written by Shunter from such a log.
     frame = repairs.replace(frame, again, "job_id", pl.format("{}#{}", ids, occurrence), rule)
+    # This ends, for ids that are still taken become longer with each round.
     return frame if frame["job_id"].is_unique().all() else _number_anew(frame, repairs)

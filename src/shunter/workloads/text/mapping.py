@@ -23,6 +23,7 @@ def parse_mapping(columns: str | Mapping[str, str]) -> dict[str, str]:
     Raises:
         InputError: A part is no such pair, or names no column of ours, or one twice.
     """
+    # From Python a mapping comes as a dict, from the command line as a text.
     pairs = list(columns.items()) if isinstance(columns, Mapping) else [_pair(part) for part in columns.split(",")]
     mapping: dict[str, str] = {}
     for ours, theirs in pairs:
@@ -72,6 +73,7 @@ def _pair(part: str) -> tuple[str, str]:
 
 
 def _value(frame: pl.DataFrame, theirs: str, ours: str, where: str) -> pl.Series:
+    # A column's own name goes before a formula: names such as "wait-time" hold signs.
     if theirs in frame.columns:
         return _column(frame[theirs], ours)
     formula = _FORMULA.fullmatch(theirs)

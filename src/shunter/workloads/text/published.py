@@ -32,6 +32,7 @@ _DIGITS: Final = 15
 
 def has_header(source: Source, names: Sequence[str]) -> bool:
     """Returns whether a file's first line tells most of these columns."""
+    # Most, not all: files are passed on with a column renamed or left out, and then the error should name that column.
     return 2 * sum(name in source.header for name in names) > len(names)
 
 
@@ -59,12 +60,14 @@ def read_table(source: Source, repairs: Repairs, names: Sequence[str]) -> Iterat
         if name not in source.header:
             raise InputError(f'{source.where}: the header has no column "{name}"; add it, or remove the header')
     for frame in read_frames(source, repairs):
+        # Reversed, so that of two columns with one name the first counts.
         own = {column.strip('"').lower(): column for column in reversed(frame.columns)}
         yield frame.select(*(pl.col(own[name]).alias(name) for name in names), PLACE)
 
 
 def scaled(value: pl.Expr, factor: float) -> pl.Expr:
     """Returns values in another unit, without the errors of the last digit that multiplying them brings."""
+    # 0.07 * 100 is 7.000000000000001 to a computer, and a written table would show it.
     return (value * factor).round_sig_figs(_DIGITS)
 
 

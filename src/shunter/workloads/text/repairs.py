@@ -40,6 +40,7 @@ class Repairs:
 
     def places(self, source: Source, lines: Iterable[int] | pl.Series) -> pl.Series:
         """Returns the column `PLACE` for rows that stand in these lines of a file."""
+        # One number a row, whatever the number of files: texts such as log.swf:12 would take more room than the log.
         return pl.Series(PLACE, lines, dtype=pl.Int64) + self.place(source, 0)
 
     def place(self, source: Source, line: int) -> int:
@@ -69,6 +70,7 @@ class Repairs:
         mask = self._note(frame, concerned, rule, column)
         if mask is None:
             return frame
+        # A bare None would be no expression.
         other = value if isinstance(value, pl.Expr) else pl.lit(value)
         return frame.with_columns(pl.when(mask).then(other).otherwise(pl.col(column)).alias(column))
 
@@ -83,10 +85,12 @@ class Repairs:
         for column in columns:
             number = pl.col(column).str.strip_chars().cast(pl.Float64, strict=False)
             known = pl.col(column).is_not_null()
+            # The words nan and inf are read as numbers too, and are none of a log.
             frame = self.drop(frame, known & ~number.is_finite().fill_null(False), UNREADABLE, column)
             frame = frame.with_columns(number)
         for column in whole:
             value = pl.col(column)
+            # Null stays null: what is unknown is neither whole nor broken.
             is_whole = (value == value.floor()) & value.is_between(-_WHOLE_LIMIT, _WHOLE_LIMIT)
             frame = self.drop(frame, ~is_whole, UNREADABLE, column)
             frame = frame.with_columns(value.cast(pl.Int64, strict=False))
@@ -122,6 +126,7 @@ class Repairs:
         """
         if count == 0:
             return
+        # The error names the file in full, for it may be all that the user sees.
         if self.strict:
             raise InputError(f"{self.locate(place)}: {what} ({rule}); mend the line, or run without --strict")
         self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}")
@@ -141,6 +146,7 @@ class Repairs:
     def _short(self, place: int) -> str:
         """Returns how examples call a place."""
         line = place & _LINE_MASK
+        # With one file its name says nothing new.
         return f"line {line}" if len(self.sources) == 1 else f"{self.sources[place >> _LINE_BITS].path.name}:{line}"
 
     def _note(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.Series | None:

@@ -82,6 +82,7 @@ class Source:
     def head_lines(self) -> list[str]:
         """The first lines of the text that are neither blank nor comments, without blanks around them."""
         lines = self.head.decode("utf-8", errors="replace").splitlines()
+        # The file goes on: its last line here is most likely cut, and would look like a broken row.
         if len(self.head) >= HEAD_BYTES - len(_BYTE_ORDER_MARK) and len(lines) > 1:
             lines.pop()
         stripped = (line.strip() for line in lines)
@@ -91,6 +92,7 @@ class Source:
     def header(self) -> list[str]:
         """The cells of the first of these lines, had they commas between them, in lower case without blanks around."""
         first = self.head_lines[0] if self.head_lines else ""
+        # Good enough to tell formats apart; the readers cut rows as CSV has it.
         return [cell.strip().strip('"').lower() for cell in first.split(",")]
 
     @cached_property
@@ -122,12 +124,15 @@ class Source:
             buffer = bytearray(min(BLOCK_BYTES, stream.largest_bytes + 1))
             while count := stream.read_into(buffer, filled):
                 filled += count
+                # No text has a zero byte, and every binary format has one soon.
                 if buffer.find(b"\0", filled - count, filled) >= 0:
                     raise InputError(f"{self.path}: looks like a binary file; expected a job log, as text or gzip")
                 cut = _last_line_end(buffer, filled, quoted)
                 if cut:
                     block = self._block(buffer, cut, line)
+                    # NumPy counts several times faster than bytes.count does.
                     line += int(np.count_nonzero(np.frombuffer(block.text, np.uint8) == ord("\n")))
+                    # What is left begins the next block: a line that this one only has the beginning of.
                     buffer[: filled - cut] = buffer[cut:filled]
                     filled -= cut
                     yield block
@@ -135,6 +140,7 @@ class Source:
                     what = "a quoted field" if quoted and buffer.find(b"\n", 0, filled) >= 0 else "the line"
                     limit = f"{LINE_BYTES >> 20} MB"
                     raise InputError(f"{self.path}:{line}: {what} is longer than {limit}; this is no log of jobs")
+                # A line longer than the buffer, but not too long to be one.
                 elif filled == len(buffer):
                     buffer.extend(bytes(BLOCK_BYTES))
         if filled:
@@ -154,6 +160,7 @@ class Source:
 
     def pieces(self) -> Iterator[str]:
         """Yields the text in pieces that may end anywhere, for formats to which lines mean nothing."""
+        # A character may be cut by the end of a piece: this decoder keeps its first half for the next one.
         decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
         with _Stream(self) as stream:
             while piece := stream.read(BLOCK_BYTES):
@@ -181,6 +188,7 @@ def open_source(path: str | Path) -> Source:
         InputError: The file cannot be read, is damaged, is packed in a way that is not read, or is empty.
     """
     path = Path(path)
+    # Formats look at the beginning, and then the file is read again, which a pipe does not allow.
     source = Source(path, _kept(path) if _flows(path) else path)
     head = source.head
     if not head or head.isspace():
@@ -204,6 +212,7 @@ def _kept(path: Path) -> Path:
     """Returns a file with what has come through a pipe; it is removed when the program ends."""
     with _reading(path):
         kept = tempfile.NamedTemporaryFile(prefix="shunter-", delete=False)  # noqa: SIM115 - outlives this function
+        # Others may read the file until the program ends.
         atexit.register(Path(kept.name).unlink, missing_ok=True)
         with kept, _piped(path) as pipe:
             shutil.copyfileobj(pipe, kept)
@@ -228,6 +237,7 @@ class _Stream:
             self._size = self._source_file.stat().st_size
             is_gzip = self._file.read(2) == _GZIP_MAGIC
             self._file.seek(0)
+        # The content decides, not the name: packed files are often called .log, and others .gz.
         self._unpacking = cast("io.BufferedIOBase", gzip.GzipFile(fileobj=self._file) if is_gzip else self._file)
         return self
 
@@ -237,6 +247,7 @@ class _Stream:
     @property
     def largest_bytes(self) -> int:
         """How many bytes a file of this size could have unpacked."""
+        # Deflate packs at most 1032 times, and its frame adds a little.
         return self._size * _MOST_PACKED
 
     def read(self, size: int) -> bytes:
@@ -255,6 +266,7 @@ class _Stream:
 
     def _count(self, unpacked: int) -> None:
         self._unpacked += unpacked
+        # Checked while unpacking, so that a small file cannot fill the memory.
         if self._unpacked > max(BOMB_BYTES, BOMB_RATIO * self._size):
             raise InputError(
                 f"{self._path}: unpacks to more than {BOMB_RATIO} times its size, as no log does; "
@@ -286,6 +298,7 @@ def _last_line_end(text: bytearray, filled: int, quoted: bool) -> int:
         end = text.rfind(b"\r", 0, filled - 1) + 1
     if not quoted:
         return end
+    # An odd number of quotes before a line end: it stands within a quoted field.
     while end and text.count(b'"', 0, end) % 2:
         end = text.rfind(b"\n", 0, end - 1) + 1
     return end
@@ -296,6 +309,7 @@ def _as_utf_8(text: bytes) -> bytes:
     if text.isascii():
         return text
     try:
+        # Only to see whether it can be decoded; readers work on bytes.
         text.decode("utf-8")
     except UnicodeDecodeError:
         return text.decode("latin-1").encode("utf-8")
@@ -303,4 +317,5 @@ def _as_utf_8(text: bytes) -> bytes:
 
 
 def _with_line_feeds(text: bytes) -> bytes:
+    # The core and Polars know line feeds only.
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
