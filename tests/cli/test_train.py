@@ -17,7 +17,7 @@ from shunter.agents.ppo import Ppo
 from shunter.agents.training.best import Near
 from shunter.agents.training.request import TrainRequest
 from shunter.agents.training.trainer import Outcome, Progress
-from shunter.cli.training import BarWords
+from shunter.cli.train_screen import BarWords
 from shunter.envs.pick_job import PickJobOptions
 from shunter.files import read_toml
 from shunter.report.training import kept_words

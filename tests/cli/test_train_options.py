@@ -9,7 +9,7 @@ import typer
 
 from shunter.agents.training.config import config_from
 from shunter.agents.training.options import training_options
-from shunter.cli.train_options import Changes, TrainCommand, add_settings, bound, given_changes, weights, whole_numbers
+from shunter.cli.train_options import Sections, TrainCommand, add_settings, bound, given_changes, weights, whole_numbers
 from shunter.errors import InputError
 from tests.cli.conftest import Command
 
@@ -18,14 +18,14 @@ class Given:
     """A verb with the options of ``shunter train`` that keeps what it is given."""
 
     def __init__(self) -> None:
-        self.changes = Changes()
+        self.changes: Sections = {}
         self.app = typer.Typer(add_completion=False)
 
         @self.app.command(cls=TrainCommand)
         def verb(context: typer.Context) -> None:
             self.changes = given_changes(context, [])
 
-    def __call__(self, *arguments: str) -> Changes:
+    def __call__(self, *arguments: str) -> Sections:
         self.app(list(arguments), standalone_mode=False)
         return self.changes
 
@@ -101,7 +101,7 @@ def test_bounds_that_are_wrong(text: str) -> None:
     ],
 )
 def test_any_other_key(text: str, value: Any) -> None:  # noqa: ANN401 - whatever the key holds
-    changes = Changes()
+    changes: Sections = {}
     add_settings(changes, [text])
     section, key = text.partition("=")[0].split(".")
     assert changes == {section: {key: value}}
@@ -110,4 +110,4 @@ def test_any_other_key(text: str, value: Any) -> None:  # noqa: ANN401 - whateve
 @pytest.mark.parametrize("text", ["clip=0.1", "ppo.clip", ".clip=1", "ppo.=1"])
 def test_keys_that_are_wrong(text: str) -> None:
     with pytest.raises(InputError, match=r"expected section.key=value, as in ppo.clip=0.1"):
-        add_settings(Changes(), [text])
+        add_settings({}, [text])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from shunter.cli.options import POLICY, SETTINGS, SITE, WINDOW, ForceOption, JsonOption, given_options, path, takes
-from shunter.cli.outputs import check_outputs, save_figure, step
+from shunter.cli.outputs import check_outputs, print_json, save_figure, step
 from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
@@ -102,9 +102,7 @@ def _draw(plot: Path, report: CalibrationReport) -> None:
 
 def _print(report: CalibrationReport, json: bool, written: list[Path]) -> None:
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(report.to_json()))
+        print_json(report.to_json())
         return
     from shunter.report.calibration import print_report
 

@@ -18,7 +18,7 @@ from shunter.cli.options import (
     path,
     whole_number,
 )
-from shunter.cli.outputs import check_folder, step
+from shunter.cli.outputs import check_folder, print_json, step
 from shunter.errors import InputError
 
 OutOption = Annotated[Path, typer.Option(parser=path, metavar="DIR", help="Write the episodes to this folder.")]
@@ -113,9 +113,7 @@ def export(
             log = read_log(workload, cluster)
         index = write_episodes(out, "shunter/PickJob-v0", options, pick_job_episodes(log, options))
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(index))
+        print_json(index)
         return
     for episode in index["episodes"]:
         jobs = f"{episode['measured']} jobs" + (f" after {episode['warmup']}" if episode["warmup"] else "")

@@ -7,27 +7,20 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.compare import MetricOption, OutOption, PlotOption, check_outputs, draw
+from shunter.cli.compare import ComparisonOutputs, check_top
 from shunter.cli.options import (
     LOAD,
     SETTINGS,
     SITE,
-    BlocksOption,
-    ForceOption,
-    JsonOption,
-    PartOption,
-    ThreadsOption,
-    WarmupOption,
-    WindowCountOption,
-    WindowLengthOption,
+    WindowArguments,
     given_options,
     listed_names,
     takes,
+    takes_fields,
     whole_number,
 )
-from shunter.cli.outputs import step
+from shunter.cli.outputs import print_json, step
 from shunter.cli.running import RunArguments, read_inputs
-from shunter.errors import InputError
 
 BROUGHT = ("policy", "dispatch", "placement", "estimate")
 """What checkpoints bring themselves."""
@@ -64,25 +57,18 @@ TopOption = Annotated[
 
 
 @takes(SITE | LOAD | SETTINGS)
+@takes_fields(WindowArguments, part="0.7:1")
+@takes_fields(ComparisonOutputs)
 def evaluate(
     context: typer.Context,
     *,
     checkpoints: CheckpointsArgument = None,
     against: AgainstOption = "all",
     also: AlsoOption = None,
-    metric: MetricOption = "mean_bounded_slowdown",
-    windows: WindowCountOption = 20,
-    length: WindowLengthOption = 1024,
-    blocks: BlocksOption = None,
-    warmup: WarmupOption = 0,
-    part: PartOption = "0.7:1",
+    where: WindowArguments,
     shared: RunArguments,
-    threads: ThreadsOption = None,
     top: TopOption = 5,
-    out: OutOption = None,
-    force: ForceOption = False,
-    plot: PlotOption = None,
-    json: JsonOption = False,
+    outputs: ComparisonOutputs,
 ) -> None:
     """Judge learned policies on later days of a log, against the best classic in hindsight.
 
@@ -95,36 +81,28 @@ def evaluate(
         shunter evaluate runs/first/last --workload log.swf.gz --against fcfs/easy,f2/easy --length 512 --json
     """
     from shunter.comparison.combinations import ALL
-    from shunter.comparison.contest import Contest
     from shunter.comparison.evaluation import NONE, find_entrants, newest_checkpoint, run_evaluation
 
-    contest = Contest(metric, None, windows, length, blocks, warmup, part, shared.seed, threads)
+    contest = where.contest(shared.seed)
     learned = tuple(checkpoints or [newest_checkpoint()])
-    if top < 1:
-        raise InputError(f"--top is {top}; expected 1 or more")
+    check_top(top)
     words = {name: value for name, value in shared.words.items() if name not in BROUGHT}
     rivals = against if against in (ALL, NONE) else listed_names("against", against)
     entrants = find_entrants(learned, rivals, also or (), **words)
     contest.check(entrants.all)
-    check_outputs(shared, entrants.all, out, force, plot)
+    outputs.check(shared, entrants.all)
     inputs = read_inputs(shared)
     with step(f"comparing {len(entrants.all)} combinations") as progress:
         evaluation = run_evaluation(contest, inputs.log, entrants, strict=shared.strict, progress=progress)
-    if out is not None:
-        from shunter.comparison.rows import write_comparison
-
-        with step(f"writing {out}"):
-            own = {"checkpoints": learned, "against": against, "also": tuple(also or ())}
-            resolved = inputs.arguments.to_json() | asdict(contest) | own
-            write_comparison(out, evaluation.comparison, evaluation.rows(), given_options(context), resolved)
-    if plot is not None:
-        # A figure has colors for a few: those who are judged, and the best classics.
-        draw(plot, replace(evaluation.comparison, contenders={one.label: one for one in evaluation.shown(0)}))
-    if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(evaluation.to_json()))
+    own = {"checkpoints": learned, "against": against, "also": tuple(also or ())}
+    resolved = inputs.arguments.to_json() | asdict(contest) | own
+    outputs.write(evaluation.comparison, evaluation.rows(), given_options(context), resolved)
+    # A figure has colors for a few: those who are judged, and the best classics.
+    shown = {one.label: one for one in evaluation.shown(0)}
+    outputs.draw(replace(evaluation.comparison, contenders=shown))
+    if outputs.json:
+        print_json(evaluation.to_json())
         return
     from shunter.report.comparisons import print_evaluation
 
-    print_evaluation(evaluation, top, [path for path in (out, plot) if path is not None], named=bool(checkpoints))
+    print_evaluation(evaluation, top, outputs.written, named=bool(checkpoints))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shunter.cli.options import JsonOption, given_text, path, whole_number
+from shunter.cli.outputs import print_json
 from shunter.errors import InputError
 
 RunArgument = Annotated[
@@ -37,9 +38,8 @@ def explain(run: RunArgument, job: JobArgument, top: TopOption = 10, json: JsonO
     explanation = explained(record, record.find(job))
     if json:
         from shunter.metrics.explanation_text import explanation_object
-        from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(explanation_object(explanation, top)))
+        print_json(explanation_object(explanation, top))
         return
     from shunter.report.explanation import print_explanation
 

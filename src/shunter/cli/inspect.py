@@ -15,6 +15,7 @@ from shunter.cli.options import (
     WindowLengthOption,
     given_text,
 )
+from shunter.cli.outputs import print_json
 
 CheckpointArgument = Annotated[
     str,
@@ -65,9 +66,7 @@ def inspect(
 
     inspected = inspect_policy(checkpoint, workload, cluster, Sample(part, windows, length, seed), stage=step)
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(inspected.result()))
+        print_json(inspected.result())
         return
     from shunter.report.inspection import print_inspection
 

@@ -9,15 +9,21 @@ Typer learns the options of a verb from its signature. A verb that simulates has
 Typer is shown a signature in which these options stand in the place of that parameter. When it calls, one object is
 made of their values, and the verb is called with it. What a verb takes in its own way (a list, another default) is a
 parameter of its own, and not in the groups. The options of settings follow from the fields of `Settings`.
+
+Options that belong together and are no settings are the fields of a dataclass, each annotated with its option::
+
+    @takes_fields(WindowArguments, part="0.7:1")
+    def verb(where: WindowArguments, json: JsonOption = False) -> None:
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin, get_type_hints
 
 import typer
 
@@ -25,6 +31,9 @@ from shunter.cli.running import DEFAULT_WORDS, RunArguments
 from shunter.errors import InputError
 from shunter.model.settings import DECLARED, SETTING_NAMES, Settings
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+
+if TYPE_CHECKING:
+    from shunter.comparison.contest import Contest
 
 
 def whole_number(text: str) -> int:
@@ -172,6 +181,28 @@ ThreadsOption = Annotated[
     typer.Option(parser=whole_number, metavar="N", show_default="all cores", help="How many cores to use."),
 ]
 
+
+@dataclass(frozen=True)
+class WindowArguments:
+    """By what policies are compared, and in which windows of a log."""
+
+    metric: Annotated[str, typer.Option(metavar="NAME", help="The metric to compare and to sort by.")] = (
+        "mean_bounded_slowdown"
+    )
+    windows: WindowCountOption = 20
+    length: WindowLengthOption = 1024
+    blocks: BlocksOption = None
+    warmup: WarmupOption = 0
+    part: PartOption = "0:1"
+    threads: ThreadsOption = None
+
+    def contest(self, seed: int, baseline: str | None = None) -> Contest:
+        """Returns the contest that these options describe."""
+        from shunter.comparison.contest import Contest
+
+        return Contest(**vars(self), seed=seed, baseline=baseline)
+
+
 Options = dict[str, object]
 """Options by the fields of the object that they fill, in the order of the help."""
 Verb = Callable[..., None]
@@ -236,6 +267,11 @@ SETTINGS: Options = {
 def takes(options: Options, **defaults: str) -> Callable[[Verb], Verb]:
     """Returns a decorator for a verb whose `RunArguments` come from these options, some with defaults of its own."""
     return fills(RunArguments, options, _make, DEFAULT_WORDS | defaults)
+
+
+def takes_fields(kind: type, **defaults: object) -> Callable[[Verb], Verb]:
+    """Returns a decorator for a verb with a parameter of this dataclass, whose fields are annotated with options."""
+    return fills(kind, get_type_hints(kind, include_extras=True), lambda values, _: kind(**values), defaults)
 
 
 def _make(values: dict[str, Any], given: dict[str, Any]) -> RunArguments:
@@ -303,6 +339,11 @@ def _shown(own: Signature, place: str, options: Options, defaults: Mapping[str, 
             ]
         else:
             shown.append(parameter)
-    # Python wants parameters without a default first; the sort is stable, so that the rest keeps its order.
-    shown.sort(key=lambda one: (one.default is not Parameter.empty, one.name != "cluster"))
+    # The help shows required options first. The sort is stable: the rest, and what is still to be filled, stays put.
+    shown.sort(key=lambda one: (not _is_required(one), one.name != "cluster"))
     return own.replace(parameters=[one.replace(kind=Parameter.KEYWORD_ONLY) for one in shown])
+
+
+def _is_required(parameter: Parameter) -> bool:
+    is_option = get_origin(parameter.annotation) is Annotated
+    return is_option and parameter.default is Parameter.empty

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import typer
+
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -169,3 +171,10 @@ def save_figure(path: Path, figure: Figure) -> None:
     from shunter.files import write_file
 
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:].lower()))
+
+
+def print_json(result: object) -> None:
+    """Prints what ``--json`` asks for, on standard output."""
+    from shunter.metrics.run_folder import to_json_text
+
+    typer.echo(to_json_text(result))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from shunter.cli.options import JsonOption
+from shunter.cli.outputs import print_json
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
 
 KINDS = {
@@ -23,9 +24,7 @@ def policies(json: JsonOption = False) -> None:
         shunter policies
     """
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text({kind: names for kind, (_, names) in KINDS.items()}))
+        print_json({kind: names for kind, (_, names) in KINDS.items()})
         return
     width = max(len(name) for _, names in KINDS.values() for name in names)
     for title, names in KINDS.values():

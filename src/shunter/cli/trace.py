@@ -9,7 +9,7 @@ import typer
 
 from shunter.cli.commands import EXIT_DIFFERENT, GroupedCommand
 from shunter.cli.options import ClusterOption, JsonOption, path
-from shunter.cli.outputs import check_plot, save_figure, step
+from shunter.cli.outputs import check_plot, print_json, save_figure, step
 from shunter.cli.trace_cluster import cluster
 from shunter.cli.trace_estimate import estimate
 from shunter.cli.trace_log import LogArguments, reads_log
@@ -48,9 +48,8 @@ def info(log: LogArguments, cluster: ClusterOption = None, plot: PlotOption = No
         _draw(plot, workload, description)
     if json:
         from shunter import __version__
-        from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(description.to_json() | {"version": __version__}))
+        print_json(description.to_json() | {"version": __version__})
         return
     from shunter.report.trace_tables import print_info
 
@@ -83,9 +82,8 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
     checked = check_log(*log.describe(cluster))
     if json:
         from shunter import __version__
-        from shunter.metrics.run_folder import to_json_text
 
-        typer.echo(to_json_text(checked.to_json() | {"version": __version__}))
+        print_json(checked.to_json() | {"version": __version__})
     else:
         from shunter.report.trace_tables import print_check
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shunter.cli.options import JsonOption, SeedOption, given_text, listed_names, number, path
-from shunter.cli.outputs import check_plot, check_toml, save_figure, step
+from shunter.cli.outputs import check_plot, check_toml, print_json, save_figure, step
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.errors import InputError
 
@@ -120,9 +120,7 @@ def estimate(
     if save is not None:
         _save(save, report)
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(report.result()))
+        print_json(report.result())
         return
     from shunter.report.estimates import print_trial
 

@@ -9,6 +9,7 @@ import typer
 
 from shunter.cli.commands import EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, path
+from shunter.cli.outputs import print_json
 from shunter.cli.train_options import SetOption, TrainCommand, given_changes
 
 COMMAND = TrainCommand
@@ -75,7 +76,7 @@ def train(
         shunter compare --workload log.swf.gz --part 0.7:1 --policy fcfs,f2,runs/first
     """
     from shunter.agents.training.train import train as train_policy
-    from shunter.cli.training import TrainingScreen
+    from shunter.cli.train_screen import TrainingScreen
 
     training = train_policy(
         config=config,
@@ -87,9 +88,7 @@ def train(
         watcher=TrainingScreen(),
     )
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(training.result()))
+        print_json(training.result())
     else:
         from shunter.report.training import print_training
 

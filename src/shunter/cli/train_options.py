@@ -28,12 +28,8 @@ CHANGES: Final = "shunter.changes"
 """Under this name the context of the verb has what the options say."""
 
 
-class Changes(dict[str, dict[str, Any]]):
-    """What the command line says of a training, by section and key."""
-
-    def put(self, section: str, key: str, value: object) -> None:
-        """Adds a value."""
-        self.setdefault(section, {})[key] = value
+Sections = dict[str, dict[str, Any]]
+"""What the command line says of a training, by section and key."""
 
 
 def whole_numbers(text: str) -> list[int]:
@@ -109,24 +105,24 @@ class TrainCommand(GroupedCommand):
         """Puts what the options of a training say, by section and key, into the context, for `given_changes`."""
         from shunter.agents.training.options import training_options
 
-        changes = Changes()
+        changes: Sections = {}
         for name, option in training_options().items():
             value = ctx.params.pop(_parameter_name(name), None)
             if value not in (None, (), []):
                 value = dict(value) if name == "bound" else list(value) if name in SEVERAL else value
                 for section, key in option.keys:
-                    changes.put(section, key, value)
+                    changes.setdefault(section, {})[key] = value
         ctx.meta[CHANGES] = changes
         return super().invoke(ctx)
 
 
-def given_changes(context: typer.Context, texts: Iterable[str]) -> Changes:
+def given_changes(context: typer.Context, texts: Iterable[str]) -> Sections:
     """Returns what the options of a training say, and ``--set``.
 
     Raises:
         InputError: A key of ``--set`` has no section, or there is no value.
     """
-    changes: Changes = context.meta[CHANGES]
+    changes: Sections = context.meta[CHANGES]
     add_settings(changes, texts)
     return changes
 
@@ -179,7 +175,7 @@ def _parser(option: Option) -> Callable[[str], Any]:
     return lambda text: NOTHING if text == NOTHING else parse(text)
 
 
-def add_settings(changes: Changes, texts: Iterable[str]) -> None:
+def add_settings(changes: Sections, texts: Iterable[str]) -> None:
     """Adds what ``--set`` gave.
 
     Raises:
@@ -190,7 +186,7 @@ def add_settings(changes: Changes, texts: Iterable[str]) -> None:
         section, dot, key = name.strip().partition(".")
         if not (equals and dot and section and key):
             raise InputError(f"--set is {text!r}; expected section.key=value, as in ppo.clip=0.1")
-        changes.put(section, key, _value(value.strip()))
+        changes.setdefault(section, {})[key] = _value(value.strip())
 
 
 def _value(text: str) -> object:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,10 +21,14 @@ from shunter.cli.options import (
     number,
     path,
     takes,
+    takes_fields,
     whole_number,
 )
-from shunter.cli.outputs import check_plot, check_toml, save_figure, step
+from shunter.cli.outputs import check_plot, check_toml, print_json, save_figure, step
 from shunter.cli.running import RunArguments, read_inputs
+
+if TYPE_CHECKING:
+    from shunter.tuning.tune import TuneRequest
 
 WorkloadsOption = Annotated[
     list[str],
@@ -49,48 +53,6 @@ ClustersOption = Annotated[
 OutOption = Annotated[
     Path, typer.Option(parser=path, metavar="FILE", help="Write the policy: a .toml file, for --policy and --estimate.")
 ]
-KindOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="What is searched: linear, a weighted score with two gates; multifactor, Slurm's weights."
-    ),
-]
-ObjectiveOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
-        "turnaround, utilization, fairness, or any metric by its full name.",
-    ),
-]
-BoundOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=X",
-        show_default="none",
-        help="What must not become worse: a metric, and how many times that of the classic chosen on training days it "
-        "may be, as in mean-wait=1.1. Give it several times for several bounds.",
-    ),
-]
-SiteOption = Annotated[
-    str, typer.Option(metavar="A/B", help="What the site has now: a policy and a dispatch rule, or a file.")
-]
-TrainOption = Annotated[
-    float,
-    typer.Option(
-        parser=number, metavar="X", help="The part of each log's jobs, from the first on, that tuning may look at."
-    ),
-]
-ReportOption = Annotated[
-    str, typer.Option(metavar="A:B", help="The part of each log on which the result is judged, behind --train.")
-]
-ReportWindowsOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
-]
-GenerationsOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="How often candidates are drawn around the best.")
-]
-PopulationOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="How many are drawn each time.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite a file.")]
 PlotOption = Annotated[
     Path | None,
@@ -100,26 +62,97 @@ PlotOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class SearchArguments:
+    """What is searched, on which days, and by what it is judged."""
+
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What is searched: linear, a weighted score with two gates; multifactor, Slurm's weights.",
+        ),
+    ] = "linear"
+    objective: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
+            "turnaround, utilization, fairness, or any metric by its full name.",
+        ),
+    ] = "bounded-slowdown"
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=X",
+            show_default="none",
+            help="What must not become worse: a metric, and how many times that of the classic chosen on training days "
+            "it may be, as in mean-wait=1.1. Give it several times for several bounds.",
+        ),
+    ] = None
+    site: Annotated[
+        str, typer.Option(metavar="A/B", help="What the site has now: a policy and a dispatch rule, or a file.")
+    ] = "fcfs/easy"
+    train: Annotated[
+        float,
+        typer.Option(
+            parser=number, metavar="X", help="The part of each log's jobs, from the first on, that tuning may look at."
+        ),
+    ] = 0.6
+    report: Annotated[
+        str, typer.Option(metavar="A:B", help="The part of each log on which the result is judged, behind --train.")
+    ] = "0.7:1"
+    windows: WindowCountOption = 40
+    report_windows: Annotated[
+        int, typer.Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
+    ] = 20
+    length: WindowLengthOption = 1024
+    warmup: WarmupOption = 0
+    generations: Annotated[
+        int, typer.Option(parser=whole_number, metavar="N", help="How often candidates are drawn around the best.")
+    ] = 30
+    population: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="How many are drawn each time.")] = (
+        32
+    )
+    threads: ThreadsOption = None
+
+    def request(self, shared: RunArguments) -> TuneRequest:
+        """Returns the tuning that these options describe, checked as far as that is possible without the logs."""
+        from shunter.comparison.bench import available_threads
+        from shunter.tuning.tune import TuneRequest
+        from shunter.tuning.weights import Plan
+
+        plan = Plan(
+            train=(0.0, self.train),
+            windows=self.windows,
+            length=self.length,
+            warmup=self.warmup,
+            generations=self.generations,
+            population=self.population,
+            seed=shared.seed,
+            threads=available_threads() if self.threads is None else self.threads,
+        )
+        return TuneRequest.of(
+            plan,
+            kind=self.kind,
+            objective=self.objective,
+            bounds=self.bound or (),
+            site=self.site,
+            report=self.report,
+            report_windows=self.report_windows,
+            **shared.words,
+        )
+
+
 @takes(LOAD | {name: POLICY[name] for name in ("dispatch", "placement", "estimate")} | SETTINGS, estimate="posterior")
+@takes_fields(SearchArguments)
 def tune(
     *,
     workload: WorkloadsOption,
     out: OutOption,
     cluster: ClustersOption = None,
-    kind: KindOption = "linear",
-    objective: ObjectiveOption = "bounded-slowdown",
-    bound: BoundOption = None,
-    site: SiteOption = "fcfs/easy",
-    train: TrainOption = 0.6,
-    report: ReportOption = "0.7:1",
-    windows: WindowCountOption = 40,
-    report_windows: ReportWindowsOption = 20,
-    length: WindowLengthOption = 1024,
-    warmup: WarmupOption = 0,
-    generations: GenerationsOption = 30,
-    population: PopulationOption = 32,
+    searched: SearchArguments,
     shared: RunArguments,
-    threads: ThreadsOption = None,
     force: ForceOption = False,
     plot: PlotOption = None,
     json: JsonOption = False,
@@ -134,35 +167,14 @@ def tune(
 
         shunter simulate --workload log.swf.gz --policy tuned.toml --estimate tuned.toml
     """
-    from shunter.comparison.bench import available_threads
-    from shunter.tuning.tune import TuneRequest, run_tuning
-    from shunter.tuning.weights import Plan
+    from shunter.tuning.tune import run_tuning
     from shunter.workloads.reading import one_cluster_each
 
     runs = [
         replace(shared, workload=log, cluster=machine)
         for log, machine in zip(workload, one_cluster_each(workload, cluster or []), strict=True)
     ]
-    plan = Plan(
-        train=(0.0, train),
-        windows=windows,
-        length=length,
-        warmup=warmup,
-        generations=generations,
-        population=population,
-        seed=shared.seed,
-        threads=available_threads() if threads is None else threads,
-    )
-    request = TuneRequest.of(
-        plan,
-        kind=kind,
-        objective=objective,
-        bounds=bound or (),
-        site=site,
-        report=report,
-        report_windows=report_windows,
-        **shared.words,
-    )
+    request = searched.request(shared)
     inputs: dict[str, str | Path | None] = dict(request.files)
     for place, run in enumerate(runs, start=1):
         run.check_numbers()
@@ -176,9 +188,7 @@ def tune(
         with step(f"drawing {plot}"):
             save_figure(plot, draw_tuning(tuning.tuned, tuning.report))
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(tuning.to_json()))
+        print_json(tuning.to_json())
         return
     from shunter.report.tuning import print_tuning
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, takes
-from shunter.cli.outputs import step
+from shunter.cli.outputs import print_json, step
 from shunter.cli.running import RunArguments
 
 ChangeOption = Annotated[
@@ -53,9 +53,7 @@ def what_if(
             **words,
         )
     if json:
-        from shunter.metrics.run_folder import to_json_text
-
-        typer.echo(to_json_text(found.to_json()))
+        print_json(found.to_json())
         return
     from shunter.report.what_if import print_cases
 
