@@ -30,8 +30,8 @@ from shunter.comparison.objective import parse_objective
 from shunter.comparison.statistics import RESAMPLES, drawn_means, interval_of
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
+from shunter.policies.prior import fit_prior, save_prior
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.space import SPACES
 from shunter.tuning.weights import Plan, find_weights, training_benches
 

@@ -13,8 +13,8 @@ from shunter.errors import InputError
 from shunter.metrics.forecasts import FITTED, Trial, check_estimable, try_estimates
 from shunter.model.schedule import count_bases
 from shunter.model.workload import Workload
+from shunter.policies.prior import fit_prior
 from shunter.report.estimates import draw_trial
-from shunter.simulation.estimating import fit_prior
 
 JOBS = 10
 COLUMNS: dict[str, list[Any]] = {

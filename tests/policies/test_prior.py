@@ -11,8 +11,7 @@ import pytest
 from shunter import InputError
 from shunter.policies.catalog import ESTIMATE_CODES
 from shunter.policies.native import posterior_with, resolve_estimate
-from shunter.policies.prior import BINS, GENERIC_PRIOR, Prior
-from shunter.simulation.estimating import prior_text, save_prior
+from shunter.policies.prior import BINS, GENERIC_PRIOR, Prior, prior_text, save_prior
 
 OWN = Prior(
     user_decay=0.9,

@@ -10,9 +10,9 @@ import polars as pl
 from shunter.model.schedule import BASES
 from shunter.model.workload import Workload
 from shunter.policies.native import posterior_with
-from shunter.policies.prior import GENERIC_PRIOR
+from shunter.policies.prior import GENERIC_PRIOR, save_prior
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.estimating import estimates_at_submit, save_prior
+from shunter.simulation.run import estimates_at_submit
 
 LOG = Workload.from_frame(
     pl.DataFrame(

@@ -15,10 +15,9 @@ from shunter.files import read_toml
 from shunter.model.log import Log
 from shunter.model.workload import Workload
 from shunter.policies.native import resolve_estimate, resolve_native
-from shunter.policies.prior import GENERIC_PRIOR
+from shunter.policies.prior import GENERIC_PRIOR, fit_prior, save_prior
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
-from shunter.simulation.estimating import fit_prior, save_prior
 from shunter.tuning.tuned_file import estimate_section, section, tuned_text, write_tuned
 from shunter.tuning.weights import Tuned
 from tests.tuning.small import small_log

@@ -163,7 +163,7 @@ def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Pat
 
 def _save(save: Path, report: Report) -> None:
     from shunter import __version__
-    from shunter.simulation.estimating import save_prior
+    from shunter.policies.prior import save_prior
 
     trial = report.trial
     comments = [

@@ -11,8 +11,9 @@ from shunter.errors import InputError
 from shunter.metrics.estimate_errors import Quality, measure_quality, near_pairs
 from shunter.model.schedule import BASES, count_bases
 from shunter.policies.native import Estimate, posterior_with
+from shunter.policies.prior import fit_prior
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.estimating import estimates_at_submit, fit_prior
+from shunter.simulation.run import estimates_at_submit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""The prior of the posterior: what is believed of a job's run time before any job of its user has ended."""
+"""The prior of the posterior: what is believed of a job's run time before any job of its user has ended.
+
+A prior is fitted to the training days of a log, written to a TOML file, and read from one.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.files import write_file
+from shunter.model.schedule import whole_milliseconds
 from shunter.policies.catalog import ESTIMATE_PARAMETERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from shunter.model.workload import Workload
 
 BINS: Final = 23
 """Requests are told apart by powers of two of seconds, up to 2²³ s."""
 SHORTEST_S: Final = 10.0
 """Shorter jobs count as this long in the mean inverse, as in the bounded slowdown."""
+
+GENERIC_JOBS: Final = 10.0
+"""The generic prior counts as so many jobs in each bin, so that a bin with few says little of its own."""
 
 STRENGTHS: Final = tuple(ESTIMATE_PARAMETERS["posterior"])
 """The parameters that are single numbers."""
@@ -105,3 +116,72 @@ def _means(name: str, values: object, where: str) -> tuple[float, ...]:
     if not isinstance(values, list) or not all(isinstance(value, int | float) and 0 < value < 1e12 for value in values):
         raise InputError(f"{where}: {name} is not a list of positive numbers")
     return tuple(float(value) for value in values)
+
+
+def fit_prior(workload: Workload, part: tuple[float, float] = (0.0, 0.6)) -> Prior:
+    """Returns the generic prior with the means of a log's training days; no other job is looked at.
+
+    Args:
+        workload: The log.
+        part: The training days, from which fraction of the log's jobs to which one.
+
+    Raises:
+        InputError: The part holds no job.
+    """
+    first, last = (round(fraction * len(workload)) for fraction in part)
+    if not 0 <= first < last <= len(workload):
+        raise InputError(
+            f"{workload.name}: training on {part[0]:g} to {part[1]:g} of its {len(workload)} jobs leaves no job to "
+            "learn from; choose a larger part, between 0 and 1"
+        )
+    jobs = workload.jobs.slice(first, last - first)
+    # As the core sees them: whole milliseconds.
+    run_s = whole_milliseconds(jobs["run_s"].to_numpy()) / 1000
+    requested_s = whole_milliseconds(jobs["requested_s"].to_numpy()) / 1000
+    bins = request_bins(requested_s)
+    return replace(
+        GENERIC_PRIOR,
+        mean_run_s=_shrunk(np.fmin(run_s, requested_s), bins, GENERIC_PRIOR.mean_run_s),
+        mean_inverse=_shrunk(1 / np.maximum(run_s, SHORTEST_S), bins, GENERIC_PRIOR.mean_inverse),
+    )
+
+
+def request_bins(requested_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Returns the bin of each request: its power of two in whole seconds; the bin after the last where it is NaN."""
+    known = np.isfinite(requested_s)
+    # A float is a mantissa below 1 times a power of two: one more than what is looked for.
+    _, power = np.frexp(np.floor(np.where(known, requested_s, 1.0)))
+    return np.where(known, np.clip(power.astype(np.int64) - 1, 0, BINS - 1), BINS)
+
+
+def _shrunk(values: NDArray[np.float64], bins: NDArray[np.int64], generic: Sequence[float]) -> tuple[float, ...]:
+    """Returns the mean of each bin, shrunk towards the generic one."""
+    usual = np.array(generic)
+    ratios = np.bincount(bins, weights=values / usual[bins], minlength=len(usual))
+    counts = np.bincount(bins, minlength=len(usual))
+    means = usual * (ratios + GENERIC_JOBS) / (counts + GENERIC_JOBS)
+    return tuple(means.tolist())
+
+
+def save_prior(prior: Prior, path: Path, comments: Sequence[str] = ()) -> None:
+    """Writes a prior as a TOML file that ``--estimate`` takes; a file that is there is replaced.
+
+    Args:
+        prior: What is saved.
+        path: The file; its name ends in ``.toml``.
+        comments: Lines that say where the prior comes from.
+    """
+    text = prior_text(prior, comments)
+    write_file(path, lambda file: file.write(text.encode()))
+
+
+def prior_text(prior: Prior, comments: Sequence[str] = ()) -> str:
+    """Returns a prior as TOML; its numbers are written so that reading them gives the same again."""
+    lines = [f"# {line}" for comment in comments for line in comment.splitlines()]
+    lines += ["[estimate]", 'kind = "posterior"']
+    lines += [f"{name} = {value!r}" for name, value in prior.strengths().items()]
+    lines.append("# By the request, from 1 s in powers of two; the last value is for jobs without a request.")
+    for name in ("mean_run_s", "mean_inverse"):
+        values = "".join(f"    {float(value)!r},\n" for value in getattr(prior, name))
+        lines.append(f"{name} = [\n{values}]")
+    return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""From a workload, a cluster and some names to a schedule; and from a snapshot to what would be decided now."""
+"""What is simulated for users: a schedule of a whole workload, a decision from a snapshot, estimates at submit."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
+from shunter.native import check, lib
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import Policy, PythonPolicy, QueueView
-from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation.core_inputs import MILLI, numbers, user_numbers
+from shunter.policies.scheduler import FIRST_FIT, resolve_placement, resolve_scheduler
+from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_jobs, user_numbers
 from shunter.simulation.learned import learned_runner
 from shunter.simulation.simulation import Simulation
+from shunter.simulation.states import Estimates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from shunter.model.cluster import Cluster
     from shunter.model.log import Ledger
     from shunter.model.settings import Settings
     from shunter.model.snapshot import Snapshot
@@ -109,6 +111,35 @@ def decide(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: 
     simulation = Simulation(workload, cluster, scheduler)
     simulation.load(snapshot)
     return simulation.decide()
+
+
+def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:
+    """Returns the estimate of each job at its submit time; no schedule is simulated.
+
+    A job is known to have ended at its submit time plus its logged wait and its run time, without a logged wait at its
+    submit time plus its run time. The jobs before a window are known too.
+
+    Args:
+        workload: The jobs.
+        scheduler: From `shunter.policies.scheduler.resolve_scheduler`; the estimate and what stands in for unknown
+            requests are what matters of it.
+    """
+    table = workload.whole()
+    # Nothing is placed, and nothing fails, so any cluster without partitions will do.
+    pool = Cluster.pool(1)
+    scheduler = replace(
+        scheduler,
+        settings=replace(scheduler.settings, placement=FIRST_FIT, failures=None),
+        placement=resolve_placement(FIRST_FIT),
+    )
+    jobs = open_jobs(table, pool)
+    config = core_config(scheduler, table, pool)
+    count = len(table)
+    estimates = Estimates.empty(count)
+    estimate_ms, basis = estimates.pointers()
+    check(lib.shunter_estimates_at_submit(jobs.number, config.pointer, estimate_ms, basis, count))
+    first = count - len(workload)
+    return Estimates(estimates.estimate_ms[first:], estimates.basis[first:])
 
 
 def _run_own(

@@ -10,7 +10,7 @@ import polars as pl
 
 from shunter.files import toml_value
 from shunter.policies.native import resolve_estimate
-from shunter.simulation.estimating import fit_prior, prior_text
+from shunter.policies.prior import fit_prior, prior_text
 
 if TYPE_CHECKING:
     from pathlib import Path

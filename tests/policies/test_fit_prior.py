@@ -11,8 +11,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.policies.native import resolve_estimate
-from shunter.policies.prior import GENERIC_PRIOR
-from shunter.simulation.estimating import fit_prior, request_bins, save_prior
+from shunter.policies.prior import GENERIC_PRIOR, fit_prior, request_bins, save_prior
 
 HOUR_BIN = 11
 """An hour lies between 2¹¹ and 2¹² seconds."""
