@@ -113,7 +113,7 @@ def distinct_names(name: str, value: object) -> tuple[str, ...]:
 
 
 def read_query(query: str, where: str, example: str) -> dict[str, str]:
-    """Returns the values of a query by their names; an empty one has none.
+    """Returns the parameters of a query such as ``seed=42&jobs=1000`` by name; an empty query has none.
 
     Args:
         query: What stands behind the question mark.
@@ -217,7 +217,7 @@ def _kinds(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any type hint
 
 
 def deal_out(keywords: Mapping[str, Any], *classes: type[Any]) -> list[Any]:
-    """Returns one object of each dataclass, made of the keywords that it knows; several may know one.
+    """Makes an object of each dataclass from the keywords that are its fields; a keyword may go to several objects.
 
     Raises:
         InputError: None of them knows a keyword, or a value is wrong.
@@ -245,7 +245,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a field holds
 
 
 def from_table(kind: type[T], table: object, where: str) -> T:
-    """Returns a dataclass from a table; what the table leaves out is as the dataclass has it.
+    """Returns a dataclass from a table; keys that the table leaves out get the default of their field.
 
     Args:
         kind: A dataclass of numbers, text, and tuples and mappings of them.

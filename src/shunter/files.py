@@ -1,4 +1,4 @@
-"""Files: small ones that are read as text, and others that are written whole or not at all; and values in TOML."""
+"""Files: text and TOML that is read whole, files that are written whole or not at all, and values in TOML."""
 
 from __future__ import annotations
 

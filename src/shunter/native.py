@@ -123,7 +123,7 @@ class Handle:
         self._finalizer()
 
 
-def opened(open_object: Any, *arguments: Any) -> Handle:  # noqa: ANN401 - as above
+def opened(open_object: Any, *arguments: Any) -> Handle:  # noqa: ANN401 - cffi's functions and values have no static type
     """Calls one of the core's functions that opens an object, and returns its handle."""
     number = ffi.new("uint64_t *")
     check(open_object(*arguments, number))

@@ -50,17 +50,17 @@ class Node:
     name: str
     cores: float
     memory_mb: int | None = None
-    """None where memory is not tracked, and never binds."""
+    """None: memory is not tracked, and never keeps a job from starting."""
     gpus: int = 0
     gpu_type: str | None = None
     partition: str | None = None
     speed: float = 1.0
-    """Of its GPUs: work that the log gives in seconds takes so many times less here."""
+    """The speed of its GPUs: at 2.0 a job takes half the time that its log says."""
     tflops: float | None = None
-    """Of one of its GPUs; unless said otherwise what the catalog has for its type, None where it has none."""
+    """Teraflops of one of its GPUs. By default as the catalog has them for the type; None where it has none."""
     rack: str | None = None
     switch: str | None = None
-    """The network switch that it hangs on."""
+    """The network switch that the node is connected to."""
 
     def __post_init__(self) -> None:
         # The class is frozen; this is how a frozen dataclass fills a field by itself.
@@ -75,7 +75,7 @@ class Cluster:
     nodes: tuple[Node, ...]
     name: str
     content_sha256: str
-    """Of the nodes in canonical form: two files that describe the same nodes have the same one."""
+    """The hash of the nodes in canonical form: two files that describe the same nodes have the same hash."""
     mix: bool = False
     """Whether one job may have GPUs of several types at once."""
 
@@ -96,7 +96,7 @@ class Cluster:
 
     @classmethod
     def pool(cls, cores: int) -> Cluster:
-        """Returns one node with this many cores, on which placement plays no part.
+        """Returns one node with this many cores, so that there is nothing to place.
 
         Raises:
             InputError: The number of cores is not a whole number from 1 to 1e9.
@@ -232,7 +232,7 @@ def _whole_cores(spec: str) -> int:
 
 
 def check_nodes(nodes: Iterable[Node], where: str) -> None:
-    """Raises an error if nodes cannot stand together in one cluster.
+    """Raises an error if nodes cannot be in one cluster.
 
     Args:
         nodes: In the order of their numbers.

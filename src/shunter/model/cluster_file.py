@@ -25,7 +25,7 @@ from shunter.model.gpu_types import catalog_tflops
 
 TFLOPS_LIMIT: Final = 1e9
 _WIDTH: Final = 100
-"""Of the written lines in which names stand."""
+"""The length of written lines that list names."""
 _FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types")
 _GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names")
 _TYPE_KEYS = ("speed", "tflops")
@@ -39,7 +39,7 @@ _GROUP_LIMITS = {
 
 @dataclass(frozen=True)
 class _GpuType:
-    """What a file says of a type, in its table or by the reference."""
+    """What a file says of a type of GPUs, in the type's own table or by ``reference_gpu``."""
 
     speed: float | None
     tflops: float | None

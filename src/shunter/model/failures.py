@@ -1,4 +1,4 @@
-"""Failures that are given: which node went down or came up again, and when."""
+"""Failures from a file or from Python: which node went down or came up again, and when."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read_failures(path: str | Path, cluster: Cluster) -> Failures:
 
 
 def given_failures(given: str | Sequence[FailureEvent], cluster: Cluster) -> Failures:
-    """Returns the failures that settings ask for: those of a file, or events sorted by time, ties in their order.
+    """Returns the failures that settings ask for, from a file or as events, sorted by time; ties keep their order.
 
     Raises:
         InputError: An event is not one that this cluster can have.

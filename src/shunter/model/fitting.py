@@ -41,12 +41,12 @@ REASON_TITLES: dict[RejectReason, str] = {
 
 
 def shape_columns(jobs: pl.DataFrame) -> list[str]:
-    """Returns the columns of a workload's table on which it depends whether a job fits."""
+    """Returns the columns of a workload's table that decide whether a job fits."""
     return [*_SHAPE, *(name for name in ("gpu_type",) if name in jobs.columns)]
 
 
 def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
-    """Returns, for each row with the columns of a shape, whether such a job fits on the empty cluster."""
+    """Returns which jobs fit on the empty cluster; of their table the columns of `shape_columns` are needed."""
     masks = cluster.gpu_type_masks(jobs)
     pools: dict[str | None, NDArray[np.int64]] = {}
     # Nodes that are alike are looked at once: large clusters have thousands of nodes, and a few kinds.
@@ -164,7 +164,7 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
 
 
 def count(value: float, thing: str) -> str:
-    """Returns a number with its thing: ``1 core``, ``1,024 cores``, ``0.5 cores``."""
+    """Returns a number and its unit, singular or plural: ``1 core``, ``1,024 cores``, ``0.5 cores``."""
     return f"{value:,.15g} {thing}" + ("" if value == 1 else "s")
 
 
@@ -244,7 +244,7 @@ def _supply(job: dict[str, Any], reason: RejectReason, site: _Site) -> str:
 
 
 def _one_type(job: dict[str, Any], site: _Site) -> str:
-    """Returns what there is of one type at most, where a job cannot have several."""
+    """Returns how much there is of a single type of GPUs at most, where a job cannot have several types."""
     pools = site.pools
     if site.cluster.mix or len(pools) < 2 or not job["gpus_per_task"]:
         return ""

@@ -52,7 +52,7 @@ TFLOPS: Final[dict[str, float]] = {
 """Teraflops of one GPU, by the type's usual name."""
 
 _PCIE_TFLOPS: Final = {"h100": 756.0, "v100": 112.0, "p100": 18.7}
-"""Of the cards that are slower than the module of the same name."""
+"""Teraflops of PCIe cards that are slower than the module of the same name."""
 
 _WORD: Final = re.compile(r"[^0-9a-z]+")
 _MAKER: Final = frozenset({"nvidia", "amd", "tesla", "geforce", "quadro", "instinct", "gpu"})

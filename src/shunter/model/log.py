@@ -1,4 +1,4 @@
-"""A log beside its jobs: the cluster it is replayed on, where its jobs stand, and every repair, counted."""
+"""What belongs to a log besides its jobs: the cluster it is replayed on, the places of its jobs, and all repairs."""
 
 from __future__ import annotations
 

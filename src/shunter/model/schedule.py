@@ -76,7 +76,7 @@ class Stops:
     start_s: NDArray[np.float64]
     end_s: NDArray[np.float64]
     node_offsets: NDArray[np.int64]
-    """(stops + 1): segment i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
+    """(stops + 1): segment i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`."""
     nodes: NDArray[np.int32]
     tasks: NDArray[np.int32]
     by_failure: NDArray[np.bool_]
@@ -94,13 +94,13 @@ class Segments:
     start_ms: NDArray[np.float64]
     end_ms: NDArray[np.float64]
     node_offsets: NDArray[np.int64]
-    """(segments + 1): segment i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
+    """(segments + 1): segment i's nodes are the entries offsets[i] to offsets[i + 1] of `nodes` and `tasks`."""
     nodes: NDArray[np.int32]
     tasks: NDArray[np.int32]
     last: NDArray[np.bool_]
     """Whether the job ended with it."""
     by_failure: NDArray[np.bool_]
-    """Whether a node failed; of the others that are not the last, the job was preempted."""
+    """Whether it ended because a node failed. A segment that is neither `last` nor this ended by preemption."""
 
     def __len__(self) -> int:
         return len(self.job)
@@ -154,7 +154,7 @@ class Schedule:
     reject_reason: NDArray[np.uint8]
     preemptions: NDArray[np.int32]
     placement_offsets: NDArray[np.int64]
-    """(jobs + 1): job i's nodes are the entries offsets[i] to offsets[i + 1] of the next two."""
+    """(jobs + 1): job i's entries in `placement_nodes` and `placement_tasks` are offsets[i] to offsets[i + 1]."""
     placement_nodes: NDArray[np.int32]
     placement_tasks: NDArray[np.int32]
     estimate_basis: NDArray[np.uint8] | None = None
@@ -176,7 +176,7 @@ class Schedule:
         return ended
 
     def bases(self) -> dict[str, int]:
-        """Returns how many of the jobs that ran were estimated on what; nothing where nobody noted it."""
+        """Returns how many of the jobs that ran had an estimate on which basis; empty where nobody noted it."""
         if self.estimate_basis is None:
             return {}
         return count_bases(self.estimate_basis[np.isfinite(self.start_s)])
@@ -233,7 +233,7 @@ class Schedule:
         return together.take(np.lexsort((together.last, together.end_ms, together.start_ms, together.job)))
 
     def _last_segments(self) -> Segments:
-        """Returns the segment with which each job ended, of those that did."""
+        """Returns the segment with which each job ended; other jobs have none."""
         rows = np.flatnonzero(self.ended)
         offsets, entries = take_lists(self.placement_offsets, rows)
         return Segments(
@@ -341,14 +341,14 @@ class Schedule:
 
 
 def take_lists(offsets: NDArray[np.int64], which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns the offsets of some of the lists, one after the other, and where their entries were before."""
+    """Picks some of the lists that offsets cut an array into; returns their offsets, and their entries' old places."""
     counts = np.diff(offsets)[which]
     taken = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return taken, np.repeat(offsets[:-1][which] - taken[:-1], counts) + np.arange(taken[-1])
 
 
 def count_bases(basis: NDArray[np.uint8]) -> dict[str, int]:
-    """Returns how often each basis of an estimate occurs, those that do not left out."""
+    """Returns how often each basis of an estimate occurs; a basis that never occurs is left out."""
     counts = np.bincount(basis.ravel(), minlength=len(BASES)).tolist()
     return {name: count for name, count in zip(BASES, counts, strict=True) if count}
 

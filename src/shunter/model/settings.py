@@ -31,7 +31,7 @@ PROGRESS: Final[dict[str, str]] = {
 RUN_TIME: Final = "run-time"
 LONGEST_S: Final = 1e9
 UNKNOWN_MS: Final = -1
-"""Tells the core that there is no such time."""
+"""The core's number for a time that is not known, or not wanted."""
 
 
 def _to_ms(seconds: float | None) -> int:
@@ -163,7 +163,7 @@ class Settings:
     )
 
     def checked(self) -> Settings:
-        """Returns the settings with failures as they are kept; names of policies and the like are not looked up here.
+        """Checks the settings and returns them; names of policies and the like are not looked up here.
 
         Raises:
             InputError: A value is out of range, or two of them contradict each other.

@@ -39,7 +39,7 @@ ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
 }
 """The arrays, each with the type of its values."""
 PLACES: Final = ("node_offsets", "nodes", "tasks", "device_offsets", "devices", "millis")
-"""Those that tell where jobs are."""
+"""The arrays that tell where jobs are."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Snapshot:
     nodes: NDArray[np.int32]
     tasks: NDArray[np.int32]
     device_offsets: NDArray[np.int64]
-    """(jobs + 1): the same for `devices` and `millis`."""
+    """(jobs + 1): job i's devices are the entries offsets[i] to offsets[i + 1] of `devices` and `millis`."""
     devices: NDArray[np.int32]
     millis: NDArray[np.int32]
     down: NDArray[np.uint8]
@@ -76,7 +76,7 @@ class Snapshot:
     done_ms: NDArray[np.int64]
     """Of each job: the work that it has done in runs that were stopped, and kept."""
     limit_ms: NDArray[np.int64]
-    """Of each job: what its reservations go by, where an estimate was learned when it came; else `UNKNOWN`."""
+    """Of each job: how long its reservations last, where that was learned when the job came; else `UNKNOWN`."""
     start_number: NDArray[np.int64]
     """Of each job: the number of its latest start, which breaks ties among ends; else `UNKNOWN`."""
     stop_job: NDArray[np.uint32]
@@ -97,7 +97,7 @@ class Snapshot:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Returns the snapshot that a JSON object tells; the core checks whether it can be when it is loaded.
+        """Returns the snapshot in a JSON object; when it is loaded, the core checks whether such a state is possible.
 
         Raises:
             InputError: It is no such object.

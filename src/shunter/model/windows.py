@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shunter.model.log import Log
 
 MOST_BLOCKS = 10
-"""So many blocks at most, unless the user says otherwise."""
+"""The most blocks, unless the user says otherwise."""
 MOST_COUNT = 10_000_000
 """More windows, or jobs in a window, are a slip of the finger."""
 

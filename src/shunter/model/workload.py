@@ -13,14 +13,14 @@ from shunter.errors import InputError
 from shunter.model.log import Ledger, Locate, Places
 
 SUBMIT_LIMIT_S: Final = 1e12
-"""The latest submit time, either side of zero; a later one is a unit mistaken for another."""
+"""The latest submit time, and minus that the earliest; beyond it somebody mistook a unit, such as ms for s."""
 DURATION_LIMIT_S: Final = 1e9
 """The longest run time, request or wait: about 32 years."""
 TASKS_LIMIT: Final = 2**31 - 1
 CORES_LIMIT: Final = 1e9
 """The most cores that one job may ask for, over all its tasks."""
 AMOUNT_LIMIT: Final = 1e15
-"""The largest memory request in MB, and the largest priority either side of zero."""
+"""The largest memory request in MB; a priority may be as large, or minus that."""
 
 
 class Column(NamedTuple):
@@ -85,17 +85,17 @@ class Workload:
     ledger: Ledger
     """What was repaired while reading."""
     content_sha256: str
-    """Of the source's bytes (a file), or of the canonical spec (a generator); a window keeps its source's."""
+    """The hash of a file's bytes, or of a generator's canonical spec. A window has the hash of its source."""
     cluster_spec: str | None = None
     """The machine that the source tells of, as `shunter.read_cluster` takes it: the cores in a log's header, say."""
     cluster_note: str | None = None
-    """Why what the source says of its machine is of no use, where it says something."""
+    """Why the machine cannot be known from what the source says of it; None where it can, or nothing is said."""
     format: str | None = None
-    """The format in which the file was read; None for what is no file."""
+    """The format in which the file was read; None if the jobs were not read from a file."""
     earlier: pl.DataFrame | None = None
-    """Of a window: the jobs before it, from which estimates may have learned."""
+    """Where this is a window: the jobs before it, from which estimates may have learned."""
     places: Places | None = None
-    """Where the jobs stand in the source; None for what was not read from one."""
+    """Where the jobs stand in the source; None if the jobs were not read from a file."""
 
     @classmethod
     def from_frame(
@@ -187,7 +187,7 @@ class Workload:
         )
 
     def whole(self) -> Workload:
-        """Returns a window together with the jobs before it; what is no window as it is."""
+        """Returns a window together with the jobs before it; a whole workload is returned as it is."""
         if self.earlier is None or self.earlier.height == 0:
             return self
         return replace(self, jobs=pl.concat([self.earlier, self.jobs]), earlier=None)

@@ -1,4 +1,4 @@
-"""What time of day a log's seconds mean: the header of a SWF log says when its time 0 was."""
+"""The time of day that a log's seconds mean: the header of a SWF log says when its time 0 was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters from files: of a list of machines, as a log tells, or as large as what a log had in use at once."""
+"""Clusters from files: a list of machines, what a log says of its machine, or what its jobs had in use at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
 
 GPUS_PER_NODE: Final = 8
-"""Of the nodes that are made up for a log with GPUs."""
+"""How many GPUs a node gets at least, where nodes are made up for a log."""
 
 
 class FoundCluster(NamedTuple):
@@ -83,7 +83,7 @@ def infer_cluster(workload: Workload) -> Cluster:
 
 
 def _most_together(jobs: pl.DataFrame, amount: str) -> float:
-    """Returns the most of an amount that jobs had at one time; a job that ends makes room for one that starts then."""
+    """Returns the most of a resource that jobs had at one time; a job that ends makes room for one that starts then."""
     size = pl.col("tasks") * pl.col(amount)
     start_s = pl.col("submit_s") + pl.col("logged_wait_s").fill_null(0.0)
     starts = jobs.select(time_s=start_s, change=size)

@@ -1,4 +1,4 @@
-"""Offered load: how much work arrives for what the cluster could do, and workloads at a load of one's choice."""
+"""Offered load: the work that arrives over what the cluster could do; and workloads scaled to a given load."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def scale_to_load(workload: Workload, cluster: Cluster, load: float) -> Workload
 
 
 def check_load(load: float) -> None:
-    """Raises an error for a load that nobody means."""
+    """Raises an error for a load out of range."""
     low, high = LOAD_RANGE
     if not low <= load <= high:
         raise InputError(f"--load (load) is {load:g}; expected {low:g} to {high:g}")

@@ -1,4 +1,4 @@
-"""What a log is like: how many jobs, how large, how long, how they come, by whom, and what the log does not tell."""
+"""A log in figures: number, sizes, run times, arrivals and owners of its jobs, and what the log does not tell."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COLUMN_WORDS: Final = {
 }
 """What a log may or may not tell, in words."""
 OWNERS: Final = {"users": "user", "groups": "group", "queues": "queue", "partitions": "partition"}
-"""Who jobs belong to, and the column that says it."""
+"""Kinds of owners of jobs, and the column that names the owner."""
 
 Amounts = dict[str, float]
 """Figures by name, as they go into JSON."""
@@ -55,9 +55,9 @@ class SizeShare:
 
     size: float
     share: float
-    """Of the jobs."""
+    """The share of all jobs."""
     work_share: float | None
-    """Of the core-hours or GPU-hours; None where there are none."""
+    """The share of all core-hours or GPU-hours; None where there are none."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Description:
     first_submit_s: float
     last_submit_s: float
     dates: tuple[datetime, datetime] | None
-    """Of the first and the last arrival; None where the log's seconds are no dates."""
+    """The dates of the first and the last arrival; None where the log's seconds are no dates."""
     clock: Clock
     """What the log's seconds mean."""
     offered_load: float | None
@@ -85,7 +85,7 @@ class Description:
     serial_share: float
     """Jobs of at most one core, or GPU where sizes are counted in these."""
     owners: dict[str, dict[str, Any] | None]
-    """Of users, groups, queues, partitions: ``count``, and the ``largest`` with its ``largest_share`` of the jobs."""
+    """For users, groups, queues, partitions: ``count``, and the ``largest`` with its ``largest_share`` of the jobs."""
     statuses: dict[str, float]
     """The share of each, the most common first; empty where the log tells none."""
     arrivals: dict[str, float | None]
@@ -218,7 +218,7 @@ def _distribution(values: pl.Series) -> Amounts | None:
 
 
 def _ranked(known: pl.Series, percent: int) -> float:
-    """Returns the least of sorted values that so many percent of them do not exceed."""
+    """Returns a percentile of sorted values by nearest rank: the least value that so many percent do not exceed."""
     return float(known[max(math.ceil(len(known) * percent / 100), 1) - 1])
 
 

@@ -1,4 +1,4 @@
-"""Workloads made from another: some of its jobs, other requested times, or no names."""
+"""Workloads made from another one: with some of its jobs, other requested times, or other names."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def slice_time(workload: Workload, begin: str | None, end: str | None, clock: Cl
 
 
 def moment_s(text: str, first_s: float, option: str, zero_s: float | None = 0.0) -> float:
-    """Returns the second that a word means.
+    """Returns the time, in the log's seconds, that a text names.
 
     Args:
         text: Seconds of the log's own clock (``86400``), a time since the first job (``+3d``, ``+12h``), or a date
@@ -123,7 +123,7 @@ def moment_s(text: str, first_s: float, option: str, zero_s: float | None = 0.0)
 
 
 def split(workload: Workload, shares: Sequence[float], by: str = "jobs") -> Mapping[str, Workload]:
-    """Returns the days to train, to validate and to report on, one after another.
+    """Cuts a workload into parts to train, to validate and to report on, in the order of time.
 
     Args:
         workload: The jobs.
@@ -168,7 +168,7 @@ def _part(workload: Workload, jobs: pl.DataFrame, what: str) -> Workload:
 
 
 def scale_requests(workload: Workload, factor: float) -> tuple[Workload, int]:
-    """Returns the workload with every known request multiplied by a factor, and how many there are.
+    """Returns the workload with every known request multiplied by a factor, and how many requests are known.
 
     Raises:
         InputError: The factor is not a positive number, or a request would be longer than any may be.
@@ -185,7 +185,7 @@ def scale_requests(workload: Workload, factor: float) -> tuple[Workload, int]:
 
 
 def limit_requests(workload: Workload, limit_s: float, missing_request: str = "run-time") -> tuple[Workload, int]:
-    """Returns the workload with longer requests cut to a limit, and how many were.
+    """Returns the workload with longer requests cut to a limit, and how many requests were cut.
 
     A request that the log does not have counts as what stands in for it: a job that would stand for more than the limit
     is one that asks for the limit.

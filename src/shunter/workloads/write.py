@@ -1,4 +1,4 @@
-"""Workloads to files: CSV and Parquet keep every column, SWF keeps what it has fields for and the rest is named."""
+"""Workloads to files: CSV and Parquet keep every column; SWF has fewer fields, and what is lost is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alibaba DLRM (2025): instances of services that recommend, with GPUs on one side and cores on the other."""
+"""Alibaba DLRM (2025): instances of recommendation services; some have GPUs, the others only cores."""
 
 from __future__ import annotations
 

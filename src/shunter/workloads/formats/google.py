@@ -158,7 +158,7 @@ def as_jobs(tasks: pl.DataFrame, users: pl.DataFrame, repairs: Repairs) -> pl.Da
 
 
 def users_of(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Returns the user of each job, of frames with ``collection`` as text and ``user``."""
+    """Returns the user of each job, from frames with the columns ``collection`` (as text) and ``user``."""
     # So that there is something to concatenate where no file names a user.
     empty = pl.DataFrame(schema={"collection": pl.Int64, "user": pl.String})
     number = pl.col("collection").cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
@@ -225,7 +225,7 @@ def _read_json(source: Source, repairs: Repairs, names: Sequence[str], record: s
 
 
 def _resources(value: object) -> dict[str, Any]:
-    """Returns the parts of a record; what is none is left for the numbers' check to find."""
+    """Returns the parts of a record; something else is passed on, for the check of numbers to refuse it."""
     if isinstance(value, dict):
         return value
     return dict.fromkeys(RESOURCES, value)

@@ -96,7 +96,7 @@ def _type_column(source: Source) -> str:
 
 
 def _without_alloc_sets(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Returns a frame without reservations, in which tasks that are told too may run."""
+    """Returns a frame without alloc sets: they reserve for tasks that the log has as well."""
     reserved = pl.col("collection_type") == _ALLOC_SET
     found = frame.filter(reserved)
     if found.height:
@@ -119,7 +119,7 @@ def _merged(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _measured_jobs(measured: pl.DataFrame, users: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Returns a job for each task of which the events tell no run time, but measurements do."""
+    """Returns a job for each task whose run time is told by measurements, but not by events."""
     if measured.height:
         repairs.record(FROM_USAGE, measured.height, measured[PLACE][0], f"start_time {measured['start_time'][0]:.15g}")
     tasks = measured.with_columns(

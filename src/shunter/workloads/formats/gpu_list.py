@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LAYOUT: Final = ["job_id", "arrival_s", "service_sec", "gpu_count"]
 PAI_PREFIX: Final = "ali-"
 CLIPPED_S: Final = 172_800.0
-"""Two days: whoever made the lists cut longer run times to it."""
+"""Two days, to which whoever made the lists cut longer run times."""
 CLIPPED: Final = "run time 172,800 s, at which the list cuts longer ones: taken as it is"
 
 

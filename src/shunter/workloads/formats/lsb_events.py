@@ -72,7 +72,7 @@ class _Number:
     """By index, those of which there are events after the submission."""
 
     def job(self, event: LsfJob) -> LsfJob:
-        """Returns the job that an event is of."""
+        """Returns the job that an event belongs to."""
         if event.index not in self.jobs:
             # Elements of an array share one submission; each gets a copy of its own.
             base = self.submission or LsfJob(event.number)

@@ -140,7 +140,7 @@ class Record:
         return found
 
     def count(self, width: int = 1) -> int:
-        """Returns the next field, which says how many times so many fields follow."""
+        """Returns the next field, a count; after it, `width` fields follow for each."""
         count = self.whole()
         if not 0 <= count * width <= len(self._fields) - self._at:
             raise BrokenRecord(f"field {self._at} is {count}, but {len(self._fields) - self._at} fields follow")
@@ -210,7 +210,7 @@ def read_records(
 
 
 class Amount(NamedTuple):
-    """How much of a resource is asked for, and for what each time."""
+    """How much of a resource is asked for, and for whom: each host, each task, or the whole job."""
 
     value: float
     each: str
@@ -315,7 +315,7 @@ def to_frame(jobs: Sequence[LsfJob], places: pl.Series, repairs: Repairs) -> pl.
 
 
 def status_word(status: int, reason: int) -> str | None:
-    """Returns how a job ended; None if the status says neither."""
+    """Returns how a job ended; None if the status does not say that it ended."""
     if status & DONE:
         return "completed"
     return _ENDS.get(reason, "failed") if status & EXIT else None

@@ -85,7 +85,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
 
 def _used(names: Sequence[str]) -> Callable[[str], bool]:
-    """Returns which columns are read; those that tell the same as another less well cost time and say nothing."""
+    """Returns which columns are read; a column is not, if another one tells the same and more."""
     spare = {worse for worse, better in _SPARE.items() if better in names}
     return lambda name: name.lower() not in spare and (name.lower() in USED or name.lower() in _IDS)
 
@@ -100,7 +100,7 @@ def _has_header(source: Source) -> bool:
 
 
 def _layout(source: Source) -> list[str] | None:
-    """Returns the names of the columns of a file without a header, which its first lines tell by their shape."""
+    """Returns the columns of a file without a header, if the shape of its first lines is known."""
     rows = [_cells(line) for line in source.head_lines]
     if not rows:
         return None
@@ -132,7 +132,7 @@ def _check_columns(names: Sequence[str], where: str) -> None:
 
 
 def _mend(names: Sequence[str], *, is_fixed: bool) -> Mend:
-    """Returns what puts bars back into the column that may hold them, and rows of an older layout into the newer."""
+    """Returns a function that mends rows: bars go back into their column, and older rows get a partition."""
     count = len(names)
     holder = next((names.index(name) for name in _MAY_HOLD_BARS if name in names), None)
 

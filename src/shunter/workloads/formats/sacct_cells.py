@@ -87,7 +87,7 @@ class Cells:
         self._frame = self._frame.with_columns(pl.lit(None, dtype).alias(name))
 
     def _account(self, name: str, parsed: str, *, needed: bool = False, words: tuple[str, ...] = UNKNOWN_WORDS) -> None:
-        """Skips the rows, or takes as unknown the cells, that hold text of which nothing was made."""
+        """Accounts for cells that could not be parsed: their rows are skipped, or the cells are taken as unknown."""
         frame = self._frame
         # Nothing was lost in parsing, which is the rule: no expression has to be evaluated.
         if frame[parsed].null_count() == frame[name].null_count():
@@ -144,7 +144,7 @@ class Cells:
             self._add_unknown("requested_s")
 
     def _resources(self) -> None:
-        """Adds what the lists of trackable resources tell: of those allocated, where empty of those requested."""
+        """Adds what the lists of allocated resources tell, or where they are empty the lists of requested ones."""
         told: list[str] = []
         for name in ("alloctres", "reqtres"):
             # What was requested is looked at only where some job was allocated nothing.

@@ -216,7 +216,7 @@ class _Job:
         return per_node * nodes if per_node and nodes else None
 
     def _used_mb(self) -> float | None:
-        """Returns the most memory that a task of one of the steps used, of which sacct says "requested"."""
+        """Returns the most memory that a task of any step used; sacct calls it "requested"."""
         largest = 0.0
         for step in self._list(self._get("steps")):
             for item in self._list(_inner(step, "tres", "requested", "max")):

@@ -54,7 +54,7 @@ _NUMBERS: Final = ("priority", "used_memory_mb_per_task")
 
 
 class Memory(NamedTuple):
-    """An amount of memory, and of what it is the memory."""
+    """An amount of memory, and whether it is for each node, each CPU, or the whole job."""
 
     memory_mb: float
     per: str
@@ -69,7 +69,7 @@ class Resources(NamedTuple):
     memory_mb: float | None = None
     gpus: float = 0.0
     gpu_type: str | None = None
-    """None also where GPUs of several types are told."""
+    """None where no type is told, or several are."""
 
 
 def unix_seconds(text: pl.Series) -> pl.Series:
@@ -230,7 +230,7 @@ def node_names(text: str) -> list[str] | None:
 
 
 def _numbers(text: str) -> list[str]:
-    """Returns what stands for brackets, with leading zeros; nothing if it is no list of numbers, or a huge one."""
+    """Returns the numbers that brackets mean, with leading zeros; empty if they hold something else, or too many."""
     numbers: list[str] = []
     for item in text.split(","):
         match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", item)

@@ -199,7 +199,7 @@ class _Rows:
 
 
 def _drop_unusable(rows: _Rows) -> None:
-    """Drops the jobs that never ran or whose size is not known; a log's other marks on them mean nothing."""
+    """Drops the jobs that never ran or whose size is not known; their other fields are not looked at."""
     run_s = rows.column(RUN)
     rows.refuse((run_s < 0) & (run_s != _UNKNOWN), RUN, "seconds, or -1 for unknown")
     rows.drop(run_s == _UNKNOWN, RUN, "run time unknown (-1): job dropped")
@@ -226,7 +226,7 @@ def _refuse_impossible(rows: _Rows) -> None:
 
 
 def _take_as_unknown(rows: _Rows) -> None:
-    """Records the values that say nothing, without being the format's -1."""
+    """Records values that are neither possible nor the format's -1; they are taken as unknown."""
     for number in (WAIT, REQUESTED_TIME, REQUESTED_MEMORY):
         values = rows.column(number)
         # A wait of 0 is common; a request for no time or no memory says nothing.
@@ -309,7 +309,7 @@ def _labelled(values: NDArray[np.float64], labels: pl.Series) -> pl.Series:
 
 
 def _machine_cores(header: dict[str, str]) -> tuple[str | None, str | None]:
-    """Returns the leading number of MaxProcs, or else of MaxNodes, if it is a possible one, or why there is none."""
+    """Returns the number with which MaxProcs begins, or else MaxNodes; or None, and why there is none."""
     note = None
     for key in ("MaxProcs", "MaxNodes"):
         number = re.match(r"[0-9]+", header.get(key, ""))

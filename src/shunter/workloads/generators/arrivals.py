@@ -1,4 +1,4 @@
-"""When jobs arrive: steadily, in batches, or in batches that follow the hours of the day and the days of the week."""
+"""When jobs arrive: steadily, in batches, or in batches that follow the time of day and the day of the week."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ WEEK_HOURS: Final = 168
 
 @dataclass(frozen=True)
 class Batches:
-    """Some jobs come alone, the others in batches: somebody tries many settings."""
+    """Some jobs come alone, the others in batches, as when somebody tries many settings."""
 
     share: float
-    """Of the jobs that come in batches."""
+    """The share of the jobs that come in batches."""
     size: float
     """The mean number of jobs in a batch, which is geometric."""
     gap_s: float
@@ -38,7 +38,7 @@ class Batches:
 
     @property
     def mean_size(self) -> float:
-        """The mean number of jobs in a batch, if a job that comes alone is one."""
+        """The mean number of jobs in a batch, where a job that comes alone counts as a batch."""
         return 1 / (1 - self.share + self.share / self.size)
 
 
@@ -63,7 +63,7 @@ class Rhythm:
         return np.concatenate(([0.0], weights.cumsum() / weights.mean() * HOUR_S))
 
     def time_s(self, even_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns real times: what is even becomes dense in busy hours and sparse in others."""
+        """Returns real times: even arrivals become dense in busy hours and sparse in others."""
         week_s = WEEK_HOURS * HOUR_S
         weeks, rest_s = np.divmod(even_s, week_s)
         in_week: NDArray[np.float64] = np.interp(rest_s, self._passed_s, np.arange(WEEK_HOURS + 1) * HOUR_S)

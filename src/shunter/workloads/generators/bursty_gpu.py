@@ -33,7 +33,7 @@ GB: Final = 1024
 
 @dataclass(frozen=True)
 class Parameters(JobParameters):
-    """What to generate."""
+    """The parameters of this generator."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 
@@ -113,7 +113,7 @@ def _run_times(stream: np.random.Generator, size: NDArray[np.float64], parameter
 
 
 def _users(stream: np.random.Generator, bursts: int, users: int) -> pl.Series:
-    """Returns each burst's user; the k-th user has a k-th as many as the first."""
+    """Returns each burst's user; user k has 1/k as many bursts as the first user."""
     # Zipf's law: a few users submit most of the jobs.
     weights = 1 / np.arange(1, users + 1)
     bounds = weights.cumsum() / weights.sum()

@@ -24,7 +24,7 @@ def streams(seed: int, count: int) -> list[np.random.Generator]:
 def stretch_to_span(
     ends: NDArray[np.float64], time_s: Callable[[NDArray[np.float64]], NDArray[np.float64]], span_s: float
 ) -> float:
-    """Returns what to multiply arrivals with, in the time of their own cycle, so that they span so many seconds.
+    """Returns the factor for arrivals, before a cycle is applied to them, with which they span so many seconds.
 
     Args:
         ends: The first and the last arrival.
@@ -59,5 +59,5 @@ def with_requests(jobs: pl.DataFrame, parameters: JobParameters, stream: np.rand
 
 
 def numbered(node: Node, count: int) -> tuple[Node, ...]:
-    """Returns nodes like one, each with its number behind the name."""
+    """Returns copies of a node, each with a number behind its name."""
     return tuple(replace(node, name=f"{node.name}{number}") for number in range(count))

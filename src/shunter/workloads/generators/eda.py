@@ -26,7 +26,7 @@ HOST_MEMORY_GB: Final = (64, 128)
 
 @dataclass(frozen=True)
 class Parameters(JobParameters):
-    """What to generate."""
+    """The parameters of this generator."""
 
     hosts: int = declared(20, "How many hosts.", low=1, high=NODES_LIMIT)
     max_jobs_per_step: int = declared(10, "The most jobs in one second.", low=1, high=1_000_000)
@@ -56,7 +56,7 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
 
 
 def draw_nodes(parameters: Parameters) -> tuple[Node, ...]:
-    """Returns hosts whose cores and memory are drawn apart; more hosts begin with the same ones."""
+    """Returns hosts whose cores and memory are drawn independently; more hosts begin with the same ones."""
     *_, of_hosts = _streams(parameters.seed)
     low, high = zip(HOST_CORES, HOST_MEMORY_GB, strict=True)
     # Drawn row by row, so that the first hosts stay the same when more are asked for.

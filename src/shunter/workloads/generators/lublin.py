@@ -49,13 +49,13 @@ class Variant(NamedTuple):
     short: tuple[float, float]
     """Shape and scale of the gamma distribution of log run time, for the shorter jobs."""
     long: tuple[float, float]
-    """The same for the longer jobs."""
+    """Shape and scale of the gamma distribution of log run time, for the longer jobs."""
     short_share: tuple[float, float]
     """Slope (per processor) and intercept of the share of shorter jobs."""
     gap: tuple[float, float]
     """Shape and scale of the gamma distribution of log inter-arrival time in rush hours."""
     all_day: float
-    """What the gap's shape is multiplied with, so that it holds for the whole day."""
+    """The factor for the shape of `gap`, with which it holds for the whole day."""
     cycle: tuple[float, float]
     """Shape and scale of the gamma distribution of the hour of arrival, in half hours."""
 
@@ -93,7 +93,7 @@ VARIANTS: Final = {
 
 @dataclass(frozen=True)
 class Parameters(PoolParameters):
-    """What to generate."""
+    """The parameters of this generator."""
 
     kind: str = declared("all", "Jobs of all kinds, or batch jobs alone.", choices=tuple(VARIANTS))
 

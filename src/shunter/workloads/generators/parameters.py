@@ -2,7 +2,7 @@
 
 A generator declares what it takes as the fields of a dataclass::
 
-    cores: int = declared(256, "Of the machine.", low=1, high=CORES_LIMIT)
+    cores: int = declared(256, "The cores of the machine.", low=1, high=CORES_LIMIT)
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class JobParameters:
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ()
     """The parameters that say how fast jobs arrive, and so mean nothing beside a load."""
 
-    jobs: int = declared(10_000, "How many.", low=1, high=100_000_000)
-    seed: int = declared(0, "Of everything that is drawn.", low=0, high=MOST_SEED)
+    jobs: int = declared(10_000, "How many jobs.", low=1, high=100_000_000)
+    seed: int = declared(0, "The seed of everything that is drawn.", low=0, high=MOST_SEED)
     load: float | None = declared(
         None, "Offered load on the generator's own cluster.", low=LOAD_RANGE[0], high=LOAD_RANGE[1]
     )
-    """None leaves the arrivals as they are drawn."""
+    """None: arrivals stay as they are drawn."""
     requests: str = declared("none", "Requested times: none, the run time, or a multiple of it.", choices=REQUESTS)
     factor: float = declared(4.0, "With requests=factor: 1 to 1 + factor times the run time.", low=0.0, high=1000.0)
 
@@ -110,16 +110,16 @@ class JobParameters:
         return self
 
     def canonical(self, names: Iterable[str] | None = None) -> str:
-        """Returns some of the parameters, all if no names are given, in one spelling."""
+        """Returns parameters as a query, in one spelling; all of them, unless names are given."""
         names = [each.name for each in fields(self)] if names is None else names
         return "&".join(f"{name}={getattr(self, name)}" for name in names)
 
 
 @dataclass(frozen=True)
 class PoolParameters(JobParameters):
-    """What generators take whose machine is one pool of cores."""
+    """What a generator takes if its machine is one pool of cores."""
 
-    cores: int = declared(256, "Of the machine.", low=1, high=CORES_LIMIT)
+    cores: int = declared(256, "The cores of the machine.", low=1, high=CORES_LIMIT)
 
     def largest(self, n_max: int | None, where: str) -> int:
         """Returns the size of the largest job: that of the machine, unless a smaller one is asked for."""
@@ -129,7 +129,7 @@ class PoolParameters(JobParameters):
 
 
 def _value(text: str, hint: Any) -> object:  # noqa: ANN401 - any type hint
-    """Returns a text as a number where a number is wanted; what is none stays text, which the check then refuses."""
+    """Returns a text as a number where a number is wanted; other texts stay as they are, for the check to refuse."""
     kinds = get_args(hint) or (hint,)
     # int() alone would accept underscores, blanks and digits of other scripts.
     if int in kinds and re.fullmatch(r"-?[0-9]{1,25}", text):

@@ -16,7 +16,7 @@ from shunter.workloads.generators.parameters import GAPS_S, Generator, PoolParam
 
 @dataclass(frozen=True)
 class Parameters(PoolParameters):
-    """What to generate."""
+    """The parameters of this generator."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GPUS_PER_NODE: Final = 8
 CORES_PER_NODE: Final = 48.0
-"""Of the nodes of Venus and Earth; those of Saturn and Uranus have 64. The file tells neither."""
+"""Nodes of Venus and Earth have 48 cores, those of Saturn and Uranus 64. The file tells neither."""
 
 _DAY: Final = "date"
 _TOTAL: Final = "total"

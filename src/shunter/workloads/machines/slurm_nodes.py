@@ -1,4 +1,4 @@
-"""What Slurm tells of its nodes, whichever command has printed it, to nodes."""
+"""Nodes from what Slurm's commands print of them."""
 
 from __future__ import annotations
 

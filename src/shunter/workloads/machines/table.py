@@ -1,4 +1,4 @@
-"""Tables of machines to nodes: what is wrong in the same way in all of them is skipped by the same rules."""
+"""Tables of machines to nodes: rules that hold for every list of machines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NodeTable(NamedTuple):
     columns: Sequence[str]
     """In lower case, in the order that a file without a header has."""
     numbers: Sequence[str]
-    """Those that hold numbers."""
+    """The columns that hold numbers."""
     nodes: Mapping[str, str | pl.Expr]
     """The columns, or formulas of them, that give each of `NODE_COLUMNS`; what the list does not tell is absent."""
 

@@ -107,7 +107,7 @@ class _Rows:
         return next((cells for _, cells in lines if self._says_something(cells)), [])
 
     def of_cells(self, lines: Iterable[Line], table: _Table) -> pl.DataFrame:
-        """Returns the rows of lines that are cut already."""
+        """Returns the rows of lines that are already cut into cells."""
         rows: list[list[str]] = []
         numbers: list[int] = []
         for number, cells in lines:
@@ -144,7 +144,7 @@ class _Rows:
         return frame.with_columns(self._repairs.places(self._source, places))
 
     def _regular_lines(self, text: bytes, width: int, header: bytes) -> int | None:
-        """Returns the number of lines, if none is blank, a comment or the header, and together they are long enough."""
+        """Returns the number of lines; None if one is blank, a comment or the header, or if cells are too many or few."""
         # NumPy looks through a block several times faster than searches for two signs do.
         signs = np.frombuffer(text, np.uint8)
         ends = np.flatnonzero(signs == ord("\n"))
@@ -243,6 +243,6 @@ def _distinct(names: list[str], where: str) -> list[str]:
 
 
 def _literal(name: str) -> str:
-    """Returns a name that Polars takes for no other: neither an empty one, nor a pattern of names."""
+    """Returns a name that Polars cannot take for a pattern of names; a column without a name gets one."""
     is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
     return f"{name} (a name)" if is_pattern else name or "without a name"

@@ -1,4 +1,4 @@
-"""The end of every reader: what is wrong in the same way in all formats is repaired by the same rules."""
+"""The last step of every reader: rules that hold for all formats, and a workload of what is left."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def to_workload(
     cluster_spec: str | None = None,
     cluster_note: str | None = None,
 ) -> Workload:
-    """Checks a table with `PLACE` as it is, and makes a workload of those of its columns that workloads have.
+    """Makes a workload of a table with `PLACE`, without repairs; columns that no workload has are ignored.
 
     Raises:
         InputError: A column is missing, or a value is not what its column holds.
@@ -110,7 +110,7 @@ def to_workload(
 
 
 def no_job_left(where: str, repairs: Repairs) -> InputError:
-    """Returns the error for a log of which no job is left, with why."""
+    """Returns the error for a log of which no job is left; it says why."""
     entries = "; ".join(f"{entry.rule} ({entry.count})" for entry in repairs.ledger.entries)
     why = f" after repairs: {entries}" if entries else ""
     return InputError(f"{where}: no job is left{why}; expected jobs that ran")
@@ -140,7 +140,7 @@ def _check_readable(rows: int, repairs: Repairs, where: str) -> None:
 
 
 def _drop_unusable(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Drops jobs of which it is not known, or not possible, when they came, how long they ran, and how large."""
+    """Drops jobs whose submit time, run time or size is unknown or impossible."""
     submit_s, run_s, tasks = pl.col("submit_s"), pl.col("run_s"), pl.col("tasks")
     rules = (
         ("submit_s", submit_s.is_null(), "submit time unknown: job dropped"),
@@ -170,7 +170,7 @@ def _drop_unusable(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
 
 
 def _mend(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Takes as unknown what says nothing, and rounds what the core cannot count."""
+    """Takes values that say nothing as unknown, and rounds those that the core cannot count."""
     for column, limit in (("requested_s", DURATION_LIMIT_S), ("memory_mb_per_task", AMOUNT_LIMIT)):
         if column in frame.columns:
             nothing = ~((pl.col(column) > 0) & (pl.col(column) <= limit))
@@ -202,7 +202,7 @@ def _are_distinct(ids: pl.Series) -> bool:
 
 
 def _number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Gives an id of its own to each job that has none or that of an earlier one: ``1234#2``."""
+    """Gives a new id, such as ``1234#2``, to each job that has none or the id of an earlier job."""
     if "job_id" not in frame.columns or _are_distinct(frame["job_id"]):
         return frame
     ids = pl.col("job_id").cast(pl.String).fill_null("unknown")

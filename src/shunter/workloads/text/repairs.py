@@ -112,7 +112,7 @@ class Repairs:
         return frame
 
     def skip(self, place: int, what: str, rule: str = UNREADABLE) -> None:
-        """Records one line that is no row."""
+        """Records one line that cannot be read as a row."""
         self.record(rule, 1, place, what)
 
     def record(self, rule: str, count: int, place: int, what: str) -> None:
@@ -132,7 +132,7 @@ class Repairs:
         self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}")
 
     def tell(self, rule: str, count: int, place: int, what: str) -> None:
-        """Records what is left out but no mistake, such as lines of another kind; strict reading allows it."""
+        """Records what is left out without being a mistake, such as lines of another kind; strict reading allows it."""
         self.ledger = self.ledger.plus(rule, count, f"{self._short(place)}: {what}", mistake=False)
 
     def count(self, rule: str) -> int:
@@ -163,7 +163,7 @@ class Repairs:
 
 
 def from_clock(seconds: pl.Expr, zone: str) -> pl.Expr:
-    """Returns Unix times of what was counted as if the clock of a zone had shown UTC; absurd times stay as they are."""
+    """Returns Unix times of clock times that were counted as if they were UTC; absurd times stay as they are."""
     # Calendars have an end, beyond which polars panics.
     is_time = seconds.is_between(-SUBMIT_LIMIT_S, SUBMIT_LIMIT_S)
     moment = pl.when(is_time).then(seconds * 1000).cast(pl.Int64, strict=False).cast(pl.Datetime("ms"))

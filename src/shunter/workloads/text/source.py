@@ -35,7 +35,7 @@ STANDARD_INPUT: Final = "-"
 """What stands for the path of standard input."""
 
 _MOST_PACKED: Final = 1100
-"""How many times as long as its file a gzip file can at most be, unpacked."""
+"""How many times longer a gzip file can become at most when it is unpacked."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {
@@ -63,7 +63,7 @@ class Source:
     """A file that can be read."""
 
     path: Path
-    """As the user calls it."""
+    """The path that the user gave."""
     file: Path
     """Where its bytes lie: what comes through a pipe can be read once only, and is kept in another file."""
 
@@ -90,14 +90,14 @@ class Source:
 
     @cached_property
     def header(self) -> list[str]:
-        """The cells of the first of these lines, had they commas between them, in lower case without blanks around."""
+        """The first of `head_lines` cut at commas, in lower case, without blanks and quotes around the cells."""
         first = self.head_lines[0] if self.head_lines else ""
         # Good enough to tell formats apart; the readers cut rows as CSV has it.
         return [cell.strip().strip('"').lower() for cell in first.split(",")]
 
     @cached_property
     def content_sha256(self) -> str:
-        """Of the file as it lies on disk."""
+        """The hash of the file as it lies on disk."""
         digest = hashlib.sha256()
         with _reading(self.path), self.file.open("rb") as file:
             while piece := file.read(1 << 20):
@@ -169,7 +169,7 @@ class Source:
 
 
 def are_numbers(cells: Iterable[str]) -> bool:
-    """Returns whether each of some cells holds a number."""
+    """Returns whether all cells hold numbers."""
     try:
         for cell in cells:
             float(cell)
@@ -246,7 +246,7 @@ class _Stream:
 
     @property
     def largest_bytes(self) -> int:
-        """How many bytes a file of this size could have unpacked."""
+        """The most bytes that a file of this size can unpack to."""
         # Deflate packs at most 1032 times, and its frame adds a little.
         return self._size * _MOST_PACKED
 
@@ -258,7 +258,7 @@ class _Stream:
         return piece
 
     def read_into(self, buffer: bytearray, begin: int) -> int:
-        """Fills a buffer from a place on, as far as possible, and returns with how many bytes; 0 at the end."""
+        """Fills a buffer from a place on, and returns how many bytes were read; 0 at the end."""
         with _reading(self._path), memoryview(buffer) as view, view[begin:] as free:
             count = self._unpacking.readinto(free)
         self._count(count)
@@ -305,7 +305,7 @@ def _last_line_end(text: bytearray, filled: int, quoted: bool) -> int:
 
 
 def _as_utf_8(text: bytes) -> bytes:
-    """Returns a text as it is, or if it is no UTF-8 taken as Latin-1, in which two names never become one."""
+    """Returns a text as UTF-8; other bytes are taken as Latin-1, in which different names stay different."""
     if text.isascii():
         return text
     try:
