@@ -14,7 +14,7 @@ from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
 from shunter.metrics.window_metrics import WindowColumns
 from shunter.model.fitting import can_ever_fit
-from shunter.model.windows import MOST_COUNT, check_numbers, choose_windows, parse_part
+from shunter.model.windows import MOST_COUNT, Days, check_numbers, parse_part
 from shunter.simulation.core_inputs import numbers
 
 if TYPE_CHECKING:
@@ -93,16 +93,7 @@ class EpisodeOptions:
         Raises:
             InputError: The part has fewer jobs than a window.
         """
-        return choose_windows(
-            len(log.workload),
-            count=self.count,
-            length=self.length,
-            seed=self.seed,
-            part=self.bounds,
-            warmup=self.warmup,
-            log=log.workload.name,
-            part_option="part",
-        )
+        return Days("part", self.bounds, self.count, self.length, self.warmup, self.seed).windows_of(log)
 
 
 EPISODE: Final = np.dtype(

@@ -144,7 +144,7 @@ class _Rows:
         return frame.with_columns(self._repairs.places(self._source, places))
 
     def _regular_lines(self, text: bytes, width: int, header: bytes) -> int | None:
-        """Returns the number of lines; None if one is blank, a comment or the header, or if cells are too many or few."""
+        """Returns the number of lines; None if one is blank, a comment or the header, or if cells are not as many."""
         # NumPy looks through a block several times faster than searches for two signs do.
         signs = np.frombuffer(text, np.uint8)
         ends = np.flatnonzero(signs == ord("\n"))
