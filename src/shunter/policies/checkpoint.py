@@ -81,6 +81,7 @@ def checkpoint_file(text: str) -> Path | None:
         return None
     path = Path(text)
     folder = path.parent if path.name == POLICY_FILE else path
+    # A folder that is written anew is first moved aside; if that was interrupted, the one aside is whole.
     for place in (folder, folder / BEST, folder / LAST):
         for found in (place / POLICY_FILE, Path(f"{place}{ASIDE}") / POLICY_FILE):
             if found.is_file():
@@ -124,6 +125,7 @@ def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found = dict(options)
     for name in ("order", "estimate"):
         value = found.get(name)
+        # A run folder may be moved to another machine: the files beside the header move with it, absolute paths do not.
         if isinstance(value, str) and value.endswith(".toml") and (folder / value).is_file():
             found[name] = str(folder / value)
     return found
@@ -175,5 +177,6 @@ def _settings(options: Mapping[str, Any]) -> Settings:
         "seed": int,
     }
     given = {name: typed(options[name], hint, name) for name, hint in hints.items() if name in options}
+    # None stands for what Settings has as default; only a placement and a guard may be None.
     named = {name: value for name, value in given.items() if value is not None}
     return Settings(**named | {"policy": order, "dispatch": PICK_JOB_MODES[mode]})

@@ -103,6 +103,7 @@ def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Para
     section = read_toml(path).get(what)
     if not isinstance(section, dict):
         raise InputError(f'{path}: has no section [{what}]; add one with kind = "..."')
+    # One file may hold a policy and an estimate, each in its section: tuning writes both.
     kind = section.pop("kind", None)
     if not isinstance(kind, str):
         raise InputError(f'{path}: [{what}] has no kind; add a line such as kind = "{next(iter(parameters))}"')
@@ -177,6 +178,7 @@ class CorePolicy:
     def given(scores: NDArray[np.float64] | None) -> CorePolicy:
         """Returns a policy of the user's own: its scores; none if it brings an order at each pass."""
         if scores is None:
+            # The order that comes with each pass replaces the policy, so that any policy without scores will do here.
             return CorePolicy(KNOWN_POLICIES["fcfs"].code, np.empty(0), np.empty(0))
         return CorePolicy(GIVEN, np.empty(0), np.ascontiguousarray(scores, dtype=np.float64))
 
@@ -216,8 +218,10 @@ class NativePolicy(Named):
         """Returns what the core is told of it on a workload."""
         none, code, parameters = np.empty(0), self.known.code, self.spec.parameters
         if self.kind == "priority":
+            # The core takes the lowest score first; in a log the highest priority is.
             return CorePolicy(code, none, -_priority(workload))
         if self.kind == "multifactor":
+            # The order of the core's own parameters; those left out here are in the constant part.
             names = ("age", "max_age_s", "size", "favor_small", "fair_share", "half_life_s")
             fixed = [parameters[name] for name in names]
             return CorePolicy(code, np.array(fixed + self._shares(workload)), self._constant(workload))
@@ -240,6 +244,7 @@ class NativePolicy(Named):
         if not given:
             return []
         users = workload.jobs["user"]
+        # As in user_numbers of the simulation: users are numbered in the order of their names.
         numbered = users.drop_nulls().unique().sort().to_list()
         return [given.get(user, 1.0) for user in numbered] + [1.0] * bool(users.null_count())
 
@@ -251,6 +256,7 @@ def resolve_native(text: str) -> NativePolicy:
         InputError: The name, a parameter or the file is wrong.
     """
     also = ", a file FILE.toml, or a file FILE.py with a policy of your own"
+    # Names without parameters are left out, so that an error can say that they have none.
     parameters = {name: known.parameters for name, known in KNOWN_POLICIES.items() if known.parameters}
     spec = read_spec("policy", text, POLICIES, parameters, also)
     for name, value in spec.parameters.items():
@@ -259,6 +265,7 @@ def resolve_native(text: str) -> NativePolicy:
         if abs(value) == INFINITE and name not in MAY_BE_INFINITE:
             raise InputError(f"{spec.where}: {name} is {value:g}; expected a finite number")
     _check_tables(spec)
+    # Infinity is allowed for both: one level, or two.
     if spec.kind == "las" and not spec.parameters["second_s"] > spec.parameters["first_s"]:
         first_s, second_s = spec.parameters.values()
         raise InputError(f"{spec.where}: second_s is {second_s:g}; expected more than first_s, which is {first_s:g}")
@@ -305,7 +312,7 @@ class Estimate(Named):
     @cached_property
     def prior(self) -> Prior:
         """The prior of a posterior: what the file holds, or the one for no site in particular."""
-        # Only the posterior has one, and few simulations use it.
+        # Few simulations use the posterior, and nothing else has a prior.
         from shunter.policies.prior import prior_from_tables
 
         return prior_from_tables(self.spec.parameters, self.spec.tables, self.spec.where)
@@ -338,7 +345,8 @@ def resolve_estimate(given: str | Estimate) -> Estimate:
         raise InputError(f"{spec.where}: sigma is {sigma:g}; expected 0 to 100")
     estimate = Estimate(given, spec)
     if spec.kind == "posterior":
-        _ = estimate.prior  # a prior that is wrong is told now
+        # It is cached: reading it here tells a mistake now, and costs nothing later.
+        _ = estimate.prior
     elif spec.tables:
         raise InputError(f"{spec.where}: [estimate.{next(iter(spec.tables))}] is unknown for {spec.kind!r}")
     return estimate

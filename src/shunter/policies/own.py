@@ -126,20 +126,14 @@ class Request:
         return self.gpu_milli // MILLI
 
 
+@dataclass(frozen=True)
 class Requests:
     """What every job of a workload asks for, looked up by its index."""
 
-    def __init__(
-        self,
-        tasks: NDArray[np.int64],
-        cores_milli: NDArray[np.int64],
-        memory_mb: NDArray[np.int64],
-        gpu_milli: NDArray[np.int64],
-    ) -> None:
-        self.tasks = tasks
-        self.cores_milli = cores_milli
-        self.memory_mb = memory_mb
-        self.gpu_milli = gpu_milli
+    tasks: NDArray[np.int64]
+    cores_milli: NDArray[np.int64]
+    memory_mb: NDArray[np.int64]
+    gpu_milli: NDArray[np.int64]
 
     @classmethod
     def of(cls, workload: Workload) -> Requests:
@@ -247,6 +241,7 @@ def check_answer(scene: Scene, answer: Sequence[tuple[int, int]], placer: str) -
     placed = sum(tasks for _, tasks in pairs)
     if placed != scene.request.tasks:
         raise InputError(f"{where}: {placed} tasks are placed; expected all {scene.request.tasks}")
+    # The core checks all this again; but only here the answer can be told in the words of the user.
     if scene.one_pool and len({int(scene.pool[node]) for node in seen}) > 1:
         raise InputError(f"{where}: its nodes have GPUs of several types; keep to one, or give the cluster mix = true")
     return pairs
@@ -254,6 +249,7 @@ def check_answer(scene: Scene, answer: Sequence[tuple[int, int]], placer: str) -
 
 def _pairs(answer: Any, where: str) -> Assignment:  # noqa: ANN401 - a user's code may return anything
     try:
+        # index() takes whole numbers of any kind, those of NumPy too, and refuses floats and text.
         return [(index(node), index(tasks)) for node, tasks in answer]
     except (TypeError, ValueError):
         shown = repr(answer)[:60]
@@ -286,6 +282,7 @@ def load_class(text: str, base: type[Own], what: str, plural: str) -> type[Own]:
     classes = {
         found: value
         for found, value in vars(module).items()
+        # What the file imports, the base class among it, is not defined by it.
         if isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
     }
     if name and name not in classes:
@@ -321,9 +318,11 @@ def _run(path: Path, what: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise InputError(f"{path}: cannot be imported as Python")
     module = module_from_spec(spec)
+    # Dataclasses and pickles in the file look their module up by its name while it is run.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+    # A script may call sys.exit(); the command line must still say which file did.
     except (Exception, SystemExit) as error:
         raise InputError(f"{path}: fails when it is run: {type(error).__name__}: {error}") from error
     return module

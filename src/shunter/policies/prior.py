@@ -78,6 +78,7 @@ _NO_REQUEST: Final = 11
 
 def _generic() -> Prior:
     """Returns a prior for no site in particular."""
+    # A bin covers a factor of two; its middle is half a power above its beginning.
     run_s = [share * 2.0 ** (bin + 0.5) for bin, share in enumerate(_SHARES)]
     return Prior(
         **ESTIMATE_PARAMETERS["posterior"],
@@ -100,6 +101,7 @@ def prior_from_tables(parameters: Mapping[str, float], tables: Mapping[str, Any]
     for name in STRENGTHS:
         value = getattr(prior, name)
         high = 1.0 if name.endswith("decay") else 1e6
+        # A decay of 0 forgets at once; a strength of 0 would divide by nothing where no job has ended.
         if not 0 <= value <= high or (high > 1 and value == 0):
             raise InputError(f"{where}: {name} is {value:g}; expected {'0' if high == 1 else 'above 0'} to {high:g}")
     for name in tables:

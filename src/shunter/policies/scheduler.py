@@ -78,6 +78,7 @@ class Scheduler:
 
     settings: Settings
     """What it was resolved from, in words; the dispatch rule, the placement and the estimate are always named."""
+    # The settings name what these were resolved from, so two schedulers are equal when their settings are.
     policy: AnyPolicy = field(compare=False, repr=False)
     dispatch: Dispatch = field(compare=False, repr=False)
     placement: Placement = field(compare=False, repr=False)
@@ -104,17 +105,16 @@ class Scheduler:
         Raises:
             InputError: A text is wrong by itself.
         """
-        result = replace(self, settings=replace(self.settings, **words))
+        found: dict[str, Any] = {}
         if policy is not None:
-            found = resolve(policy)
-            result = replace(result, policy=found, settings=replace(result.settings, policy=found.text))
+            found["policy"] = resolve(policy)
         if dispatch is not None:
-            rule = resolve_dispatch(dispatch)
-            result = replace(result, dispatch=rule, settings=replace(result.settings, dispatch=rule.text))
+            found["dispatch"] = resolve_dispatch(dispatch)
         if estimate is not None:
-            seen = resolve_estimate(estimate)
-            result = replace(result, estimate=seen, settings=replace(result.settings, estimate=seen.text))
-        return result
+            found["estimate"] = resolve_estimate(estimate)
+        # The words follow the objects: a manifest is written from the words, and the core is told of the objects.
+        words |= {name: one.text for name, one in found.items()}
+        return replace(self, settings=replace(self.settings, **words), **found)
 
 
 def resolve(given: str | Policy | AnyPolicy, *, hosts: bool = False) -> AnyPolicy:
@@ -139,6 +139,7 @@ def resolve(given: str | Policy | AnyPolicy, *, hosts: bool = False) -> AnyPolic
         return resolve_checkpoint(given, hosts=hosts)
     if python_path(given):
         return load_python_policy(given)
+    # Without this, a run that is not there would be told that it is an unknown name, with all known ones listed.
     if "/" in given.partition("?")[0] and spec_file(given) is None:
         expected = "the folder of a run or a checkpoint, FILE.toml or FILE.py"
         raise InputError(f"policy {given!r}: there is no such folder or file; expected a name, {expected}")
@@ -196,6 +197,8 @@ def _milp(text: str) -> Callable[[], Placer]:
     known = {name: PLACEMENTS[name] for name in PYTHON_PLACEMENTS}
     spec = read_spec("placement", text, known, dict.fromkeys(PYTHON_PLACEMENTS, _MILP))
 
+    # A solver keeps a state of its own, so each simulation makes one. One is made at once, and thrown away, to tell
+    # mistakes in its parameters before anything is read.
     def placer() -> Placer:
         given = spec.parameters
         if not (given["k"].is_integer() and 0 <= given["k"] <= MOST_WAITING):
@@ -235,6 +238,7 @@ def resolve_scheduler(
     Raises:
         InputError: A text is wrong, a number is out of range, or two of them contradict each other.
     """
+    # A field that Settings does not have would be a TypeError, which is no message for a user.
     for name in words:
         check_name("setting", name, SETTING_NAMES)
     given = Settings(**words).checked()
@@ -246,6 +250,7 @@ def resolve_scheduler(
     if isinstance(found, NativePolicy):
         known = found.known
         _check_goes_with(found.kind, known, _text(dispatch), _text(placement))
+    # The policy's own rule and estimate come before the usual defaults, and after what was asked for.
     rule = resolve_dispatch(str(known.dispatch or EASY if dispatch is None else dispatch))
     where = resolve_placement(placement or FIRST_FIT)
     seen = resolve_estimate(known.estimate if estimate is None else estimate)

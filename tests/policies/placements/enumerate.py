@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from shunter.policies.own import Assignment, Scene
-from shunter.policies.placements.scene_objective import Weights, objective
+from shunter.policies.placements.scene_objective import Weights
+from tests.policies.placements.plain_objective import objective
 
 
 def enumerate_best(

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from shunter.policies.own import Request, Scene, check_answer
 from shunter.policies.placements.milp import MilpPlacer
-from shunter.policies.placements.scene_objective import Weights, make_profile, objective
+from shunter.policies.placements.scene_objective import Weights, make_profile
 from shunter.policies.placements.solver import NoSolution
 from shunter.policies.placements.tier_options import find_options
 from tests.policies.placements.enumerate import all_splits, enumerate_best
+from tests.policies.placements.plain_objective import objective
 from tests.policies.placements.scenes import find_tier, make_scene, random_scene
 
 NODES = 1e-4

@@ -6,8 +6,9 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.policies.own import Request
-from shunter.policies.placements.scene_objective import Weights, can_host, objective
+from shunter.policies.placements.scene_objective import Weights
 from tests.policies.placements.enumerate import all_splits, enumerate_best
+from tests.policies.placements.plain_objective import can_host, objective
 from tests.policies.placements.scenes import make_scene
 
 NODES = 1e-4

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from shunter.policies.own import Assignment, Request, Scene, check_answer
-from shunter.policies.placements.scene_objective import Weights, make_profile, objective
+from shunter.policies.placements.scene_objective import Weights, make_profile
 from shunter.policies.placements.tier_options import MOST_OPTIONS, ORDERS, TIERS, find_options, like_pools
 from tests.policies.placements.enumerate import all_splits
+from tests.policies.placements.plain_objective import objective
 from tests.policies.placements.scenes import find_tier, make_scene, random_scene
 
 WEIGHTS = Weights()

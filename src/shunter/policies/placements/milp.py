@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from shunter.errors import InputError
@@ -10,15 +9,15 @@ from shunter.policies.own import Assignment, Placer, Scene
 from shunter.policies.placements.scene_objective import Weights, make_profile
 from shunter.policies.placements.solver import NoSolution, Solver, solve_options, solve_splits
 from shunter.policies.placements.tier_options import TIERS, FindTier, find_options, like_pools, tier_choice
+from shunter.policies.placements.tier_options import find_tier as find_tier_in_core
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
-    from shunter.policies.own import Assignment, Scene
 
 
 class MilpPlacer(Placer):
-    """Minimizes `shunter.policies.placements.scene_objective.objective` for every job whose tasks take whole GPUs.
+    """Minimizes the objective of `shunter.policies.placements.scene_objective` for jobs whose tasks take whole GPUs.
 
     Other jobs get the fewest nodes. Where the solver has no optimum, `tiered-defrag` stands in, and it is counted.
     """
@@ -47,7 +46,7 @@ class MilpPlacer(Placer):
         self._full = full
         self._weights = weights or Weights()
         self._time_limit_s = time_limit_s
-        self._given_tiers = find_tier
+        self._find_tier: FindTier = find_tier or find_tier_in_core
         self._solver: Solver | None = None
         self._examples: dict[str, str] = {}
 
@@ -73,6 +72,7 @@ class MilpPlacer(Placer):
         Raises:
             NoSolution: The solver is absent, has failed, has no solution, or has not proved one in time.
         """
+        # HiGHS takes long to load, and a run may never have a job with whole GPUs.
         if self._solver is None:
             self._solver = Solver(self._time_limit_s)
         profile = make_profile(scene, self._weights)
@@ -82,17 +82,10 @@ class MilpPlacer(Placer):
         else:
             place = {node: row for row, node in enumerate(nodes)}
             options = find_options(scene, profile, self._find_tier)
+            # The models count rows of the profile, which leaves out nodes without room.
             by_row = [[(place[node], tasks) for node, tasks in option] for option in options]
             value, rows = solve_options(profile, by_row, self._weights.beta, self._solver)
         return value, [(nodes[row], tasks) for row, tasks in rows]
-
-    @cached_property
-    def _find_tier(self) -> FindTier:
-        if self._given_tiers is not None:
-            return self._given_tiers
-        from shunter.policies.placements.tier_options import find_tier
-
-        return find_tier
 
     def ledger(self) -> list[tuple[str, int, str]]:
         """Returns how often another rule stood in, for each kind of reason, with the first example."""
@@ -108,6 +101,7 @@ def tiered_defrag(scene: Scene, find_tier: FindTier) -> Assignment | None:
     for tier in TIERS:
         choices = [tier_choice(scene, pool, tier, "defrag", find_tier) for pool in pools]
         found = [choice for choice in choices if choice is not None]
+        # A pool of the lower tier is taken before any pool of the next; of several, the one that needs fewest nodes.
         if found:
             return min(found, key=len)
     return fewest_nodes(scene)
@@ -139,5 +133,6 @@ def _fill(scene: Scene, nodes: list[int]) -> Assignment | None:
     while capacity[order[0]] < left:
         filled.append((order[0], capacity[order[0]]))
         left -= capacity[order.pop(0)]
+    # The rest goes where least is left over: larger holes stay for larger jobs.
     last = min((node for node in order if capacity[node] >= left), key=lambda node: (capacity[node], room(node), node))
     return sorted([*filled, (last, left)])

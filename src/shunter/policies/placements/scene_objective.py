@@ -1,20 +1,18 @@
-"""What a placement by optimization is judged by, written out as plainly as it is defined.
+"""What a placement by optimization is judged by: its weights, and tables of what each node adds, as the models take it.
 
-`Profile` is the same objective, node by node and for every number of tasks, as the models take it.
+Less is better. ``docs/placements.md`` has the objective as a formula, and the tests have it written out job by job.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from shunter.errors import InputError
-from shunter.policies.own import MILLI, Request, Scene
+from shunter.policies.own import MILLI, Scene
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,52 +48,6 @@ class Weights:
             raise InputError(f"k is {self.k}; expected a whole number, 0 or more")
 
 
-def objective(scene: Scene, assignment: Sequence[tuple[int, int]], weights: Weights) -> float:
-    """Returns what the cluster is worth after a placement of the scene's job on whole GPUs; less is better."""
-    tasks_on = dict(assignment)
-    request = scene.request
-    partly_used = 0
-    free_by_node: list[int] = []
-    waiting = [scene.requests[job] for job in scene.waiting[: weights.k]]
-    hosts = 0
-    for node in range(len(scene.gpus)):
-        tasks = tasks_on.get(node, 0)
-        gpus = int(scene.free_gpus[node]) - tasks * request.gpus
-        cores_milli = int(scene.free_cores_milli[node]) - tasks * request.cores_milli
-        memory_mb = int(scene.free_memory_mb[node]) - tasks * request.memory_mb
-        if scene.gpus[node] > 0:
-            partly_used += 0 < gpus < scene.gpus[node]
-            free_by_node.append(gpus)
-        hosts += sum(can_host(scene, node, job, gpus, cores_milli, memory_mb) for job in waiting)
-    spread = max(free_by_node) - min(free_by_node) if free_by_node else 0
-    hosts_on_average = hosts / len(waiting) if waiting else 0.0
-    value = weights.alpha * partly_used + weights.beta * spread - weights.gamma * hosts_on_average
-    return value + NODE_COST * len(assignment)
-
-
-def can_host(scene: Scene, node: int, job: Request, gpus: int, cores_milli: int, memory_mb: int) -> bool:
-    """Returns whether what is free on a node holds a job, or as much of it as the node would hold if it were empty."""
-    total_mb = int(scene.memory_mb[node])
-    tracked = total_mb >= 0
-    tasks = _most_tasks(job, int(scene.gpus[node]), int(scene.cores_milli[node]), total_mb if tracked else math.inf)
-    return tasks > 0 and _holds(tasks, job, gpus, cores_milli, memory_mb if tracked else math.inf)
-
-
-@lru_cache(maxsize=4096)
-def _most_tasks(job: Request, gpus: int, cores_milli: int, memory_mb: float) -> int:
-    tasks = 0
-    while tasks < job.tasks and _holds(tasks + 1, job, gpus, cores_milli, memory_mb):
-        tasks += 1
-    return tasks
-
-
-def _holds(tasks: int, job: Request, gpus: int, cores_milli: int, memory_mb: float) -> bool:
-    devices = tasks * job.gpus
-    if 0 < job.gpu_milli < MILLI:
-        devices = math.ceil(tasks / (MILLI // job.gpu_milli))
-    return devices <= gpus and tasks * job.cores_milli <= cores_milli and tasks * job.memory_mb <= memory_mb
-
-
 UNBOUNDED: Final = 2**40
 """More tasks than any job has: they do not ask for what is counted."""
 
@@ -128,6 +80,7 @@ def make_profile(scene: Scene, weights: Weights) -> Profile:
     tasks = np.arange(int(limit.max(initial=0)) + 1)
     free = scene.free_gpus.astype(np.int64)[:, None] - request.gpus * tasks
     partly_used = (free > 0) & (free < scene.gpus[:, None])
+    # Spread is not here: it is a maximum and a minimum over all nodes, which the models bound by themselves.
     cost = weights.alpha * partly_used - weights.gamma * _hosts(scene, weights.k, tasks) + NODE_COST * (tasks > 0)
     nodes = np.flatnonzero(takes)
     return Profile(
@@ -178,7 +131,9 @@ def _needs(scene: Scene, waiting: NDArray[np.uint32]) -> tuple[NDArray[np.int64]
     tasks = np.minimum(tasks, _whole_times(scene.gpus, devices_a_task) * tasks_a_device)
     tasks = np.minimum(tasks, _whole_times(scene.cores_milli, cores_milli))
     tasks = np.where(tracked, np.minimum(tasks, _whole_times(scene.memory_mb, memory_mb)), tasks)
+    # A node that is too small for one task is asked for one all the same: then it never has room, and is no host.
     tasks = np.maximum(1, tasks)
+    # Whole devices: those of fractions are rounded up.
     devices = -(-tasks // tasks_a_device) * devices_a_task
     return devices, tasks * cores_milli, np.where(tracked, tasks, 0) * memory_mb
 
@@ -194,6 +149,7 @@ def _groups(
     groups: dict[tuple[object, ...], list[int]] = {}
     free, gpus, pool, limits = (column[nodes].tolist() for column in (scene.free_gpus, scene.gpus, scene.pool, limit))
     for row, node in enumerate(nodes.tolist()):
+        # Costs are compared bit by bit: nodes of one group must be exchangeable without changing the objective at all.
         alike = (pool[row], gpus[row], free[row], limits[row], cost[node].tobytes())
         groups.setdefault(alike, []).append(row)
     return list(groups.values())

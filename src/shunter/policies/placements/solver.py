@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from shunter.policies.placements.scene_objective import Profile
 
+# The numbers of HiGHS for how a matrix is stored, and for the sense of the objective.
 BY_ROWS: Final = 2
 MINIMIZE: Final = 1
 
@@ -157,6 +158,7 @@ def solve_options(
         raise NoSolution("no feasible placement in the model", "neither tier has an option")
     idle, free = profile.cost[:, 0].tolist(), profile.free.tolist()
     cost = profile.cost.tolist()
+    # All nodes are idle to begin with; an option costs what it changes.
     model = Model(offset=profile.fixed_cost + sum(idle))
     model.add_columns(
         [sum(cost[row][tasks] - idle[row] for row, tasks in option) for option in options], 0, 1, whole=True
@@ -172,6 +174,7 @@ def solve_options(
         others = profile.fixed_free.tolist() + [levels[0] for row, levels in enumerate(free) if row not in touched]
         _bound_spread(model, beta, others, [(free[row][0], *touched[row]) for row in sorted(touched)])
     values, objective = solver.solve(model)
+    # Binaries come back as floats near 0 and 1.
     return objective, options[int(np.argmax(values[: len(options)]))]
 
 
@@ -222,6 +225,7 @@ def _place_all_tasks(model: Model, scene: Scene, profile: Profile, first: list[i
         columns += range(start + 1, start + limit + 1)
         tasks += map(float, range(1, limit + 1))
     chosen = model.add_columns([0.0] * len(by_pool), 0, 1, whole=True)
+    # The tasks placed in a pool are all of the job's if the pool is chosen, and none otherwise.
     for number, (columns, tasks) in enumerate(by_pool.values()):
         model.add_row([*columns, chosen + number], [*tasks, -float(scene.request.tasks)], 0, 0)
     model.add_row(list(range(chosen, chosen + len(by_pool))), [1.0] * len(by_pool), 1, 1)
@@ -237,6 +241,7 @@ def _count_spread(model: Model, profile: Profile, first: list[int], beta: float)
     most = max([*fixed, *(levels[-1] for levels in after)])
     fewest = min([*fixed, *(levels[0] for levels in after)])
     seen = sorted({level for levels in after for level in levels})
+    # That much spread there is whatever is decided: nodes only ever lose free GPUs, and the others keep theirs.
     model.offset += beta * (most - fewest)
     steps = [(level, 1) for level in seen if level > most] + [(level, -1) for level in reversed(seen) if level < fewest]
     reached = {1: most, -1: fewest}
@@ -246,6 +251,7 @@ def _count_spread(model: Model, profile: Profile, first: list[int], beta: float)
         for rows, start, levels in zip(profile.groups, first, after, strict=True):
             beyond = [start + tasks for tasks, free in enumerate(levels) if (free - level) * way >= 0]
             if beyond:
+                # As long as any node of the group is at this level or beyond it, the binary must be 1.
                 model.add_row([*beyond, binary], [1.0] * len(beyond) + [-float(len(rows))], -INFINITE, 0)
 
 

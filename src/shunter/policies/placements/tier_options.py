@@ -17,8 +17,6 @@ from shunter.native import check, core_numbers, ffi, lib, pointer
 from shunter.policies.own import Assignment, Scene
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from shunter.policies.placements.scene_objective import Profile
@@ -145,11 +143,13 @@ def _listed(
     """Returns placements of a tier, at most so many, and whether they are all that differ."""
     request = scene.request
     count = -(-request.tasks // pool.full) + tier - 1
+    # Nodes without a task are none, and a job of one GPU cannot be spread.
     if count > request.tasks or (tier > 1 and request.tasks * request.gpus <= 1):
         return [], True
     if count > MOST_NODES:
         return [], False
     slots = _slots(profile, pool)
+    # One more than allowed is drawn, to see whether there are more.
     splits = list(islice(_splits(slots, 0, count, request.tasks, 0), MOST_SPLITS + 1))
     free = dict(zip(pool.nodes, pool.free, strict=True))
     allowed = [split for split in splits if tier == 1 or _breaks_up_no_node(split, free, pool.gpus, request.gpus)]
@@ -162,6 +162,7 @@ def _slots(profile: Profile, pool: LikePool) -> list[tuple[int, int, int]]:
     inside = set(pool.nodes)
     nodes, limits = profile.nodes.tolist(), profile.limit.tolist()
     groups = [(number, rows) for number, rows in enumerate(profile.groups) if nodes[rows[0]] in inside]
+    # The roomiest first, so that `_splits` can stop where even the next slots could not take what is left.
     groups.sort(key=lambda group: -limits[group[1][0]])
     return [(nodes[row], number, limits[row]) for number, rows in groups for row in rows]
 
@@ -179,10 +180,12 @@ def _splits(
     for place in range(start, len(slots) - count + 1):
         node, group, limit = slots[place]
         same_group = place > 0 and slots[place - 1][1] == group
+        # Its twin before it is free: using this one instead would be the same placement again.
         if same_group and place > start:
             continue
         rest = sum(limit for _, _, limit in slots[place + 1 : place + count])
         for here in range(min(limit, tasks - count + 1, most if same_group else limit), 0, -1):
+            # Even full slots behind this one could not take the rest, and with fewer tasks here it is worse.
             if here + rest < tasks:
                 break
             for others in _splits(slots, place + 1, count - 1, tasks - here, here):
@@ -249,6 +252,8 @@ def find_tier(
         return None
     frag_delta, waste_delta, square_delta = score.tolist()
     used, added = gpus_per_node * len(free_gpus) - int(free_gpus.sum()), request * gpus_per_task
+    # The core returns the change of the sum of squares in whole GPUs; with Var = E[u²] − E[u]² this is exact until
+    # the one division at the end.
     change = square_delta * len(free_gpus) - added * (2 * used + added)
     return TierOption(
         tuple(zip(*parts[:, : count[0]].tolist(), strict=True)),
