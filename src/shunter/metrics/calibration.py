@@ -149,6 +149,7 @@ def _utilization(
     """Returns the mean part of the cores in use from the first submit to the last, a time that both sides share."""
     first_s, last_s = float(waits.submit_s.min()), float(waits.submit_s.max())
     start_s = waits.submit_s + wait_s
+    # Only what lies between the first and the last submit counts: the tails of the two sides differ in length.
     within_s = np.clip(start_s + run_s, first_s, last_s) - np.clip(start_s, first_s, last_s)
     offered = capacity * (last_s - first_s)
     return float(np.sum(waits.cores * within_s)) / offered if offered else None
@@ -158,6 +159,7 @@ def _agreement(waits: Waits, day: NDArray[np.float64]) -> Agreement:
     error_s = waits.simulated_s - waits.logged_s
     size_s = np.abs(error_s)
     logged_mean_s = float(waits.logged_s.mean())
+    # What the log says of jobs that need not wait is the delay of its scheduler.
     immediate = waits.simulated_s == 0
     days, place = np.unique(day, return_inverse=True)
     daily = [np.bincount(place, weights=wait_s) / np.bincount(place) for wait_s in (waits.logged_s, waits.simulated_s)]
@@ -172,6 +174,7 @@ def _agreement(waits: Waits, day: NDArray[np.float64]) -> Agreement:
         rank_correlation=rank_correlation(waits.logged_s, waits.simulated_s),
         daily_rank_correlation=rank_correlation(daily[0], daily[1]) if len(days) >= LEAST_DAYS else None,
         days=len(days),
+        # Waits span seconds to weeks; without the logarithm a few long ones would decide.
         explained_log_variance=_explained(np.log1p(waits.logged_s), np.log1p(waits.simulated_s)),
         immediate_logged_median_s=float(np.median(waits.logged_s[immediate])) if immediate.any() else None,
     )

@@ -101,6 +101,7 @@ def judge(calibration: Calibration, schedule: Schedule) -> Judgment:
         _correlation_check("days", calibration.agreement.daily_rank_correlation, calibration.agreement.days),
         _above_check(calibration),
     )
+    # One weak check is enough: a mean that agrees by chance says little where other jobs wait.
     verdict = min(check.result for check in checks if check.result is not None)
     worst = [check.finding for check in checks if check.result == verdict]
     hints = list(_facts(calibration))
@@ -112,6 +113,7 @@ def judge(calibration: Calibration, schedule: Schedule) -> Judgment:
 def _mean_check(calibration: Calibration) -> Check:
     logged_s, simulated_s = calibration.logged.mean_wait_s, calibration.simulated.mean_wait_s
     longer, shorter = max(logged_s, simulated_s), min(logged_s, simulated_s)
+    # Ratios of tiny waits mean nothing: on an idle machine 2 s against 10 s is no disagreement.
     if longer - shorter <= MINUTE_S or longer <= RATIO_EXPLAINS * shorter:
         result = Verdict.EXPLAINS
     else:
@@ -150,6 +152,7 @@ def _above_check(calibration: Calibration) -> Check:
         value=share,
         explains=f"{percent(ABOVE_EXPLAINS)} or less",
         roughly="any",
+        # Never worse than roughly: cores in use beyond the description may be mistakes of the log.
         result=Verdict.EXPLAINS if fits else Verdict.ROUGHLY,
         finding=f"the log {'keeps within' if fits else f'has {percent(share, 1)} of the time more in use than'} {most}",
     )
@@ -177,6 +180,7 @@ def _suspicions(calibration: Calibration, schedule: Schedule) -> Iterator[str]:
     """Yields what may be missing from the description."""
     agreement, logged, simulated = calibration.agreement, calibration.logged, calibration.simulated
     room, expected = logged.room_share, simulated.room_share or 0.0
+    # Some wait beside free cores in every simulation too, behind a reservation: what counts is more than that.
     held = room is not None and room >= ROOM_LEAST and room > ROOM_FACTOR * expected
     if room is not None and held:
         yield (
@@ -197,6 +201,7 @@ def _suspicions(calibration: Calibration, schedule: Schedule) -> Iterator[str]:
             f"Half of the jobs that start at once in the simulation waited {delay_s:,.0f} s or more in the log: "
             "its scheduler worked in rounds, or starting took time."
         )
+    # If something undescribed held jobs, that explains the order too, and no other policy will.
     correlation = agreement.rank_correlation
     if correlation is not None and correlation < CORRELATION_EXPLAINS and not held:
         yield f"Other jobs wait than in the log: its order was not {schedule.settings.policy}; try another --policy."

@@ -121,12 +121,15 @@ def _wrong_order_rate(estimate_s: NDArray[np.float64], run_s: NDArray[np.float64
     if not weight.sum():
         return None
     later = np.sign(estimate_s[first] - estimate_s[second])
+    # 1 where the job that should go first has the larger estimate, 0 where it has the smaller, and a half for equal
+    # ones.
     wrong = (1 + later * np.sign(gain)) / 2
     return float(np.average(wrong, weights=weight))
 
 
 def _deciles(estimate_s: NDArray[np.float64], run_s: NDArray[np.float64]) -> tuple[Decile, ...]:
     """Returns the jobs by tenths of their estimates; equal ones stay together, so that there may be fewer than ten."""
+    # Edges that are estimates themselves: many users ask for the same round time, and these jobs stay together.
     edges = np.quantile(estimate_s, np.arange(1, DECILES) / DECILES, method="inverted_cdf")
     place = np.searchsorted(edges, estimate_s, side="left")
     return tuple(_decile(estimate_s[place == number], run_s[place == number]) for number in np.unique(place))

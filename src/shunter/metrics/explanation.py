@@ -87,6 +87,7 @@ class Phase:
         lasted = Counter(self.lasted_ms)
         lasted.update(other.lasted_ms)
         reason = max(lasted, key=lambda each: lasted[each])
+        # Room and free amounts are told of the main reason alone: under another one they would contradict it.
         told = [phase for phase in (self, other) if phase.reason == reason]
         free = [max(amounts) for amounts in zip(*(phase.free for phase in told), strict=True)]
         return Phase(
@@ -137,6 +138,7 @@ def explain(record: Record, row: int) -> Explanation:
         nobody = np.zeros(0, dtype=np.int64)
         return Explanation(record, row, shape, stays, [], [], [], [], nobody, nobody)
     sweep = Walker(record, row, waits).walk()
+    # Who held what was lacking, and who stood before it while there was room.
     blockers = _holders(record, sweep, waits, shape.tasks) + _ahead(record, row, sweep.moments, waits)
     started = _started_during(record, row, waits)
     return Explanation(
@@ -177,16 +179,16 @@ def _waits(record: Record, row: int, stays: list[Stay]) -> list[Wait]:
 def _holders(record: Record, sweep: Sweep, waits: list[Wait], tasks: int) -> list[Blocker]:
     segments, last_ms, held_ms = record.segments, waits[-1][1], sweep.held_ms
     total_ms = tasks * sum(until - begin for begin, until in waits)
+    # One blocker can at most have held all of the need for all of the time.
     most_ms = tasks * sweep.lacking_ms
     meanwhile = (segments.end_ms > waits[0][0]) & (segments.start_ms < last_ms) & (segments.length_ms > 0)
     holds = np.zeros(len(record), dtype=np.bool_)
     holds[list(held_ms)] = True
     chosen = np.flatnonzero(meanwhile & holds[segments.job])
     jobs, first = np.unique(segments.job[chosen], return_index=True)
-    since, until = (
-        segments.start_ms[chosen][first],
-        np.maximum.reduceat(segments.end_ms[chosen], first) if len(first) else first,
-    )
+    # A job that was stopped has several segments: it is told from the first of them to the end of the last.
+    since = segments.start_ms[chosen][first]
+    until = np.maximum.reduceat(segments.end_ms[chosen], first) if len(first) else first
     return [
         Blocker(job, HELD, min(held_ms[job], most_ms) / total_ms, begin, end, end == last_ms)
         for job, begin, end in zip(jobs.tolist(), since.tolist(), until.tolist(), strict=True)
@@ -214,6 +216,7 @@ def _overlap(begin_ms: NDArray[np.float64], until_ms: NDArray[np.float64], spans
         return np.zeros(len(begin_ms))
     edges = np.array(spans, dtype=np.float64)
     lasted = np.concatenate([[0.0], np.cumsum(edges[:, 1] - edges[:, 0])])
+    # A clock that goes only within the spans: its reading at the end less that at the beginning is the overlap.
     clock = np.repeat(lasted, 2)[1:-1]
     overlap = np.interp(until_ms, edges.ravel(), clock) - np.interp(begin_ms, edges.ravel(), clock)
     return np.asarray(overlap, dtype=np.float64)
@@ -227,6 +230,7 @@ def _all_waits(record: Record) -> tuple[NDArray[np.int64], NDArray[np.float64], 
     begin_ms = np.concatenate([record.submit_ms[waiting], segments.end_ms[~segments.last]])
     order = np.lexsort((begin_ms, job))
     job, begin_ms = job[order], begin_ms[order]
+    # A job's nth wait ends with its nth segment, if there is one.
     number = np.arange(len(job)) - np.searchsorted(job, job)
     first_segment = np.searchsorted(segments.job, job)
     started = number < np.searchsorted(segments.job, job, side="right") - first_segment

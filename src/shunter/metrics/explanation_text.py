@@ -88,6 +88,7 @@ def _order(explanation: Explanation) -> str:
         if record.may_fail:
             return f"{rule} or a reservation held it back, or nodes were down: what runs shows room for it"
         return f"{rule} or a reservation held it back, though there was room for it"
+    # Those that started before the job did are surely before it; only if there are none, the others are named.
     ahead = [blocker for blocker in ahead if blocker.until_ms <= explanation.waits[-1][1]] or ahead
     many = counted(len({blocker.row for blocker in ahead}), "job")
     last = max(ahead, key=lambda blocker: (blocker.until_ms, blocker.share))
@@ -106,6 +107,7 @@ def _until(explanation: Explanation) -> str:
     first = max(left, key=lambda blocker: blocker.share)
     rows = explanation.record.rows
     end_s = rows["end_s"][first.row]
+    # The blocker's own end, or only the end of a segment: then it was stopped.
     ended = end_s is not None and round(end_s * MILLI) == round(first.until_ms)
     return f" until job {rows['job_id'][first.row]} {'ended' if ended else 'was stopped'} at {clock(first.until_ms)}"
 

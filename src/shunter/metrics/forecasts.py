@@ -101,6 +101,7 @@ def try_estimates(workload: Workload, estimates: Sequence[str], train: float = 0
     named: dict[str, str | Estimate] = {name: name for name in estimates} | {FITTED: posterior_with(prior)}
     forecasts = []
     for name, estimate in named.items():
+        # Over the whole log: estimates that learn have seen the training days when the later ones begin.
         known = estimates_at_submit(workload, resolve_scheduler(estimate=estimate, seed=seed))
         estimate_s = known.estimate_ms[training_jobs:] / 1000
         forecasts.append(_forecast(name, estimate_s, known.basis[training_jobs:], run_s, pairs))

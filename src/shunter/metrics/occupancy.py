@@ -107,6 +107,7 @@ class Place:
             self.devices[device] += amount
 
     def _take_whole(self, count: int) -> list[tuple[int, int]]:
+        # The core takes whole devices by number.
         taken = [(device, WHOLE) for device, free in enumerate(self.devices) if free == WHOLE][:count]
         for device, amount in taken:
             self.devices[device] -= amount
@@ -116,6 +117,7 @@ class Place:
         fitting = [(free, device) for device, free in enumerate(self.devices) if free >= amount]
         if not fitting:
             return []
+        # The core puts a fraction on the fullest device that has room, by number where several are as full.
         _, device = min(fitting)
         self.devices[device] -= amount
         return [(device, amount)]

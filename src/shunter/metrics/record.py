@@ -125,6 +125,7 @@ class Record:
         """Returns the nodes that a job may use, by its partition and its types of GPUs."""
         partition = self.rows["partition"][row] if self.cluster.partitions else None
         asked = self.rows["gpu_type"][row] if "gpu_type" in self.rows.columns and self.milli_gpus[row] else None
+        # On a cluster that names no types, a job may use any GPU, whatever it asks for.
         known = any(node.gpu_type is not None for node in self.cluster.nodes)
         types = set(asked.split("|")) if asked is not None and known else None
         return [
@@ -135,6 +136,7 @@ class Record:
 
 
 def _nearest(ids: pl.Series, job: str) -> str:
+    # Ids that are numbers are near by their distance, others by their letters.
     if ids.dtype == pl.Int64 and job.strip().lstrip("+-").isdecimal():
         distance = (ids.cast(pl.Float64) - float(job)).abs()
         close = ids.gather(distance.arg_sort()[:NEAREST]).sort().to_list()
@@ -149,6 +151,7 @@ def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _cluster(recorded: dict[str, Any]) -> Cluster:
+    # A later version may have recorded more of a node than this one knows.
     known = {field.name for field in fields(Node)}
     nodes = tuple(Node(**{name: value for name, value in node.items() if name in known}) for node in recorded["nodes"])
     return Cluster(nodes, recorded["name"], recorded["sha256"], mix=bool(recorded.get("mix", False)))
@@ -164,6 +167,7 @@ def _segments(rows: pl.DataFrame, stops: pl.DataFrame | None, cluster: Cluster) 
         table = pl.concat(
             [table, with_rows.select("job", "start_s", "end_s", "nodes", pl.lit(False).alias("last"), "by_failure")]
         )
+    # As `Schedule.segments` has them: explanations rely on it.
     table = table.sort("job", "start_s", "end_s", "last")
     places = table["nodes"].explode().struct
     names = {node.name: number for number, node in enumerate(cluster.nodes)}

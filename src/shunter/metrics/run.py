@@ -76,6 +76,7 @@ def run_log(
         InputError: There is no such part of the log, or no job of it can ever fit.
     """
     window = log.workload.window(start, length)
+    # What is told is the time of the simulation alone, without reading and measuring.
     began = time.perf_counter()
     schedule = simulate(window, log.cluster, scheduler, progress=progress)
     seconds = time.perf_counter() - began
@@ -150,6 +151,7 @@ def turnaround_by_priority(schedule: Schedule) -> list[dict[str, Any]] | None:
         return None
     number = np.searchsorted(values, np.nan_to_num(priority, nan=values[0]))
     if len(values) > MOST_PRIORITIES:
+        # Priorities that many jobs share may make two cuts the same, and then there are fewer groups.
         cuts = np.unique(np.quantile(priority[np.isfinite(priority)], np.linspace(0, 1, PRIORITY_GROUPS + 1)[1:-1]))
         number = np.searchsorted(cuts, np.nan_to_num(priority, nan=values[0]))
     number = np.where(np.isfinite(priority), number, -1)

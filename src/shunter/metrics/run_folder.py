@@ -118,6 +118,7 @@ def _check_folder(folder: Path, force: bool, files: Sequence[str]) -> None:
     elif folder.exists() or folder.is_symlink():
         raise InputError(f"--out {folder}: this is a file; give the name of a folder")
     else:
+        # The folder is made later; whether it can be is a question to the nearest folder that is there.
         nearest = next((parent for parent in folder.absolute().parents if parent.exists()), Path("/"))
     if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
         raise InputError(f"--out {folder}: {nearest} cannot be written to; give another folder")
@@ -174,6 +175,7 @@ def csv_frame(frame: pl.DataFrame, node_count: int) -> pl.DataFrame:
     """Returns the schedule with its nodes as text: ``n3:4;n5:2``, or the name alone on a cluster of one node."""
     import polars as pl
 
+    # CSV has no lists.
     node = pl.element().struct.field("node")
     count = pl.element().struct.field("tasks").cast(pl.String)
     text = node if node_count == 1 else node + ":" + count

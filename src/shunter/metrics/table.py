@@ -126,6 +126,7 @@ class ScheduleMeasures(Measures):
         self.gpus = schedule.gpus
         self.memory_mb = (jobs["tasks"] * jobs["memory_mb_per_task"].fill_null(0.0)).to_numpy()
         self.tells_memory = jobs["memory_mb_per_task"].null_count() < len(jobs)
+        # Rejected and unfinished jobs have no end, and are part of no mean.
         self.ended = schedule.ended
         self.completed = np.asarray(schedule.outcome == Outcome.COMPLETED)
         self.wait_s = schedule.queue_wait_s
@@ -155,6 +156,7 @@ class ScheduleMeasures(Measures):
     def fairness(self, values: NDArray[np.float64]) -> Values:
         """Returns Jain's index of the users' means over their jobs that ended."""
         frame = pl.DataFrame({"user": self.schedule.workload.jobs["user"], "value": values})
+        # Jobs without a user are left out: together they would count as one user with many jobs.
         by_user = frame.filter(pl.Series(self.ended) & pl.col("user").is_not_null())
         means = by_user.group_by("user", maintain_order=True).agg(pl.col("value").mean())["value"].to_numpy()
         return self.ratio(float(np.sum(means)) ** 2, len(means) * float(np.sum(means**2)))
@@ -204,11 +206,11 @@ def compute_metrics(schedule: Schedule) -> dict[str, float | None]:
     measures = ScheduleMeasures(schedule)
     found: dict[str, float | None] = {}
     for name, metric in METRICS.items():
-        if metric.of_jobs is not None:
-            value = float(metric.of_jobs(measures))
-            found[name] = None if np.isnan(value) else value
-        elif metric.of_schedule is not None:
-            found[name] = metric.of_schedule(measures.usage)
+        value = metric.of_jobs(measures) if metric.of_jobs is not None else None
+        if metric.of_schedule is not None:
+            value = metric.of_schedule(measures.usage)
+        # JSON has no NaN, and to compare with one is a trap.
+        found[name] = None if value is None or np.isnan(value) else float(value)
     return found
 
 

@@ -62,6 +62,7 @@ class Walker:
         self.shape = Shape.of(record, row)
         cluster = record.cluster
         types: dict[str | None, int] = {}
+        # A job with GPUs takes nodes of one type only, unless the cluster mixes them: room is counted type by type.
         one_pool = bool(self.shape.each[0]) and not cluster.mix
         self.places = {
             number: Place.empty(
@@ -92,6 +93,7 @@ class Walker:
         waits = iter(self.waits)
         wait = next(waits, None)
         now = -np.inf
+        # All changes of one instant are made before anything is counted: what ends makes room for what starts.
         for time, changes in groupby(times, key=lambda change: change[0]):
             while wait is not None and wait[1] <= time:
                 self._wait_through(sweep, max(now, wait[0]), wait[1])
@@ -132,6 +134,8 @@ class Walker:
         if until_ms > from_ms:
             self._count_all()
             reason, room, pool = self._diagnosis()
+            # Holders are charged for time without room only; while there was room, it was the order that held the job
+            # back.
             if reason != ORDER:
                 self.clock_ms += until_ms - from_ms
             free = self.free[pool]
@@ -144,12 +148,14 @@ class Walker:
         room = min(self.room[pool], tasks)
         if room >= tasks:
             return ORDER, room, pool
+        # A failed node stays out until something starts on it again: when it came up is not recorded.
         if self.failed:
             with_failed = self.room.copy()
             for number in self.failed:
                 with_failed[self.places[number].pool] += self.places[number].room
             if max(with_failed.values()) >= tasks:
                 return DOWN, room, pool
+        # If one pool had enough of everything, it was the scattering, even if most tasks would fit in another pool.
         lacking = [_lacking(free, total) for free in self.free.values()]
         if None in lacking:
             return SCATTERED, room, list(self.free)[lacking.index(None)]
@@ -172,6 +178,7 @@ class Walker:
                 self._add(place, -1)
         if starts:
             self.failed.discard(number)
+            # What had bound before it came is not its doing, so the clocks of the node are noted.
             self.taken[entry] = place.take(tasks, self.each[job]), self.bound_ms[number].copy()
         else:
             taken, before = self.taken.pop(entry)
@@ -207,6 +214,8 @@ class Walker:
         most, each = self.places[number].most, self.each[job]
         for resource, wanted in enumerate(self.shape.each):
             if wanted:
+                # In tasks of the waiting job: what was held over what one task wants, but no more than the node could
+                # have taken.
                 self.held[job][resource] += min(tasks * each[resource] / wanted, most) * (
                     bound[resource] - before[resource]
                 )

@@ -34,6 +34,7 @@ class WindowColumns:
     def __init__(self, workload: Workload, windows: Windows, cluster: Cluster) -> None:
         """Cuts the columns; all have the shape (windows, simulated length)."""
         jobs = workload.jobs
+        # Windows are rows of one matrix, so that a metric of all of them is one NumPy call.
         self.index = windows.simulated_first.astype(np.int64)[:, None] + np.arange(windows.simulated_length)
         self.warmup = windows.warmup
         self.cluster = cluster
@@ -44,6 +45,7 @@ class WindowColumns:
         self.memory_mb = (tasks * numbers(memory_mb.fill_null(0.0)))[self.index]
         self.tells_memory = memory_mb.is_not_null().to_numpy()[self.index].any(axis=1)
         self.gpus = (tasks * numbers(jobs["gpus_per_task"]))[self.index]
+        # 0 stands for no user.
         self.user = jobs["user"].rank("dense").cast(pl.Int64).fill_null(0).to_numpy()[self.index]
 
     def take(self, rows: NDArray[np.int64]) -> WindowColumns:
@@ -115,6 +117,7 @@ class WindowMeasures(Measures):
     def makespan_s(self) -> Values:
         """From the first submit to the last end; NaN where no job ran."""
         results, never = self._results, np.iinfo(np.int64)
+        # A rejected job neither begins nor ends a makespan.
         first = np.where(results.phase == Phase.REJECTED, never.max, self._columns.submit_ms).min(axis=1)
         last = np.where(self._ended_in_all, results.end_ms, never.min).max(axis=1)
         ran = self._ended_in_all.any(axis=1)
@@ -151,6 +154,7 @@ class WindowMeasures(Measures):
         user = self._columns.user[:, self._measured]
         kept = self.ended & (user > 0)
         windows, users = len(user), int(user.max()) + 1
+        # One number for each user in each window: then one pass adds up all windows.
         cell = (np.arange(windows)[:, None] * users + user)[kept]
         jobs = np.bincount(cell, minlength=windows * users).reshape(windows, users)
         total = np.bincount(cell, weights=values[kept], minlength=windows * users)

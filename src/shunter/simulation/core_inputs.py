@@ -71,6 +71,8 @@ def open_cluster(cluster: Cluster) -> Handle:
 
 def cluster_columns(cluster: Cluster) -> ClusterColumns:
     """Returns a cluster as the core has it."""
+    # The core knows names by numbers alone. Those of partitions and types must be the ones that `open_jobs` uses for
+    # the same cluster; racks and switches are never named by jobs.
     partitions, gpu_types = (
         {name: number for number, name in enumerate(names)} for names in (cluster.partitions, cluster.gpu_types)
     )
@@ -126,6 +128,7 @@ def _partitions(names: pl.Series, cluster: Cluster) -> NDArray[np.int64]:
     """A cluster without partitions serves every job, whatever the log calls the place where it ran."""
     if not cluster.partitions:
         return np.full(len(names), UNKNOWN, dtype=np.int64)
+    # A job of a partition that the cluster does not have is rejected, not an error: logs span several machines.
     numbers = names.replace_strict(
         list(cluster.partitions), list(range(len(cluster.partitions))), default=NO_SUCH_PARTITION, return_dtype=pl.Int64
     )
@@ -227,12 +230,14 @@ class AskedPlacer:
         raise InputError(f"placement {self.placer.name!r}: place() failed ({what})") from failure
 
     def _answer(self, _context: int, told: Any, nodes: Any, tasks: Any, capacity: int) -> int:  # noqa: ANN401
+        # After a failure nothing is asked any more: the core comes back soon, and the first cause is what counts.
         if self.failure is not None:
             return 0
         try:
             pairs = self._pairs(told)
             for place, (node, count) in enumerate(pairs[:capacity]):
                 nodes[place], tasks[place] = node, count
+        # Ctrl-C too: it would be lost in the core otherwise.
         except BaseException as failure:
             self.failure = failure
             return 0
@@ -248,6 +253,7 @@ class AskedPlacer:
             capacity=_array(told.capacity, count, np.uint32),
             free_cores_milli=_array(told.cores_milli, count, np.int64),
             free_memory_mb=_array(told.memory_mb, count, np.int64),
+            # Signed, so that a placement may subtract without wrapping around.
             free_gpus=_array(told.whole_gpus, count, np.uint32).astype(np.int32),
             waiting=_array(told.waiting, told.waiting_length, np.uint64).astype(np.uint32),
             gpus=self._columns.gpus,

@@ -103,6 +103,7 @@ class Decision:
 
 def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()) -> Decision:
     """Returns a decision of the core's; `answers` are those of the learned policy that made it, if one did."""
+    # Asked without arrays, the core tells how long they must be; asked again, it fills them.
     told = ffi.new("ShunterDecision *")
     check(lib.shunter_decision_read(handle.number, told))
     jobs = int(told.jobs)
@@ -126,6 +127,7 @@ def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()
         return Place(*on_nodes, part(devices, device_offsets, job), part(millis, device_offsets, job))
 
     def who(*outcomes: str) -> list[int]:
+        # A job may be stopped and start again elsewhere at one instant ("moves"): it is in both lists.
         chosen: list[int] = np.flatnonzero(np.isin(outcome, [_OUTCOMES[name] for name in outcomes])).tolist()
         return chosen
 
@@ -138,6 +140,7 @@ def read_decision(handle: Handle, now_s: float, answers: tuple[Answer, ...] = ()
             job: Reservation(None if reserved_ms[job] == NO_TIME else int(reserved_ms[job]) / 1000, place_of(job))
             for job in who("reserves")
         },
+        # `place` has each job's place in line, or −1; here it is turned around.
         order=tuple(in_line[np.argsort(place[in_line])].tolist()),
         waiting={
             job: Waiting(_REASONS[reason[job]], None if blocker[job] < 0 else int(blocker[job]))

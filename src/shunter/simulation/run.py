@@ -77,6 +77,7 @@ def simulate(
         scheduler = resolve_scheduler(**settings)
     elif settings:
         raise InputError(f"{next(iter(settings))} is given beside a scheduler; give one of the two")
+    # Whoever orders the queue, what comes back is a simulation at its end: all schedules are read off in one way.
     policy = scheduler.policy
     if isinstance(policy, PythonPolicy):
         simulation = _run_own(policy.policy, workload, cluster, scheduler, progress)
@@ -105,6 +106,7 @@ def decide(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: 
     if isinstance(policy, Checkpoint):
         return learned_runner().decide_learned(snapshot, workload, cluster, scheduler)
     if isinstance(policy, PythonPolicy):
+        # An order that stands still has given its scores to the simulation; one that moves is asked for this instant.
         own = OwnOrder(policy.policy, workload, cluster, scheduler)
         own.simulation.load(snapshot)
         return own.simulation.decide(own.order() if policy.policy.moves else None)
@@ -158,6 +160,7 @@ def _run_own(
     while simulation.advance():
         simulation.dispatch(own.order())
         decisions += 1
+        # A decision in Python takes far longer than a look at the counts, but bars need no more.
         if progress and decisions % 1000 == 0:
             status = simulation.status()
             progress(status.ended, status.jobs)
@@ -175,6 +178,8 @@ class OwnOrder:
         if not policy.moves:
             everyone = np.arange(len(workload), dtype=np.uint32)
             first_submit_s = float(workload.jobs["submit_s"][0])
+            # An order that stands still is asked for once, for all jobs, as if all waited on an empty cluster; then the
+            # core runs by these scores alone.
             scores = _scores(policy, self._views.of(everyone, first_submit_s, cluster.total_cores))
             self.simulation = Simulation(workload, cluster, scheduler, scores=scores)
 
@@ -238,6 +243,7 @@ def _scores(policy: Policy, queue: QueueView) -> NDArray[np.float64]:
 def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, scheduler: Scheduler) -> Schedule:
     states = simulation.job_states()
     ended = np.isin(_OUTCOMES[states.phase], (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED))
+    # Where jobs ran is part of what a snapshot tells.
     placed = simulation.snapshot()
     basis = simulation.estimates().basis
     stops, placing = simulation.stops(), simulation.placement_ledger()
@@ -251,6 +257,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         cluster=cluster,
         settings=_recorded(scheduler),
         ledger=ledger,
+        # A job that was stopped and never ended has a first start, but no latest one that it ended from.
         start_s=np.where(ended | (states.preemptions + states.failures > 0), states.start_ms / 1000, np.nan),
         latest_start_s=np.where(ended, states.latest_start_ms / 1000, np.nan),
         end_s=np.where(ended, states.end_ms / 1000, np.nan),
@@ -308,6 +315,7 @@ def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) ->
 def _without_request(workload: Workload, scheduler: Scheduler) -> pl.Series:
     """Returns for which jobs something may stand in for a request."""
     unknown = workload.jobs["requested_s"].is_null()
+    # Reservations need a request of every job; with reserve_by = "estimate" only some estimates fall back on it.
     if scheduler.settings.reserve_by == "requested":
         return unknown
     kind = scheduler.estimate.kind
@@ -318,5 +326,6 @@ def _without_request(workload: Workload, scheduler: Scheduler) -> pl.Series:
 
 
 def _plus(ledger: Ledger, workload: Workload, touched: pl.Series, rule: str) -> Ledger:
+    # The place of the first true value; a ledger leaves out rules that touched nobody.
     first = workload.jobs["job_id"][touched.arg_max() or 0]
     return ledger.plus(rule, int(touched.sum()), f"job {first}")

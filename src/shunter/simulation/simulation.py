@@ -63,6 +63,7 @@ class Simulation:
         first = len(table) - count
         config = core_config(scheduler, table, cluster, policy=None if scores is None else CorePolicy.given(scores))
         self._asked = config.asked
+        # Scores of a policy are for the whole table, those of the caller for the jobs of the window.
         given = config.policy.scores[first if scores is None else 0 :]
         nodes, jobs = self._tables = (open_cluster(cluster), open_jobs(table, cluster))
         self._handle = opened(
@@ -150,6 +151,7 @@ class Simulation:
 
     def start(self, job: int, nodes: Sequence[int] = (), tasks: Sequence[int] = ()) -> None:
         """Starts a waiting job on these nodes with so many tasks each, or where the placement rule puts it."""
+        # The core is told one length for both.
         if len(nodes) != len(tasks):
             raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
         on, many = np.array(nodes, dtype=np.uint32), np.array(tasks, dtype=np.uint32)

@@ -75,6 +75,7 @@ class WindowRunner:
             length: How many jobs a window has.
             threads: How many threads share the windows.
         """
+        # Made for each call, since a placement in Python has a state: no two calls share one.
         config = core_config(scheduler, self._table, self._nodes)
         begins = np.ascontiguousarray(first, dtype=np.uintp) + np.uintp(self._before)
         results = WindowResults.empty(len(begins), length)
@@ -93,6 +94,7 @@ class WindowRunner:
                 *results.pointers(),
             )
         )
+        # An exception cannot cross the core: it was kept while the core asked, and is raised now.
         if config.asked is not None:
             config.asked.raise_failure()
         return results
