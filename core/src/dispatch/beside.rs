@@ -55,6 +55,7 @@ impl Terms {
         if self.may_outlast {
             return i64::MAX;
         }
+        // A bound may be too wide, never too narrow: slow nodes count as if at full speed.
         worked_ms(self.longest_ms, self.speed_milli.max(FULL_SPEED))
     }
 }
@@ -133,6 +134,7 @@ impl Head {
     /// Whether a job may start now on these nodes without delaying the head: it ends by the head's time, or the head still
     /// fits then. One that may is reckoned with from now on.
     pub(crate) fn admit(&mut self, simulation: &Simulation, job: u32, placement: &Placement) -> bool {
+        // One that ends in time takes nothing from the head: what is free at its time stays as it was.
         if simulation.span_on(job, placement) <= self.longest_ms(simulation) {
             return true;
         }
@@ -256,6 +258,8 @@ fn earliest_ms<R>(
     for one in expected {
         // A job that has outlived its limit is expected to end in the next millisecond.
         let instant_ms = one.instant_ms.max(now_ms + 1);
+        // All that ends at one instant is free at once, so it is asked only before the clock would move on. Now the job
+        // does not fit: the first end is taken without asking.
         if reserved_ms > now_ms && instant_ms > reserved_ms && fits(free) {
             break;
         }

@@ -48,6 +48,7 @@ pub(crate) fn commit(simulation: &mut Simulation, job: u32) {
     simulation.promises.commitment = None;
     if !simulation.try_start(job) {
         let fills = simulation.setup.config.dispatch == Dispatch::Committed { backfill: true };
+        // Where nobody is filled in, nobody asks when it will start.
         let earliest_ms = if fills { Head::at_earliest(simulation, job).reserved_ms } else { simulation.now_ms() };
         simulation.promises.commitment = Some(Commitment { job, earliest_ms });
     }

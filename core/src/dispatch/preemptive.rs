@@ -30,6 +30,8 @@ pub(super) fn pass(simulation: &mut Simulation) {
         }
         // Whoever comes later in this shape could stop fewer still: the shape is looked at again if room is made.
         if make_way(simulation, job, key, &mut victims) {
+            // Those who were stopped wait again, behind this key, and there may be room left for others: all shapes are
+            // looked at again from here on, never from before.
             heads = simulation.waiting.contest.as_ref().map(|contest| contest.heads(Some(key))).unwrap_or_default();
         }
     }
@@ -64,12 +66,7 @@ pub(crate) fn rank_in_contest(simulation: &Simulation, job: u32) -> Option<i64> 
 /// What a job's place in the order rests on, whether it waits or runs.
 fn rank_of(simulation: &Simulation, job: u32) -> i64 {
     // A running job that was put first stays so: otherwise two such jobs would stop each other for ever.
-    if simulation
-        .setup
-        .config
-        .max_wait_ms
-        .is_some_and(|bound_ms| simulation.setup.submit_ms(job) + bound_ms <= simulation.now_ms())
-    {
+    if simulation.setup.is_starving(job, simulation.now_ms()) {
         return FIRST;
     }
     match simulation.setup.config.policy {
@@ -156,6 +153,7 @@ fn victims_in(simulation: &Simulation, partition: Option<u32>) -> Vec<Key> {
 fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Option<Vec<u32>> {
     let shape = simulation.states[job as usize].shape;
     behind.iter().for_each(|&other| lend(simulation, other, true));
+    // First all at once: mostly it is not enough, and then nobody has to be tried one by one.
     let enough = simulation.machine.fits(&simulation.setup, shape);
     behind.iter().for_each(|&other| lend(simulation, other, false));
     if !enough {
@@ -219,6 +217,7 @@ fn falls_ms(simulation: &Simulation, job: u32) -> Option<i64> {
     if size == 0 {
         return None;
     }
+    // Rounded up: at that millisecond the threshold is reached, not just before.
     i64::try_from((missing + size - 1) / size).ok().filter(|&ms| ms < i64::MAX / 4).map(|ms| simulation.now_ms() + ms)
 }
 

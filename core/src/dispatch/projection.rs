@@ -60,6 +60,7 @@ impl Projection {
     }
 
     fn add(&mut self, step: Step) {
+        // Behind all of the same instant: among those the order does not matter, since they act together.
         let place = self.steps.partition_point(|other| other.instant_ms <= step.instant_ms);
         self.steps.insert(place, step);
     }
@@ -87,6 +88,7 @@ impl Projection {
                 apply(simulation, &steps[next], at_instant);
                 next += 1;
             }
+            // Cheap, and mostly enough to say no: what is free throughout the span is worked out only behind it.
             if at_instant.fits(&simulation.setup.cluster, simulation.shape_of(job)) {
                 lowest_free(simulation, at_instant, &steps[next..], instant_ms + longest_ms, during);
                 if let Some(placement) = simulation.place_on(during, job) {
@@ -113,6 +115,7 @@ impl Projection {
             if long_enough || too_late {
                 break;
             }
+            // A job may end as a reservation begins: only when both are done is it known what is free.
             while next < steps.len() && steps[next].instant_ms == instant_ms {
                 free += steps[next].cores_milli;
                 next += 1;
@@ -129,6 +132,7 @@ impl Projection {
         }
         let placement = &simulation.state(job).placement;
         self.look_at_reservation(simulation, job, simulation.span_on(job, placement));
+        // More may be taken than there is: then it is not sound, and `during` is worked out anew before its next use.
         self.during.take(simulation.shape_of(job), placement);
         self.during.is_sound(placement)
     }
@@ -141,6 +145,7 @@ impl Projection {
         let mut free = simulation.machine.free.cores_milli[0] + sum_of_cores(&self.steps[..begun]);
         let ended = self.steps.partition_point(|step| step.instant_ms < until_ms);
         let mut has_room = free >= needed;
+        // A span of no time ends before the steps of its own instant.
         for group in self.steps[begun..ended.max(begun)].chunk_by(|one, other| one.instant_ms == other.instant_ms) {
             free += sum_of_cores(group);
             has_room &= free >= needed;

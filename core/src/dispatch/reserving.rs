@@ -26,6 +26,7 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
         if turn.may_reserve && holding < depth {
             holding += u32::from(pass.plan(turn.job));
         } else {
+            // Behind the last reservation a job may start, but must not delay anybody who holds one.
             pass.backfill(turn.job);
         }
     }
@@ -48,6 +49,7 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Projec
     let mut projection = Projection::of_running(simulation);
     for &Turn { job, .. } in order {
         let held = &simulation.state(job).reservation;
+        // Each was planned around those before it: behind the first gap nothing holds any more.
         if held.as_ref().is_none_or(|held| held.start_ms < now_ms) {
             break;
         }
@@ -81,6 +83,7 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
     simulation.promises.holders.retain(|&holder| holder != job);
     let mut projection = Projection::of_running(simulation);
     projection.add_reservations(simulation, &simulation.promises.holders);
+    // The rule's own test, on its own state; all that it changes is put back below.
     let (legal, _) = Pass { simulation, projection }.try_beside(job, placement);
     simulation.promises.holders = holders;
     let state = &mut simulation.states[job as usize];
@@ -136,6 +139,7 @@ impl Pass<'_> {
             self.start(job, placement);
             return false;
         }
+        // It fits at no time, for nodes are down: it holds nothing, and nobody waits for it.
         if start_ms == i64::MAX {
             return false;
         }

@@ -36,6 +36,7 @@ impl Room {
     /// More or less has become free on the nodes of a placement.
     pub(crate) fn update(&mut self, cluster: &Cluster, free: &Free, shape: &Shape, placement: &Placement) {
         for part in placement.parts() {
+            // Only the difference is added up: the other nodes of the group are not looked at.
             let (group, before) = self.nodes[part.node as usize];
             if group != NO_GROUP {
                 let capacity = free.capacity(cluster, part.node, shape);

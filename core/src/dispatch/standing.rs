@@ -42,6 +42,7 @@ fn easy_on_pool(simulation: &mut Simulation, job: u32) {
     let Some(from) = first_beside(simulation, None, 0) else { return };
     let mut head = Head::at_earliest(simulation, job);
     fill_pool(simulation, Some(&mut head), from);
+    // Most passes are made because one more job has come: for these the head's time need not be worked out again.
     simulation.promises.blocked = Some(Blocked { head, next_arrival: simulation.clock.next_arrival });
 }
 
@@ -80,6 +81,7 @@ fn first_beside(simulation: &Simulation, head: Option<&Head>, from: u32) -> Opti
     let queue = &simulation.waiting.queue;
     let fresh = queue.fresh();
     let first = fresh.partition_point(|one| one.entry < from);
+    // The few newest stand in a plain list; all others in the index, which is asked only if there are any.
     let listed = fresh[first..].iter().find(may_start).map(|one| one.entry);
     if queue.all_fresh() {
         return listed;

@@ -84,6 +84,7 @@ fn skip_hopeless(simulation: &Simulation, turns: &mut Turns) {
 fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Head>) {
     // Few of many fit: only they are worth sorting.
     let free = simulation.machine.free.total_cores_milli();
+    // Too coarse on nodes, where a job may not fit though there are cores enough: `start_beside` sees to that.
     turns.turns.retain(|turn| simulation.cores_milli(turn.job) <= free);
     if let (true, Some(head)) = (simulation.setup.is_pool, &head) {
         let (spare_cores_milli, longest_ms) = head.pool_bounds(simulation);
@@ -101,6 +102,7 @@ fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Hea
 
 /// Whether the gate holds back a job that fits: its start would leave too little free.
 fn is_held(simulation: &Simulation, turn: &Turn) -> bool {
+    // On an idle cluster nobody is held back: a last job would wait for ever.
     if turn.leave_free <= 0.0 || simulation.machine.running() == 0 {
         return false;
     }

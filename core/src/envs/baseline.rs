@@ -51,6 +51,7 @@ impl Baseline {
             };
             Planned { submit_ms, start_ms, served }
         };
+        // The warm-up counts in neither schedule.
         let measured = start_ms.iter().enumerate().skip(episode.warmup);
         let jobs: Vec<Planned> = measured.filter(|(_, &start_ms)| start_ms != NEVER_MS).map(planned).collect();
         let mut starts: Vec<u32> = (0..jobs.len() as u32).collect();

@@ -77,6 +77,7 @@ impl Environment {
 
     /// The next episode of this environment under a seed.
     pub(crate) fn draw(&mut self, world: &World, seed: u64) -> usize {
+        // By environment and count, not from one stream: which episode comes next does not depend on the threads.
         let drawn = mix(mix(mix(seed ^ EPISODE_SALT).wrapping_add(self.number)).wrapping_add(self.drawn));
         self.drawn += 1;
         (drawn % world.episodes.len() as u64) as usize
@@ -90,6 +91,8 @@ impl Environment {
         let window = episode.first..episode.first + episode.count;
         let scores = table.scores.get(window.clone()).unwrap_or_default();
         let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, world.config.clone(), scores)?;
+        // What episodes come to is told of every objective, but this one costs a look at every host: only where it is
+        // wanted.
         let tells_balance = world.kind().tells_balance() || world.env.weights[objective::BALANCE] != 0.0;
         let tally = Tally::new(&table.jobs, Arc::clone(&table.priority), episode.warmup as u32, episode.measured);
         simulation.accounts.set_tally(Some(tally.with(world.env.logarithms(), tells_balance)));

@@ -42,6 +42,7 @@ fn amount(simulation: &Simulation, one: &Expected) -> i64 {
 }
 
 fn remaining_ms(simulation: &Simulation, one: &Expected) -> i64 {
+    // A job that has outlived its limit may end at any time, but has not yet.
     (one.instant_ms - simulation.now_ms()).max(1)
 }
 

@@ -126,6 +126,7 @@ impl Observer {
 
     /// Writes the observation: `rows` are places in the pass.
     pub(crate) fn observe(&mut self, simulation: &Simulation, pass: &mut Pass, rows: &[u32], observation: &mut [f32]) {
+        // Once a pass: within it no estimate changes, though several decisions may be made.
         for slot in pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
             self.refresh(simulation, slot.job());
             let standing = &self.standing[slot.job() as usize];
@@ -167,6 +168,7 @@ impl Observer {
             features[10] = log_time(seconds(head.reserved_ms - simulation.now_ms()));
             features[11] = part(head.spare_cores_milli(simulation), all_cores_milli).clamp(0.0, 1.0);
         }
+        // Sines are the dearest part of an observation, and many decisions fall on one instant.
         if self.circles_at_ms != Some(simulation.now_ms()) {
             self.circles_at_ms = Some(simulation.now_ms());
             for (pair, period_ms) in self.circles.chunks_exact_mut(2).zip([DAY_MS, WEEK_MS]) {
@@ -232,6 +234,7 @@ impl Observer {
 
     /// Brings what is known of a job up to date.
     fn refresh(&mut self, simulation: &Simulation, job: u32) {
+        // What stands still is worked out again only when the user's jobs have taught something.
         let stamp = 1 + simulation.accounts.changes(job);
         if self.standing[job as usize].stamp == stamp {
             return;

@@ -134,6 +134,7 @@ impl Pass {
         self.look_for_room(simulation);
         let asks = match mode {
             JobMode::Committed { .. } => !self.slots.is_empty(),
+            // One reservation a pass: with it given, only those are left to choose that do not delay it.
             JobMode::Reserve if self.head.is_some() => self.slots.iter().any(|slot| slot.fits && !slot.delays),
             _ => self.slots.iter().any(|slot| slot.fits),
         };
@@ -178,11 +179,13 @@ impl Pass {
         let starves = |slot: &Slot| {
             simulation.waiting.queue.is_first(slot.job()) && !slot.is_passed && Some(slot.job()) != holder
         };
+        // The guard is part of the mask: whoever has waited too long is the only one who may be chosen.
         let starving = self.slots.iter().position(|slot| may(slot) && starves(slot));
         for (place, slot) in self.slots.iter_mut().enumerate() {
             slot.held_back = waits && (slot.is_passed || is_passed_over(simulation, &slot.turn));
             slot.allowed = may(slot) && starving.is_none_or(|starving| starving == place);
         }
+        // To wait would let it starve on though it fits. Without a coming event, waiting would be for ever.
         let forced = starving.is_some_and(|place| self.slots[place].fits);
         self.wait_allowed = waits && !forced && simulation.has_event();
     }

@@ -62,6 +62,8 @@ impl PickJob {
     fn fill_rows(&mut self) {
         let window = self.observer.layout.window;
         self.add_rows(window, |slot| slot.allowed && !slot.held_back);
+        // Most queues are longer than the window's part of them that may be chosen: the two other walks are seldom
+        // needed.
         if self.rows.len() < window.min(self.pass.slots.len()) {
             self.add_rows(window, |slot| slot.allowed && slot.held_back);
             self.add_rows(window, |slot| !slot.allowed);

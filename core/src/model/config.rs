@@ -81,6 +81,15 @@ impl Config {
         self.mean_up_down_ms.is_some() || !self.node_events.is_empty()
     }
 
+    /// Whether a job that is stopped keeps the work that it has done.
+    pub(crate) fn keeps_progress(&self, by_failure: bool) -> bool {
+        if by_failure {
+            self.failure_keeps_progress
+        } else {
+            self.keep_progress
+        }
+    }
+
     /// Whether a job that fits may be given no nodes all the same.
     pub fn may_decline(&self) -> bool {
         self.placement == Rule::External

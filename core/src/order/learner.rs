@@ -53,9 +53,11 @@ impl KnownWindows {
         }
         let known = Arc::new(make());
         let mut kept = self.kept();
+        // All at once, not the oldest: whoever goes through many windows does not come back to the first.
         if kept.jobs > MOST_KEPT_JOBS {
             *kept = Kept::default();
         }
+        // Two threads may have made the same one: that costs time, and changes nothing.
         kept.jobs += known.user.len();
         kept.windows.insert(key, known.clone());
         known

@@ -55,6 +55,7 @@ impl Queue {
     /// An empty queue for jobs of the table from `first_job` on, in this order.
     pub fn new(jobs: Arc<Jobs>, first_job: usize, order: Vec<u32>, guarded: bool, indexed: Indexed) -> Self {
         let count = order.len() as u32;
+        // The lower half of the keys is kept for those that the guard puts first: their key is the job's number.
         let first_key = if guarded { count } else { 0 };
         let mut key_of = vec![0; order.len()];
         for (place, &job) in order.iter().enumerate() {

@@ -46,6 +46,7 @@ impl RankSet {
             let word = &mut level[place / 64];
             let was_empty = *word == 0;
             *word |= 1 << (place % 64);
+            // The summaries above say so already.
             if !was_empty {
                 return;
             }
@@ -61,6 +62,7 @@ impl RankSet {
         for level in &mut self.levels {
             let word = &mut level[place / 64];
             *word &= !(1 << (place % 64));
+            // Others are left in this word: the summaries above still hold.
             if *word != 0 {
                 return;
             }
@@ -82,6 +84,7 @@ impl RankSet {
                 let found = place + word.trailing_zeros() as usize;
                 return Some(if height == 0 { found as u32 } else { self.descend(height - 1, found) });
             }
+            // Nothing in the rest of this word: one level up, from the next word on.
             place = place / 64 + 1;
         }
         None

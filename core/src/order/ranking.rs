@@ -206,6 +206,7 @@ impl Ranking {
                 self.each(|one| -weights.priority(scene, one, factor[scene.user_of(one)]))
             }
             Score::RandomFeasible => {
+                // Drawn anew at every instant, and the same for each pass of one: asking twice gives one answer.
                 let seed = scene.seed ^ POLICY_SALT ^ mix(scene.now_ms as u64);
                 self.each(|one| drawn(seed, (scene.first_job + one.job as usize) as u32))
             }
@@ -219,6 +220,7 @@ impl Ranking {
         let mut values = vec![f64::NAN; usage.accounts.len()];
         for one in &self.candidates {
             let user = scene.user_of(one);
+            // Not worked out yet. A share is above 0, and no use is NaN.
             if values[user].is_nan() {
                 values[user] = told(usage, user as u32, scene.now_ms);
             }

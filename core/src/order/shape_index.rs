@@ -92,6 +92,7 @@ impl ShapeIndex {
         self.set_limit(shape, place, NO_LIMIT);
         let mut first_key = self.summary[self.leaves + shape].first_key;
         if first_key == key {
+            // Keys before it did not wait, so the next first one lies behind it.
             first_key = self.first_in_shape(shape as u32, key, NO_LIMIT - 1).unwrap_or(NO_KEY);
         }
         self.summarize(shape, first_key);
@@ -105,6 +106,7 @@ impl ShapeIndex {
         while node > 1 {
             node /= 2;
             let shortest = limits[2 * node].min(limits[2 * node + 1]);
+            // Above, nothing changes either.
             if limits[node] == shortest {
                 return;
             }
@@ -169,6 +171,7 @@ impl ShapeIndex {
         mut longest_ms: impl FnMut(u32) -> Option<i64>,
     ) -> Option<u32> {
         let mut best = NO_KEY;
+        // A tree over at most 2³² shapes, two entries a level at the most: no allocation in the hottest search.
         let mut stack = [0u32; 64];
         let mut depth = 1;
         stack[0] = 1;
@@ -176,6 +179,7 @@ impl ShapeIndex {
             depth -= 1;
             let node = stack[depth] as usize;
             let Summary { first_key, shortest_ms } = self.summary[node];
+            // Down the left side to the leaves: the first shape below this node.
             let leftmost = (node << (self.leaves.ilog2() - node.ilog2())) - self.leaves;
             if first_key >= best || shortest_ms > bound_ms || leftmost >= shapes {
                 continue;

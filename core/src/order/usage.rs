@@ -21,6 +21,7 @@ impl Account {
         let elapsed_s = (now_ms - self.at_ms) as f64 / 1000.0;
         let decayed = (-(elapsed_s / half_life_s) * LN_2).exp();
         let cores = self.cores_milli as f64 / 1000.0;
+        // What was used before fades; what is held since then is the integral of cores · 2^(−age / half-life).
         self.core_seconds * decayed + cores * (1.0 - decayed) * half_life_s / LN_2
     }
 
@@ -56,6 +57,7 @@ impl Usage {
             return Err(format!("a share is {share}; expected a positive number"));
         }
         let shares = if shares.is_empty() { vec![1.0; users] } else { shares.to_vec() };
+        // Users who have not come yet are none of those whose parts add up to 1: nobody knows of them.
         let sum: f64 = shares.iter().zip(known).filter(|(_, &known)| known).map(|(share, _)| share).sum();
         let account = Account { at_ms: now_ms, ..Account::default() };
         Ok(Usage {

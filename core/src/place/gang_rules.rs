@@ -19,6 +19,7 @@ struct LikePool {
 impl Search<'_> {
     /// The best choice of the lowest tier that has one, then of the fewest nodes; without one, as few nodes as possible.
     pub(crate) fn tiered(&self, order: TierOrder) -> Option<Placement> {
+        // Tiers count whole GPUs: for fractions, and for jobs without any, they say nothing.
         if self.shape.gpu_milli < i64::from(DEVICE_MILLI) {
             return self.pack();
         }
@@ -89,6 +90,7 @@ impl Search<'_> {
         let mut pools: Vec<LikePool> = Vec::new();
         for &node in self.cluster.nodes_for(self.shape) {
             let described = &self.cluster.nodes[node as usize];
+            // Nodes without room stay in: how evenly all are used is part of the score.
             if described.gpus == 0 || self.free.is_down(node) || !self.cluster.suits(node, self.shape) {
                 continue;
             }

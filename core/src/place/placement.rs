@@ -94,6 +94,7 @@ pub(crate) fn belongs(cluster: &Cluster, shape: &Shape, placement: &Placement) -
     let mut named = HashSet::new();
     let mut shares = placement.devices();
     for part in placement.parts() {
+        // From a snapshot or saved bytes: nothing about the numbers is known yet, not even that they are small.
         let mine = i64::from(part.tasks).saturating_mul(shape.gpu_milli) / share_milli(shape.gpu_milli);
         let Some((here, rest)) = shares.split_at_checked(usize::try_from(mine).unwrap_or(usize::MAX)) else {
             return false;
@@ -172,6 +173,7 @@ pub(crate) fn choose_devices(cluster: &Cluster, free: &Free, shape: &Shape, plac
             let mut left: Vec<(i32, u32)> =
                 devices.map(|device| (free.device_milli[device as usize], device)).collect();
             for _ in 0..part.tasks {
+                // Where least is left: whole devices stay whole for those who need them.
                 if let Some(fullest) = left.iter_mut().filter(|(room, _)| *room >= milli).min() {
                     fullest.0 -= milli;
                     placement.push_device(DeviceShare { device: fullest.1, milli });

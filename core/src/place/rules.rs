@@ -235,6 +235,7 @@ fn pack(mut candidates: Vec<Candidate>, tasks: u32) -> Placement {
 fn spread(mut candidates: Vec<Candidate>, tasks: u32) -> Placement {
     candidates.sort_by_key(|candidate| (Reverse(candidate.room), candidate.node));
     let given = |level: u32| candidates.iter().map(|candidate| u64::from(candidate.capacity.min(level))).sum::<u64>();
+    // By halving: a job may have a million tasks, and playing the rounds would take as many.
     let (mut level, mut beyond) = (0, tasks + 1);
     while beyond - level > 1 {
         let middle = level + (beyond - level) / 2;

@@ -73,6 +73,8 @@ pub fn best(question: &Question, tier: u8, order: TierOrder) -> Option<Tiered> {
     let found = search.solve(&candidates, order, false)?;
     match order {
         _ if tier == 1 || found.frag_delta <= 0 => Some(found),
+        // The most even choice breaks the condition of tier 2; another one, less even, may keep it. The other two
+        // orders put fragmentation first: if their best breaks it, all do.
         TierOrder::Balance => search.solve(&candidates, order, true),
         TierOrder::Defrag | TierOrder::Lex => None,
     }
@@ -162,6 +164,8 @@ impl<'a> Search<'a> {
             }
             let place =
                 kinds.iter().position(|kind| (kind.0, kind.1) == (spot.free, most_tasks)).unwrap_or_else(|| {
+                    // More of this kind cannot be chosen together: their shortfalls would add up to more than the job
+                    // leaves.
                     let useful = self.short.checked_div(short).unwrap_or(self.nodes).min(self.nodes);
                     kinds.push((spot.free, most_tasks, useful));
                     kinds.len() - 1

@@ -99,6 +99,7 @@ impl Accrual {
     pub(crate) fn arrive(&mut self, one: &Served) {
         let rates = one.rates();
         let before = std::mem::replace(&mut self.waiting, rates);
+        // With its own rates alone: the others have not waited longer because this one is noticed late.
         self.accrue(seconds(one.wait_ms));
         self.waiting = Rates {
             bounded: before.bounded + rates.bounded,
@@ -107,6 +108,7 @@ impl Accrual {
             priority: before.priority + rates.priority,
         };
         if !self.logarithms.is_empty() {
+            // Relative to the clock: no entry has to be changed when time passes.
             self.queue.push(Served { wait_ms: one.wait_ms - self.clock_ms, ..*one });
         }
     }

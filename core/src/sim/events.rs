@@ -17,6 +17,7 @@ impl Simulation {
             let Some(instant_ms) = self.next_instant_ms() else {
                 return std::mem::take(&mut self.clock.undecided) && !self.waiting.queue.is_empty();
             };
+            // From here on a decision is due because something happens, not because of what was done from outside.
             self.clock.undecided = false;
             self.move_clock(instant_ms);
             while self.next_end_ms().is_some_and(|end_ms| end_ms <= instant_ms) {
@@ -101,6 +102,7 @@ impl Simulation {
         state.held_ms += end_ms - state.segment_start_ms;
         state.lost_ms += self.setup.overhead_ms(state);
         state.end_ms = end_ms;
+        // Killed or not was known from the beginning of the run: only the table's run time decides it.
         state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };
         self.machine.count_end();
         self.accounts.end(job);
@@ -112,6 +114,7 @@ impl Simulation {
         if self.failures.is_none() {
             return;
         }
+        // Taken out meanwhile: a node that fails stops jobs, which needs the whole simulation.
         let Some(mut failures) = self.failures.take() else { return };
         while let Some(node) = failures.pop(&self.setup.config, instant_ms) {
             let is_down = failures.is_down(node);

@@ -53,6 +53,7 @@ impl Failures {
             Failures { given: 0, given_down: vec![false; nodes], drawn: Vec::new(), next: BinaryHeap::new() };
         if let Some((up_ms, _)) = config.mean_up_down_ms {
             for node in 0..nodes as u32 {
+                // A stream for each node: when one fails does not depend on what happens to the others.
                 let mut generator = SplitMix64::for_job(config.seed ^ FAILURE_SALT, node);
                 let next_ms = now_ms + exponential_ms(&mut generator, up_ms);
                 failures.drawn.push(Drawn { generator, is_down: false, next_ms });
@@ -151,5 +152,6 @@ impl Failures {
 
 fn exponential_ms(generator: &mut SplitMix64, mean_ms: i64) -> i64 {
     let u = ((generator.next_u64() >> 11) + 1) as f64 * 2f64.powi(-53);
+    // At least a millisecond: otherwise a node could go down and up at one instant, for ever.
     ((-u.ln() * mean_ms as f64).round() as i64).max(1)
 }

@@ -61,6 +61,7 @@ impl Simulation {
             return Err("the saved state's scores do not belong to its jobs".to_string());
         }
         let order = read_order(&mut input, window.len())?;
+        // Bytes that were made up must not get further than a caller's wrong numbers would.
         config.check()?;
         let setup = Setup::new(cluster, jobs, window, config, &given)?;
         let mut simulation = Simulation::with_order(setup, order)?;
@@ -79,6 +80,7 @@ impl Simulation {
             *is_first = read_state(input, state)?;
         }
         for (job, state) in self.states.iter_mut().enumerate() {
+            // Not saved: earlier versions did not know it, and their states must still be read.
             state.done_ms = (self.setup.work_ms(job as u32, state) - state.remaining_ms).max(0);
         }
         self.check_start_numbers()?;

@@ -60,6 +60,11 @@ impl Setup {
         self.jobs.submit_ms[self.place(job)]
     }
 
+    /// Whether the guard puts a job first that waits at this instant.
+    pub(crate) fn is_starving(&self, job: u32, now_ms: i64) -> bool {
+        self.config.max_wait_ms.is_some_and(|bound_ms| self.submit_ms(job) + bound_ms <= now_ms)
+    }
+
     #[inline]
     pub(crate) fn shape_of(&self, state: &JobState) -> &Shape {
         &self.jobs.shapes[state.shape as usize]
@@ -96,6 +101,19 @@ impl Setup {
             self.config.preemption_overhead_ms
         } else {
             0
+        }
+    }
+
+    /// A run of this job is over, and has not ended it: counts it, and what of it was in vain.
+    pub(crate) fn count_stop(&self, state: &mut JobState, held_ms: i64, by_failure: bool) {
+        // Before this stop is counted: the first run of a job costs nothing extra.
+        let overhead_ms = self.overhead_ms(state);
+        state.held_ms += held_ms;
+        state.lost_ms += if self.config.keeps_progress(by_failure) { held_ms.min(overhead_ms) } else { held_ms };
+        if by_failure {
+            state.failures += 1;
+        } else {
+            state.preemptions += 1;
         }
     }
 

@@ -152,6 +152,8 @@ impl Simulation {
         let order = self.waiting.queue.order().collect();
         let Setup { cluster, jobs, window, given, .. } = &self.setup;
         let setup = Setup::new(cluster.clone(), jobs.clone(), window.clone(), config, given)?;
+        // Made anew, since several parts keep other books where nodes can fail; nothing has happened yet that would be
+        // lost.
         *self = Simulation::with_order(setup, order)?;
         Ok(())
     }
@@ -180,6 +182,7 @@ impl Simulation {
                 state.reject_reason = reject_reason;
             }
         }
+        // Where the scheduler does not number its starts, all lack a number and go by time; ours go by number.
         started.sort_unstable();
         for (number, &(_, _, job)) in started.iter().enumerate() {
             self.states[job as usize].sequence = number as u32;
@@ -192,8 +195,6 @@ impl Simulation {
     fn take_stops(&mut self, stops: &[RunSnapshot]) -> Result<(), String> {
         let mut last_end_ms = vec![i64::MIN; self.states.len()];
         for &RunSnapshot { job, start_ms, end_ms, by_failure } in stops {
-            let config = &self.setup.config;
-            let keeps = if by_failure { config.failure_keeps_progress } else { config.keep_progress };
             let (now_ms, jobs) = (self.now_ms(), self.states.len());
             let state = self.states.get_mut(job as usize);
             let state = state.ok_or_else(|| format!("job {job} was stopped, but there are {jobs} jobs"))?;
@@ -207,25 +208,19 @@ impl Simulation {
                 return Err(format!("job {job} cannot have run from {start_ms} to {end_ms} ms, and been stopped"));
             }
             last_end_ms[job as usize] = end_ms;
-            let overhead_ms = self.setup.overhead_ms(state);
             if !state.was_stopped() {
                 state.start_ms = start_ms;
             }
             if state.phase == Phase::Waiting {
                 state.segment_start_ms = start_ms;
             }
-            state.held_ms += end_ms - start_ms;
-            state.lost_ms += if keeps { (end_ms - start_ms).min(overhead_ms) } else { end_ms - start_ms };
-            if by_failure {
-                state.failures += 1;
-            } else {
-                state.preemptions += 1;
-            }
+            self.setup.count_stop(state, end_ms - start_ms, by_failure);
             self.machine.add_stop(Stop { job, start_ms, end_ms, placement: Placement::default(), by_failure });
         }
         for state in &mut self.states {
             match state.phase {
                 Phase::Completed | Phase::Killed => state.lost_ms += self.setup.overhead_ms(state),
+                // The last failure ended the job: it is no stop, and all that it ran was in vain.
                 Phase::Failed => (state.failures, state.lost_ms) = (state.failures + 1, state.held_ms),
                 _ => {}
             }

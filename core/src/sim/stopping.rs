@@ -37,22 +37,12 @@ impl Simulation {
         let progress_ms = self.progress_ms(job);
         let end_ms = self.now_ms();
         self.end_run(job, end_ms);
-        let config = &self.setup.config;
-        let keeps = if by_failure { config.failure_keeps_progress } else { config.keep_progress };
-        let kept_ms = if keeps { progress_ms } else { 0 };
+        let kept_ms = if self.setup.config.keeps_progress(by_failure) { progress_ms } else { 0 };
         let state = &mut self.states[job as usize];
-        let overhead_ms = self.setup.overhead_ms(state);
         state.remaining_ms -= kept_ms;
         state.done_ms += kept_ms;
         state.limit_ms = (state.limit_ms - kept_ms).max(1);
-        let held_ms = end_ms - state.segment_start_ms;
-        state.held_ms += held_ms;
-        state.lost_ms += if keeps { held_ms.min(overhead_ms) } else { held_ms };
-        if by_failure {
-            state.failures += 1;
-        } else {
-            state.preemptions += 1;
-        }
+        self.setup.count_stop(state, end_ms - state.segment_start_ms, by_failure);
         let (start_ms, placement) = (state.segment_start_ms, std::mem::take(&mut state.placement));
         self.machine.add_stop(Stop { job, start_ms, end_ms, placement, by_failure });
     }
@@ -60,11 +50,9 @@ impl Simulation {
     /// A job that was stopped waits.
     pub(crate) fn wait_again(&mut self, job: u32) {
         self.states[job as usize].phase = Phase::Waiting;
-        let submit_ms = self.setup.submit_ms(job);
-        let starving = self.setup.config.max_wait_ms.is_some_and(|bound_ms| submit_ms + bound_ms <= self.now_ms());
-        // Its submit time is the old one: it may have waited too long already.
         self.waiting.guard_again(job);
-        self.enqueue(job, starving);
+        // Its submit time is the old one: it may have waited too long already.
+        self.enqueue(job, self.setup.is_starving(job, self.now_ms()));
     }
 
     /// A node goes down: the jobs that hold a part of it are stopped, in the order of their latest starts.

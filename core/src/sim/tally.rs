@@ -133,6 +133,7 @@ impl Tally {
     }
 
     fn joined(&self, of_jobs: &[f64; OBJECTIVES]) -> [f64; OBJECTIVES] {
+        // At the first decision no time has passed, and there is no mean over it.
         let per_second = if self.elapsed_s > 0.0 { 1.0 / self.elapsed_s } else { 0.0 };
         let mut values = [0.0; OBJECTIVES];
         for place in OF_JOBS {
@@ -156,5 +157,6 @@ fn variance_of_use(free: &Free, cluster: &Cluster) -> f64 {
         sum += used;
         squares += used * used;
     }
+    // Rounding may leave a little less than nothing.
     (squares / hosts - (sum / hosts) * (sum / hosts)).max(0.0)
 }
