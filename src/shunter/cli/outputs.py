@@ -133,6 +133,7 @@ def check_plot(plot: Path | None, out: Path | None, inputs: ReadFiles) -> None:
         raise InputError(f"--plot {plot}: unknown suffix {plot.suffix!r}; give a name that ends in .png, .svg or .pdf")
     if os.path.isdir(plot):
         raise InputError(f"--plot {plot}: this is a folder; give the name of a file")
+    # The folder of --out is made later, and the figure may go there.
     if not plot.absolute().parent.is_dir() and plot.absolute().parent != (out.absolute() if out else None):
         raise InputError(f"--plot {plot}: there is no folder {plot.parent}; create it first")
 
@@ -162,6 +163,7 @@ def check_apart(option: str, outputs: Sequence[Path], inputs: ReadFiles) -> None
     """Raises an error if an output would overwrite an input."""
     for output in outputs:
         for what, given in inputs.items():
+            # Compared as files: another spelling, or a link, may lead to the same one.
             if given and os.path.exists(output) and os.path.exists(given) and output.samefile(given):
                 raise InputError(f"{option} would overwrite the {what} {given}; give another place")
 

@@ -95,6 +95,7 @@ class RunArguments:
         """Returns the arguments that ``to_json`` gave; what this version does not know is an error."""
         hints = get_type_hints(cls)
         own = [one.name for one in fields(cls) if one.name not in ("given", "asked")]
+        # A manifest of a later version may have arguments that this one would silently ignore.
         unknown = set(values) - {*own, *SETTING_NAMES}
         if unknown or "workload" not in values:
             raise InputError(f"arguments not understood: {', '.join(sorted(unknown)) or 'no workload'}")
@@ -134,6 +135,7 @@ def read_inputs(arguments: RunArguments) -> Inputs:
             only=arguments.only,
             columns=arguments.columns,
         )
+    # A run is repeated from what is written down: a guess is written as what was found.
     arguments = replace(arguments, format=log.workload.format)
     if log.cluster_from == FROM_WORKLOAD:
         arguments = replace(arguments, cluster=log.workload.cluster_spec)

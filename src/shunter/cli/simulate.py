@@ -57,6 +57,7 @@ def simulate(
     from shunter.metrics.run_folder import RUN_FILES
 
     scheduler = arguments.scheduler()
+    # Mistakes in words and places are told before the log is read, which may take long.
     check_outputs(out, force, RUN_FILES, plot, lambda: arguments.inputs(scheduler))
     result = run(arguments, scheduler)
     if out is not None:

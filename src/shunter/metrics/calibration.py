@@ -161,6 +161,7 @@ def _agreement(waits: Waits, day: NDArray[np.float64]) -> Agreement:
     logged_mean_s = float(waits.logged_s.mean())
     # What the log says of jobs that need not wait is the delay of its scheduler.
     immediate = waits.simulated_s == 0
+    # Busy days must be busy days, even if single jobs change places.
     days, place = np.unique(day, return_inverse=True)
     daily = [np.bincount(place, weights=wait_s) / np.bincount(place) for wait_s in (waits.logged_s, waits.simulated_s)]
     return Agreement(

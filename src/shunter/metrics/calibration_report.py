@@ -78,6 +78,7 @@ def calibrate(
     log = read_log(workload, cluster)
     if clock is None:
         clock = read_clock(log.workload, workload if isinstance(workload, str | Path) else None)
+    # Told before the simulation, which may take long.
     check_logged_waits(log.workload.window(start, length))
     run = run_log(log, scheduler, start=start, length=length, strict=strict, arguments=arguments, progress=progress)
     waits = compare_waits(run.schedule)

@@ -34,6 +34,7 @@ def conclusion(explanation: Explanation) -> str:
     lasted: Counter[str] = Counter()
     for moment in explanation.moments:
         lasted[moment.reason] += int(moment.until_ms - moment.from_ms)
+    # Over all moments, not phases: those have joined short reasons with longer ones.
     (main, _), *others = lasted.most_common()
     text = f"{job} waited {duration(explanation.waited_ms)} because {_because(explanation, main)}"
     if not explanation.stays:

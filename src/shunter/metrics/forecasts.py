@@ -126,6 +126,7 @@ def check_estimable(workload: Workload) -> None:
 def _forecast(
     name: str, estimate_s: NDArray[np.float64], basis: NDArray[np.uint8], run_s: NDArray[np.float64], pairs: Pairs
 ) -> Forecast:
+    # Where the log has no request the run time stands in: such an estimate would be perfect, and say nothing.
     quality = measure_quality(estimate_s, run_s, np.asarray(basis != STAND_IN), pairs)
     return Forecast(name, estimate_s, basis, quality)
 

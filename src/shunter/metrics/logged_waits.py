@@ -106,6 +106,7 @@ def measure_logged_load(schedule: Schedule) -> LoggedLoad:
     start_s = (jobs["submit_s"].to_numpy() + wait_s)[logged]
     time_ms, milli_cores = _cores_in_use(start_s, jobs["run_s"].to_numpy()[logged], schedule.cores[logged])
     capacity = schedule.cluster.total_cores
+    # The log's own starts may overbook: it may count cores that it asked for and did not get, or round its times.
     above = milli_cores > round(capacity * MILLI)
     span_ms = float(time_ms[-1] - time_ms[0])
     return LoggedLoad(
@@ -125,6 +126,7 @@ def had_room(
 ) -> NDArray[np.bool_]:
     """Returns which jobs could have started when they were submitted, by the cores that were not in use then."""
     time_ms, milli_cores = _cores_in_use(start_s, run_s, cores)
+    # The level after the last change up to the submit; before the first change nothing is in use.
     place = np.searchsorted(time_ms, whole_milliseconds(submit_s), side="right") - 1
     in_use = np.where(place >= 0, milli_cores[np.maximum(place, 0)], 0)
     room: NDArray[np.bool_] = in_use + np.rint(cores * MILLI) <= round(capacity * MILLI)

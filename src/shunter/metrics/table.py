@@ -246,10 +246,12 @@ def _mean_slowdown(jobs: Measures) -> Values:
 
 
 def _memory_utilization(jobs: Measures) -> Values:
+    # Where no job tells its memory, 0 would look like an idle machine.
     return np.where(jobs.tells_memory, jobs.used(jobs.memory_mb, jobs.total_memory_mb), np.nan)
 
 
 def _completion_rate(jobs: Measures) -> Values:
+    # Over all jobs, so that rejecting many of them does not look good.
     return jobs.mean(jobs.completed, np.ones_like(jobs.completed))
 
 

@@ -47,6 +47,7 @@ class KnownPolicy:
 
 
 _STOPS: Final = "starts whatever fits, and stops others for it"
+# The defaults weigh what every log tells; partitions, queues and priorities count once a file gives them weights.
 _MULTIFACTOR: Final = {
     "age": 1000.0,
     "size": 1000.0,
@@ -58,6 +59,8 @@ _MULTIFACTOR: Final = {
     "half_life_s": WEEK_S,
     "favor_small": 0.0,
 }
+# With these weights it is sjf, and nobody is kept from a reservation or held back: tuning begins at a score that is
+# good on every log.
 _LINEAR: Final = {
     "estimate": 1.0,
     "cores": 0.0,
@@ -122,6 +125,7 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
         _CODES["qssf"],
         estimate="history",
     ),
+    # Policies that stop jobs have a pass of their own, in which nothing is reserved.
     "srtf": KnownPolicy(
         "shortest remaining time first; stops jobs that have more left (implies greedy)",
         _CODES["srtf"],
@@ -198,6 +202,7 @@ PYTHON_PLACEMENTS: Final = ("milp", "milp-full")
 EXTERNAL: Final = _PLACEMENTS["external"]
 """The core's number for a placement that lives in Python."""
 PLACEMENT_CODES: Final = {
+    # The core has a shorter name for one of them.
     name: _PLACEMENTS["slowest" if name == "slowest-that-fits" else name]
     for name in PLACEMENTS
     if name not in PYTHON_PLACEMENTS

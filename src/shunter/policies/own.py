@@ -123,6 +123,7 @@ class Request:
     @property
     def gpus(self) -> int:
         """Whole GPUs of one task; 0 for a fraction of one."""
+        # A task with a fraction has none: it shares a device, and whole GPUs are never mixed with fractions.
         return self.gpu_milli // MILLI
 
 

@@ -71,6 +71,7 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
 def run_title(run: Run) -> str:
     """Returns what was simulated, in three lines."""
     schedule, settings = run.schedule, run.schedule.settings
+    # A reader must see that the size of the machine was taken from the log, and not given.
     cluster = schedule.cluster.label + (", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else "")
     counts, bases = schedule.outcomes(), schedule.bases()
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
@@ -84,6 +85,7 @@ def run_title(run: Run) -> str:
 
 def _bases(estimate: str, bases: dict[str, int]) -> str:
     """Returns what the estimates rested on, where their name does not say it."""
+    # Nothing is said where all jobs rest on what the name promises.
     said = {"requested": ["request"], "perfect": ["run-time"]}.get(estimate, [])
     if list(bases) in ([], said):
         return ""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shunter.simulation.simulation import Simulation
     from shunter.simulation.windows import WindowResults
 
+    # Only types need it, and every start of the command line comes through here.
     class LearnedRunner(Protocol):
         """What runs a scheduler whose policy is a checkpoint."""
 

@@ -14,7 +14,7 @@ from shunter.policies.placements.solver import NoSolution
 from shunter.policies.placements.tier_options import find_options
 from tests.policies.placements.enumerate import all_splits, enumerate_best
 from tests.policies.placements.plain_objective import objective
-from tests.policies.placements.scenes import find_tier, make_scene, random_scene
+from tests.policies.placements.scenes import make_scene, random_scene
 
 NODES = 1e-4
 """More than the nodes of a job add to the objective."""
@@ -22,7 +22,7 @@ ONLY_PARTLY_USED = {1: Weights(1, 0, 0), -1: Weights(-1, 0, 0)}
 
 
 def make_placer(*, full: bool, weights: Weights | None = None) -> MilpPlacer:
-    return MilpPlacer(full=full, weights=weights, time_limit_s=60, find_tier=find_tier)
+    return MilpPlacer(full=full, weights=weights, time_limit_s=60)
 
 
 def random_weights(generator: np.random.Generator) -> Weights:
@@ -38,7 +38,7 @@ def agrees_with_enumeration(seed: int, *, full: bool) -> bool:
     scene = random_scene(generator, int(generator.integers(3, 7)), 6)
     weights = random_weights(generator)
     placer = make_placer(full=full, weights=weights)
-    options = list(all_splits(scene)) if full else find_options(scene, make_profile(scene, weights), find_tier)
+    options = list(all_splits(scene)) if full else find_options(scene, make_profile(scene, weights))
     best = enumerate_best(scene, weights, options)
     if best is None:
         with pytest.raises(NoSolution):

@@ -15,7 +15,7 @@ WEIGHTS = Weights()
 
 
 def options_of(scene: Scene) -> list[Assignment]:
-    return find_options(scene, make_profile(scene, WEIGHTS), find_tier)
+    return find_options(scene, make_profile(scene, WEIGHTS))
 
 
 def is_option(scene: Scene, assignment: Assignment) -> bool:

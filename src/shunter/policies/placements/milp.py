@@ -8,8 +8,7 @@ from shunter.errors import InputError
 from shunter.policies.own import Assignment, Placer, Scene
 from shunter.policies.placements.scene_objective import Weights, make_profile
 from shunter.policies.placements.solver import NoSolution, Solver, solve_options, solve_splits
-from shunter.policies.placements.tier_options import TIERS, FindTier, find_options, like_pools, tier_choice
-from shunter.policies.placements.tier_options import find_tier as find_tier_in_core
+from shunter.policies.placements.tier_options import TIERS, find_options, like_pools, tier_choice
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
@@ -28,7 +27,6 @@ class MilpPlacer(Placer):
         full: bool = False,
         weights: Weights | None = None,
         time_limit_s: float = 1.0,
-        find_tier: FindTier | None = None,
     ) -> None:
         """Prepares the placement.
 
@@ -36,7 +34,6 @@ class MilpPlacer(Placer):
             full: Whether all splits of the tasks are looked at, instead of the options of the two tiers.
             weights: The weights of the objective; without them, the defaults.
             time_limit_s: How long the solver may take for one decision.
-            find_tier: Finds the options; without it, `shunter.policies.placements.tier_options.find_tier`.
         """
         if not time_limit_s >= 0:
             raise InputError(f"time_limit_s is {time_limit_s:g}; expected 0 or more")
@@ -46,7 +43,6 @@ class MilpPlacer(Placer):
         self._full = full
         self._weights = weights or Weights()
         self._time_limit_s = time_limit_s
-        self._find_tier: FindTier = find_tier or find_tier_in_core
         self._solver: Solver | None = None
         self._examples: dict[str, str] = {}
 
@@ -64,7 +60,7 @@ class MilpPlacer(Placer):
         except NoSolution as reason:
             self.fallbacks[reason.kind] = self.fallbacks.get(reason.kind, 0) + 1
             self._examples.setdefault(reason.kind, f"job {scene.job} at {scene.now_s:g} s: {reason.detail}")
-            return tiered_defrag(scene, self._find_tier)
+            return tiered_defrag(scene)
 
     def solve(self, scene: Scene) -> tuple[float, Assignment]:
         """Returns the least objective and a placement that has it, for a job that asks for whole GPUs.
@@ -81,7 +77,7 @@ class MilpPlacer(Placer):
             value, rows = solve_splits(scene, profile, self._weights.beta, self._solver)
         else:
             place = {node: row for row, node in enumerate(nodes)}
-            options = find_options(scene, profile, self._find_tier)
+            options = find_options(scene, profile)
             # The models count rows of the profile, which leaves out nodes without room.
             by_row = [[(place[node], tasks) for node, tasks in option] for option in options]
             value, rows = solve_options(profile, by_row, self._weights.beta, self._solver)
@@ -95,11 +91,11 @@ class MilpPlacer(Placer):
         ]
 
 
-def tiered_defrag(scene: Scene, find_tier: FindTier) -> Assignment | None:
+def tiered_defrag(scene: Scene) -> Assignment | None:
     """Returns the placement that `tiered-defrag` would choose; None if the job does not fit."""
     pools = like_pools(scene)
     for tier in TIERS:
-        choices = [tier_choice(scene, pool, tier, "defrag", find_tier) for pool in pools]
+        choices = [tier_choice(scene, pool, tier, "defrag") for pool in pools]
         found = [choice for choice in choices if choice is not None]
         # A pool of the lower tier is taken before any pool of the next; of several, the one that needs fewest nodes.
         if found:

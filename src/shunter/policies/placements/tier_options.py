@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -54,31 +54,6 @@ class TierOption:
         return len(self.assignment)
 
 
-class PoolPlacement(Protocol):
-    """A placement within one pool of like nodes."""
-
-    @property
-    def assignment(self) -> Sequence[tuple[int, int]]:
-        """Pairs of place in the pool and tasks."""
-
-
-class FindTier(Protocol):
-    """Finds the best placement of one tier by one order, in a pool of like nodes."""
-
-    def __call__(
-        self,
-        free: Sequence[int],
-        request: int,
-        gpus_per_node: int,
-        *,
-        tier: int,
-        order: Order,
-        gpus_per_task: int = 1,
-        capacity: Sequence[int] | None = None,
-    ) -> PoolPlacement | None:
-        """Returns the placement; None if there is none. The request counts tasks."""
-
-
 @dataclass(frozen=True)
 class LikePool:
     """Nodes with the same type and number of GPUs, of which each can hold a task of the scene's job when empty."""
@@ -104,7 +79,7 @@ def like_pools(scene: Scene) -> list[LikePool]:
     ]
 
 
-def tier_choice(scene: Scene, pool: LikePool, tier: int, order: Order, find_tier: FindTier) -> Assignment | None:
+def tier_choice(scene: Scene, pool: LikePool, tier: int, order: Order) -> Assignment | None:
     """Returns the best placement of a tier by an order, by nodes."""
     request = scene.request
     option = find_tier(
@@ -119,7 +94,7 @@ def tier_choice(scene: Scene, pool: LikePool, tier: int, order: Order, find_tier
     return None if option is None else sorted((pool.nodes[place], tasks) for place, tasks in option.assignment)
 
 
-def find_options(scene: Scene, profile: Profile, find_tier: FindTier) -> list[Assignment]:
+def find_options(scene: Scene, profile: Profile) -> list[Assignment]:
     """Returns different placements of both tiers.
 
     Where a tier has few, they are all of them, each once for nodes that are alike. Otherwise they are the best by
@@ -131,7 +106,7 @@ def find_options(scene: Scene, profile: Profile, find_tier: FindTier) -> list[As
         for tier in TIERS:
             listed, complete = _listed(scene, profile, pool, tier, MOST_OPTIONS // (len(TIERS) * len(pools)))
             if not complete:
-                choices = [tier_choice(scene, pool, tier, order, find_tier) for order in ORDERS]
+                choices = [tier_choice(scene, pool, tier, order) for order in ORDERS]
                 found.update(dict.fromkeys(tuple(choice) for choice in choices if choice is not None))
             found.update(dict.fromkeys(listed))
     return [list(option) for option in found]
@@ -213,7 +188,7 @@ def find_tier(
     gpus_per_node: int,
     *,
     tier: int,
-    order: Literal["defrag", "balance", "lex"],
+    order: Order,
     gpus_per_task: int = 1,
     capacity: Sequence[int] | NDArray[Any] | None = None,
 ) -> TierOption | None:
