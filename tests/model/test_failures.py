@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
-from shunter.model.failures import Failures, check_given, given_failures, read_failures
+from shunter.model.failures import Failures, check_given, given_failures
 
 CLUSTER = Cluster.from_nodes(tuple(Node(f"x{n}", 4.0) for n in range(9)), "helios-venus")
 HEADER = "time_s,node,event\n"
@@ -21,7 +21,7 @@ def read(folder: Path, text: str) -> Failures:
     path = folder / "failures.csv"
     path.write_text(text, encoding="utf-8")
     assert check_given(path) == str(path)
-    return read_failures(path, CLUSTER)
+    return given_failures(str(path), CLUSTER)
 
 
 def test_events_are_sorted_by_time_and_ties_stay_as_in_the_file(tmp_path: Path) -> None:

@@ -49,20 +49,13 @@ class _Event:
     where: str
 
 
-def read_failures(path: str | Path, cluster: Cluster) -> Failures:
-    """Reads a failures file for a cluster; its format is described in ``docs/workloads.md``.
-
-    Raises:
-        InputError: The file cannot be read, or an event is not one that this cluster can have.
-    """
-    return _of_cluster(_read(Path(path)), cluster)
-
-
 def given_failures(given: str | Sequence[FailureEvent], cluster: Cluster) -> Failures:
     """Returns the failures that settings ask for, from a file or as events, sorted by time; ties keep their order.
 
+    The format of a file is described in ``docs/workloads.md``.
+
     Raises:
-        InputError: An event is not one that this cluster can have.
+        InputError: The file cannot be read, or an event is not one that this cluster can have.
     """
     return _of_cluster(_events(given), cluster)
 

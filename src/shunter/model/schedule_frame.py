@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from shunter.model.fitting import explain_rejections
+from shunter.model.schedule import Outcome
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,8 +21,6 @@ FAILED_REASON = "its nodes failed under it 1,000 times"
 
 def schedule_frame(schedule: Schedule) -> pl.DataFrame:
     """Returns one row a job, in the order of the workload, with times in seconds; what does not apply is null."""
-    from shunter.model.schedule import Outcome
-
     jobs = schedule.workload.jobs
     # In arrays NaN stands for what did not happen; a table says null.
     frame = pl.DataFrame(
@@ -71,8 +70,6 @@ def stops_frame(schedule: Schedule, stops: Stops) -> pl.DataFrame:
 
 def _reasons(schedule: Schedule) -> pl.Series:
     """Returns why each job was rejected, killed or given up, null for the others."""
-    from shunter.model.schedule import Outcome
-
     reasons: list[str | None] = [None] * len(schedule)
     for row, rejection in explain_rejections(schedule):
         # Only few jobs are rejected, so a sentence for each is cheap.

@@ -47,6 +47,13 @@ def _is_kept(progress: str) -> bool:
     return progress == "kept"
 
 
+_SECONDS: Final[dict[str, Any]] = {"metavar": "S", "low": 0.0, "high": LONGEST_S, "to_core": _to_ms}
+"""What is declared of every time."""
+# The core counts milliseconds, and a mean of none would be no failure at all.
+_MEAN: Final = _SECONDS | {"low": 0.001, "shown_default": "no failures are drawn"}
+_KEPT: Final[dict[str, Any]] = {"metavar": "kept|lost", "choices": PROGRESS, "to_core": _is_kept}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a simulation is asked to do, in the words of the command line.
@@ -84,12 +91,9 @@ class Settings:
     max_wait_s: float | None = declared(
         None,
         "Starvation guard: a job that has waited S seconds goes before all others.",
-        metavar="S",
         shown_default="off",
-        low=0.0,
-        high=LONGEST_S,
         core="max_wait_ms",
-        to_core=_to_ms,
+        **_SECONDS,
     )
     scan_depth: int = declared(
         1000,
@@ -103,28 +107,20 @@ class Settings:
     preemption_overhead_s: float = declared(
         0.0,
         "Seconds that each restart of a stopped job costs before it makes progress: --preemption-overhead 30.",
-        metavar="S",
-        low=0.0,
-        high=LONGEST_S,
         core="preemption_overhead_ms",
-        to_core=_to_ms,
+        **_SECONDS,
     )
     preempted_progress: str = declared(
         "kept",
         "Whether a job that the policy stops (srtf, las) keeps or loses its work since its latest start.",
-        metavar="kept|lost",
-        choices=PROGRESS,
         core="keep_progress",
-        to_core=_is_kept,
+        **_KEPT,
     )
     min_run_s: float = declared(
         0.0,
         "Seconds that a job runs at least before the policy may stop it: --min-run 300.",
-        metavar="S",
-        low=0.0,
-        high=LONGEST_S,
         core="minimum_run_ms",
-        to_core=_to_ms,
+        **_SECONDS,
     )
     failures: str | tuple[FailureEvent, ...] | None = declared(
         None,
@@ -135,31 +131,20 @@ class Settings:
     mtbf_s: float | None = declared(
         None,
         "Draw failures: the mean time in seconds until a node fails, as in --mtbf 2592000 --mttr 7200.",
-        metavar="S",
-        shown_default="no failures are drawn",
-        # The core counts milliseconds, and a mean of none would be no failure at all.
-        low=0.001,
-        high=LONGEST_S,
         core="mtbf_ms",
-        to_core=_to_ms,
+        **_MEAN,
     )
     mttr_s: float | None = declared(
         None,
         "The mean time in seconds until a failed node is up again. Goes with --mtbf.",
-        metavar="S",
-        shown_default="no failures are drawn",
-        low=0.001,
-        high=LONGEST_S,
         core="mttr_ms",
-        to_core=_to_ms,
+        **_MEAN,
     )
     failed_progress: str = declared(
         "lost",
         "Whether a job whose node fails keeps or loses its work since its latest start.",
-        metavar="kept|lost",
-        choices=PROGRESS,
         core="failure_keeps_progress",
-        to_core=_is_kept,
+        **_KEPT,
     )
 
     def checked(self) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -185,6 +185,16 @@ class Workload:
             name=f"{self.name}[{start}:{stop}]",
             earlier=before if self.earlier is None else pl.concat([self.earlier, before]),
         )
+
+    def derived(self, what: str, **changes: Any) -> Workload:  # noqa: ANN401 - fields of this class
+        """Returns a workload made from this one, with some fields changed.
+
+        Args:
+            what: How it was made. It goes into the hash, so that no result is taken for one of the other workload.
+            changes: The fields, by name.
+        """
+        digest = hashlib.sha256(f"{self.content_sha256} {what}".encode()).hexdigest()
+        return replace(self, content_sha256=digest, **changes)
 
     def whole(self) -> Workload:
         """Returns a window together with the jobs before it; a whole workload is returned as it is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -90,11 +89,10 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
         "submit_s": first_s + (pl.col("submit_s") - first_s) * factor,
         "logged_wait_s": pl.lit(None, dtype=pl.Float64),
     }
-    return replace(
-        workload,
+    return workload.derived(
+        repr(factor),
         jobs=workload.jobs.with_columns(**stretched),
         name=f"{workload.name} stretched {factor:.6g}-fold",
-        content_sha256=hashlib.sha256(f"{workload.content_sha256} {factor!r}".encode()).hexdigest(),
         # A window's history moves with it.
         earlier=None if workload.earlier is None else workload.earlier.with_columns(**stretched),
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
@@ -54,10 +52,8 @@ def keep_statuses(workload: Workload, only: str) -> Workload:
         return workload
     rule = f"status other than {' or '.join(wanted)} (--only): left out"
     example = f"job {dropped['job_id'][0]}: {dropped['status'][0] or 'status unknown'}"
-    # The hash changes with the choice, so that results of both are never taken for one.
-    part = _part(workload, workload.jobs.filter(kept), f"only {','.join(wanted)}")
     ledger = workload.ledger.plus(rule, dropped.height, example, mistake=False)
-    return replace(part, name=workload.name, ledger=ledger)
+    return workload.derived(f"only {','.join(wanted)}", jobs=workload.jobs.filter(kept), ledger=ledger)
 
 
 def slice_time(workload: Workload, begin: str | None, end: str | None, clock: Clock | None = None) -> Workload:
@@ -159,12 +155,7 @@ def _cut(workload: Workload, share: float, by: str) -> int:
 
 
 def _part(workload: Workload, jobs: pl.DataFrame, what: str) -> Workload:
-    return replace(
-        workload,
-        jobs=jobs,
-        name=f"{workload.name}{what}",
-        content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
-    )
+    return workload.derived(what, jobs=jobs, name=f"{workload.name}{what}")
 
 
 def scale_requests(workload: Workload, factor: float) -> tuple[Workload, int]:
@@ -209,11 +200,7 @@ def limit_requests(workload: Workload, limit_s: float, missing_request: str = "r
 
 
 def _with_requests(workload: Workload, requested_s: pl.Series, what: str) -> Workload:
-    return replace(
-        workload,
-        jobs=workload.jobs.with_columns(requested_s),
-        content_sha256=hashlib.sha256(f"{workload.content_sha256} {what}".encode()).hexdigest(),
-    )
+    return workload.derived(what, jobs=workload.jobs.with_columns(requested_s))
 
 
 def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift: bool = False) -> Workload:
@@ -243,13 +230,8 @@ def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift:
         made.append(joined["number"].alias("preceding_job_id"))
     if shift:
         made.append(jobs["submit_s"] - jobs["submit_s"][0])
-    return replace(
-        workload,
-        jobs=jobs.with_columns(*made, numbers.alias("job_id")),
-        name="anonymous",
-        content_sha256=hashlib.sha256(f"{workload.content_sha256} {seed} {places} {shift}".encode()).hexdigest(),
-        places=None,
-    )
+    renamed = jobs.with_columns(*made, numbers.alias("job_id"))
+    return workload.derived(f"{seed} {places} {shift}", jobs=renamed, name="anonymous", places=None)
 
 
 def _renamed(names: pl.Series, prefix: str, random: np.random.Generator) -> pl.Series:
