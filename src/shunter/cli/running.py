@@ -41,7 +41,7 @@ class RunArguments:
     """The statuses to keep, with commas between them. None: all jobs."""
     strict: bool = False
     given: Mapping[str, Any] = field(default_factory=dict)
-    """The settings that are not as `Settings` has them, by name; what goes with the policy may be left open."""
+    """The settings that the verb takes, by name; all others are those of `DEFAULT_WORDS`."""
     asked: Collection[str] = ()
     """The options that the user named."""
 

@@ -99,7 +99,7 @@ def measure_quality(
 
 
 def near_pairs(jobs: int, seed: int) -> Pairs:
-    """Returns pairs of jobs at most 200 apart in a log of so many: all of them, or a sample where they are many."""
+    """Returns pairs of jobs that are at most 200 apart in a log of `jobs` jobs: all pairs, or a sample of many."""
     widest = min(NEAR_JOBS, jobs - 1)
     gaps = np.arange(1, widest + 1)
     if (jobs - gaps).sum() <= MOST_PAIRS:

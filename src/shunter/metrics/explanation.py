@@ -258,7 +258,7 @@ def _started_during(record: Record, row: int, waits: list[Wait]) -> NDArray[np.i
 
 
 def largest(record: Record, rows: NDArray[np.int64]) -> int | None:
-    """Returns the largest of some jobs: by GPUs, then by cores, then the first; None of none."""
+    """Returns the largest of some jobs: by GPUs, then by cores, then the first; None if there are none."""
     if not len(rows):
         return None
     size = np.lexsort((-rows, (record.tasks * record.milli_cores)[rows], (record.tasks * record.milli_gpus)[rows]))
@@ -266,7 +266,7 @@ def largest(record: Record, rows: NDArray[np.int64]) -> int | None:
 
 
 def phases_of(moments: list[Moment], most: int = MOST_PHASES) -> list[Phase]:
-    """Returns at most so many phases; the shortest are joined with the one before them until there are no more."""
+    """Returns at most `most` phases: the shortest are joined with the ones before them until few enough are left."""
     phases = _alike(
         Phase(each.from_ms, each.until_ms, {each.reason: each.until_ms - each.from_ms}, each.room, each.free)
         for each in moments

@@ -164,7 +164,7 @@ def duration(time_ms: float) -> str:
 
 
 def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
-    """Returns everything as a plain object, with the first so many blockers; times are the log's seconds."""
+    """Returns everything as a plain object, with the first `top` blockers; times are the log's seconds."""
     record, row = explanation.record, explanation.row
     rows = record.rows
     gpus, cores, memory_mb = explanation.shape.total

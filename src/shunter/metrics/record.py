@@ -36,10 +36,11 @@ class Record:
     submit_ms: NDArray[np.float64]
     tasks: NDArray[np.int64]
     milli_cores: NDArray[np.int64]
-    """Of one task, as the next two."""
+    """Of one task."""
     memory_mb: NDArray[np.int64]
-    """0 where it is unknown, and does not bind."""
+    """Of one task; 0 where it is unknown, and does not bind."""
     milli_gpus: NDArray[np.int64]
+    """Of one task."""
     segments: Segments
     cluster: Cluster
     policy: str

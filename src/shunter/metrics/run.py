@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from shunter.policies.scheduler import Scheduler
 
 MOST_PRIORITIES = 12
-"""Up to so many different priorities have a row each."""
+"""Up to this number of different priorities, each has a row of its own."""
 PRIORITY_GROUPS = 4
-"""More of them share so many rows, with about as many jobs in each."""
+"""More priorities share this number of rows, with about the same number of jobs in each."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Run:
     seconds: float
     """How long the simulation itself took."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """What the run was asked for, as a plain object; empty if nobody wrote it down."""
+    """What the run was asked for, as a plain object; empty if it was not written down."""
 
     def resolved(self) -> dict[str, Any]:
         """Returns all arguments as a plain object, with what stood in for those not given."""

@@ -192,7 +192,7 @@ class Usage:
         return float(np.count_nonzero(moved & again))
 
     def lost_gpu_hours(self) -> float | None:
-        """Returns the GPU time that brought nobody ahead; None where no job has GPUs, or none ever held a node."""
+        """Returns the GPU time in which no job got ahead; None where no job has GPUs, or none ever held a node."""
         gpus = self.schedule.gpus
         return self._if_any_ran(float(np.sum(gpus * self.schedule.lost_ms)) / HOUR_MS) if gpus.any() else None
 

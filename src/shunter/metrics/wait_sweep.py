@@ -162,7 +162,7 @@ class Walker:
         return _lacking(self.free[pool], total) or SCATTERED, room, pool
 
     def _count_all(self) -> None:
-        """Counts what is free, and from now on keeps count; before the first wait nobody asks."""
+        """Counts what is free, and keeps count from now on; before the first wait nothing is counted."""
         if not self.counting:
             self.counting = True
             for number, place in self.places.items():

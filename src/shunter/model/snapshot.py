@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class Snapshot:
         return json.dumps({name: value.tolist() if name in ARRAYS else value for name, value in told.items()})
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> Snapshot:
         """Returns the snapshot in a JSON object; when it is loaded, the core checks whether such a state is possible.
 
         Raises:

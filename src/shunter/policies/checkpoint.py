@@ -32,7 +32,7 @@ PICK_JOB, PICK_HOST = "pick-job", "pick-host"
 """What a checkpoint chooses."""
 
 BROUGHT: Final = ("dispatch", "placement", "estimate", "missing_request", "reserve_by", "scan_depth")
-"""The settings that a checkpoint brings: nobody may ask for other ones."""
+"""The settings that a checkpoint brings; asking for another value is an error."""
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ class CorePolicy:
 
     @staticmethod
     def given(scores: NDArray[np.float64] | None) -> CorePolicy:
-        """Returns a policy of the user's own: its scores; none if it brings an order at each pass."""
+        """Returns what the core is told of a policy in Python: its scores, or nothing if it orders at each pass."""
         if scores is None:
             # The order that comes with each pass replaces the policy, so that any policy without scores will do here.
             return CorePolicy(KNOWN_POLICIES["fcfs"].code, np.empty(0), np.empty(0))

@@ -29,7 +29,7 @@ SHORTEST_S: Final = 10.0
 """Shorter jobs count as this long in the mean inverse, as in the bounded slowdown."""
 
 GENERIC_JOBS: Final = 10.0
-"""The generic prior counts as so many jobs in each bin, so that a bin with few says little of its own."""
+"""How many jobs the generic prior counts as in each bin, so that a bin with few jobs of its own stays near it."""
 
 STRENGTHS: Final = tuple(ESTIMATE_PARAMETERS["posterior"])
 """The parameters that are single numbers."""

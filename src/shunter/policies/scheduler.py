@@ -39,7 +39,7 @@ EASY: Final = "easy"
 FIRST_FIT: Final = "first-fit"
 """The placement of those who name none."""
 MOST_WAITING: Final = 32
-"""So many waiting jobs the core tells of."""
+"""How many waiting jobs the core tells a placement of, at most."""
 _MILP: Final = {"alpha": 1.0, "beta": 0.1, "gamma": 0.1, "k": 5.0, "time_limit_s": 1.0}
 """The parameters of placements by a solver, with their defaults."""
 

@@ -30,7 +30,7 @@ ALL_DECISIONS: Final = 2**64 - 1
 CALL_S: Final = 0.1
 """About so long a call of the core lasts: progress is smooth, and Ctrl-C is answered at once."""
 MOST_GROWTH: Final = 8
-"""A call makes at most so many times as many decisions as the one before."""
+"""How many times as many decisions a call may make as the one before it."""
 
 
 class Simulation:
@@ -111,7 +111,7 @@ class Simulation:
         return told
 
     def run(self, most_decisions: int = ALL_DECISIONS) -> bool:
-        """Makes at most so many decisions; returns whether nothing more can happen."""
+        """Makes at most `most_decisions` decisions; returns whether nothing more can happen."""
         return self._flag(lib.shunter_simulation_run, most_decisions)
 
     def run_to_end(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -150,7 +150,7 @@ class Simulation:
         return self._flag(lib.shunter_simulation_fits, job)
 
     def start(self, job: int, nodes: Sequence[int] = (), tasks: Sequence[int] = ()) -> None:
-        """Starts a waiting job on these nodes with so many tasks each, or where the placement rule puts it."""
+        """Starts a waiting job: on these nodes, with this number of tasks on each, or where the placement puts it."""
         # The core is told one length for both.
         if len(nodes) != len(tasks):
             raise ValueError(f"{len(nodes)} nodes, but {len(tasks)} numbers of tasks")
