@@ -65,7 +65,7 @@ def run_learned(
     whole = Windows.whole(len(workload))
     if not has_fitting_job(log, whole).all():
         # Nobody ever asks the policy.
-        simulation = Simulation(workload, cluster, _order_alone(scheduler))
+        simulation = Simulation(workload, cluster, order_alone(scheduler))
         simulation.run()
         return simulation
     ended: list[Simulation] = []
@@ -97,7 +97,7 @@ def run_learned_windows(
     if not decides.all():
         # Where no measured job can ever run there is nothing to measure either: the order's schedule stands there.
         runner, first = WindowRunner(workload, cluster), windows.simulated_first[~decides].tolist()
-        _put(results, ~decides, runner.run(_order_alone(scheduler), first, windows.simulated_length, threads))
+        _put(results, ~decides, runner.run(order_alone(scheduler), first, windows.simulated_length, threads))
     if not decides.any():
         return results
     places = np.flatnonzero(decides)
@@ -130,7 +130,7 @@ def decide_learned(snapshot: Snapshot, workload: Workload, cluster: Cluster, sch
         InputError: The checkpoint cannot be used here, or the snapshot contradicts itself.
     """
     policy = load_policy(scheduler.settings.policy)
-    simulation = Simulation(workload, cluster, _order_alone(scheduler))
+    simulation = Simulation(workload, cluster, order_alone(scheduler))
     simulation.load(snapshot)
 
     def choose(observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> int:
@@ -237,7 +237,7 @@ def _checkpoint(scheduler: Scheduler) -> Checkpoint:
     return scheduler.policy
 
 
-def _order_alone(scheduler: Scheduler) -> Scheduler:
+def order_alone(scheduler: Scheduler) -> Scheduler:
     """Returns the schedule's conditions with the policy that sorts the window in the place of the learned one."""
     return scheduler.changed(policy=_checkpoint(scheduler).order)
 

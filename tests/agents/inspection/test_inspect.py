@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from shunter import Cluster, load_policy, read_workload
 from shunter.agents.inspection import decisions as decisions_module
-from shunter.agents.inspection.decisions import CLASSICS, Decisions, agreement, host_decisions, job_decisions
+from shunter.agents.inspection.decisions import CLASSICS, Decisions, host_decisions, job_decisions
 from shunter.agents.inspection.measures import dead_units, importances, manner, signs_of_collapse
 from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.learned_run import play
@@ -33,24 +34,24 @@ def log() -> Log:
     return Log(read_workload(LUBLIN), Cluster.pool(64))
 
 
-def watched(checkpoint: str, count: int = 3) -> Decisions:
+def watched(checkpoint: str, count: int = 3) -> tuple[Decisions, dict[str, float | None]]:
     windows = choose_windows(600, count=count, length=60)
     return job_decisions(load_policy(checkpoint), log(), windows, resolve_scheduler(policy=checkpoint))
 
 
 @pytest.mark.parametrize("classic", CLASSICS)
 def test_who_is_a_classic_agrees_with_it(tmp_path: Path, classic: str) -> None:
-    """The formulas here are those of the core: a policy that decides as its order makes all of its choices."""
-    decisions = watched(write_policy(tmp_path / "best", mode="feasible", order=classic, estimate="posterior"))
-    found = agreement(decisions, log().workload)
+    """A policy that decides as its order makes all of its choices."""
+    checkpoint = write_policy(tmp_path / "best", mode="feasible", order=classic, estimate="posterior")
+    decisions, found = watched(checkpoint)
     assert len(decisions) > 30
     assert found[classic] == 1.0
     assert any(share is not None and share < 0.9 for share in found.values())
 
 
 def test_waiting_agrees_with_nobody(tmp_path: Path) -> None:
-    decisions = watched(write_policy(tmp_path / "best", mode="feasible", begins_as_order=False, change=waiting))
-    found = agreement(decisions, log().workload)
+    checkpoint = write_policy(tmp_path / "best", mode="feasible", begins_as_order=False, change=waiting)
+    decisions, found = watched(checkpoint)
     allowed = decisions.masks[:, 0]
     assert found["fcfs"] is not None
     assert found["fcfs"] <= (~allowed).mean() + 1e-9
@@ -58,9 +59,13 @@ def test_waiting_agrees_with_nobody(tmp_path: Path) -> None:
 
 
 def test_without_a_choice_between_jobs_there_is_no_agreement(tmp_path: Path) -> None:
-    decisions = watched(write_policy(tmp_path / "best"))
+    decisions, _ = watched(write_policy(tmp_path / "best"))
     none = decisions.where(np.zeros(len(decisions), dtype=np.bool_))
-    assert set(agreement(none, log().workload).values()) == {None}
+    checkpoint = str(tmp_path / "best")
+    alone = Log(read_workload("generate:lublin?seed=3&jobs=1&cores=64&requests=factor"), Cluster.pool(64))
+    one_job = choose_windows(1, count=1, length=1)
+    _, found = job_decisions(load_policy(checkpoint), alone, one_job, resolve_scheduler(policy=checkpoint))
+    assert set(found.values()) == {None}
     policy = load_policy(str(tmp_path / "best"))
     assert (manner(policy, none).choices, manner(policy, none).entropy) == (0, None)
     assert importances(policy, none) == []
@@ -71,7 +76,7 @@ def test_without_a_choice_between_jobs_there_is_no_agreement(tmp_path: Path) -> 
 def test_importance_of_what_alone_counts(tmp_path: Path) -> None:
     """A network that is its order looks at nothing else."""
     checkpoint = write_policy(tmp_path / "best", order="sjf")
-    found = importances(load_policy(checkpoint), watched(checkpoint))
+    found = importances(load_policy(checkpoint), watched(checkpoint)[0])
     assert (found[0].feature, found[0].part) == ("order_gap", "jobs")
     assert found[0].moved > 0.05
     assert found[0].changed > 0.05
@@ -123,7 +128,7 @@ def test_how_sure_a_policy_is(tmp_path: Path) -> None:
             layer.weight.zero_()
 
     checkpoint = write_policy(tmp_path / "even", begins_as_order=False, change=even)
-    decisions, policy = watched(checkpoint), load_policy(checkpoint)
+    decisions, policy = watched(checkpoint)[0], load_policy(checkpoint)
     found = manner(policy, decisions)
     allowed = decisions.masks.sum(axis=1)
     assert allowed.min() >= 2
@@ -137,10 +142,10 @@ def test_how_sure_a_policy_is(tmp_path: Path) -> None:
             layer.weight.mul_(1e5)
 
     checkpoint = write_policy(tmp_path / "certain", begins_as_order=False, change=certain)
-    found = manner(load_policy(checkpoint), watched(checkpoint))
+    found = manner(load_policy(checkpoint), watched(checkpoint)[0])
     assert found.relative_entropy is not None
     assert found.relative_entropy < 0.01
-    (sign,) = [one for one in signs(checkpoint, watched(checkpoint)) if "sure" in one]
+    (sign,) = [one for one in signs(checkpoint, watched(checkpoint)[0]) if "sure" in one]
     assert sign.startswith("it is sure of everything")
 
 
@@ -152,11 +157,11 @@ def signs(checkpoint: str, decisions: Decisions) -> list[str]:
 
 def test_signs_of_collapse(tmp_path: Path) -> None:
     first = write_policy(tmp_path / "first", order="saf")
-    assert signs(first, watched(first)) == ["it always chooses row 1: it is its order, saf"]
+    assert signs(first, watched(first)[0]) == ["it always chooses row 1: it is its order, saf"]
     lazy = write_policy(tmp_path / "lazy", mode="feasible", begins_as_order=False, change=waiting)
-    assert "it waits in 100 % of the choices in which it could take a job" in signs(lazy, watched(lazy))
+    assert "it waits in 100 % of the choices in which it could take a job" in signs(lazy, watched(lazy)[0])
     sound = write_policy(tmp_path / "sound", change=opinionated)
-    assert signs(sound, watched(sound)) == []
+    assert signs(sound, watched(sound)[0]) == []
 
 
 def test_dead_units() -> None:
@@ -169,14 +174,30 @@ def test_dead_units() -> None:
 
 def test_decisions_are_choices_spread_over_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = write_policy(tmp_path / "best", begins_as_order=False, change=opinionated)
-    every = watched(checkpoint, count=6)
+    every, _ = watched(checkpoint, count=6)
     assert (every.masks.sum(axis=1) > 1).all()
     monkeypatch.setattr(decisions_module, "MOST", 20)
-    some = watched(checkpoint, count=6)
+    some, _ = watched(checkpoint, count=6)
     assert 10 <= len(some) <= 20
-    assert some.now_s.max() > np.median(every.now_s)
-    rows = {(now_s, *jobs) for now_s, jobs in zip(every.now_s, every.jobs.tolist(), strict=True)}
-    assert all((now_s, *jobs) in rows for now_s, jobs in zip(some.now_s, some.jobs.tolist(), strict=True))
+    places = [int((every.observations == one).all(axis=1).argmax()) for one in some.observations]
+    assert all((every.observations[place] == one).all() for place, one in zip(places, some.observations, strict=True))
+    assert max(places) > len(every) / 2
+
+
+def test_agreement_is_asked_about_some_of_many_choices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint = write_policy(tmp_path / "best", mode="feasible", order="saf")
+    monkeypatch.setattr(decisions_module, "ASKED", 8)
+    asked = []
+    compare = decisions_module.Agreement._compare
+
+    def counted(self: decisions_module.Agreement, *step: Any) -> list[bool]:  # noqa: ANN401 - as it comes
+        asked.append(step)
+        return compare(self, *step)
+
+    monkeypatch.setattr(decisions_module.Agreement, "_compare", counted)
+    decisions, found = watched(checkpoint, count=6)
+    assert found["saf"] == 1.0
+    assert 8 < len(asked) < len(decisions) / 2
 
 
 def test_a_policy_that_chooses_hosts(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.agents.learned_run import open_windows, play
+from shunter.agents.learned_run import open_windows, order_alone, play
 from shunter.envs.pick_host import PickHostOptions, pick_host_vector
 from shunter.envs.rewards import RewardOptions
-from shunter.simulation.core_inputs import numbers
+from shunter.simulation.simulation import Simulation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,22 +21,16 @@ if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
     from shunter.model.windows import Windows
-    from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
-    from shunter.simulation.simulation import Simulation
 
 MOST: Final = 4096
 """About so many decisions are kept, evenly over all."""
 WAIT: Final = 0
 """The action that lets time pass."""
-MILLISECONDS: Final = 1000.0
-LOG_SCALE: Final = 14.0
-"""By what the environment divides the logarithm of an estimate."""
-LEAST_ESTIMATE_S: Final = 1.0
-LEAST_LOG: Final = 1e-15
-"""Below this log2(n) does not fall, so that serial jobs come first."""
-SMALLEST: Final = 0.1
-"""What stands in a logarithm for what is not positive."""
+CLASSICS: Final = ("fcfs", "sjf", "smallest", "saf", "f1", "f2", "f3", "f4", "wfp3", "unicef")
+"""The policies that a learned one is compared with, choice by choice."""
+ASKED: Final = 256
+"""About so many choices are asked about, evenly over all."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +42,6 @@ class Decisions:
     masks: NDArray[np.bool_]
     actions: NDArray[np.int32]
     """What the policy did."""
-    jobs: NDArray[np.int64]
-    """(decisions, rows): the job of each row, by its place in the log; −1 where there is none."""
-    now_s: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -90,9 +81,7 @@ class Recorder:
         """Looks at a step."""
         # The first is kept in any case: there is always something to put together.
         if self._steps % self._every == 0:
-            view = self._vector.view()
-            now_s = view.now_ms[rows] / MILLISECONDS
-            seen = Decisions(self._vector.layout, observations, masks, actions, view.jobs[rows], now_s)
+            seen = Decisions(self._vector.layout, observations, masks, actions)
             self._kept.append(seen.where(masks.sum(axis=1) > 1))
         self._steps += 1
         if sum(map(len, self._kept)) > 2 * MOST:
@@ -104,8 +93,10 @@ class Recorder:
         return replace(self._kept[0], **joined).thinned(MOST)
 
 
-def job_decisions(policy: LearnedPolicy, log: Log, windows: Windows, scheduler: Scheduler) -> Decisions:
-    """Returns what a policy does in windows of a log.
+def job_decisions(
+    policy: LearnedPolicy, log: Log, windows: Windows, scheduler: Scheduler
+) -> tuple[Decisions, dict[str, float | None]]:
+    """Returns what a policy does in windows of a log, and how often each classic would do the same.
 
     Args:
         policy: Who decides.
@@ -114,9 +105,14 @@ def job_decisions(policy: LearnedPolicy, log: Log, windows: Windows, scheduler: 
         scheduler: Its policy is the checkpoint.
     """
     with open_windows(log, windows, scheduler) as vector:
-        recorder = Recorder(vector)
-        play(policy, vector, finished=_close, seen=recorder)
-        return recorder.decisions()
+        recorder, agreement = Recorder(vector), Agreement(vector, log, windows, scheduler)
+
+        def seen(*step: Any) -> None:  # noqa: ANN401 - what `play` tells of a step
+            recorder(*step)
+            agreement(*step)
+
+        play(policy, vector, finished=_close, seen=seen)
+        return recorder.decisions(), agreement.shares()
 
 
 def host_decisions(policy: LearnedPolicy, episodes: int) -> Decisions:
@@ -134,75 +130,79 @@ def _close(_: int, simulation: Simulation) -> None:
     simulation.close()
 
 
-class Queue:
-    """The jobs that could be chosen; arrays have the shape (decisions, rows)."""
+class Agreement:
+    """How often a policy takes the job that a classic would take, of all that may be chosen.
 
-    def __init__(self, decisions: Decisions, workload: Workload) -> None:
-        """Looks jobs up.
+    The core is asked: the state in which the policy decides is loaded into a simulation under each classic, which says
+    how it would order the queue. That takes about a millisecond, so that only some of the choices are asked about.
+    """
+
+    def __init__(self, vector: NativeVectorEnv, log: Log, windows: Windows, scheduler: Scheduler) -> None:
+        """Listens to `shunter.agents.learned_run.play`, as its `seen`.
 
         Args:
-            decisions: Of a policy that chooses jobs.
-            workload: The whole log.
+            vector: Environments whose episodes are the windows.
+            log: The log and its cluster.
+            windows: Of the log.
+            scheduler: Its policy is the checkpoint.
         """
-        jobs = workload.whole().jobs
-        self.place = np.maximum(decisions.jobs, 0)
-        self.allowed = decisions.masks[:, 1:]
-        self.submit_s = numbers(jobs["submit_s"])[self.place]
-        self.cores = (jobs["tasks"].to_numpy() * numbers(jobs["cores_per_task"]))[self.place]
-        self.wait_s = decisions.now_s[:, None] - self.submit_s
-        # The environment tells the estimate that the policy saw at this instant; the log does not.
-        column = decisions.layout.job_features.index("log_estimate")
-        seen = decisions.layout.split(decisions.observations)["jobs"][..., column].astype(np.float64)
-        self.estimate_s = np.expm1(LOG_SCALE * seen)
+        self._vector = vector
+        self._log = log
+        self._windows = windows
+        own = order_alone(scheduler)
+        self._schedulers = [own.changed(policy=name) for name in CLASSICS]
+        self._unbegun: dict[int, list[Simulation]] = {}
+        self._agreed: list[list[bool]] = []
+        """For each choice that was asked about, whether each classic would make it too."""
+        self._choices = 0
+        self._every = 1
 
-    def first(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Returns the action that takes the job with the lowest score; of equal ones, the first in the log."""
-        lowest = np.where(self.allowed, scores, np.inf).min(axis=1, keepdims=True)
-        among = self.allowed & (scores <= lowest)
-        places = np.where(among, self.place, np.iinfo(np.int64).max)
-        return np.asarray(places.argmin(axis=1) + 1, dtype=np.int64)
+    def __call__(
+        self,
+        rows: NDArray[np.int64],
+        observations: NDArray[np.float32],
+        masks: NDArray[np.bool_],
+        actions: NDArray[np.int32],
+    ) -> None:
+        """Looks at a step."""
+        for row, mask, action in zip(rows.tolist(), masks, actions.tolist(), strict=True):
+            if mask[1:].sum() > 1:
+                self._choices += 1
+                if self._choices % self._every == 0:
+                    self._agreed.append(self._compare(row, mask, action))
+        # As many choices as there are, however many that will be: whenever there are too many, every other is dropped.
+        if len(self._agreed) > 2 * ASKED:
+            self._agreed, self._every = self._agreed[::2], 2 * self._every
 
+    def _compare(self, row: int, mask: NDArray[np.bool_], action: int) -> list[bool]:
+        view, rows = self._vector.view(), np.flatnonzero(mask[1:])
+        episode = int(view.episode[row])
+        # Rows name jobs by their places in the table of all jobs, simulations by those in their window.
+        first = int(self._vector.world.episodes["first"][episode])
+        action_of = {int(view.jobs[row, place]) - first: int(place) + 1 for place in rows}
+        now = self._vector.simulation(row)
+        snapshot = now.snapshot()
+        now.close()
+        agreed = []
+        for unbegun in self._classics(episode):
+            simulation = unbegun.fork()
+            simulation.load(snapshot)
+            order = simulation.waiting().tolist()
+            simulation.close()
+            # A classic always takes one of the jobs that may be chosen: the first of them in its order.
+            agreed.append(next(action_of[job] for job in order if job in action_of) == action)
+        return agreed
 
-Score = Callable[[Queue], "NDArray[np.float64]"]
+    def _classics(self, episode: int) -> list[Simulation]:
+        """Returns simulations of a window under each classic that have not begun, made when first asked for."""
+        if episode not in self._unbegun:
+            first, length = int(self._windows.simulated_first[episode]), self._windows.simulated_length
+            workload, cluster = self._log.workload.window(first, length), self._log.cluster
+            self._unbegun[episode] = [Simulation(workload, cluster, scheduler) for scheduler in self._schedulers]
+        return self._unbegun[episode]
 
-
-def _log10(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.log10(np.where(values > 0, values, SMALLEST)))
-
-
-def _divisor(queue: Queue) -> NDArray[np.float64]:
-    return np.asarray(np.maximum(queue.estimate_s, LEAST_ESTIMATE_S))
-
-
-def _unicef(queue: Queue) -> NDArray[np.float64]:
-    size = np.maximum(np.log2(np.maximum(queue.cores, LEAST_LOG)), LEAST_LOG)
-    return np.asarray(-queue.wait_s / (size * _divisor(queue)))
-
-
-CLASSICS: Final[dict[str, Score]] = {
-    "fcfs": lambda queue: queue.submit_s,
-    "sjf": lambda queue: queue.estimate_s,
-    "smallest": lambda queue: queue.cores,
-    "saf": lambda queue: queue.estimate_s * queue.cores,
-    "f1": lambda queue: _log10(queue.estimate_s) * queue.cores + 870 * _log10(queue.submit_s),
-    "f2": lambda queue: np.sqrt(queue.estimate_s) * queue.cores + 25600 * _log10(queue.submit_s),
-    "f3": lambda queue: queue.estimate_s * queue.cores + 6860000 * _log10(queue.submit_s),
-    "f4": lambda queue: queue.estimate_s * np.sqrt(queue.cores) + 530000 * _log10(queue.submit_s),
-    "wfp3": lambda queue: -((queue.wait_s / _divisor(queue)) ** 3) * queue.cores,
-    "unicef": _unicef,
-}
-"""The lowest goes first."""
-
-
-def agreement(decisions: Decisions, workload: Workload) -> dict[str, float | None]:
-    """Returns in which share of the choices between jobs the policy takes the job that a classic would take.
-
-    A classic always takes one of the jobs that may be chosen. None: there was no such choice.
-    """
-    choice = decisions.masks[:, 1:].sum(axis=1) > 1
-    if not choice.any():
-        return dict.fromkeys(CLASSICS)
-    queue = Queue(decisions, workload)
-    return {
-        name: float((queue.first(score(queue)) == decisions.actions)[choice].mean()) for name, score in CLASSICS.items()
-    }
+    def shares(self) -> dict[str, float | None]:
+        """Returns by classic in which share of the choices it agrees; None: there was no choice between jobs."""
+        if not self._agreed:
+            return dict.fromkeys(CLASSICS)
+        return dict(zip(CLASSICS, np.mean(self._agreed, axis=0).tolist(), strict=True))

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.agents.inspection.decisions import agreement, host_decisions, job_decisions
+from shunter.agents.inspection.decisions import host_decisions, job_decisions
 from shunter.agents.inspection.measures import dead_units, importances, manner, signs_of_collapse
 from shunter.agents.learned_policy import load_policy
 from shunter.checks import MOST_SEED, whole
@@ -148,5 +148,4 @@ def _watch_jobs(
         part=parse_part(sample.part),
         seed=sample.seed,
     )
-    decisions = job_decisions(policy, log, with_fitting_jobs(log, windows), scheduler)
-    return log.workload.name, decisions, agreement(decisions, log.workload)
+    return log.workload.name, *job_decisions(policy, log, with_fitting_jobs(log, windows), scheduler)
