@@ -12,7 +12,7 @@ import shunter
 from shunter.agents.algorithms import ALGORITHMS, AlgorithmKind, PpoOptions, register_algorithm
 from shunter.agents.ppo import Ppo
 from shunter.agents.training.config import load_config
-from shunter.agents.training.options import training_options
+from shunter.agents.training.option_table import training_options
 from shunter.checks import declared
 from tests.agents.small_training import LUBLIN
 

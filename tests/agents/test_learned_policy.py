@@ -14,7 +14,7 @@ from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
 from shunter.agents.ppo import NORMALIZER
-from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError, ShunterError
 from tests.agents.observing import random_jobs

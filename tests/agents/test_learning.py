@@ -10,7 +10,7 @@ from shunter.agents.algorithms import PpoOptions
 from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
-from shunter.agents.training.checkpoint import PolicyRecord
+from shunter.agents.training.checkpoint_files import PolicyRecord
 from shunter.envs.pick_job import PickJobOptions
 from tests.agents import toy
 

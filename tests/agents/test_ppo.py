@@ -13,7 +13,7 @@ from torch import Tensor
 
 from shunter.agents.algorithms import PpoOptions
 from shunter.agents.common.divergence import DivergenceError
-from shunter.agents.common.masking import choices
+from shunter.agents.common.masking import masked_distribution
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Batch, DenseBatch, Network
 from shunter.agents.ppo import Ppo, Samples
@@ -150,7 +150,7 @@ def test_the_values_of_truncated_episodes_are_those_of_their_final_observations(
     rollout = ppo._rollout
     assert bool(rollout.truncated[2].all())
     # The final observations are those of the third step, which the next step's arrays do not show.
-    final, masks = rollout.cut_off()
+    final, masks = rollout.final_observations()
     assert toy.LAYOUT.split(final)["jobs"][:16, :, 0].sum(dim=1).tolist() == [1] * 16
     with torch.inference_mode():
         worth = ppo.network(final[:16], masks[:16])[1].numpy()
@@ -167,8 +167,8 @@ def _plain_advantages(ppo: Ppo) -> Any:  # noqa: ANN401 - an array
     rollout, values = ppo._rollout, ppo._values.numpy()
     result = np.empty_like(values)
     with torch.inference_mode():
-        final, masks = rollout.cut_off()
-        places = np.concatenate(rollout.cut_at, axis=1).T.tolist()
+        final, masks = rollout.final_observations()
+        places = np.concatenate(rollout.truncated_at, axis=1).T.tolist()
         cut = dict(zip(map(tuple, places), ppo.network(final, masks)[1].tolist(), strict=True))
         last = ppo.network(torch.from_numpy(rollout.observations[-1]), torch.from_numpy(rollout.masks[-1]))[1].numpy()
     for step in range(8):
@@ -186,7 +186,7 @@ def test_stored_log_probabilities_are_those_of_the_policy_that_acted() -> None:
     with torch.inference_mode():
         masks = torch.from_numpy(rollout.masks[5])
         logits, _ = ppo.network(torch.from_numpy(rollout.observations[5]), masks)
-        expected = choices(logits, masks, 0.25).log_probs_of(torch.from_numpy(rollout.actions[5]).long())
+        expected = masked_distribution(logits, masks, 0.25).log_probs_of(torch.from_numpy(rollout.actions[5]).long())
     torch.testing.assert_close(ppo._log_probs[5], expected)
 
 

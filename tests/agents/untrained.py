@@ -10,7 +10,7 @@ import torch
 
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
-from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
 

@@ -14,9 +14,9 @@ import torch
 from shunter.agents.algorithms import PpoOptions
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.ppo import Ppo
-from shunter.agents.training.best import Near
+from shunter.agents.training.best import NearMiss
 from shunter.agents.training.request import TrainRequest
-from shunter.agents.training.trainer import Outcome, Progress
+from shunter.agents.training.trainer import Progress, TrainingOutcome
 from shunter.cli.train_screen import BarWords
 from shunter.envs.pick_job import PickJobOptions
 from shunter.files import read_toml
@@ -285,14 +285,14 @@ def test_why_the_beginning_was_kept(shunter: Command, out: Path) -> None:
     ("near", "words"),
     [
         (
-            Near(64, 0.0123, 0.0456),
+            NearMiss(64, 0.0123, 0.0456),
             "at step 64 it was lower by 0.0123, which is not more than 2 × its standard error of",
         ),
-        (Near(64, 0.0123, None), "at step 64 it was lower by 0.0123, and one validation window does not tell"),
+        (NearMiss(64, 0.0123, None), "at step 64 it was lower by 0.0123, and one validation window does not tell"),
     ],
 )
-def test_why_it_was_kept_in_words(near: Near, words: str) -> None:
-    assert words in kept_words(Outcome("steps", 128, 0.1, 0, 1.0, near), 2.0)
+def test_why_it_was_kept_in_words(near: NearMiss, words: str) -> None:
+    assert words in kept_words(TrainingOutcome("steps", 128, 0.1, 0, 1.0, near), 2.0)
 
 
 def test_several_logs(shunter: Command, out: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from shunter.agents.training.config import config_from
-from shunter.agents.training.options import training_options
+from shunter.agents.training.option_table import training_options
 from shunter.cli.train_options import Sections, TrainCommand, add_settings, bound, given_changes, weights, whole_numbers
 from shunter.errors import InputError
 from tests.cli.conftest import Command

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shunter.agents.training.config import load_config
-from shunter.agents.training.request import MAY_CHANGE, check_changes
+from shunter.agents.training.request import MAY_CHANGE, check_resumable
 from shunter.errors import InputError
 from shunter.files import read_toml
 from tests.cli.conftest import Command
@@ -81,7 +81,7 @@ def test_every_flag_is_named_in_errors(tmp_path: Path) -> None:
     before = load_config()
     after = load_config(changes={"ppo": {"gamma": 0.5}})
     with pytest.raises(InputError, match=r"^--gamma is 0.5, but the run in .* has 0.99"):
-        check_changes(before, after, tmp_path)
+        check_resumable(before, after, tmp_path)
 
 
 def test_nothing_to_resume(shunter: Command, out: Path) -> None:

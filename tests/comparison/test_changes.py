@@ -9,7 +9,7 @@ import pytest
 
 import shunter
 from shunter import Cluster, InputError, Workload
-from shunter.comparison.changes import Amount, Situation, parse_change
+from shunter.comparison.changes import Adjustment, Situation, parse_change
 from shunter.model.cluster import Node
 from shunter.model.log import Log
 from shunter.workloads.load import offered_load
@@ -32,18 +32,18 @@ def mixed() -> Cluster:
     ("text", "new"), [("1.5x", 150.0), ("x2", 200.0), ("+25%", 125.0), ("-10%", 90.0), ("+64", 164.0), ("-4.5", 95.5)]
 )
 def test_amounts_of_a_hundred(text: str, new: float) -> None:
-    assert Amount.parse("cores", text).of(100.0) == pytest.approx(new)
+    assert Adjustment.parse("cores", text).of(100.0) == pytest.approx(new)
 
 
 def test_a_plain_number_is_the_new_value() -> None:
-    assert Amount.parse("cores", "512").of(100.0) == 512.0
-    assert Amount.parse("load", ".9").of(100.0) == 0.9
+    assert Adjustment.parse("cores", "512").of(100.0) == 512.0
+    assert Adjustment.parse("load", ".9").of(100.0) == 0.9
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5 x", "+-3", "25%", "1e3", "nan", "+1x", "1,5"])
 def test_what_is_no_amount(text: str) -> None:
     with pytest.raises(InputError, match=r"--change cores=.*: expected a number as in 1.2x, \+20%, -64 or 512"):
-        Amount.parse("cores", text)
+        Adjustment.parse("cores", text)
 
 
 def test_cores_of_a_pool() -> None:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from shunter.agents.common.schedules import SHAPES, Schedule
+from shunter.agents.common.schedules import SHAPES, ParameterSchedule
 from shunter.checks import check_fields, declared
 
 if TYPE_CHECKING:
-    from shunter.agents.training.checkpoint import Part, Tensors
+    from shunter.agents.training.checkpoint_files import Part, Tensors
 
 _MOST: Final = 10**9
 
@@ -27,7 +27,7 @@ class AlgorithmOptions(Protocol):
         """How many environments are played at once."""
         ...
 
-    def schedules(self, steps: int) -> dict[str, Schedule]:
+    def schedules(self, steps: int) -> dict[str, ParameterSchedule]:
         """Returns the numbers that change over a training of so many steps, by name.
 
         Raises:
@@ -118,16 +118,18 @@ class PpoOptions:
     def __post_init__(self) -> None:
         check_fields(self, "[ppo] ")
 
-    def schedules(self, steps: int) -> dict[str, Schedule]:
+    def schedules(self, steps: int) -> dict[str, ParameterSchedule]:
         """Returns the numbers that change over a training of so many steps.
 
         Raises:
             InputError: A schedule has no meaning.
         """
         return {
-            "learning_rate": Schedule(self.lr_schedule, self.learning_rate, self.lr_end, steps, self.lr_warmup_steps),
-            "entropy_weight": Schedule(self.entropy_schedule, self.entropy, self.entropy_end, steps),
-            "exploration": Schedule(self.exploration_schedule, self.exploration, self.exploration_end, steps),
+            "learning_rate": ParameterSchedule(
+                self.lr_schedule, self.learning_rate, self.lr_end, steps, self.lr_warmup_steps
+            ),
+            "entropy_weight": ParameterSchedule(self.entropy_schedule, self.entropy, self.entropy_end, steps),
+            "exploration": ParameterSchedule(self.exploration_schedule, self.exploration, self.exploration_end, steps),
         }
 
 

@@ -11,7 +11,7 @@ from shunter.agents.common import masking
 from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.networks import build
 from shunter.agents.ppo import NORMALIZER
-from shunter.agents.training.checkpoint import POLICY, PolicyRecord, load_network, read_part
+from shunter.agents.training.checkpoint_files import POLICY, PolicyRecord, load_network, read_part
 from shunter.checks import MOST_SEED, whole
 from shunter.errors import InputError
 from shunter.policies.checkpoint import POLICY_FILE, checkpoint_folder, read_record
@@ -60,14 +60,14 @@ class LearnedPolicy:
         """
         with torch.inference_mode():
             logits, _, allowed = self._evaluate(observations, masks)
-            probabilities: NDArray[np.float32] = masking.choices(logits, allowed).probs.numpy(force=True)
+            probabilities: NDArray[np.float32] = masking.masked_distribution(logits, allowed).probs.numpy(force=True)
         return probabilities.reshape(masks.shape)
 
     def actions(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Returns the most probable action of each; the first of those that are equal."""
         with torch.inference_mode():
             logits, _, allowed = self._evaluate(observations, masks)
-            best = masking.best(logits, allowed).numpy(force=True)
+            best = masking.greedy_actions(logits, allowed).numpy(force=True)
         return best.astype(np.int32).reshape(masks.shape[:-1])
 
     def action(
@@ -99,7 +99,7 @@ class LearnedPolicy:
             generator.manual_seed(whole("seed", seed, 0, MOST_SEED))
         with torch.inference_mode():
             logits, _, allowed = self._evaluate(observation, mask)
-            return int(masking.choices(logits, allowed).sample(generator))
+            return int(masking.masked_distribution(logits, allowed).sample(generator))
 
     def values(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns what is expected to come, discounted, in the units of the reward that was trained with.

@@ -24,7 +24,7 @@ from shunter.agents.common.divergence import check_finite
 from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.common.returns import explained_variance, generalized_advantages
 from shunter.agents.common.rollouts import Environments, Rollout
-from shunter.agents.training.checkpoint import (
+from shunter.agents.training.checkpoint_files import (
     Part,
     Tensors,
     load_network,
@@ -122,9 +122,9 @@ class Ppo:
         def act(step: int, observations: Tensor, masks: Tensor) -> Tensor:
             masks = masks.to(self._device)
             logits, values = self.network(observations.to(self._device), masks)
-            choices = masking.choices(logits, masks, exploration)
-            actions = choices.sample(self._random)
-            self._log_probs[step] = choices.log_probs_of(actions)
+            distribution = masking.masked_distribution(logits, masks, exploration)
+            actions = distribution.sample(self._random)
+            self._log_probs[step] = distribution.log_probs_of(actions)
             self._normalized_values[step] = values
             self._values[step] = self._normalizer.denormalize(values)
             return actions
@@ -138,8 +138,10 @@ class Ppo:
         check_finite("the sum of the rewards", float(rollout.rewards.sum()))
         values = self._values.numpy()
         final_values = np.zeros_like(values)
-        if rollout.cut_at:
-            final_values[tuple(np.concatenate(rollout.cut_at, axis=1))] = self._values_of(*rollout.cut_off())
+        if rollout.truncated_at:
+            final_values[tuple(np.concatenate(rollout.truncated_at, axis=1))] = self._values_of(
+                *rollout.final_observations()
+            )
         last = torch.from_numpy(rollout.observations[-1]), torch.from_numpy(rollout.masks[-1])
         advantages = generalized_advantages(
             rollout.rewards,
@@ -209,8 +211,8 @@ class Ppo:
         """Returns the loss of a minibatch, and figures of it."""
         options = self._options
         logits, values = self.network.evaluate(samples.batch)
-        choices = masking.choices(logits, samples.batch.masks, exploration)
-        log_ratio = choices.log_probs_of(samples.actions) - samples.old_log_probs
+        distribution = masking.masked_distribution(logits, samples.batch.masks, exploration)
+        log_ratio = distribution.log_probs_of(samples.actions) - samples.old_log_probs
         ratio = log_ratio.exp()
         clipped_ratio = ratio.clamp(1 - options.clip, 1 + options.clip)
         # The smaller of the two is a bound from below: there is nothing to gain from moving beyond the clip.
@@ -221,7 +223,7 @@ class Ppo:
             clipped_values = samples.old_values + change
             value_errors = torch.maximum(value_errors, (clipped_values - samples.returns).square())
         value_loss = value_errors.mean()
-        entropy = choices.entropy().mean()
+        entropy = distribution.entropy().mean()
         loss = policy_loss + options.value_weight * value_loss - entropy_coefficient * entropy
         with torch.no_grad():
             # Always positive, and with less variance than the mean of -log_ratio (Schulman, "Approximating KL").

@@ -63,7 +63,7 @@ def replay(
         "version": __version__,
         "recorded_version": manifest.get("shunter"),
     }
-    typer.echo(to_json_text(report) if json else describe(folder, report))
+    typer.echo(to_json_text(report) if json else replay_text(folder, report))
     if not report["same"]:
         raise typer.Exit(EXIT_DIFFERENT)
 
@@ -169,7 +169,7 @@ def first_difference(recorded: pl.DataFrame, replayed: pl.DataFrame) -> dict[str
     }
 
 
-def describe(folder: Path, report: dict[str, Any]) -> str:
+def replay_text(folder: Path, report: dict[str, Any]) -> str:
     """Returns the report as lines for people."""
     lines = []
     if report["version"] != report["recorded_version"]:

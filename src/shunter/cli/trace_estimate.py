@@ -58,7 +58,7 @@ WorkloadOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Report:
+class EstimateReport:
     """Estimates of a log's later days, and what was asked for."""
 
     trial: Trial
@@ -111,7 +111,7 @@ def estimate(
         log = replace(log, files=(*log.files, workload))
     names = listed_names("estimate", estimates)
     _check(log, names, train, seed, save, force, plot)
-    report = Report(_try(log, names, train, seed, save), train, seed)
+    report = EstimateReport(_try(log, names, train, seed, save), train, seed)
     if plot is not None:
         from shunter.report.estimates import draw_trial
 
@@ -161,7 +161,7 @@ def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Pat
         return try_estimates(workload, names, train, seed)
 
 
-def _save(save: Path, report: Report) -> None:
+def _save(save: Path, report: EstimateReport) -> None:
     from shunter import __version__
     from shunter.policies.prior import save_prior
 

@@ -20,7 +20,7 @@ from shunter.cli.options import given_text, number, whole_number
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
-    from shunter.agents.training.options import Option
+    from shunter.agents.training.option_table import Option
 
 BOUNDED: Final = {"mean-wait": "wait", "wait": "wait", "utilization": "utilization"}
 """What can be bounded, and what rewards call it."""
@@ -96,14 +96,14 @@ class TrainCommand(GroupedCommand):
 
     def group_of(self, parameter: str) -> str:
         """Returns the section of the training file that an option stands for, in words."""
-        from shunter.agents.training.options import training_options
+        from shunter.agents.training.option_table import training_options
 
         option = training_options().get(parameter.replace("_", "-"))
         return SECTIONS[option.keys[0][0]] if option is not None else super().group_of(parameter)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Click's context, and whatever the function returns
         """Puts what the options of a training say, by section and key, into the context, for `given_changes`."""
-        from shunter.agents.training.options import training_options
+        from shunter.agents.training.option_table import training_options
 
         changes: Sections = {}
         for name, option in training_options().items():
@@ -130,7 +130,7 @@ def given_changes(context: typer.Context, texts: Iterable[str]) -> Sections:
 def _training_params() -> list[Any]:
     """Returns the options as Click knows them, made by Typer of a function that has them as parameters."""
     from shunter.agents.training.config import load_config
-    from shunter.agents.training.options import default_text, training_options
+    from shunter.agents.training.option_table import default_text, training_options
 
     def declared() -> None: ...
 

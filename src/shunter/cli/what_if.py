@@ -36,11 +36,11 @@ def what_if(
         shunter what-if --workload log.swf.gz --policy sjf --change limit=86400,kill-at-request=yes
     """
     from shunter.cli.running import read_inputs
-    from shunter.comparison.changes import check_changes
+    from shunter.comparison.changes import resolve_changes
     from shunter.comparison.changes import what_if as simulate_changes
 
     words = arguments.words | {"asked": arguments.asked}
-    check_changes(change, **words)
+    resolve_changes(change, **words)
     inputs = read_inputs(arguments)
     with step("simulating") as progress:
         found = simulate_changes(

@@ -33,7 +33,7 @@ _AMOUNT = re.compile(
 
 
 @dataclass(frozen=True)
-class Amount:
+class Adjustment:
     """A factor, a number to add, or the new value itself: one of the three."""
 
     factor: float | None = None
@@ -41,7 +41,7 @@ class Amount:
     value: float | None = None
 
     @classmethod
-    def parse(cls, what: str, text: str) -> Amount:
+    def parse(cls, what: str, text: str) -> Adjustment:
         """Returns what ``1.2x``, ``x1.2``, ``+20%``, ``-64`` or ``512`` means.
 
         Args:
@@ -147,7 +147,7 @@ def _to_cluster(text: str) -> Step:
 
 
 def _to_cores(text: str) -> Step:
-    amount = Amount.parse("cores", text)
+    amount = Adjustment.parse("cores", text)
 
     def step(site: Situation) -> tuple[Situation, str]:
         old = site.cluster
@@ -185,7 +185,7 @@ def _with_nodes(cluster: Cluster, factor: float) -> Cluster:
 
 
 def _to_load(text: str) -> Step:
-    amount = Amount.parse("load", text)
+    amount = Adjustment.parse("load", text)
 
     def step(site: Situation) -> tuple[Situation, str]:
         workload, cluster = site.workload, site.cluster
@@ -203,7 +203,7 @@ def _to_load(text: str) -> Step:
 
 
 def _to_request(text: str) -> Step:
-    factor = Amount.parse("request", text).factor
+    factor = Adjustment.parse("request", text).factor
     if factor is None or factor <= 0:
         raise InputError(f"--change request={text}: expected a factor above 0, as in 0.5x or +20%")
 
@@ -328,7 +328,7 @@ def _difference(old: float | None, new: float | None) -> dict[str, float | None]
     return {"absolute": absolute, "percent": percent}
 
 
-def check_changes(changes: Sequence[str], **settings: Any) -> list[tuple[Change, Scheduler]]:  # noqa: ANN401 - by name
+def resolve_changes(changes: Sequence[str], **settings: Any) -> list[tuple[Change, Scheduler]]:  # noqa: ANN401 - by name
     """Returns what changes mean, and the way to schedule of each.
 
     Raises:
@@ -365,7 +365,7 @@ def what_if(
         InputError: A change, a name or a number is wrong, or no job can ever fit.
     """
     # What can be checked without the log is checked before it is read.
-    parsed = check_changes(changes, **settings)
+    parsed = resolve_changes(changes, **settings)
     words = resolve_scheduler(**settings)
     base = Situation(read_log(workload, cluster), words.settings.words())
 

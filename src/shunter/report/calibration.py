@@ -13,7 +13,7 @@ from rich.table import Table
 
 from shunter.metrics.calibration import HOUR_S, HOURS
 from shunter.metrics.labels import percent
-from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_jobs, finish, name_ticks, new_figure
+from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
 from shunter.report.tables import format_seconds, ledger_table, rejection_table, run_title
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _shown(wait_s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _draw_jobs(panel: Axes, waits: Waits) -> None:
     top = 1.5 * float(max(waits.logged_s.max(), waits.simulated_s.max(), 10.0))
-    draw_jobs(panel, _shown(waits.logged_s), _shown(waits.simulated_s), 1.0, top)
+    draw_density(panel, _shown(waits.logged_s), _shown(waits.simulated_s), 1.0, top)
     _name_waits(panel, "x", top)
     _name_waits(panel, "y", top)
     panel.set(title="each job (on the line: the same)", xlabel="logged wait", ylabel="simulated wait")

@@ -58,7 +58,7 @@ def time_unit(longest_s: float) -> tuple[str, float]:
     return "seconds", 1.0
 
 
-def draw_jobs(panel: Axes, x: NDArray[np.float64], y: NDArray[np.float64], low: float, high: float) -> None:
+def draw_density(panel: Axes, x: NDArray[np.float64], y: NDArray[np.float64], low: float, high: float) -> None:
     """Draws how many jobs lie where on two logarithmic axes of the same length, and the line of equal values."""
     from matplotlib.colors import LogNorm
 

@@ -15,7 +15,7 @@ from shunter.errors import InputError
 from shunter.metrics.forecasts import FITTED
 from shunter.metrics.labels import percent
 from shunter.model.schedule import BASES, BOUNDED_SLOWDOWN_THRESHOLD_S, count_bases
-from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_jobs, finish, name_ticks, new_figure
+from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
 from shunter.report.tables import brief_seconds, ledger_table, short, titled_table
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _draw_forecast(panel: Axes, forecast: Forecast, run_s: NDArray[np.float64]) 
         return
     estimate_s, run_s = (_shown(seconds[forecast.measured]) for seconds in (forecast.estimate_s, run_s))
     low, high = BOUNDED_SLOWDOWN_THRESHOLD_S, 1.5 * float(max(estimate_s.max(), run_s.max(), 100.0))
-    draw_jobs(panel, estimate_s, run_s, low, high)
+    draw_density(panel, estimate_s, run_s, low, high)
     estimates_s = [decile.median_estimate_s for decile in forecast.quality.deciles]
     median_s = [decile.median_run_s for decile in forecast.quality.deciles]
     panel.plot(

@@ -29,7 +29,7 @@ def print_inspection(inspected: Inspected) -> None:
     if inspected.manner.choices:
         console.print(manner_table(inspected))
         if inspected.agreement:
-            console.print(agreement_table(inspected.agreement))
+            console.print(classics_table(inspected.agreement))
         console.print(importance_table(inspected))
     for sign in inspected.signs:
         console.print(f"[red]sign of collapse: {escape(sign)}[/]", highlight=False, soft_wrap=True)
@@ -86,7 +86,7 @@ def manner_table(inspected: Inspected) -> Table:
     return table
 
 
-def agreement_table(agreement: dict[str, float | None]) -> Table:
+def classics_table(agreement: dict[str, float | None]) -> Table:
     """Returns how often classics would have chosen the same, most often first."""
     table = Table("classic")
     table.add_column("makes the same choice between jobs", justify="right")

@@ -25,7 +25,7 @@ LEFT_OUT: Final = ("left out", "folded into it")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """Something that is no mistake of the log, but changes what it can be used for."""
 
     kind: str
@@ -39,7 +39,7 @@ class Checked:
     """What a check of a log has found."""
 
     description: Description
-    findings: tuple[Finding, ...]
+    findings: tuple[Remark, ...]
 
     @property
     def read_jobs(self) -> int:
@@ -86,7 +86,7 @@ def check_log(workload: Workload, description: Description) -> Checked:
     return Checked(description, tuple(_findings(workload, description)))
 
 
-def _findings(workload: Workload, description: Description) -> Iterator[Finding]:
+def _findings(workload: Workload, description: Description) -> Iterator[Remark]:
     yield from _partly_told(description)
     yield from _requests(workload, description)
     yield from _arrivals(workload, description)
@@ -94,50 +94,50 @@ def _findings(workload: Workload, description: Description) -> Iterator[Finding]
     yield from _never_fit(workload, description)
 
 
-def _partly_told(description: Description) -> Iterator[Finding]:
+def _partly_told(description: Description) -> Iterator[Remark]:
     for word, share in description.told.items():
         if 0 < share < 1:
             missing = round((1 - share) * description.jobs)
-            yield Finding("partly-told", missing, f"{word}: not told of {_of_jobs(missing, description.jobs)}")
+            yield Remark("partly-told", missing, f"{word}: not told of {_of_jobs(missing, description.jobs)}")
 
 
-def _requests(workload: Workload, description: Description) -> Iterator[Finding]:
+def _requests(workload: Workload, description: Description) -> Iterator[Remark]:
     known = workload.jobs.drop_nulls("requested_s")
     excess_s = known["run_s"] - known["requested_s"]
     if known.height and (excess_s == 0).all():
         of = _of_jobs(known.height, len(workload))
         what = f"requested time equal to the run time: {of}, all that have one; these are nobody's estimates"
-        yield Finding("requests-are-run-times", known.height, what)
+        yield Remark("requests-are-run-times", known.height, what)
     if jobs := description.beyond_request_jobs:
         row = excess_s.arg_max() or 0
         most = f"job {known['job_id'][row]} the most, by {brief_seconds(excess_s[row])}"
         what = f"run time longer than requested: {_of_jobs(jobs, len(workload))}, {most}"
-        yield Finding("beyond-request", jobs, what)
+        yield Remark("beyond-request", jobs, what)
 
 
-def _arrivals(workload: Workload, description: Description) -> Iterator[Finding]:
+def _arrivals(workload: Workload, description: Description) -> Iterator[Remark]:
     if description.jobs > 1 and not description.span_s:
         what = "all jobs are submitted at one time: there are no arrivals to replay"
-        yield Finding("one-submit-time", description.jobs, what)
+        yield Remark("one-submit-time", description.jobs, what)
     gaps_s = workload.jobs["submit_s"].diff()
     if gaps := int((gaps_s > LONG_GAP_S).sum()):
         row = gaps_s.arg_max() or 0
         where = f"before job {workload.jobs['job_id'][row]}, {brief_seconds(gaps_s[row])}"
         longest = f"the gap {where}" if gaps == 1 else f"{gaps} gaps, the longest {where}"
-        yield Finding("long-gap", gaps, f"no job arrives for more than a week: {longest}")
+        yield Remark("long-gap", gaps, f"no job arrives for more than a week: {longest}")
 
 
-def _clipped(workload: Workload) -> Iterator[Finding]:
+def _clipped(workload: Workload) -> Iterator[Remark]:
     run_s = workload.jobs["run_s"]
     longest_s = float(run_s.to_numpy().max())
     jobs = int((run_s == longest_s).sum())
     if jobs >= CLIPPED_JOBS and CLIPPED_SHARE * len(workload) < jobs < len(workload):
         of = _of_jobs(jobs, len(workload))
         what = f"run time exactly the longest, {format_seconds(longest_s)}: {of}; longer ones were probably cut"
-        yield Finding("clipped-run-times", jobs, what)
+        yield Remark("clipped-run-times", jobs, what)
 
 
-def _never_fit(workload: Workload, description: Description) -> Iterator[Finding]:
+def _never_fit(workload: Workload, description: Description) -> Iterator[Remark]:
     if description.cluster is None:
         return
     fits = can_ever_fit(workload.jobs, description.cluster)
@@ -146,7 +146,7 @@ def _never_fit(workload: Workload, description: Description) -> Iterator[Finding
         first = first_rejection(simulate(workload.window(int(fits.argmin()), 1), description.cluster))
         where = f"{first.where}: " if first.where else ""
         what = f"can never fit on {description.cluster.label}: {_of_jobs(jobs, len(workload))}"
-        yield Finding("never-fit", jobs, f"{what}; {where}{first.text}")
+        yield Remark("never-fit", jobs, f"{what}; {where}{first.text}")
 
 
 def _of_jobs(jobs: int, total: int) -> str:

@@ -15,7 +15,7 @@ from shunter.report.tables import ledger_table, short, titled_table
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training
-    from shunter.agents.training.trainer import Outcome
+    from shunter.agents.training.trainer import TrainingOutcome
 
 PARTS = {"validation": "validation, on which the best policy was chosen", "report": "report, never looked at before"}
 """What tables call the parts that are not trained on."""
@@ -36,8 +36,8 @@ def print_training(training: Training) -> None:
         told = part.to_json()
         for log in told["logs"]:
             console.print(_group_title(told["part"], log), soft_wrap=True, highlight=False)
-            console.print(metric_table(log, metric))
-            console.print(beside_table(log))
+            console.print(trained_metric_table(log, metric))
+            console.print(trained_beside_table(log))
             if log["interval_note"]:
                 notes[log["interval_note"]] = None
         if told["pooled"] is not None:
@@ -71,7 +71,7 @@ def _title(training: Training) -> str:
     return "\n".join(lines)
 
 
-def kept_words(outcome: Outcome, margin_se: float) -> str:
+def kept_words(outcome: TrainingOutcome, margin_se: float) -> str:
     """Returns why the policy that a training began with is its best."""
     near = outcome.near
     if near is None:
@@ -88,7 +88,7 @@ def _group_title(part: str, log: dict[str, Any]) -> str:
     return f"\n[bold]{escape(log['name'])}[/bold]\n{PARTS[part]}: {where}"
 
 
-def metric_table(log: dict[str, Any], metric: str) -> Table:
+def trained_metric_table(log: dict[str, Any], metric: str) -> Table:
     """Returns the objective's metric in the windows of a log, against the classic chosen in training."""
     table = titled_table(metric)
     for heading in ("geom.\nmean", "mean", escape("to the chosen\n[95 %]"), "wins"):
@@ -99,7 +99,7 @@ def metric_table(log: dict[str, Any], metric: str) -> Table:
     return table
 
 
-def beside_table(log: dict[str, Any]) -> Table:
+def trained_beside_table(log: dict[str, Any]) -> Table:
     """Returns what lies beside the metric."""
     longest_s = max(row["max_wait_s"] or 0.0 for row in log["rows"])
     unit, seconds = next((one for one in WAIT_UNITS if longest_s >= one[1]), WAIT_UNITS[-1])

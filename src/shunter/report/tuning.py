@@ -46,8 +46,8 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     console.print(parameter_table(tuning))
     for one in tuning.report.logs:
         console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
-        console.print(metric_table(one))
-        console.print(beside_table(one))
+        console.print(later_metric_table(one))
+        console.print(later_beside_table(one))
         if one.contenders[TUNED].ledger:
             console.print(ledger_table(one.contenders[TUNED].ledger))
         print_findings(console, one.findings(TUNED, TUNED, OTHERS))
@@ -105,7 +105,7 @@ def _log_title(tuning: Tuning, one: Comparison) -> str:
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
 
 
-def metric_table(one: Comparison) -> Table:
+def later_metric_table(one: Comparison) -> Table:
     """Returns the objective's metric, against the best classic in hindsight and the one chosen on training days."""
     table = titled_table(f"{one.metric} on later days")
     for heading in ("geom.\nmean", "mean", escape("to the best\n[95 %]"), escape("to the chosen\n[95 %]")):
@@ -116,7 +116,7 @@ def metric_table(one: Comparison) -> Table:
     return table
 
 
-def beside_table(one: Comparison) -> Table:
+def later_beside_table(one: Comparison) -> Table:
     """Returns what lies beside the metric, and whether bounds hold."""
     table = titled_table("waits in hours; ratio and bounds: to the classic chosen in training")
     bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.contenders[TUNED].held]

@@ -60,16 +60,16 @@ def test_a_saved_state_is_gone_back_to() -> None:
 def test_final_observations_of_truncated_episodes_are_kept_in_order() -> None:
     rollout = Rollout(toy.Toy(5, max_steps=2), 6)
     rollout.collect(_first_allowed)
-    places = np.concatenate(rollout.cut_at, axis=1)
+    places = np.concatenate(rollout.truncated_at, axis=1)
     assert places.T.tolist() == [[step, one] for step in (1, 3, 5) for one in range(5)]
-    observations, masks = rollout.cut_off()
+    observations, masks = rollout.final_observations()
     # The first job of two was taken; what is left are the last two of the four that the episode began with.
     began = toy.LAYOUT.split(rollout.observations[[0, 2, 4]])["jobs"][..., RUN_TIME].reshape(15, -1)
     left = toy.LAYOUT.split(observations)["jobs"][..., RUN_TIME]
     assert np.array_equal(left[:, :2].numpy(), began[:, 2:4])
     assert masks.sum(dim=1).tolist() == [2] * 15
     rollout.collect(_first_allowed)
-    assert len(rollout.cut_off()[0]) == 15
+    assert len(rollout.final_observations()[0]) == 15
 
 
 def test_figures_are_means_over_the_episodes_that_ended() -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from shunter.agents.common.schedules import Schedule
+from shunter.agents.common.schedules import ParameterSchedule
 from shunter.errors import InputError
 
 
@@ -21,12 +21,12 @@ from shunter.errors import InputError
     ],
 )
 def test_values_on_the_way(shape: str, expected: tuple[float, ...]) -> None:
-    schedule = Schedule(shape, first=8.0, last=2.0, steps=1000)
+    schedule = ParameterSchedule(shape, first=8.0, last=2.0, steps=1000)
     assert [schedule.at(step) for step in (0, 250, 1000, 2000)] == pytest.approx(expected)
 
 
 def test_a_warm_up_rises_from_0_and_then_the_cosine_falls() -> None:
-    schedule = Schedule("warmup-cosine", first=8.0, last=2.0, steps=1000, warmup_steps=200)
+    schedule = ParameterSchedule("warmup-cosine", first=8.0, last=2.0, steps=1000, warmup_steps=200)
     assert [schedule.at(step) for step in (0, 50, 200, 600, 1000)] == pytest.approx([0, 2, 8, 5, 2])
 
 
@@ -41,4 +41,4 @@ def test_a_warm_up_rises_from_0_and_then_the_cosine_falls() -> None:
 )
 def test_what_has_no_meaning_is_refused(schedule: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Schedule(**{"first": 1.0, "last": 0.5, "steps": 10, **schedule})  # type: ignore[arg-type]
+        ParameterSchedule(**{"first": 1.0, "last": 0.5, "steps": 10, **schedule})  # type: ignore[arg-type]

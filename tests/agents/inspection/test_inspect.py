@@ -20,7 +20,7 @@ from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.learned_run import play
 from shunter.agents.networks import NetworkOptions
 from shunter.agents.networks.base import Batch, Network
-from shunter.agents.training.checkpoint import PolicyRecord
+from shunter.agents.training.checkpoint_files import PolicyRecord
 from shunter.envs.pick_job import PickJobOptions, pick_job_vector
 from shunter.envs.rewards import RewardOptions
 from shunter.model.log import Log
@@ -188,13 +188,13 @@ def test_agreement_is_asked_about_some_of_many_choices(tmp_path: Path, monkeypat
     checkpoint = write_policy(tmp_path / "best", mode="feasible", order="saf")
     monkeypatch.setattr(decisions_module, "ASKED", 8)
     asked = []
-    compare = decisions_module.Agreement._compare
+    compare = decisions_module.ClassicAgreement._compare
 
-    def counted(self: decisions_module.Agreement, *step: Any) -> list[bool]:  # noqa: ANN401 - as it comes
+    def counted(self: decisions_module.ClassicAgreement, *step: Any) -> list[bool]:  # noqa: ANN401 - as it comes
         asked.append(step)
         return compare(self, *step)
 
-    monkeypatch.setattr(decisions_module.Agreement, "_compare", counted)
+    monkeypatch.setattr(decisions_module.ClassicAgreement, "_compare", counted)
     decisions, found = watched(checkpoint, count=6)
     assert found["saf"] == 1.0
     assert 8 < len(asked) < len(decisions) / 2

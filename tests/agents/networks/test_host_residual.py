@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from shunter.agents.common.masking import best, choices
+from shunter.agents.common.masking import greedy_actions, masked_distribution
 from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.residual import HostResidual
-from shunter.agents.training.checkpoint import PolicyRecord
+from shunter.agents.training.checkpoint_files import PolicyRecord
 from shunter.envs.layout import Layout
 from shunter.envs.pick_host import PickHostOptions, host_scheduler
 from tests.agents.observing import HOST_LAYOUT, random_hosts
@@ -47,7 +47,7 @@ def test_cores_come_first_then_memory_then_the_number() -> None:
     masks = torch.ones(1, 5, dtype=torch.bool)
     order = []
     while masks.any():
-        order.append(int(best(network(observations, masks)[0], masks)))
+        order.append(int(greedy_actions(network(observations, masks)[0], masks)))
         masks[0, order[-1]] = False
     assert order == [4, 2, 3, 1, 0]
     logits, _ = network(observations, torch.ones(1, 5, dtype=torch.bool))
@@ -65,19 +65,19 @@ def test_rounding_does_not_tell_hosts_apart_that_have_the_same_room(order: int) 
     hosts[0, :, 0], hosts[0, :, 2], hosts[0, :, 3] = (cores - 3) / cores, cores / 31, 1.0
     network = build(NetworkOptions(kind="hosts", order_temperature=24.0), layout)
     masks = torch.ones(1, 16, dtype=torch.bool)
-    assert int(best(network(observations, masks)[0], masks)) == 0
+    assert int(greedy_actions(network(observations, masks)[0], masks)) == 0
 
 
 def test_it_can_learn_to_depart_from_best_fit() -> None:
     observations, masks = random_hosts(50)
     network = build(NetworkOptions(kind="hosts", order_temperature=4.0), HOST_LAYOUT)
-    before = best(network(observations, masks)[0], masks)
+    before = greedy_actions(network(observations, masks)[0], masks)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.02)
     room = HOST_LAYOUT.split(observations)["hosts"][..., 3]
     largest = torch.where(masks, room, -1.0).argmax(dim=1)
     for _ in range(60):
         optimizer.zero_grad()
-        (-choices(network(observations, masks)[0], masks).log_probs_of(largest).mean()).backward()  # type: ignore[no-untyped-call]
+        (-masked_distribution(network(observations, masks)[0], masks).log_probs_of(largest).mean()).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    learned = best(network(observations, masks)[0], masks)
+    learned = greedy_actions(network(observations, masks)[0], masks)
     assert (learned == largest).float().mean() > (before == largest).float().mean() + 0.2

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from shunter.agents.common.masking import best, choices
+from shunter.agents.common.masking import greedy_actions, masked_distribution
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.residual import OrderResidual
 from shunter.envs.layout import Layout
@@ -52,7 +52,7 @@ def test_at_first_it_decides_as_the_order_does(kind: str, temperature: float) ->
     observations, masks = _ordered_jobs(300)
     network = build(NetworkOptions(kind=kind, order_temperature=temperature), JOB_LAYOUT)
     expected = _rule(observations, masks)
-    assert best(network(observations, masks)[0], masks).tolist() == expected
+    assert greedy_actions(network(observations, masks)[0], masks).tolist() == expected
     assert min(expected) == 0
     assert len(set(expected)) > 5
 
@@ -82,8 +82,8 @@ def test_it_can_learn_to_depart_from_the_order() -> None:
     last = JOB_LAYOUT.window - masks.flip(1).int().argmax(dim=1)
     for _ in range(60):
         optimizer.zero_grad()
-        (-choices(network(observations, masks)[0], masks).log_probs_of(last).mean()).backward()  # type: ignore[no-untyped-call]
+        (-masked_distribution(network(observations, masks)[0], masks).log_probs_of(last).mean()).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-    learned = best(network(observations, masks)[0], masks)[several]
+    learned = greedy_actions(network(observations, masks)[0], masks)[several]
     departed = (learned != torch.tensor(_rule(observations, masks))[several]).float().mean()
     assert departed > 0.3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from shunter.agents.training.best import Best, Near
+from shunter.agents.training.best import Best, NearMiss
 
 
 def measured(objective: float, gain: float | None = None, error: float = 0.1) -> dict[str, float]:
@@ -25,7 +25,7 @@ def test_the_beginning_stays_until_another_stands_out() -> None:
     assert not best.observe(measured(0.95, 0.05), 10)
     assert not best.observe(measured(0.92, 0.08), 20)
     assert not best.observe(measured(0.93, 0.07), 30)
-    assert (best.steps, best.near) == (0, Near(20, 0.08, 0.1))
+    assert (best.steps, best.near) == (0, NearMiss(20, 0.08, 0.1))
     assert best.observe(measured(0.85, 0.15), 40)
     assert best.observe(measured(0.8, 0.2), 50)
     assert not best.observe(measured(0.7, 0.3, 0.4), 60)
@@ -43,7 +43,7 @@ def test_one_episode_does_not_tell() -> None:
     best = Best(1.0)
     best.observe(measured(1.0, 0.0, math.inf), 0)
     assert not best.observe(measured(0.5, 0.5, math.inf), 10)
-    assert best.near == Near(10, 0.5, None)
+    assert best.near == NearMiss(10, 0.5, None)
     without = Best(0.0)
     without.observe(measured(1.0, 0.0, math.inf), 0)
     assert without.observe(measured(0.5, 0.5, math.inf), 10)

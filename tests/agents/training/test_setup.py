@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.training.checkpoint import POLICY, read_part
+from shunter.agents.training.checkpoint_files import POLICY, read_part
 from shunter.agents.training.setup import INITIAL, Site, open_trainer
 from shunter.agents.training.trainer import Progress
 from shunter.agents.training.validation import Validation

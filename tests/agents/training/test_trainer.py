@@ -17,7 +17,7 @@ from shunter.agents.common.divergence import DivergenceError
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
-from shunter.agents.training.checkpoint import POLICY, TRAINING, PolicyRecord, read_part
+from shunter.agents.training.checkpoint_files import POLICY, TRAINING, PolicyRecord, read_part
 from shunter.agents.training.config import TrainingOptions
 from shunter.agents.training.trainer import Evaluate, Progress, Trainer
 from shunter.envs.pick_job import PickJobOptions

@@ -19,7 +19,7 @@ BELOW_ONE: Final = 1 - 2**-20
 
 
 @dataclass(frozen=True)
-class Choices:
+class ActionDistribution:
     """For each sample, how probable each action is: (samples, actions)."""
 
     probs: Tensor
@@ -48,7 +48,7 @@ class Choices:
         return (cumulative <= draws * BELOW_ONE * cumulative[:, -1:]).sum(dim=1)
 
 
-def choices(logits: Tensor, masks: Tensor, exploration: float = 0.0) -> Choices:
+def masked_distribution(logits: Tensor, masks: Tensor, exploration: float = 0.0) -> ActionDistribution:
     """Returns how probable each action is.
 
     Args:
@@ -65,12 +65,12 @@ def choices(logits: Tensor, masks: Tensor, exploration: float = 0.0) -> Choices:
     # The exponential of a log-probability would be the same; far from 0 it is many times slower.
     probs = torch.softmax(allowed, dim=1)
     if exploration == 0:
-        return Choices(probs, torch.log_softmax(allowed, dim=1))
+        return ActionDistribution(probs, torch.log_softmax(allowed, dim=1))
     even = exploration / masks.sum(dim=1, keepdim=True)
     probs = torch.where(masks, (1 - exploration) * probs + even, 0.0)
-    return Choices(probs, torch.where(masks, probs, 1.0).log().masked_fill(~masks, FORBIDDEN))
+    return ActionDistribution(probs, torch.where(masks, probs, 1.0).log().masked_fill(~masks, FORBIDDEN))
 
 
-def best(logits: Tensor, masks: Tensor) -> Tensor:
+def greedy_actions(logits: Tensor, masks: Tensor) -> Tensor:
     """Returns the allowed action with the largest logit; the first of those that are equal."""
     return torch.where(masks, logits, -torch.inf).argmax(dim=1)

@@ -66,10 +66,10 @@ class Rollout:
         self.terminated = _many(one.terminated, steps)
         self.truncated = _many(one.truncated, steps)
         self.invalid = _many(one.invalid, steps)
-        self.cut_at: list[NDArray[np.int64]] = []
+        self.truncated_at: list[NDArray[np.int64]] = []
         """For each step that truncated episodes: (2, episodes), the step and the environment of each."""
-        self._cut_observations: list[NDArray[np.float32]] = []
-        self._cut_masks: list[NDArray[np.bool_]] = []
+        self._final_observations: list[NDArray[np.float32]] = []
+        self._final_masks: list[NDArray[np.bool_]] = []
         self._totals: list[NDArray[np.float64]] = []
         self._into = [self._arrays_of(one, step) for step in range(steps)]
         environments.reset_into(self.observations[0], self.masks[0])
@@ -92,7 +92,7 @@ class Rollout:
             self.observations[0] = self.observations[-1]
             self.masks[0] = self.masks[-1]
         self._is_first = False
-        for kept in (self.cut_at, self._cut_observations, self._cut_masks, self._totals):
+        for kept in (self.truncated_at, self._final_observations, self._final_masks, self._totals):
             kept.clear()
         for step, into in enumerate(self._into):
             seen = torch.from_numpy(self.observations[step]), torch.from_numpy(self.masks[step])
@@ -107,14 +107,14 @@ class Rollout:
             self._totals.append(into.totals[ended])
             cut = np.flatnonzero(into.truncated & ~into.terminated)
             if len(cut):
-                self.cut_at.append(np.stack([np.full_like(cut, step), cut]))
-                self._cut_observations.append(into.final_observations[cut])
-                self._cut_masks.append(into.final_masks[cut])
+                self.truncated_at.append(np.stack([np.full_like(cut, step), cut]))
+                self._final_observations.append(into.final_observations[cut])
+                self._final_masks.append(into.final_masks[cut])
 
-    def cut_off(self) -> tuple[Tensor, Tensor]:
-        """Returns the final observations and masks of the truncated episodes, in the order of `cut_at`."""
-        return torch.from_numpy(np.concatenate(self._cut_observations)), torch.from_numpy(
-            np.concatenate(self._cut_masks)
+    def final_observations(self) -> tuple[Tensor, Tensor]:
+        """Returns the final observations and masks of the truncated episodes, in the order of `truncated_at`."""
+        return torch.from_numpy(np.concatenate(self._final_observations)), torch.from_numpy(
+            np.concatenate(self._final_masks)
         )
 
     def figures(self) -> dict[str, float]:

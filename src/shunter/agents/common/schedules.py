@@ -21,7 +21,7 @@ WARMUP: Final = "warmup-cosine"
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ParameterSchedule:
     """A number as a function of the steps done."""
 
     shape: str

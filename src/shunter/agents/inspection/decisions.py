@@ -35,7 +35,7 @@ ASKED: Final = 256
 
 @dataclass(frozen=True)
 class Decisions:
-    """Choices between two actions or more; the first dimension is theirs."""
+    """ActionDistribution between two actions or more; the first dimension is theirs."""
 
     layout: Layout
     observations: NDArray[np.float32]
@@ -105,7 +105,7 @@ def job_decisions(
         scheduler: Its policy is the checkpoint.
     """
     with open_windows(log, windows, scheduler) as vector:
-        recorder, agreement = Recorder(vector), Agreement(vector, log, windows, scheduler)
+        recorder, agreement = Recorder(vector), ClassicAgreement(vector, log, windows, scheduler)
 
         def seen(*step: Any) -> None:  # noqa: ANN401 - what `play` tells of a step
             recorder(*step)
@@ -130,7 +130,7 @@ def _close(_: int, simulation: Simulation) -> None:
     simulation.close()
 
 
-class Agreement:
+class ClassicAgreement:
     """How often a policy takes the job that a classic would take, of all that may be chosen.
 
     The core is asked: the state in which the policy decides is loaded into a simulation under each classic, which says

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.training.checkpoint import POLICY, check_layout, load_network, network_tensors, read_part
+from shunter.agents.training.checkpoint_files import POLICY, check_layout, load_network, network_tensors, read_part
 from shunter.agents.training.config import FILE_KEYS, config_from
 from shunter.checks import to_table
 from shunter.envs.kinds import environment_table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shunter.agents.networks.base import Network
-    from shunter.agents.training.checkpoint import Tensors
+    from shunter.agents.training.checkpoint_files import Tensors
     from shunter.agents.training.config import TrainConfig
     from shunter.envs.layout import Layout
 

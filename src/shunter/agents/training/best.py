@@ -16,7 +16,7 @@ GAIN_ERROR: Final = "gain_error"
 
 
 @dataclass(frozen=True)
-class Near:
+class NearMiss:
     """A later policy that was better than the beginning, but not by enough."""
 
     steps: int
@@ -36,7 +36,7 @@ class Best:
     margin_se: float
     objective: float | None = None
     steps: int | None = None
-    near: Near | None = None
+    near: NearMiss | None = None
     """Of the policies that were not better by enough, the one that came nearest."""
 
     def observe(self, measured: Mapping[str, float], steps: int) -> bool:
@@ -47,7 +47,7 @@ class Best:
         if self.objective is not None and not self._stands_out(measured):
             gain, error = measured[GAIN], measured[GAIN_ERROR]
             if self.near is None or gain > self.near.gain:
-                self.near = Near(steps, gain, error if math.isfinite(error) else None)
+                self.near = NearMiss(steps, gain, error if math.isfinite(error) else None)
             return False
         self.objective, self.steps = objective, steps
         return True
@@ -66,7 +66,7 @@ class Best:
         """Goes back to what had been found."""
         self.objective, self.steps = state["best"], state["best_steps"]
         near = state.get("near")
-        self.near = None if near is None else Near(**near)
+        self.near = None if near is None else NearMiss(**near)
 
 
 @dataclass

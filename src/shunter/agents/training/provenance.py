@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shunter import __version__
-from shunter.agents.training.checkpoint import POLICY, read_part
+from shunter.agents.training.checkpoint_files import POLICY, read_part
 from shunter.agents.training.config import FILE_KEYS
 from shunter.comparison.seen_days import CHOSEN, DAYS, TRAINED, TUNED, UNKNOWN, Judged, are_days, places
 from shunter.errors import InputError

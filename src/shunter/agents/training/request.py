@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from shunter.agents.training.beginnings import beginning_changes, beginning_notes
-from shunter.agents.training.checkpoint import find_checkpoint
+from shunter.agents.training.checkpoint_files import find_checkpoint
 from shunter.agents.training.config import FILE_KEYS, TrainConfig, file_sections, load_config
-from shunter.agents.training.options import option_name
+from shunter.agents.training.option_table import option_name
 from shunter.checks import NOTHING, check_name
 from shunter.envs.kinds import ENVIRONMENTS
 from shunter.envs.layout import PICK_JOB
@@ -100,7 +100,7 @@ class TrainRequest:
         before = load_config(folder / CONFIG_FILE)
         config = load_config(folder / CONFIG_FILE, None, without_copied(self.changes, before))
         if self.is_resumed(folder):
-            check_changes(before, config, folder)
+            check_resumable(before, config, folder)
         return Resolved(config, ())
 
     def _said(self, told: Sections, section: str, key: str) -> object:
@@ -130,7 +130,7 @@ RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CO
 """What the folder of a run holds, beside checkpoints whose writing was cut short."""
 
 
-def check_folder(folder: Path, force: bool) -> None:
+def check_run_folder(folder: Path, force: bool) -> None:
     """Raises an error if a new run cannot have this folder: it holds something else, or a run without ``--force``."""
     try:
         held = {path.name for path in folder.iterdir()} if folder.exists() else set()
@@ -174,7 +174,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def check_changes(before: TrainConfig, after: TrainConfig, folder: Path) -> None:
+def check_resumable(before: TrainConfig, after: TrainConfig, folder: Path) -> None:
     """Raises an error for the first option that a run cannot have otherwise from now on.
 
     Args:

@@ -13,7 +13,7 @@ from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import build
 from shunter.agents.training.beginnings import load_beginning
-from shunter.agents.training.checkpoint import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.training.provenance import ancestor_days, facts, recorded_days, training_days
 from shunter.agents.training.trainer import Trainer
 from shunter.agents.training.trials import Trials
@@ -26,7 +26,7 @@ from shunter.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shunter.agents.training.checkpoint import Tensors
+    from shunter.agents.training.checkpoint_files import Tensors
     from shunter.agents.training.config import TrainConfig
     from shunter.agents.training.trainer import Progress as TrainerProgress
     from shunter.comparison.classics import Progress

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.held_out import report_parts
 from shunter.agents.training.provenance import ancestor_days, recorded_days
-from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_folder, check_init, prepare_folder
+from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_init, check_run_folder, prepare_folder
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.validation import objective_note
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
@@ -21,7 +21,7 @@ from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
     from shunter.agents.training.held_out import PartReport
-    from shunter.agents.training.trainer import Outcome, Progress
+    from shunter.agents.training.trainer import Progress, TrainingOutcome
     from shunter.comparison.combinations import Combination
     from shunter.model.log import Ledger
 
@@ -55,7 +55,7 @@ class Training:
     site: Site
     chosen: tuple[Combination, ...]
     """For each log, the classic chosen on training days."""
-    outcome: Outcome
+    outcome: TrainingOutcome
     parts: tuple[PartReport, ...]
     """The policy beside the classics, on validation and on later days; none if the training was interrupted."""
     folder: Path
@@ -185,7 +185,7 @@ def _run(request: TrainRequest, watcher: Watcher) -> Training:
     folder = request.folder()
     resumed = request.is_resumed(folder)
     if not resumed:
-        check_folder(folder, request.force or request.resume)
+        check_run_folder(folder, request.force or request.resume)
     notes = _resume_notes(request, folder)
     resolved = request.resolved(folder)
     with watcher.stage("reading"):

@@ -15,8 +15,8 @@ import torch
 
 from shunter.agents.common.divergence import DivergenceError, check_tensors
 from shunter.agents.learned_policy import LearnedPolicy
-from shunter.agents.training.best import OBJECTIVE, Best, EarlyStopping, Near
-from shunter.agents.training.checkpoint import (
+from shunter.agents.training.best import OBJECTIVE, Best, EarlyStopping, NearMiss
+from shunter.agents.training.checkpoint_files import (
     POLICY,
     TRAINING,
     Part,
@@ -61,7 +61,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingOutcome:
     """How a training ended."""
 
     reason: str
@@ -70,7 +70,7 @@ class Outcome:
     best: float | None
     best_steps: int | None
     elapsed_s: float
-    near: Near | None = None
+    near: NearMiss | None = None
     """Of the policies that were better than the beginning, but not by enough, the one that came nearest."""
 
 
@@ -114,7 +114,7 @@ class Trainer:
         self._elapsed_s = 0.0
         self._resumed_at = self._resume() if resume else None
 
-    def run(self) -> Outcome:
+    def run(self) -> TrainingOutcome:
         """Trains until the steps are done, patience is at its end, or the user interrupts.
 
         Raises:
@@ -131,7 +131,9 @@ class Trainer:
                     self._save(LAST)
                 reason = self._loop(log, began, interrupted)
             best = self._best
-            return Outcome(reason, self._algorithm.steps, best.objective, best.steps, self._elapsed_s, best.near)
+            return TrainingOutcome(
+                reason, self._algorithm.steps, best.objective, best.steps, self._elapsed_s, best.near
+            )
         except DivergenceError as error:
             kept = f"the checkpoint before that is {self._folder / LAST}"
             raise DivergenceError(f"step {self._algorithm.steps}: {error}; {kept}") from None

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from shunter.agents.networks import NetworkOptions, build
-from shunter.agents.training.checkpoint import (
+from shunter.agents.training.checkpoint_files import (
     POLICY,
     TRAINING,
     Part,
