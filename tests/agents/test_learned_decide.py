@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.learned_run import open_windows, play
+from shunter.agents.learned_run import PlayStep, open_windows, play
 from shunter.envs import PickHostOptions, RewardOptions
 from shunter.envs.pick_host import drawn_log, pick_host_vector
 from shunter.envs.vector import NativeVectorEnv
@@ -42,10 +41,10 @@ class Watch:
         self.steps: list[tuple[bytes, bytes, int]] = []
         self.ended: list[Simulation] = []
 
-    def seen(self, _: Any, observations: Any, masks: Any, actions: Any) -> None:  # noqa: ANN401 - arrays
+    def seen(self, step: PlayStep) -> None:
         """Takes one step."""
         self.snapshots.append(self.vector.simulation(0).snapshot())
-        self.steps.append((observations[0].tobytes(), masks[0].tobytes(), int(actions[0])))
+        self.steps.append((step.observations[0].tobytes(), step.masks[0].tobytes(), int(step.actions[0])))
 
     def play(self, checkpoint: str) -> NDArray[np.int64]:
         """Plays the episode; returns when jobs have started."""

@@ -48,53 +48,53 @@ def test_what_is_no_amount(text: str) -> None:
 
 def test_cores_of_a_pool() -> None:
     changed, notes = parse_change("cores=+25%").apply(site())
-    assert (changed.cluster.total_cores, len(changed.cluster.nodes)) == (20.0, 1)
+    assert (changed.log.cluster.total_cores, len(changed.log.cluster.nodes)) == (20.0, 1)
     assert notes == ["20 cores (+4)"]
 
 
 def test_whole_nodes_in_the_mix_that_there_is() -> None:
     changed, notes = parse_change("cores=1.5x").apply(site(mixed()))
-    assert [node.cores for node in changed.cluster.nodes] == [8.0] * 6 + [2.0] * 3
-    assert [node.name for node in changed.cluster.nodes][:4] == ["large0", "large0+1", "large1", "large2"]
+    assert [node.cores for node in changed.log.cluster.nodes] == [8.0] * 6 + [2.0] * 3
+    assert [node.name for node in changed.log.cluster.nodes][:4] == ["large0", "large0+1", "large1", "large2"]
     assert notes == ["54 cores (+18) on 9 nodes (+3)"]
 
 
 def test_fewer_nodes() -> None:
     changed, notes = parse_change("cores=-50%").apply(site(mixed()))
-    assert [node.name for node in changed.cluster.nodes] == ["large0", "large2", "small0"]
+    assert [node.name for node in changed.log.cluster.nodes] == ["large0", "large2", "small0"]
     assert notes == ["18 cores (-18) on 3 nodes (-3)"]
 
 
 def test_a_node_with_memory_is_no_pool() -> None:
     one = Cluster.from_nodes((Node("big", 16.0, 64_000),), "one")
     changed, _ = parse_change("cores=2x").apply(site(one))
-    assert [(node.name, node.memory_mb) for node in changed.cluster.nodes] == [("big", 64_000), ("big+1", 64_000)]
+    assert [(node.name, node.memory_mb) for node in changed.log.cluster.nodes] == [("big", 64_000), ("big+1", 64_000)]
 
 
 def test_another_cluster() -> None:
     changed, notes = parse_change("cluster=8").apply(site())
-    assert (changed.cluster.total_cores, notes) == (8.0, ["8 cores (-8)"])
+    assert (changed.log.cluster.total_cores, notes) == (8.0, ["8 cores (-8)"])
 
 
 def test_load_by_a_factor_and_by_value() -> None:
     base = site()
-    assert offered_load(base.workload, base.cluster) == 0.5
+    assert offered_load(base.log.workload, base.log.cluster) == 0.5
     faster, notes = parse_change("load=1.25x").apply(base)
-    assert faster.workload.jobs["submit_s"].to_list() == [50.0, 130.0]
+    assert faster.log.workload.jobs["submit_s"].to_list() == [50.0, 130.0]
     assert notes == ["offered load 0.5 becomes 0.625"]
     fixed, _ = parse_change("load=0.25").apply(base)
-    assert fixed.workload.jobs["submit_s"].to_list() == [50.0, 250.0]
+    assert fixed.log.workload.jobs["submit_s"].to_list() == [50.0, 250.0]
 
 
 def test_a_load_is_one_on_the_changed_cluster() -> None:
     changed, notes = parse_change("load=0.25,cores=2x").apply(site())
-    assert changed.workload.jobs["submit_s"].to_list() == [50.0, 150.0]
+    assert changed.log.workload.jobs["submit_s"].to_list() == [50.0, 150.0]
     assert notes == ["32 cores (+16)", "offered load 0.25 becomes 0.25"]
 
 
 def test_requests_are_scaled_before_they_are_limited() -> None:
     changed, notes = parse_change("limit=300,request=2x").apply(site())
-    assert changed.workload.jobs["requested_s"].to_list() == [300.0, 300.0]
+    assert changed.log.workload.jobs["requested_s"].to_list() == [300.0, 300.0]
     assert notes[0] == "2 requests scaled by 2"
     assert notes[1].startswith("2 requests cut to 300 s; 0 jobs that run longer go on")
 

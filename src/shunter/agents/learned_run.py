@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
@@ -43,8 +43,20 @@ TELL_EVERY: Final = 200
 
 Finished = Callable[[int, Simulation], None]
 """Called with an episode's place and its simulation, which is over; the simulation is the caller's to close."""
-Seen = Callable[["NDArray[np.int64]", "NDArray[np.float32]", "NDArray[np.bool_]", "NDArray[np.int32]"], None]
-"""Called before each step with the environments that decide, what they see, their masks, and what they do."""
+
+
+@dataclass(frozen=True)
+class PlayStep:
+    """One step of `play`, before it is taken; the first dimension is that of the environments that decide."""
+
+    rows: NDArray[np.int64]
+    """Which environments decide."""
+    observations: NDArray[np.float32]
+    masks: NDArray[np.bool_]
+    actions: NDArray[np.int32]
+
+
+Seen = Callable[[PlayStep], None]
 
 
 def run_learned(
@@ -187,7 +199,7 @@ def play(policy: LearnedPolicy, vector: NativeVectorEnv, *, finished: Finished, 
             observations, masks = arrays.observations[rows], arrays.masks[rows]
             actions[rows] = _decided(policy, observations, masks)
             if seen is not None:
-                seen(rows, observations, masks, actions[rows])
+                seen(PlayStep(rows, observations, masks, actions[rows]))
             vector.step_into(actions, arrays)
             done = arrays.terminated | arrays.truncated
             for row in np.flatnonzero(done):
@@ -247,7 +259,7 @@ def _telling(vector: NativeVectorEnv, workload: Workload, progress: Callable[[in
     submit_ms = whole_milliseconds(numbers(workload.jobs["submit_s"]))
     decisions = 0
 
-    def tell(*_: Any) -> None:  # noqa: ANN401 - whatever was seen
+    def tell(_: PlayStep) -> None:
         nonlocal decisions
         decisions += 1
         if decisions % TELL_EVERY == 0:

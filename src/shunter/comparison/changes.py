@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.metrics.labels import counted
 from shunter.metrics.run import run_log
 from shunter.model.cluster import CORES_LIMIT, Cluster, Node
+from shunter.model.settings import SETTING_NAMES, Settings
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads import read_cluster
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
@@ -76,16 +78,6 @@ class Situation:
     settings: Mapping[str, Any]
     """What `shunter.simulate` takes besides, by name."""
 
-    @property
-    def workload(self) -> Workload:
-        """The jobs."""
-        return self.log.workload
-
-    @property
-    def cluster(self) -> Cluster:
-        """The nodes."""
-        return self.log.cluster
-
     def with_workload(self, workload: Workload) -> Situation:
         """Returns the same with other jobs."""
         return replace(self, log=replace(self.log, workload=workload))
@@ -131,26 +123,26 @@ def parse_change(text: str) -> Change:
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (equals and value):
             raise InputError(f"--change {text}: {part.strip()!r} is not NAME=VALUE, as in cores=+25%")
-        check_name("change", name, (*STEPS, *SETTINGS))
+        check_name("change", name, (*STEPS, *SETTING_OF))
         if name in given:
             raise InputError(f"--change {text}: {name} is given twice")
         given[name] = value
     # The cluster comes first, for a load is one on a cluster; so does the scale of requests before their limit.
     steps = tuple(STEPS[name](given[name]) for name in STEPS if name in given)
-    settings = dict(SETTINGS[name](given[name]) for name in SETTINGS if name in given)
+    settings = {SETTING_OF[name]: _to_setting(name, value) for name, value in given.items() if name in SETTING_OF}
     return Change(text, settings, steps)
 
 
 def _to_cluster(text: str) -> Step:
     cluster = read_cluster(text)
-    return lambda site: (site.with_cluster(cluster), _cluster_note(site.cluster, cluster))
+    return lambda site: (site.with_cluster(cluster), _cluster_note(site.log.cluster, cluster))
 
 
 def _to_cores(text: str) -> Step:
     amount = Adjustment.parse("cores", text)
 
     def step(site: Situation) -> tuple[Situation, str]:
-        old = site.cluster
+        old = site.log.cluster
         wanted = amount.of(old.total_cores)
         if not 1 <= wanted <= CORES_LIMIT:
             raise InputError(f"--change cores={text}: gives {wanted:g} cores; expected 1 to {CORES_LIMIT}")
@@ -188,7 +180,7 @@ def _to_load(text: str) -> Step:
     amount = Adjustment.parse("load", text)
 
     def step(site: Situation) -> tuple[Situation, str]:
-        workload, cluster = site.workload, site.cluster
+        workload, cluster = site.log.workload, site.log.cluster
         before = offered_load(workload, cluster) or 0.0
         if amount.factor is None:
             workload = scale_to_load(workload, cluster, amount.of(before))
@@ -208,7 +200,7 @@ def _to_request(text: str) -> Step:
         raise InputError(f"--change request={text}: expected a factor above 0, as in 0.5x or +20%")
 
     def step(site: Situation) -> tuple[Situation, str]:
-        workload, count = scale_requests(site.workload, factor)
+        workload, count = scale_requests(site.log.workload, factor)
         return site.with_workload(workload), f"{count:,} requests scaled by {factor:g}"
 
     return step
@@ -218,7 +210,7 @@ def _to_limit(text: str) -> Step:
     limit_s = _seconds("limit", text)
 
     def step(site: Situation) -> tuple[Situation, str]:
-        workload, count = limit_requests(site.workload, limit_s, str(site.settings["missing_request"]))
+        workload, count = limit_requests(site.log.workload, limit_s, str(site.settings["missing_request"]))
         longer = int((workload.jobs["run_s"] > limit_s).sum())
         fate = "are killed at it" if site.settings["kill_at_request"] else "go on (kill-at-request=yes stops them)"
         note = f"{count:,} requests cut to {limit_s:g} s; {longer:,} jobs that run longer {fate}"
@@ -244,39 +236,29 @@ def _seconds(name: str, text: str) -> float:
         raise InputError(f"--change {name}={text}: expected a number of seconds") from None
 
 
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"--change {name}={text}: expected a whole number") from None
+_HINTS: Final = get_type_hints(Settings)
+SETTING_OF: Final = {name.removesuffix("_s").replace("_", "-"): name for name in SETTING_NAMES}
+"""By what a change calls it: the setting."""
 
 
-def _yes(name: str, text: str) -> bool:
-    if text not in ("yes", "no"):
-        raise InputError(f"--change {name}={text}: expected yes or no")
-    return text == "yes"
-
-
-SETTINGS: dict[str, Callable[[str], tuple[str, Any]]] = {
-    "policy": lambda text: ("policy", text),
-    "dispatch": lambda text: ("dispatch", text),
-    "placement": lambda text: ("placement", text),
-    "estimate": lambda text: ("estimate", text),
-    "missing-request": lambda text: ("missing_request", text),
-    "reserve-by": lambda text: ("reserve_by", text),
-    "kill-at-request": lambda text: ("kill_at_request", _yes("kill-at-request", text)),
-    "max-wait": lambda text: ("max_wait_s", None if text == "off" else _seconds("max-wait", text)),
-    "scan-depth": lambda text: ("scan_depth", _whole("scan-depth", text)),
-    "seed": lambda text: ("seed", _whole("seed", text)),
-    "preemption-overhead": lambda text: ("preemption_overhead_s", _seconds("preemption-overhead", text)),
-    "preempted-progress": lambda text: ("preempted_progress", text),
-    "min-run": lambda text: ("min_run_s", _seconds("min-run", text)),
-    "failures": lambda text: ("failures", None if text == "off" else text),
-    "mtbf": lambda text: ("mtbf_s", None if text == "off" else _seconds("mtbf", text)),
-    "mttr": lambda text: ("mttr_s", None if text == "off" else _seconds("mttr", text)),
-    "failed-progress": lambda text: ("failed_progress", text),
-}
-"""Changes of settings: the name that `shunter.simulation.simulate` has for it, and the value."""
+def _to_setting(name: str, text: str) -> Any:  # noqa: ANN401 - each setting has a type of its own
+    """Returns the value that a change gives a setting, by the setting's type."""
+    hint = _HINTS[SETTING_OF[name]]
+    kinds = get_args(hint) or (hint,)
+    if types.NoneType in kinds and text == "off":
+        return None
+    if bool in kinds:
+        if text not in ("yes", "no"):
+            raise InputError(f"--change {name}={text}: expected yes or no")
+        return text == "yes"
+    if float in kinds:
+        return _seconds(name, text)
+    if int in kinds:
+        try:
+            return int(text)
+        except ValueError:
+            raise InputError(f"--change {name}={text}: expected a whole number") from None
+    return text
 
 
 @dataclass(frozen=True)

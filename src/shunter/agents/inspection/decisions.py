@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.agents.learned_run import open_windows, order_alone, play
+from shunter.agents.learned_run import PlayStep, open_windows, order_alone, play
 from shunter.envs.pick_host import PickHostOptions, pick_host_vector
 from shunter.envs.rewards import RewardOptions
 from shunter.simulation.simulation import Simulation
@@ -71,18 +71,12 @@ class Recorder:
         self._steps = 0
         self._every = 1
 
-    def __call__(
-        self,
-        rows: NDArray[np.int64],
-        observations: NDArray[np.float32],
-        masks: NDArray[np.bool_],
-        actions: NDArray[np.int32],
-    ) -> None:
+    def __call__(self, step: PlayStep) -> None:
         """Looks at a step."""
         # The first is kept in any case: there is always something to put together.
         if self._steps % self._every == 0:
-            seen = Decisions(self._vector.layout, observations, masks, actions)
-            self._kept.append(seen.where(masks.sum(axis=1) > 1))
+            seen = Decisions(self._vector.layout, step.observations, step.masks, step.actions)
+            self._kept.append(seen.where(step.masks.sum(axis=1) > 1))
         self._steps += 1
         if sum(map(len, self._kept)) > 2 * MOST:
             self._kept, self._every = self._kept[::2], 2 * self._every
@@ -107,9 +101,9 @@ def job_decisions(
     with open_windows(log, windows, scheduler) as vector:
         recorder, agreement = Recorder(vector), ClassicAgreement(vector, log, windows, scheduler)
 
-        def seen(*step: Any) -> None:  # noqa: ANN401 - what `play` tells of a step
-            recorder(*step)
-            agreement(*step)
+        def seen(step: PlayStep) -> None:
+            recorder(step)
+            agreement(step)
 
         play(policy, vector, finished=_close, seen=seen)
         return recorder.decisions(), agreement.shares()
@@ -157,15 +151,9 @@ class ClassicAgreement:
         self._choices = 0
         self._every = 1
 
-    def __call__(
-        self,
-        rows: NDArray[np.int64],
-        observations: NDArray[np.float32],
-        masks: NDArray[np.bool_],
-        actions: NDArray[np.int32],
-    ) -> None:
+    def __call__(self, step: PlayStep) -> None:
         """Looks at a step."""
-        for row, mask, action in zip(rows.tolist(), masks, actions.tolist(), strict=True):
+        for row, mask, action in zip(step.rows.tolist(), step.masks, step.actions.tolist(), strict=True):
             if mask[1:].sum() > 1:
                 self._choices += 1
                 if self._choices % self._every == 0:
