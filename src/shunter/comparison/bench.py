@@ -55,6 +55,7 @@ class LogWindows:
         first, length = self.windows.simulated_first.tolist(), self.windows.simulated_length
         workload, cluster = self.log.workload, self.log.cluster
         if isinstance(scheduler.policy, Checkpoint):
+            # Networks live above this layer; the front door says who runs them.
             return learned_runner().run_learned_windows(workload, cluster, self.windows, scheduler, threads)
         if not isinstance(scheduler.policy, PythonPolicy):
             return self.runner.run(scheduler, first, length, threads)
@@ -100,6 +101,7 @@ class Bench:
         blocks, before = [], 0
         for part in self.parts:
             blocks.append(part.windows.block + before)
+            # Blocks of different logs must not be drawn as one.
             before += int(part.windows.block.max()) + 1
         return np.concatenate(blocks)
 
@@ -108,6 +110,7 @@ class Bench:
         parts, before = [], 0
         for part in self.parts:
             count = len(part.windows)
+            # Places are those among all windows; each log is asked by its own.
             own = rows[(rows >= before) & (rows < before + count)] - before
             if len(own):
                 parts.append(LogWindows(part.log, part.windows.take(own), part.runner))
@@ -138,6 +141,7 @@ class Bench:
 
 def available_threads() -> int:
     """Returns how many cores this process may use."""
+    # On a cluster a process often may use fewer cores than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -146,6 +146,7 @@ def _to_cores(text: str) -> Step:
         wanted = amount.of(old.total_cores)
         if not 1 <= wanted <= CORES_LIMIT:
             raise InputError(f"--change cores={text}: gives {wanted:g} cores; expected 1 to {CORES_LIMIT}")
+        # A pool can have any number of cores; nodes come whole.
         cluster = Cluster.pool(round(wanted)) if _is_pool(old) else _with_nodes(old, wanted / old.total_cores)
         return site.with_cluster(cluster), _cluster_note(old, cluster)
 
@@ -167,10 +168,12 @@ def _is_pool(cluster: Cluster) -> bool:
 def _with_nodes(cluster: Cluster, factor: float) -> Cluster:
     """Returns about so many times the nodes, in the old order and mix; a copy is called ``name+1``."""
     old = cluster.nodes
+    # Whole nodes, as near as that comes to the cores that were asked for: the note says what came of it.
     count = max(1, round(len(old) * factor))
     nodes = []
     for place in range(count):
         number = place * len(old) // count
+        # The first node that stands for an old one keeps its name; -(-a // b) is a division rounded up.
         copy = place - -(-number * count // len(old))
         nodes.append(replace(old[number], name=f"{old[number].name}+{copy}") if copy else old[number])
     return Cluster.from_nodes(tuple(nodes), f"{cluster.name} with {count} nodes", cluster.mix)
@@ -184,6 +187,7 @@ def _to_load(text: str) -> Step:
         before = offered_load(workload, cluster) or 0.0
         if amount.factor is None:
             workload = scale_to_load(workload, cluster, amount.of(before))
+        # Twice the load is half the time between arrivals.
         elif amount.factor > 0:
             workload = scale_arrivals(workload, 1 / amount.factor)
         else:
@@ -211,6 +215,8 @@ def _to_limit(text: str) -> Step:
 
     def step(site: Situation) -> tuple[Situation, str]:
         workload, count = limit_requests(site.log.workload, limit_s, str(site.settings["missing_request"]))
+        # A limit on requests does not stop a job that outlives it, unless jobs are killed: people expect otherwise, so
+        # it is said.
         longer = int((workload.jobs["run_s"] > limit_s).sum())
         fate = "are killed at it" if site.settings["kill_at_request"] else "go on (kill-at-request=yes stops them)"
         note = f"{count:,} requests cut to {limit_s:g} s; {longer:,} jobs that run longer {fate}"
@@ -245,6 +251,7 @@ def _to_setting(name: str, text: str) -> Any:  # noqa: ANN401 - each setting has
     """Returns the value that a change gives a setting, by the setting's type."""
     hint = _HINTS[SETTING_OF[name]]
     kinds = get_args(hint) or (hint,)
+    # Several settings are off by default; a change must be able to say so.
     if types.NoneType in kinds and text == "off":
         return None
     if bool in kinds:
@@ -306,6 +313,7 @@ class WhatIf:
 def _difference(old: float | None, new: float | None) -> dict[str, float | None]:
     """Returns the difference of a metric to the base, and in percent of it; null where there is none."""
     absolute = None if old is None or new is None else new - old
+    # Of the size of the base, so that the sign is that of the difference.
     percent = 100 * absolute / abs(old) if absolute is not None and old else None
     return {"absolute": absolute, "percent": percent}
 
@@ -349,6 +357,7 @@ def what_if(
     # What can be checked without the log is checked before it is read.
     parsed = resolve_changes(changes, **settings)
     words = resolve_scheduler(**settings)
+    # As resolved, and not as given: a change of one setting must not change what stood in for another.
     base = Situation(read_log(workload, cluster), words.settings.words())
 
     def run(site: Situation, scheduler: Scheduler, done: int) -> Run:

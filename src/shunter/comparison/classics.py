@@ -62,15 +62,18 @@ def choose_classic(
     Raises:
         InputError: A metric has no meaning in these windows.
     """
+    # A classic is chosen by the metric alone: bounds are what a tuned or learned policy is held to, relative to it.
     alone = replace(objective, bounds=())
     base: Measured | None = None
     best: tuple[float, Choice] | None = None
     for done, combination in enumerate(combinations, start=1):
         measured = bench.measure(combination.scheduler, objective.metrics)
+        # Any base will do: costs are compared with each other, and it is the same for all.
         if base is None:
             _check_meaning(bench, measured)
             base = measured
         cost = alone.cost(measured, base)
+        # Strictly better: of two that are alike the first stays, whatever the machine.
         if best is None or cost < best[0]:
             best = (cost, Choice(combination, measured))
         if progress:
@@ -92,4 +95,5 @@ def part_of(progress: Progress | None, place: int, parts: int) -> Progress | Non
     """Returns what is told of the progress of one of several parts that are alike."""
     if progress is None:
         return None
+    # All parts are taken to be equally long, so that a bar never goes back.
     return lambda done, total: progress(place * total + done, parts * total)

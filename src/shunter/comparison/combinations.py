@@ -87,14 +87,17 @@ def combine(
     for policy, dispatch, placement, estimate in product(names, rules, places, seen):
         words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
         try:
+            # Each word is right by itself: what fails now is a pair that contradicts itself, such as las under easy.
             scheduler = resolve_scheduler(policy=found[policy], **words, **common)
         except InputError as error:
             skipped.setdefault(policy, str(error))
             continue
         settings, own = scheduler.settings, scheduler.estimate
         parts = [shown[policy], settings.dispatch]
+        # Labels name what differs; titles of tables say what all have in common.
         parts += [settings.placement] if len(places) > 1 else []
         parts += [shown_estimates.get(own.text, own.label)] if len(seen) > 1 else []
+        # By its settings: asked for twice under two names, a combination is run once.
         possible[settings] = Combination("/".join(parts), scheduler)
     if not possible:
         raise InputError(next(iter(skipped.values())))
@@ -119,6 +122,7 @@ def combine_like(
 def split_text(text: str) -> tuple[str, str | None]:
     """Returns the policy and the dispatch rule that ``f2/easy`` names; None where it names no rule."""
     policy, slash, dispatch = text.rpartition("/")
+    # A number is a rule too: so many reservations.
     if slash and (dispatch in DISPATCHES or dispatch.isdecimal()):
         return policy, dispatch
     # The slash is one of a file's name.

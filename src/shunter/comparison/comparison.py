@@ -137,6 +137,7 @@ class Comparison(LogReport):
             others: The roles of more combinations that all are held against.
             seed: For the drawing of blocks in the intervals.
         """
+        # The reference may be one of the others; each costs thousands of draws.
         roles = dict.fromkeys([reference, *others])
         held = hold_against(self.contenders, self.block, self.objective, reference, roles, seed)
         return replace(self, reference=reference, contenders=held)
@@ -178,6 +179,7 @@ def best_first(scored: Iterable[Scored], block: NDArray[np.int64], metric: str) 
     """
     higher = higher_is_better(metric)
     summaries = [(one, summarize(one.metrics[metric], block, higher)) for one in scored]
+    # One statistic for all, or the order would compare means with geometric means.
     statistic = _sorted_by(summary for _, summary in summaries).replace(" ", "_")
 
     def worth(pair: tuple[Scored, Summary]) -> float:
@@ -277,12 +279,14 @@ class _Runs:
         self._columns = part.columns
         self._warmup = part.windows.warmup
         workload = part.log.workload
+        # Windows may overlap: each job is counted once among repairs and stand-ins.
         self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
         self._size_class = size_class(self._columns.cores[:, self._warmup :])
 
     def scored(self, combination: Combination) -> Scored:
         """Returns what a combination did, held against nobody yet."""
         (results,) = self._bench.run(combination.scheduler)
+        # The warm-up fills the cluster, and is not measured.
         measured = slice(self._warmup, None)
         ran = results.ended[:, measured]
         return Scored(

@@ -95,6 +95,7 @@ class Contest:
             progress=progress,
         )
         rejected = max(one.rejected for one in comparison.scored)
+        # Only the windows are looked at: jobs elsewhere in the log do no harm here.
         if rejected and strict:
             raise InputError(
                 f"{log.workload.name}: {rejected} jobs of the windows can never fit on {log.cluster.name}; give a "
@@ -140,6 +141,7 @@ def compare(
     Raises:
         InputError: A name or a number is wrong, or not one job can ever fit.
     """
+    # Checked before the log is read: a slip of the finger should not cost a minute.
     contest, settings = split_terms(terms)
     lists = [[one] if one is None or isinstance(one, str) else one for one in (policy, dispatch, placement, estimate)]
     combinations = combine(*lists, **settings)  # type: ignore[arg-type]

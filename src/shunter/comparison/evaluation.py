@@ -115,6 +115,7 @@ class Evaluation:
         left = classics
         kept = []
         for one in self.comparison.scored:
+            # The best of each estimate is shown in any case, and counts among the best.
             plain = self.role(one.combination) == CLASSIC
             is_classic = one.combination in self.entrants.classics
             if not plain or left > 0:
@@ -174,6 +175,7 @@ def find_entrants(
     Raises:
         InputError: The first name or number that is wrong.
     """
+    # Comparing a policy that learned with killed jobs to classics without would flatter one of them.
     killed = any(resolve_checkpoint(one).settings.kill_at_request for one in checkpoints)
     settings["kill_at_request"] = settings.get("kill_at_request", False) or killed
     learned = tuple(
@@ -181,6 +183,7 @@ def find_entrants(
         replace(one, label=one.settings.policy)
         for one in combine(checkpoints, **settings).possible
     )
+    # Classics work under the conditions of the first checkpoint; where others differ, a warning says so.
     shared = learned[0].scheduler
     estimates = list(dict.fromkeys([REQUESTED, *(one.settings.estimate for one in learned)]))
     if against == NONE:
@@ -204,6 +207,7 @@ def _also(text: str, shared: Scheduler) -> Combination:
     if is_checkpoint(text):
         raise InputError(f"--also {text}: this is a folder; name checkpoints without --also")
     policy, _ = split_text(text)
+    # What tune writes holds the prior that its weights were tuned with.
     file = spec_file(policy)
     estimate = policy if file is not None and "estimate" in read_toml(file) else REQUESTED
     return combine_like(text, shared, [estimate])[0]
@@ -278,4 +282,5 @@ def newest_checkpoint(runs: Path = RUNS) -> str:
         raise InputError(
             f"no checkpoint is named, and there is none under {runs}/; name one, or train with 'shunter train'"
         )
+    # By the time of the checkpoint: the folder's own changes with any file in it.
     return str(max(found, key=lambda folder: found[folder].stat().st_mtime_ns))

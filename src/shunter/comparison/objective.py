@@ -54,8 +54,10 @@ class Objective:
         It is the mean over windows of the logarithm of the ratio (windows in which the metric has no meaning are left
         out), and a penalty for each bound that does not hold on average over the windows.
         """
+        # A mean of logarithms weighs windows alike, whether they are busy or not.
         cost = _sign(self.metric) * float(np.nanmean(_log_ratio(found[self.metric], base[self.metric])))
         for bound in self.bounds:
+            # A soft penalty: a search that met a wall could not tell which way it is nearer.
             cost += PENALTY * max(0.0, self.excess(bound, found, base) + SAFETY)
         return cost
 
@@ -69,6 +71,7 @@ class Objective:
 
 def mean_ratio(found: NDArray[np.float64], base: NDArray[np.float64]) -> float:
     """Returns the ratio of the means over windows."""
+    # Of means, not the mean of ratios: that is what a bound on a mean wait says.
     return float(np.exp(_log_ratio(float(np.nanmean(found)), float(np.nanmean(base)))))
 
 
@@ -91,6 +94,7 @@ def parse_objective(metric: str, bounds: Sequence[str]) -> Objective:
         name, equals, value = text.partition("=")
         try:
             factor = float(value)
+        # NaN fails the check below, which has the message.
         except ValueError:
             factor = float("nan")
         if not equals or not 0 < factor < float("inf"):

@@ -243,6 +243,7 @@ class Report(Generic[One]):
         for role, words in others.items():
             ratio = self.pooled[judged].against.get(role) if self.pooled else None
             if ratio is not None:
+                # A ratio over logs is judged by the same words as one on a log.
                 as_contrast = Contrast(None, ratio.value, ratio.interval, None, None)
                 yield _finding(name, None, role, words, as_contrast, self.objective.metric)
 
@@ -285,6 +286,7 @@ def _pooled_row(logs: Sequence[LogReport], role: str, seed: int) -> PooledRow:
         ]
         return pooled_ratio(pairs, seed)
 
+    # A geometric mean, so that each log counts the same however long people wait there.
     waits = [one.contenders[role].wait_ratio for one in logs]
     return PooledRow({base: against(base) for base in logs[0].contenders}, float(np.exp(np.mean(np.log(waits)))))
 
@@ -306,6 +308,7 @@ def judge_contrast(name: str, other: str, found: Contrast, metric: str) -> tuple
         metric: What was compared.
     """
     if found.ratio is not None:
+        # The ratio first: windows differ by orders of magnitude, and busy ones would rule the difference.
         what, value, interval, neutral = "ratio", found.ratio, found.ratio_interval, 1.0
     elif found.difference is not None:
         what, value, interval, neutral = "difference", found.difference, found.difference_interval, 0.0
@@ -316,6 +319,7 @@ def judge_contrast(name: str, other: str, found: Contrast, metric: str) -> tuple
         return UNCLEAR, f"{name} against {other} cannot be judged: {amount}"
     low, high = interval
     amount = f"{what} {value:.3g} (95 %: {low:.3g} to {high:.3g})"
+    # Not "better by 3 %": an interval that holds both answers gives none.
     if low <= neutral <= high:
         return UNCLEAR, f"{name} and {other} cannot be told apart: {amount}"
     if (low > neutral) == higher_is_better(metric):

@@ -110,6 +110,7 @@ def window_frame(comparison: Comparison) -> pl.DataFrame:
         )
         for one in comparison.scored
     ]
+    # A file has null for what is not known: readers disagree about NaN.
     return pl.concat(frames).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
@@ -133,6 +134,7 @@ def write_comparison(
     writers: dict[str, Writer] = {}
     for name, frame in frames.items():
         writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": frame.write_csv}
+    # So that a later reader can tell whether a policy's file is still what it was.
     files = {name: path for one in comparison.scored for name, path in one.combination.files.items()}
     manifest = provenance(comparison.workload, comparison.cluster, given, resolved) | {
         "files": {name: file_record(path) for name, path in sorted(files.items())},

@@ -18,6 +18,7 @@ itself."""
 
 def places(part: Sequence[float], jobs: int) -> tuple[int, int]:
     """Returns the places of the first and the last job of a part of a log, from 0."""
+    # A part may be so small that it rounds to no job; it has at least one then.
     first = min(round(part[0] * jobs), jobs - 1)
     return first, max(round(part[1] * jobs) - 1, first)
 
@@ -51,12 +52,14 @@ class Judged:
 
     def overlaps(self, day: Mapping[str, Any]) -> bool:
         """Returns whether days of a training are days of this log, and some of them are judged on."""
+        # By content first: a log may be renamed, and another may bear its name.
         is_same = day.get("sha256") == self.sha256
         if not is_same and day.get("log") != self.log:
             return False
         if not is_same and day.get("jobs") != self.jobs and "first_submit_s" in day:
             # A log that has grown since: fractions of it are other days than they were.
             return bool(day["first_submit_s"] <= self.submit_s[1] and self.submit_s[0] <= day["last_submit_s"])
+        # The same jobs: fractions can be compared as they are.
         seen = day["part"]
         return bool(seen[0] < self.part[1] and self.part[0] < seen[1])
 
@@ -70,6 +73,7 @@ def part_warning(label: str, training: Mapping[str, Any], judged: Judged) -> str
         judged: The part of the log.
     """
     days = training.get(DAYS)
+    # Checkpoints of other tools, or edited by hand: better to warn than to trust.
     if not are_days(days):
         return f"{label} does not say what it was trained on; make sure that it was not on this part of the log"
     for day in days:

@@ -101,11 +101,13 @@ def summarize(values: NDArray[np.float64], block: NDArray[np.int64], higher_is_b
     values, block = values[known], block[known]
     if not len(values):
         return Summary(None, None, None, None, None, None)
+    # Blocks keep their numbers in the table, though some may have no known window.
     numbers, place = np.unique(block, return_inverse=True)
     means = np.bincount(place, weights=values) / np.bincount(place)
     worst = int(np.argmin(means) if higher_is_better else np.argmax(means))
     return Summary(
         mean=float(values.mean()),
+        # A single 0 would make the geometric mean 0, and hide everything else.
         geometric_mean=float(np.exp(np.log(values).mean())) if (values > 0).all() else None,
         median=float(np.median(values)),
         p95=float(np.quantile(values, 0.05 if higher_is_better else 0.95)),
@@ -134,6 +136,7 @@ def contrast(
     values, baseline, block = both_known(values, baseline, block)
     if not len(values):
         return Contrast(None, None, None, None, None)
+    # Wins are counted in the direction that is better; ratios and differences keep theirs.
     gain = values - baseline if higher_is_better else baseline - values
     ratio, ratio_interval = None, None
     if (values > 0).all() and (baseline > 0).all():
@@ -168,7 +171,9 @@ def drawn_means(
     _, place = np.unique(block, return_inverse=True)
     windows = np.bincount(place)
     blocks = len(windows)
+    # How often each block is drawn is all that a mean needs: one matrix product for all draws, instead of a loop.
     times_drawn = random.multinomial(blocks, np.full(blocks, 1 / blocks), size=RESAMPLES)
+    # A block counts with as many windows as it has, as it does in the mean itself.
     return np.asarray((times_drawn @ np.bincount(place, weights=values)) / (times_drawn @ windows))
 
 
@@ -192,6 +197,8 @@ def interval_note(blocks: int) -> str | None:
 def _mean_interval(values: NDArray[np.float64], block: NDArray[np.int64], seed: int) -> tuple[float, float] | None:
     if len(np.unique(block)) < LEAST_BLOCKS:
         return None
+    # A fresh generator for every contrast: the same blocks are drawn for all policies, so that their intervals can be
+    # compared.
     return interval_of(drawn_means(values, block, np.random.default_rng(seed)))
 
 
@@ -213,6 +220,7 @@ def pooled_ratio(logs: Sequence[Paired], seed: int = 0) -> Ratio | None:
             return None
         logarithms = np.log(values / baseline)
         whole &= len(np.unique(block)) >= LEAST_BLOCKS
+        # One generator over all logs: draws in different logs are independent.
         drawn += drawn_means(logarithms, block, random) / len(logs)
         center += logarithms.mean() / len(logs)
     low, high = np.exp(interval_of(drawn))

@@ -43,6 +43,7 @@ __all__ = [
 IDS: Final = {"shunter/PickJob-v0": "pick_job:PickJobEnv", "shunter/PickHost-v0": "pick_host:PickHostEnv"}
 """The ids that Gymnasium knows, and where their classes are."""
 
+# Importing this package must only register ids: NumPy and Polars are loaded when a name is first used.
 _HOMES = {
     "EpisodeOptions": "episodes",
     "JobView": "features",
@@ -62,6 +63,8 @@ _HOMES = {
     "register_reward": "rewards",
 }
 
+# Gymnasium imports an entry point when it makes an environment. By the second one gymnasium.make_vec gives the native
+# vector, and no wrapper around single environments.
 for _id, _home in IDS.items():
     register(
         id=_id,

@@ -59,6 +59,8 @@ class VectorArrays:
             "actions": (np.dtype(np.int32), one),
             "episodes": (np.dtype(np.int64), one),
         }
+        # Checking nine arrays costs as much as stepping some environments. An object of arrays is frozen, so that once
+        # is enough; weakly, so that it can be thrown away.
         self._steps: WeakKeyDictionary[StepArrays, Written] = WeakKeyDictionary()
 
     def new(self, name: str) -> NDArray[Any]:
@@ -76,12 +78,14 @@ class VectorArrays:
         if not isinstance(array, np.ndarray):
             raise InputError(f"{name}: this is {type(array).__name__}; expected an array, {dtype} {shape}, contiguous")
         flags = array.flags
+        # The core gets a bare address: another type, shape or stride would have it read or write beyond the array.
         if array.dtype != dtype or array.shape != shape or not flags.c_contiguous or not flags.aligned:
             faults = {"contiguous": flags.c_contiguous, "aligned": flags.aligned}
             what = "".join(f", not {word}" for word, is_so in faults.items() if not is_so)
             raise InputError(
                 f"{name}: the array is {array.dtype} {array.shape}{what}; expected {dtype} {shape}, contiguous"
             )
+        # A C bool has no fixed size in the ABI; a byte has.
         return pointer(array.view(np.uint8) if dtype == np.bool_ else array)
 
     def written(self, arrays: Mapping[str, NDArray[Any]]) -> Written:
@@ -95,6 +99,7 @@ class VectorArrays:
             pointers.append(self.read(name, array))
             if not array.flags.writeable:
                 raise InputError(f"{name}: the array is read-only; give one that can be written, or a copy")
+        # Two arrays that share memory would race: several threads write at once.
         spans = sorted(_span(name, array) for name, array in arrays.items())
         for left, right in pairwise(spans):
             _check_apart(left, right)
@@ -121,9 +126,11 @@ def as_actions(given: Any) -> NDArray[np.int32]:  # noqa: ANN401 - any array or 
         InputError: They are no whole numbers, or far beyond any action.
     """
     actions = np.asarray(given)
+    # A float such as 1.0 would pass silently where 1.7 must not; so none passes.
     if actions.dtype.kind not in "iu":
         raise InputError(f"actions are {actions.dtype}; expected whole numbers, one for each environment")
     converted = np.ascontiguousarray(actions, dtype=np.int32)
+    # A narrowing conversion wraps around without a word.
     if actions.dtype != np.int32 and not np.array_equal(actions, converted):
         raise InputError(f"an action is {actions[actions != converted][0]}; expected the number of an action")
     return converted

@@ -51,6 +51,7 @@ class Baselines:
         self._scheduler = scheduler
         self._balance = balance
         self._threads = threads
+        # Scale, reference and bounds often name the same policy.
         self._runs: dict[Scheduler, BaselineRun] = {}
 
     @cached_property
@@ -121,9 +122,11 @@ class BaselineRun:
         self._ran = results.ended
         self.start_ms = np.where(self._ran, results.start_ms, NEVER_MS)
         """(windows, simulated length): when each job starts, `NEVER_MS` if it does not."""
+        # Jobs of the warm-up are simulated and not measured; in used and elapsed time they count.
         self._measured = self._ran & (np.arange(self._ran.shape[1]) >= columns.warmup)
         self._wait_s = np.where(self._ran, results.start_ms - columns.submit_ms, 0) / MILLISECONDS
         self._run_s = np.where(self._ran, results.end_ms - results.start_ms, 0) / MILLISECONDS
+        # A window in which no job runs has an elapsed time of 0, not of minus something.
         last_ms = np.where(self._ran, results.end_ms, columns.submit_ms[:, :1]).max(axis=1)
         self._elapsed_s = (last_ms - columns.submit_ms[:, 0]) / MILLISECONDS
         self._balance = balance
@@ -157,6 +160,7 @@ class BaselineRun:
             "slowdown": np.log(np.maximum(slowdown, LEAST_SLOWDOWN)),
             "priority": np.log1p(weighted_s),
         }
+        # The logarithm of a job, then the mean: not the logarithm of the mean.
         values |= {name: self._mean(logs[name]) for name in logarithms}
         return np.stack([values[name] for name in OBJECTIVES], axis=1)
 
@@ -176,10 +180,13 @@ def _mean_variance(simulation: Simulation, log: Log, first: int, begin_ms: int) 
     node_cores = np.array([node.cores for node in log.cluster.nodes])
     part = placed.tasks * cores_per_task / node_cores[placed.nodes]
     times = np.concatenate([placed.start_ms[job], placed.end_ms[job]])
+    # Starts stand before ends in the array; among events of the same moment the order changes nothing, for no time
+    # passes between them.
     order = np.argsort(times, kind="stable")
     changes = zip(times[order], np.tile(placed.nodes, 2)[order], np.concatenate([part, -part])[order], strict=True)
     use, area, now = np.zeros(len(node_cores)), 0.0, begin_ms
     for time, node, change in changes:
+        # Use changes at events alone, so that the area under the variance is a sum of rectangles.
         if time > now:
             area += float(use.var()) * (time - now)
             now = time

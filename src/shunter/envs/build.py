@@ -121,13 +121,16 @@ class CustomVectorEnv(NativeVectorEnv):
         assert before is not None, "the core refuses a step before the first reset"
         done = arrays.terminated | arrays.truncated
         self._reward(actions, arrays, done, before, after)
+        # The core has left these environments at their end, so that the last observation could be completed first.
         if self.autoreset and done.any():
+            # As the core does it itself where there is nothing of the user's own: Gymnasium's SAME_STEP.
             arrays.final_observations[done] = arrays.observations[done]
             arrays.final_masks[done] = arrays.masks[done]
             self.reset_into(arrays.observations, arrays.masks, np.where(done, DRAW, LEAVE))
 
     def state(self) -> bytes:
         """Returns everything that decides what comes next; what the rewards here have come to stands at the end."""
+        # At the end, where load_state finds them by their own length.
         return super().state() + self._sum.tobytes()
 
     def load_state(self, state: bytes, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> None:
@@ -143,6 +146,7 @@ class CustomVectorEnv(NativeVectorEnv):
         """Completes the observations, and remembers what was looked at."""
         view = self.view()
         if self._features:
+            # Rows name jobs by their places in their own table; columns are those of all tables, one after the other.
             offsets = self.world.first_place[self.world.episodes["table"][view.episode]]
             places = np.where(view.jobs >= 0, view.jobs + offsets[:, None], -1)
             jobs = JobView(self._columns, places, view.now_ms[:, None] / MILLISECONDS)
@@ -168,5 +172,6 @@ class CustomVectorEnv(NativeVectorEnv):
         for name, (weight, reward) in self._rewards.items():
             given += weight * worth(name, reward, view)
         self._sum += given
+        # Added to what the core gave: both kinds of rewards may be weighted in one sum.
         arrays.rewards[:] += np.where(done, self._sum, 0.0) if self._final else given
         arrays.totals[done, TOTALS.index("reward")] += self._sum[done]

@@ -72,6 +72,7 @@ class EpisodeOptions:
         part = self.part
         if isinstance(part, str):
             part = PARTS[part] if part in PARTS else parse_part(part, f"part (one of {', '.join(PARTS)}, or a:b)")
+        # The class is frozen; this is its only way to hold a checked value.
         object.__setattr__(self, "part", tuple(part))
         check_fields(self)
         check_numbers(count=self.count, length=self.length, blocks=None, part=self.bounds, warmup=self.warmup)
@@ -145,6 +146,7 @@ class Episodes:
 
 def has_fitting_job(log: Log, windows: Windows) -> NDArray[np.bool_]:
     """Returns in which windows at least one measured job can ever run."""
+    # With sums up to each job, a window costs two look-ups however long it is.
     fitting = np.concatenate([[0], np.cumsum(can_ever_fit(log.workload.jobs, log.cluster))])
     first = windows.first.astype(np.int64)
     return np.asarray(fitting[first + windows.length] > fitting[first])
@@ -191,6 +193,7 @@ def log_episodes(
         raise InputError(f"{where} on {log.cluster.name}; check the cluster, or leave this window out")
     # A log that is itself a window: the core gets the whole table, in which the window begins later.
     before = 0 if log.workload.earlier is None else log.workload.earlier.height
+    # One structured array in the layout of the core's ShunterEpisode, which is handed over as it is.
     episodes = np.zeros(len(windows), dtype=EPISODE)
     episodes["table"] = episodes["cluster"] = place
     episodes["first"] = windows.simulated_first + np.uintp(before)
@@ -206,6 +209,7 @@ def fill_values(
     episodes: NDArray[np.void], baselines: Baselines, reward: RewardOptions, bounding: Scheduler | None
 ) -> NDArray[np.int64]:
     """Writes into the episodes of a log what policies get on the same windows; returns `relative_start_ms`."""
+    # Objectives without a weight stay as they are: nobody looks at them.
     weighted = np.isin(OBJECTIVES, list(reward.weights))
     episodes["scale"], episodes["relative"] = 1.0, 0.0
     starts = np.empty(0, dtype=np.int64)
@@ -219,6 +223,7 @@ def fill_values(
         starts = relative.start_ms.ravel()
     if bounding is None and reward.bound_policy is not None:
         bounding = baselines.scheduler_of(reward.bound_policy)
+    # Bounds are on plain values, whatever is done with logarithms in the reward.
     for name, field in (("wait", "wait_bound_s"), ("utilization", "utilization_bound")):
         episodes[field] = NONE
         if name in reward.bounds and bounding is not None:
@@ -232,6 +237,7 @@ def _horizon_ms(log: Log, windows: Windows, factor: float) -> NDArray[np.int64]:
     jobs, cluster = WindowColumns(log.workload, windows, log.cluster), log.cluster
     run_s = numbers(log.workload.jobs["run_s"])[jobs.index]
     busy_s = (jobs.cores * run_s).sum(axis=1) / cluster.total_cores
+    # Whichever resource binds tells how long the jobs take at full use.
     if cluster.total_gpus:
         busy_s = np.maximum(busy_s, (jobs.gpus * run_s).sum(axis=1) / cluster.total_gpus)
     span_s = (jobs.submit_ms[:, -1] - jobs.submit_ms[:, 0]) / MILLI

@@ -64,6 +64,7 @@ def pick_job_episodes(log: Log, options: EpisodeOptions) -> list[FixedEpisode]:
     windows = episode_windows(log, options)
     found = []
     for seed in SEEDS:
+        # The same drawing as in reset(seed=...), so that files and environments agree.
         episode = _chosen(seed, len(windows))
         jobs = log.workload.window(int(windows.simulated_first[episode]), windows.simulated_length)
         found.append(FixedEpisode(seed, episode, Log(jobs, log.cluster), windows.warmup))
@@ -120,6 +121,7 @@ def write_episodes(
 def _shared(options: EpisodeOptions | PickHostOptions) -> dict[str, Any]:
     """Returns the options that all episodes share: each of PickHost's has its own seed."""
     shared = asdict(options)
+    # The seed of the options is replaced by that of each episode, and would only mislead.
     if isinstance(options, PickHostOptions):
         del shared["seed"]
     return shared
@@ -136,6 +138,7 @@ def cluster_text(cluster: Cluster) -> str:
         InputError: A node has a part of a core, which such a file cannot say.
     """
     for node in cluster.nodes:
+        # Better an error than a file that describes another cluster.
         if node.cores != int(node.cores):
             raise InputError(f"{cluster.name}: {node.name} has {node.cores:g} cores; a file takes whole numbers")
     return cluster_toml(cluster, in_order=True)

@@ -39,6 +39,7 @@ class JobColumns:
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Returns a column; text is numbered, and −1 where the log does not say; a number is NaN there."""
+        # A column of a log of millions of jobs is made once, not at every step.
         if name not in self._made:
             check_name("column", name, KNOWN_COLUMNS)
             joined = pl.concat([workload.jobs[name] for workload in self._workloads])
@@ -59,6 +60,7 @@ class JobView:
             now_s: (environments, 1): the clock.
         """
         self._columns = columns
+        # Empty rows look at job 0: any job will do, since `present` masks them later.
         self._places = np.maximum(places, 0)
         self.present = places >= 0
         """Which rows hold a job; what other rows hold does not matter."""
@@ -161,6 +163,7 @@ def values(name: str, feature: Feature, view: JobView) -> NDArray[np.float32]:
     given = np.asarray(feature(view), dtype=np.float32)
     if given.shape != view.present.shape:
         raise InputError(f"feature {name!r} gave shape {given.shape}; expected {view.present.shape}, one for each row")
+    # Written so that NaN counts as outside too.
     outside = view.present & ~((given >= 0) & (given <= 1))
     if outside.any():
         raise InputError(f"feature {name!r} gave {given[outside][0]}; expected numbers from 0 to 1")

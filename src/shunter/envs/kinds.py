@@ -32,6 +32,7 @@ def environment_from(table: object, where: str) -> EnvironmentOptions:
     """
     if not isinstance(table, Mapping):
         raise InputError(f"{where} is {table!r}; expected a table of keys and values")
+    # A training file need not name the kind that most have.
     kind = table.get("kind", PICK_JOB)
     if not isinstance(kind, str) or kind not in ENVIRONMENTS:
         raise InputError(f"{where}: kind is {kind!r}; expected one of {', '.join(ENVIRONMENTS)}")

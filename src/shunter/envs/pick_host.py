@@ -60,6 +60,7 @@ class PickHostOptions(EnvironmentOptions):
         check_fields(self)
         for name in ("host_cores", "host_memory_gb", "job_cores", "job_memory_mb", "job_run_s"):
             object.__setattr__(self, name, pair(name, getattr(self, name), 1, _MOST))
+        # Hosts are drawn: a job larger than the smallest of them may turn out to fit on none.
         for asked, most, has, least in (
             ("job_cores", self.job_cores[1], "host_cores", self.host_cores[0]),
             ("job_memory_mb", self.job_memory_mb[1], "host_memory_gb", self.host_memory_gb[0] * eda.GB),
@@ -105,6 +106,7 @@ class DrawnEpisodes:
 
 def drawn_log(options: PickHostOptions, episode: int) -> Log:
     """Returns the jobs and hosts of one episode: a pure function of the options' seed and the episode's number."""
+    # A generator for each episode: any one of them can be drawn alone, and is the same however many there are.
     random = np.random.default_rng([options.seed, episode])
     nodes = tuple(
         Node(f"host{place}", float(_drawn(random, options.host_cores)), _drawn(random, options.host_memory_gb) * eda.GB)
@@ -156,6 +158,7 @@ def pick_host_vector(
     Raises:
         InputError: A number or a name is wrong.
     """
+    # Its checks are those of the keyword.
     DrawnEpisodes(episodes)
     stepping, scheduler = VectorOptions(**vector), options.scheduler
 
@@ -173,9 +176,12 @@ def pick_host_vector(
 
 def _one_table(logs: Sequence[Log], parts: Sequence[Episodes], length_s: int) -> tuple[Workload, Episodes]:
     """Returns all jobs as one table, each log's behind those of the log before it, and the episodes in it."""
+    # The core takes one table with any number of clusters. Times are shifted so that the table stays sorted by submit
+    # time.
     shifted = [log.workload.jobs.with_columns(pl.col("submit_s") + place * length_s) for place, log in enumerate(logs)]
     jobs = pl.concat(shifted).with_columns(job_id=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
     played = Episodes.joined([part.later(place * length_s) for place, part in enumerate(parts)])
+    # Each part was made as if it were the first and only one.
     played.rows["cluster"] = np.arange(len(logs))
     played.rows["first"] = np.cumsum([0, *(len(log.workload) for log in logs[:-1])])
     return replace(logs[0].workload, jobs=jobs), played
@@ -228,6 +234,7 @@ class PickHostSource(EpisodeSource):
         **vector: Any,  # noqa: ANN401 - the fields of VectorOptions
     ) -> NativeVectorEnv:
         """Returns environments that play the same episodes."""
+        # All drawn episodes are one group, so that there is one policy for all of them.
         one = None if bounding is None else bounding[0]
         drawn = self._count(episodes)
         return pick_host_vector(self._drawn(use), reward, episodes=drawn, bounding=one, **vector)

@@ -83,12 +83,14 @@ class PickJobOptions(EnvironmentOptions):
 
     def __post_init__(self) -> None:
         check_fields(self)
+        # TOML and JSON give lists; a tuple can be compared and hashed.
         object.__setattr__(self, "features", distinct_names("features", self.features))
         _ = self.scheduler  # what is wrong in the settings is told now
 
     @cached_property
     def scheduler(self) -> Scheduler:
         """How the simulation schedules; the dispatch rule is the one that the mode is like."""
+        # A policy in Python would have to be asked in the middle of a step that runs on several threads.
         if not names_native(self.order):
             raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
         order = resolve_native(self.order)
@@ -152,12 +154,14 @@ def pick_job_vector(
     """
     stepping, scheduler = VectorOptions(**vector), options.scheduler
 
+    # A function, so that all that is cheap to check is checked before policies are simulated for the reward.
     def world() -> World:
         each = zip(logs, windows, bounding or [None] * len(logs), strict=True)
         episodes = [
             log_episodes(place, log, chosen, scheduler, reward, stepping, one)
             for place, (log, chosen, one) in enumerate(each)
         ]
+        # Whole tables: what estimates learn before a window is part of what an episode begins with.
         tables = tuple(log.workload.whole() for log in logs)
         return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
@@ -211,6 +215,7 @@ class PickJobSource(EpisodeSource):
         Raises:
             InputError: Two parts overlap, or one is too short for a window.
         """
+        # The parts are given in the order of time, so that neighbors are enough.
         for (before, first), (behind, second) in pairwise(parts.items()):
             if second.bounds[0] < first.bounds[1]:
                 raise InputError(

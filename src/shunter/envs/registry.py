@@ -31,8 +31,10 @@ class Registry(dict[str, Function]):
             InputError: It is no name, or one of Shunter's own has it.
         """
         what = f"register_{self._kind}"
+        # Without brackets, as in @register_feature, the function itself arrives in the place of the name.
         if not isinstance(name, str) or not name:
             raise InputError(f'{what}: {name!r} is no name; expected one in brackets, as in @{what}("mine")')
+        # Figures are told by these names: one that silently meant something else could not be compared.
         if name in self._taken:
             raise InputError(f"{what}({name!r}): one of Shunter's own {self._kind}s has this name; choose another")
 

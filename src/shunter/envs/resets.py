@@ -59,6 +59,8 @@ def checked_reset(num_envs: int, episodes: int, seed: Seeds | None, options: Map
     begins = _reset_mask(num_envs, options.get("reset_mask"))
     beginning = np.full(num_envs, DRAW, dtype=np.int64)
     drawn_from = None
+    # One seed for each environment means what it means for a single one: that environment begins with the episode that
+    # its reset(seed=...) would choose.
     if _is_many(seed):
         drawn_from = _choose_by_seeds(beginning, begins, _one_each("seed", seed, num_envs), episodes)
     elif seed is not None:
@@ -70,6 +72,7 @@ def checked_reset(num_envs: int, episodes: int, seed: Seeds | None, options: Map
                 beginning[place] = whole("episode", one, 0, episodes - 1)
     elif named is not None:
         beginning[:] = whole("episode", named, 0, episodes - 1)
+    # Last, so that what is named for an environment that goes on does not matter.
     beginning[~begins] = LEAVE
     return Reset(drawn_from, beginning)
 
@@ -80,6 +83,7 @@ def _reset_mask(num_envs: int, mask: object) -> NDArray[np.bool_]:
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
         told = f"{mask.dtype} {mask.shape}" if isinstance(mask, np.ndarray) else type(mask).__name__
         raise InputError(f"reset_mask is {told}; expected an array, bool ({num_envs},)")
+    # Gymnasium asks for it: a reset that resets nothing is a mistake.
     if not mask.any():
         raise InputError("reset_mask is False everywhere; expected at least one environment that begins anew")
     return mask
@@ -105,4 +109,5 @@ def _choose_by_seeds(
         if seeds[place] is not None:
             used.append(whole("seed", seeds[place], 0, MOST_SEED))
             beginning[place] = draw_episode(np_random(used[-1])[0], episodes)
+    # Later episodes are drawn by one generator for all environments, which depends on all seeds.
     return int(np.random.SeedSequence(used).generate_state(1, np.uint64)[0]) if used else None

@@ -99,6 +99,7 @@ class RewardOptions:
     invalid_penalty: float = declared(0.0, "What an action that the mask forbids costs.", low=0.0)
 
     def __post_init__(self) -> None:
+        # One name is short for that name with the weight 1.
         given = {self.reward: 1.0} if isinstance(self.reward, str) else self.reward
         weights = numbers_by_name("reward", given, -math.inf)
         if not any(weights.values()):
@@ -112,9 +113,11 @@ class RewardOptions:
         object.__setattr__(self, "bounds", numbers_by_name("bounds", self.bounds, 0.0))
         for name in self.bounds:
             check_name("bound", name, BOUNDED)
+        # Checked here and not when the reward is used: that is after minutes of simulation.
         for policy in (self.scale_policy, self.relative_to):
             if policy not in (None, ORDER):
                 check_only_starts(f"the reward refers to {policy!r}", reference_policy(policy)[0])
+        # A bound is a factor, and means nothing without something to multiply.
         if self.bounds and self.bound_policy is None:
             raise InputError(
                 "bounds are given without scale or relative_to; name the policy whose values they multiply"
@@ -202,6 +205,7 @@ def register_reward(name: str) -> Callable[[Reward], Reward]:
 
 def core_weights(options: RewardOptions) -> NDArray[np.float64]:
     """Returns the core's weights of the objectives: negative where less is better."""
+    # The core adds up what is good: of most objectives less is better.
     weights = np.zeros(len(OBJECTIVES))
     for place, name in enumerate(OBJECTIVES):
         weights[place] = options.weights.get(name, 0.0) * (1.0 if name in HIGHER_IS_BETTER else -1.0)

@@ -44,6 +44,7 @@ class Sb3VecEnv(VecEnv):
         Raises:
             InputError: They do not begin the next episode by themselves.
         """
+        # Stable-Baselines3 takes it for granted that an environment begins anew by itself.
         if not vector.autoreset:
             raise InputError("the environments do not begin the next episode by themselves; make them with autoreset")
         self.vector = vector
@@ -63,6 +64,7 @@ class Sb3VecEnv(VecEnv):
         if asked.seed is not None:
             self.vector.reseed(asked.seed)
         self.vector.reset_into(self._arrays.observations, self._arrays.masks, asked.episodes)
+        # Stable-Baselines3 keeps seeds and options for one reset, and expects that they are forgotten then.
         self._reset_seeds()
         self._reset_options()
         return self._arrays.observations.copy()
@@ -93,6 +95,7 @@ class Sb3VecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
         """Returns an attribute of the vector for each environment: they share all but their masks."""
+        # MaskablePPO looks for this attribute to find out whether environments have masks.
         if attr_name == "action_masks":
             return [lambda place=place: self._arrays.masks[place].copy() for place in self._get_indices(indices)]
         return [getattr(self.vector, attr_name) for _ in self._get_indices(indices)]
@@ -129,6 +132,7 @@ class Sb3VecEnv(VecEnv):
         elapsed_s = time.perf_counter() - self._began_s
         return {
             "terminal_observation": arrays.final_observations[index].copy(),
+            # By this key Stable-Baselines3 knows whether to bootstrap from the last observation.
             "TimeLimit.truncated": bool(arrays.truncated[index] and not arrays.terminated[index]),
             "episode": {"r": totals["reward"], "l": int(totals["steps"]), "t": round(elapsed_s, 6)},
             "totals": totals,

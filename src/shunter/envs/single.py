@@ -61,9 +61,11 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         named = options.pop("episode", None)
         if options:
             raise InputError(f"reset: option {next(iter(options))!r} is unknown; there is 'episode'")
+        # Drawn even if an episode is named: the episodes after it do not depend on that.
         episode = draw_episode(self.np_random, self.episodes)
         if named is not None:
             episode = whole("episode", named, 0, self.episodes - 1)
+        # By its number: the vector's own drawing would not follow Gymnasium's seed.
         self.vector.reset_into(self._arrays.observations, self._arrays.masks, np.array([episode]))
         return self._arrays.observations[0].copy(), self._info()
 

@@ -150,7 +150,9 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
             arrays: From `step_arrays`, or of the same shapes and types. Observations begin as zeros, or hold what a
                 reset or a step has written, unchanged: only rows that were filled are cleared.
         """
+        # All environments in one call: crossing the border costs as much as stepping one of them.
         check(lib.shunter_env_step(self._handle.number, *self._arrays.step(actions, arrays)))
+        # An exception in a placement in Python cannot cross the core; it was kept, and is raised now.
         self.world.raise_failure()
 
     def view(self) -> View:
@@ -166,12 +168,14 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def simulation(self, index: int) -> Simulation:
         """Returns a copy of one environment's simulation, to read the schedule from."""
+        # A copy must hold the tables that it reads, for the environments may be closed before it.
         tables = self.world.tables_of(int(self.view().episode[index]))
         copy = opened(lib.shunter_env_fork, self._handle.number, index)
         return Simulation._from_handle(tables, copy, self.world.asked)
 
     def state(self) -> bytes:
         """Returns everything that decides what comes next, the simulations included, for `load_state`."""
+        # Asked twice: first for the size, then for the bytes.
         needed = ffi.new("uintptr_t *")
         check(lib.shunter_env_state(self._handle.number, ffi.NULL, 0, needed))
         buffer = np.empty(needed[0], dtype=np.uint8)
@@ -207,6 +211,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
             InputError: A value is wrong, or an option is unknown.
         """
         asked = checked_reset(self.num_envs, self.episodes, seed, options)
+        # Without a seed the drawing of episodes goes on where it was.
         if asked.seed is not None:
             self.reseed(asked.seed)
         observations, masks = self._arrays.new("observations"), self._arrays.new("masks")
@@ -235,10 +240,12 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _endings(self, done: NDArray[np.bool_], arrays: StepArrays) -> dict[str, Any]:
         """Returns what infos say of episodes that have ended, in Gymnasium's words."""
+        # Where no episode has ended the array holds what an earlier step wrote.
         columns = np.where(done, arrays.totals.T, 0.0)
         totals = _with_masks(dict(zip(TOTALS, columns, strict=True)), done)
         if not self.autoreset:
             return _with_masks({"totals": totals}, done)
+        # Gymnasium wants an array of objects here, in which None stands for "not ended".
         final = np.full(self.num_envs, None, dtype=object)
         for index in np.flatnonzero(done):
             final[index] = arrays.final_observations[index].copy()

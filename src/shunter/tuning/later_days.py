@@ -102,11 +102,14 @@ def report_later(
     """
     requested = classics(tuned.scheduler, [REQUESTED])
     learned = classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
+    # The site may have one of the classics, which is then run once.
     everybody = list(dict.fromkeys([*requested, *learned, site, tuned]))
     reports = []
     for place, later in enumerate(logs):
         told = part_of(progress, place, len(logs))
         runs = run_combinations(later.log, everybody, later.windows, objective.metric, threads=threads, progress=told)
+        # In hindsight: on the very windows on which all are judged. Nobody could have known it before, which makes it
+        # the hardest rival.
         ordered = best_first(runs.values(), later.windows.block, objective.metric)
         roles = {SITE: runs[site]}
         roles |= _classic_roles([one for one in ordered if one.combination in requested], CHOSEN, later.chosen, BEST)

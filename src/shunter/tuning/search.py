@@ -49,9 +49,13 @@ def search(
     centers = np.empty((generations, len(center)))
     for generation in range(generations):
         drawn = center + spread * random.standard_normal((population, len(center)))
+        # The middle itself is always tried, so that its cost can be followed over the generations.
         drawn[0] = center
         cost = evaluate(drawn)
+        # Stable, so that candidates that cost the same are kept in the order in which they were drawn, on every
+        # machine.
         best = drawn[np.argsort(cost, kind="stable")[:elite]]
+        # A whole step would follow the chance of the windows drawn in this generation.
         center = center + STEP * (best.mean(axis=0) - center)
         centers[generation] = center
         spread = np.maximum(spread + STEP * (best.std(axis=0) - spread), LEAST_SPREAD * first_spread)

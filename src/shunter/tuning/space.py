@@ -57,9 +57,11 @@ class Space:
 def _linear(numbers: dict[str, float]) -> dict[str, float]:
     # The weight of the estimate is 1: a score and its double give the same order.
     parameters = {"estimate": 1.0, "cores": numbers["cores"]}
+    # A negative weight of the wait would let jobs starve; the search may step there, the policy may not.
     parameters |= {name: max(numbers[name], 0.0) for name in ("wait", "wait_ratio", "hold_share")}
     as_they_are = ("free_estimate", "free_cores", "queue_estimate", "queue_cores", "reserve_below")
     parameters |= {name: numbers[name] for name in as_they_are}
+    # Times are searched in logarithms: from minutes to days is one even range then.
     parameters["hold_from_s"] = math.exp(numbers["log_hold_from"])
     parameters["hold_patience_s"] = math.exp(numbers["log_hold_patience"])
     return parameters
@@ -68,6 +70,7 @@ def _linear(numbers: dict[str, float]) -> dict[str, float]:
 def _multifactor(numbers: dict[str, float]) -> dict[str, float]:
     weights = {name: 1000.0 * max(numbers[name], 0.0) for name in ("age", "fair_share")}
     return weights | {
+        # Slurm has no negative weight of size, but a switch that favors small jobs.
         "size": 1000.0 * abs(numbers["size"]),
         "favor_small": float(numbers["size"] < 0),
         "max_age_s": math.exp(numbers["log_max_age"]),

@@ -194,8 +194,10 @@ def run_tuning(
     request: TuneRequest, logs: Sequence[Log], out: Path, *, strict: bool = False, stage: Stage = _untold
 ) -> Tuning:
     """Tunes one policy to one or several logs, writes it, and reports what it does on later days."""
+    # All logs before the first search: a short one should not be found after an hour.
     _check_logs(request, logs, strict)
     began = time.perf_counter()
+    # Fitted once, on training days alone, and then the same for search, file and report.
     section = estimate_section(request.scheduler.estimate, logs, request.plan.train)
     with TemporaryDirectory() as folder:
         # A fitted prior reaches the simulator in a file alone.
@@ -264,6 +266,7 @@ def _comments(tuned: Tuned, out: Path) -> list[str]:
 def _facts(request: TuneRequest, tuned: Tuned) -> dict[str, Any]:
     from shunter import __version__
 
+    # The estimate as it was asked for: the scheduler names a temporary file.
     settings = tuned.scheduler.settings.words() | {"estimate": request.scheduler.settings.estimate}
     del settings["policy"]
     plan, objective = request.plan, request.objective

@@ -36,6 +36,7 @@ def estimate_section(given: str | Estimate, logs: Sequence[Log], train: tuple[fl
     if estimate.kind != "posterior":
         return section("estimate", {"kind": estimate.kind, **estimate.spec.parameters})
     prior = estimate.prior
+    # A prior that the user brings is taken as it is: it may come from more logs than these.
     if estimate.file is None:
         fitted = _pooled_prior(logs, train)
         prior = replace(prior, mean_run_s=fitted.mean_run_s, mean_inverse=fitted.mean_inverse)
@@ -48,6 +49,7 @@ def _pooled_prior(logs: Sequence[Log], train: tuple[float, float]) -> Prior:
     for log in logs:
         first, last = (round(fraction * len(log.workload)) for fraction in train)
         training.append(log.workload.jobs.slice(first, last - first).select("run_s", "requested_s"))
+    # All logs as one table; only run times and requests are looked at.
     return fit_prior(replace(logs[0].workload, jobs=pl.concat(training)), (0.0, 1.0))
 
 

@@ -56,6 +56,7 @@ class Plan:
         for name, low in least.items():
             if not low <= getattr(self, name) <= MOST_COUNT:
                 raise InputError(f"--{name} is {getattr(self, name)}; expected {low} to {MOST_COUNT}")
+        # Below 1: something must be left to judge the result on.
         if not 0 <= self.train[0] < self.train[1] < 1:
             raise InputError(f"--train is {self.train[1]:g}; expected a part of the log above 0 and below 1, as in 0.6")
 
@@ -157,11 +158,13 @@ class _Trials:
     def costs(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns the cost of each candidate of a generation; the first is the middle of the others."""
         self.middle_costs.append(self.cost_everywhere(vectors[0]))
+        # Rising places, as the bench takes them.
         rows = [np.sort(self._random.permutation(len(bench))[: self._plan.drawn]) for bench in self._benches]
         drawn = [bench.take(some) for bench, some in zip(self._benches, rows, strict=True)]
         bases = [
             {name: values[some] for name, values in base.items()} for base, some in zip(self._bases, rows, strict=True)
         ]
+        # What pulls back to the beginning, before any window is looked at.
         costs = TETHER * self._space.distance(vectors)
         for place, vector in enumerate(vectors):
             costs[place] += self._cost(vector, drawn, bases)
