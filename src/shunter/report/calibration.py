@@ -14,7 +14,7 @@ from rich.table import Table
 from shunter.metrics.calibration import HOUR_S, HOURS
 from shunter.metrics.labels import percent
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
-from shunter.report.tables import format_seconds, ledger_table, rejection_table, run_title
+from shunter.report.tables import format_seconds, ledger_table, print_written, rejection_table, run_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,8 +55,7 @@ def print_report(report: CalibrationReport, written: Sequence[Path]) -> None:
         console.print(ledger_table(schedule.ledger))
     if schedule.rejected.any():
         console.print(rejection_table(schedule))
-    for path in written:
-        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    print_written(console, written)
 
 
 def verdict_text(judgment: Judgment) -> str:
@@ -190,6 +189,7 @@ def _draw_distribution(panel: Axes, waits: Waits) -> None:
 
 def _name_waits(panel: Axes, axis: str, top: float) -> None:
     """Names waits on a logarithmic axis in units that people use."""
+    # A little below one second, so that the jobs that did not wait are not cut by the frame.
     (panel.set_xlim if axis == "x" else panel.set_ylim)(0.8, top)
     name_ticks(panel, axis, ((seconds, name) for seconds, name in TICKS if seconds <= top))
 
@@ -203,6 +203,7 @@ def _draw_hours(panel: Axes, calibration: Calibration) -> None:
     panel.set(title="by the hour of the submit", ylabel="mean wait [h]", xlim=(0, HOURS))
     panel.set_xlabel(f"hour of the day ({calibration.hours_of})")
     panel.set_xticks(range(0, HOURS + 1, 3))
+    # Room for the legend above the highest point.
     panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
     panel.grid(**GRID)
     panel.legend(frameon=False)
@@ -222,6 +223,7 @@ def _draw_sizes(panel: Axes, calibration: Calibration) -> None:
 
 def _mean_hours(groups: tuple[Group, ...]) -> tuple[tuple[str, str, NDArray[np.float64]], ...]:
     """Returns label, color and mean waits in hours of both sides; NaN, which leaves a gap, where there is no job."""
+    # None becomes NaN here, and so a gap.
     logged = np.array([group.logged_mean_wait_s for group in groups], dtype=np.float64) / HOUR_S
     simulated = np.array([group.simulated_mean_wait_s for group in groups], dtype=np.float64) / HOUR_S
     return ("logged", LOGGED_COLOR, logged), ("simulated", SIMULATED_COLOR, simulated)

@@ -74,11 +74,14 @@ def _shown(comparison: Comparison, most: int) -> list[Scored]:
 def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
     shown = _shown(comparison, BOXES)
     values = [one.metrics[comparison.metric] for one in shown]
+    # A window in which the metric has no meaning has no point; Matplotlib would draw no box at all.
     values = [each[np.isfinite(each)] for each in values]
     labels = [one.combination.label for one in shown]
     thin: dict[str, Any] = {"color": BASELINE_COLOR, "linewidth": 0.8}
     style: dict[str, Any] = {"whiskerprops": thin, "capprops": thin, "medianprops": {"color": "black"}}
     parts = panel.boxplot(values, orientation="horizontal", widths=0.62, whis=(0, 100), patch_artist=True, **style)
+    # Points are spread a little so that equal ones can be seen; always the same way, so that the same figures give the
+    # same file.
     random = np.random.default_rng(0)
     for number, (label, box, each) in enumerate(zip(labels, parts["boxes"], values, strict=True), start=1):
         color = colors.get(label, OTHERS_COLOR)
@@ -87,6 +90,7 @@ def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
         panel.plot(each, spread, "o", color=color, markersize=3, alpha=0.75, markeredgewidth=0)
     names = [shortened(label) + "\n(baseline)" * (label == comparison.baseline.label) for label in labels]
     panel.set_yticks(np.arange(1, len(names) + 1), names, fontsize=9)
+    # The best on top, as in the table.
     panel.invert_yaxis()
     everything = np.concatenate(values)
     _choose_scale(panel, "x", everything)
@@ -101,6 +105,7 @@ def _choose_scale(panel: Axes, axis: str, values: NDArray[np.float64]) -> None:
         return
     getattr(panel, f"set_{axis}scale")("log")
     scale = getattr(panel, f"{axis}axis")
+    # Within few decades the powers of ten alone would name too few places.
     narrow = values.max() < DECADES**2 * values.min()
     scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,)))
     scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
@@ -110,6 +115,7 @@ def _choose_scale(panel: Axes, axis: str, values: NDArray[np.float64]) -> None:
 def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
     """Draws the mean wait of each size class under the best few and the baseline."""
     lines = {one.combination.label: one.wait_by_size_s for one in comparison.scored if one.combination.label in colors}
+    # The baseline tells which sizes there are: all combinations have the same jobs.
     filled = np.flatnonzero(np.isfinite(comparison.against.wait_by_size_s))
     every = np.concatenate([waits[filled] for waits in lines.values()]) if len(filled) else np.zeros(1)
     unit, seconds = time_unit(float(every.max()))
@@ -130,12 +136,14 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
 def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
     """Draws the cores in use in the window in which the baseline has its median value."""
     window = _middle_window(comparison)
+    # Only times of windows were kept: one window is simulated again to see it over time.
     bench = Bench.on(Log(comparison.workload, comparison.cluster), window)
     columns = bench.parts[0].columns
     best = comparison.scored[0]
     pair = {one.combination.label: one.combination for one in (best, comparison.against)}
     results = {label: bench.run(combination.scheduler)[0] for label, combination in pair.items()}
     begin_ms = int(columns.submit_ms.min())
+    # One axis for both, so that it shows which of the two ends earlier.
     makespan_ms = max(int(result.end_ms.max()) for result in results.values()) - begin_ms
     unit, seconds = time_unit(makespan_ms / 1000)
     edges = np.linspace(0, max(makespan_ms, 1), BINS + 1)

@@ -67,6 +67,7 @@ def ratio_text(metric: str, row: dict[str, Any]) -> str:
 def print_comparison(comparison: Comparison, top: int | None, written: Sequence[Path]) -> None:
     """Prints the metric over windows, the contrast with the baseline, the ledger, and what was written."""
     every = comparison.rows()
+    # The baseline is shown in any case: without it no ratio can be read.
     rows = [row for row in every[:top] if row["label"] != comparison.baseline.label]
     rows += [row for row in every if row["label"] == comparison.baseline.label]
     rows.sort(key=lambda row: row["rank"])
@@ -153,6 +154,8 @@ def _notes(comparison: Comparison) -> list[str]:
 
 def _basis_notes(comparison: Comparison) -> list[str]:
     """Returns what estimates rested on where that was not the same for all jobs, for the best of each estimate."""
+    # What an estimate rests on depends on when jobs end, and so on the policy: the best stands for all with the same
+    # estimate.
     best: dict[str, Scored] = {}
     for one in comparison.scored:
         best.setdefault(one.combination.settings.estimate, one)
@@ -172,6 +175,7 @@ def _common_ledger(comparison: Comparison) -> Ledger:
 
 def _unit(rows: Sequence[dict[str, Any]]) -> tuple[str, float]:
     """Returns the unit that suits the waits, between the mean and the longest."""
+    # By the p95 wait: by the longest, means would often be 0.00 hours.
     longest_s = max(row["p95_wait_s"] or 0.0 for row in rows)
     return next(((unit, size) for unit, size in WAIT_UNITS if longest_s >= size), ("seconds", 1.0))
 

@@ -43,6 +43,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def finish(figure: Figure, panels: Iterable[Axes], title: str) -> Figure:
     """Gives a figure its title, and its panels their plain frames."""
+    # Grids lie below the data, and only two sides have a line: what is left is what was measured.
     for panel in panels:
         panel.spines[["top", "right"]].set_visible(False)
         panel.set_axisbelow(True)
@@ -58,7 +59,9 @@ def time_unit(longest_s: float) -> tuple[str, float]:
     return "seconds", 1.0
 
 
-def draw_density(panel: Axes, x: NDArray[np.float64], y: NDArray[np.float64], low: float, high: float) -> None:
+def draw_density(
+    panel: Axes, x: NDArray[np.float64], y: NDArray[np.float64], low: float, high: float, cells: int = GRID_CELLS
+) -> None:
     """Draws how many jobs lie where on two logarithmic axes of the same length, and the line of equal values."""
     from matplotlib.colors import LogNorm
 
@@ -67,7 +70,7 @@ def draw_density(panel: Axes, x: NDArray[np.float64], y: NDArray[np.float64], lo
         y,
         xscale="log",
         yscale="log",
-        gridsize=GRID_CELLS,
+        gridsize=cells,
         extent=2 * (float(np.log10(low)), float(np.log10(high))),
         mincnt=1,
         # Below one, so that a single job is not the white of the paper.
@@ -109,13 +112,17 @@ def binned_means(
     """
     bins = len(edges) - 1
     width = (edges[-1] - edges[0]) / bins
+    # What changes behind the last edge changes nothing that is shown.
     inside = time < edges[-1]
     time, change, row = np.maximum(time[inside], edges[0]), change[inside], row[inside]
     position = (time - edges[0]) / width
+    # Rounding may carry a time just before the last edge into a bin that is not there.
     column = np.minimum(position.astype(np.int64), bins - 1)
     cell = row * bins + column
     size = rows * bins
     later = np.bincount(cell, weights=change, minlength=size).reshape(rows, bins)
     own = np.bincount(cell, weights=change * (column + 1 - position), minlength=size).reshape(rows, bins)
+    # All changes of earlier bins count whole, those of the bin itself by their part: two sums, and no loop over
+    # millions of changes.
     means: NDArray[np.float64] = np.cumsum(later, axis=1, dtype=np.float64) - later + own
     return means

@@ -16,7 +16,7 @@ from shunter.metrics.forecasts import FITTED
 from shunter.metrics.labels import percent
 from shunter.model.schedule import BASES, BOUNDED_SLOWDOWN_THRESHOLD_S, count_bases
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
-from shunter.report.tables import brief_seconds, ledger_table, short, titled_table
+from shunter.report.tables import brief_seconds, ledger_table, print_written, short, titled_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,8 +53,7 @@ def print_trial(trial: Trial, written: Sequence[Path]) -> None:
         console.print(calibration_table(trial.forecasts[-1].quality))
     if trial.workload.ledger:
         console.print(ledger_table(trial.workload.ledger))
-    for path in written:
-        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    print_written(console, written)
 
 
 def _title(trial: Trial) -> str:
@@ -74,6 +73,7 @@ def quality_table(forecasts: Sequence[Forecast]) -> Table:
     for forecast in forecasts:
         quality = forecast.quality
         if quality is None:
+            # A log without requested times still shows that nothing could be said of them.
             table.add_row(escape(forecast.name), "0", *["–"] * (len(headings) - 1))
             continue
         table.add_row(
@@ -140,6 +140,7 @@ def draw_trial(trial: Trial) -> Figure:
     figure = new_figure(12, 10)
     panels = figure.subplots(2, 2)
     *others, fitted = trial.forecasts
+    # The first that the log tells anything of stands beside the fitted one.
     first = next((forecast for forecast in others if forecast.quality), others[0])
     for panel, forecast in zip(panels[0], (first, fitted), strict=True):
         _draw_forecast(panel, forecast, trial.run_s)
@@ -226,9 +227,11 @@ def _draw_errors(panel: Axes, trial: Trial) -> None:
 def _name_factors(panel: Axes, axis: str) -> None:
     """Names ratios on a logarithmic axis, as far as what is drawn reaches."""
     low, high = panel.get_xlim() if axis == "x" else panel.get_ylim()
+    # A factor of three either way at least: otherwise noise looks like a slope.
     low, high = min(low, 0.3), max(high, 3.0)
     decades = np.log10(high / low)
     named = FACTORS[:: 1 if decades < FEW_DECADES else 2 if decades < MANY_DECADES else 4]
+    # The inverses first, without that of 1, which stands among the others.
     ticks = [1 / factor for factor in named[:0:-1] if low <= 1 / factor] + [
         factor for factor in named if factor <= high
     ]

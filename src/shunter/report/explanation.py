@@ -67,6 +67,7 @@ def _phases(explanation: Explanation) -> Table:
     table.add_column("most free", justify="right")
     table.add_column("tasks that fitted", justify="right")
     for phase in explanation.phases:
+        # "100 % of this time" would only be noise.
         share = "" if phase.share > 0.995 else f" ({percent(phase.share)} of this time)"
         table.add_row(
             _since(explanation, phase.from_ms),
@@ -80,6 +81,7 @@ def _phases(explanation: Explanation) -> Table:
 
 def _free(explanation: Explanation, phase: Phase) -> str:
     needed = explanation.shape.total
+    # Where no resource was short, cores are told of, or GPUs for a job that needs no cores.
     number = RESOURCES.index(phase.reason) if phase.reason in RESOURCES else int(not needed[0])
     return f"{quantity(phase.free[number], number)}, needs {amount(needed[number], number)}" if needed[number] else "–"
 

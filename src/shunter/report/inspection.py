@@ -61,12 +61,14 @@ def facts_table(facts: dict[str, Any]) -> Table:
     }
     rows |= {f"training: {name}": training[name] for name in FACTS if name in training}
     for name, value in rows.items():
+        # Not "if value": 0 and False are worth telling.
         if value not in (None, (), []):
             table.add_row(name, escape(_text(value)))
     return table
 
 
 def _text(value: object) -> str:
+    # Before the numbers: to Python a bool is one.
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):

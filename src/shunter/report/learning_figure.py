@@ -85,6 +85,7 @@ def read_curves(folder: Path) -> Curves:
     if not rows or STEPS not in rows[0]:
         raise InputError(f"{path}: has no rows with steps; give the folder of a run that has begun")
     try:
+        # An update that was not validated has empty cells.
         columns = {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
     except (TypeError, ValueError) as error:
         raise InputError(f"{path}: a value is not a number ({error}); mend the file") from None
@@ -121,6 +122,7 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
         steps, ratio = run.of(RATIO)
         if not len(steps):
             continue
+        # Each that was the best for a while is marked in the file; only the last is the best of all.
         is_best = np.isin(steps, run.where(IS_BEST)[-1:])
         best = f", best {ratio[is_best][0]:.3f}" if is_best.any() else ""
         panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}{best}")
@@ -137,6 +139,7 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
 
 def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
     """Leaves out what is far above everything that matters, and says so."""
+    # Relative to the best as well: where all are bad, all are shown.
     top = max(FAR * float(ratios.min()), FAR)
     if ratios.max() > top:
         within = ratios[ratios <= top]
@@ -160,6 +163,7 @@ def _draw_column(panel: Axes, runs: Sequence[Curves], column: str) -> None:
         ratios = np.concatenate([run.of(column)[1] for run in runs])
         if len(ratios):
             _cut_off(panel, ratios)
+    # A logarithmic axis without a positive value is an error.
     if column == CHANGE and any((run.of(column)[1] > 0).any() for run in runs):
         panel.set_yscale("log")
 
@@ -169,6 +173,7 @@ def smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:
     half = max(1, len(values) // SMOOTHED_OVER)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     places = np.arange(len(values))
+    # Fewer neighbors at the ends, but as many on both sides: a mean over one side would be shifted.
     reach = np.minimum(half, np.minimum(places, len(values) - 1 - places))
     return np.asarray((sums[places + reach + 1] - sums[places - reach]) / (2 * reach + 1))
 

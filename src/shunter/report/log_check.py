@@ -104,6 +104,7 @@ def _partly_told(description: Description) -> Iterator[Remark]:
 def _requests(workload: Workload, description: Description) -> Iterator[Remark]:
     known = workload.jobs.drop_nulls("requested_s")
     excess_s = known["run_s"] - known["requested_s"]
+    # Such requests were made of run times, by whoever published the log: a policy that sees them sees the future.
     if known.height and (excess_s == 0).all():
         of = _of_jobs(known.height, len(workload))
         what = f"requested time equal to the run time: {of}, all that have one; these are nobody's estimates"
@@ -119,6 +120,7 @@ def _arrivals(workload: Workload, description: Description) -> Iterator[Remark]:
     if description.jobs > 1 and not description.span_s:
         what = "all jobs are submitted at one time: there are no arrivals to replay"
         yield Remark("one-submit-time", description.jobs, what)
+    # A machine that was down or a log that was lost: windows across it mean little.
     gaps_s = workload.jobs["submit_s"].diff()
     if gaps := int((gaps_s > LONG_GAP_S).sum()):
         row = gaps_s.arg_max() or 0
@@ -131,6 +133,7 @@ def _clipped(workload: Workload) -> Iterator[Remark]:
     run_s = workload.jobs["run_s"]
     longest_s = float(run_s.to_numpy().max())
     jobs = int((run_s == longest_s).sum())
+    # Not all of them: a generator with equal run times cuts nothing.
     if jobs >= CLIPPED_JOBS and CLIPPED_SHARE * len(workload) < jobs < len(workload):
         of = _of_jobs(jobs, len(workload))
         what = f"run time exactly the longest, {format_seconds(longest_s)}: {of}; longer ones were probably cut"

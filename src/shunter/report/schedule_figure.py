@@ -103,6 +103,7 @@ def _level(axis: TimeAxis, time_ms: NDArray[np.float64], change: NDArray[np.floa
         # Of the changes at one instant only the last level counts: what ends makes room for what starts.
         last = np.append(np.diff(time) > 0, True)
         return time[last], level[last]
+    # A file of a million steps would show no more than their means.
     edges = axis.bins()
     means = binned_means(time, change, np.zeros(len(time), dtype=np.int64), 1, edges)[0]
     return edges, np.concatenate([means, means[-1:]])
@@ -146,6 +147,7 @@ def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
 
 def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     jobs, nodes = len(schedule), len(schedule.cluster.nodes)
+    # On several nodes a gang is several rectangles, so that fewer jobs fill the chart.
     if jobs > (RECTANGLE_JOBS if nodes == 1 else OUTLINED_JOBS):
         _draw_heat(panel, schedule, axis)
         return
@@ -162,6 +164,7 @@ def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
             edgecolors="white" if outlined else "none",
             linewidths=0.4 if jobs <= OUTLINED_JOBS // 4 else 0.15,
             antialiased=outlined,
+            # As vectors, a hundred thousand rectangles would make a file that no viewer opens.
             rasterized=not outlined,
         ),
         autolim=False,
@@ -196,6 +199,7 @@ def _job_colors(schedule: Schedule) -> tuple[NDArray[Any], list[Patch]]:
     users = jobs["user"]
     if users.null_count() == len(jobs):
         return np.array(NEIGHBOR_COLORS)[np.arange(len(jobs)) % len(NEIGHBOR_COLORS)], []
+    # By the workload, and not by the schedule: a user has the same color in the figures of all policies.
     work = pl.DataFrame({"user": users, "work": schedule.cores * jobs["run_s"].to_numpy()}).drop_nulls()
     ranked = work.group_by("user").agg(pl.col("work").sum()).sort(["work", "user"], descending=[True, False])["user"]
     top = ranked.head(len(COLORS)).to_list()
@@ -250,6 +254,7 @@ def _label_heat_nodes(panel: Axes, schedule: Schedule, rows: int) -> None:
 def _node_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
     nodes = len(schedule.cluster.nodes)
     rows = min(nodes, HEAT_ROWS)
+    # More nodes than a screen has lines: neighbors share a row.
     row_of_node = np.arange(nodes) * rows // nodes
     changes = Usage(schedule).core_changes()
     cores = np.array([node.cores for node in schedule.cluster.nodes])
@@ -275,10 +280,12 @@ class Lanes:
 
     def take(self, amount: int) -> list[Span]:
         """Returns the cores given to a job; fewer than it asks for if there are no more."""
+        # In one piece if any gap is large enough, so that most jobs are one rectangle.
         for index, (low, high) in enumerate(self._free):
             if high - low >= amount:
                 self._free[index : index + 1] = [(low + amount, high)] if high - low > amount else []
                 return [(low, low + amount)]
+        # No gap is large enough: the job is drawn in several pieces. Which cores it really had, nobody recorded.
         taken: list[Span] = []
         while amount and self._free:
             low, high = self._free.pop(0)
@@ -314,6 +321,7 @@ def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np
     segment, node, used = _placements(schedule)
     job = usage.segments.job[segment]
     sizes = [round(each.cores * MILLI) for each in schedule.cluster.nodes]
+    # In whole milli-cores, so that pieces fit together exactly.
     base = np.concatenate([[0], np.cumsum(sizes)])
     lanes = [Lanes(size) for size in sizes]
     held: dict[int, list[Span]] = {}

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.metrics.labels import counted, percent
-from shunter.report.tables import brief_seconds, ledger_table, short
+from shunter.report.tables import brief_seconds, ledger_table, print_written, short
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -50,8 +50,7 @@ def print_info(workload: Workload, description: Description, written: Sequence[P
         console.print(line, highlight=False, markup=False)
     if description.ledger:
         console.print(ledger_table(description.ledger))
-    for path in written:
-        console.print(f"written: {path}", markup=False, highlight=False, soft_wrap=True)
+    print_written(console, written)
 
 
 def _title(description: Description) -> str:
@@ -99,6 +98,7 @@ def percentile_table(description: Description) -> Table:
     told = {
         name: amounts
         for name in AMOUNTS
+        # A column of zeros for a log without GPUs would only be wide.
         if (amounts := description.percentiles[name]) is not None and (name != "gpus" or amounts["max"])
     }
     table = Table("", padding=(0, 0, 0, 1))
@@ -118,6 +118,7 @@ def _amount(name: str, key: str, value: float) -> str:
         return f"{short(value / GB)} GB" if value >= GB else f"{short(value)} MB"
     if name.endswith("_s"):
         return brief_seconds(value)
+    # Counts without decimals, parts of a core with them.
     return short(value) if value != round(value) else f"{value:,.0f}"
 
 

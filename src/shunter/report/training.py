@@ -31,6 +31,7 @@ def print_training(training: Training) -> None:
     for _, ledger in training.ledgers():
         if ledger:
             console.print(ledger_table(ledger))
+    # Several logs often have the same note; it is printed once, in the order of the logs.
     notes: dict[str, None] = {}
     for part in training.parts:
         told = part.to_json()
@@ -46,6 +47,7 @@ def print_training(training: Training) -> None:
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     if training.parts:
+        # On the days that nobody has looked at: on validation the best policy was chosen, so that it flatters.
         for sentence in training.parts[-1].sentences():
             console.print(escape(sentence), highlight=False, soft_wrap=True)
     console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
@@ -101,6 +103,7 @@ def trained_metric_table(log: dict[str, Any], metric: str) -> Table:
 
 def trained_beside_table(log: dict[str, Any]) -> Table:
     """Returns what lies beside the metric."""
+    # Drawn episodes of pick-host last seconds, and logs last months.
     longest_s = max(row["max_wait_s"] or 0.0 for row in log["rows"])
     unit, seconds = next((one for one in WAIT_UNITS if longest_s >= one[1]), WAIT_UNITS[-1])
     table = titled_table(f"waits in {unit}")

@@ -184,6 +184,7 @@ def draw_tuning(tuned: Tuned, report: Report[Comparison]) -> Figure:
     _draw_costs(search, tuned)
     every = [search]
     for place, (title, points) in enumerate(panels):
+        # One axis for all logs, so that they can be compared.
         panel = figure.add_subplot(grid[place, 1], sharex=every[1] if place else None)
         _draw_points(panel, title, points)
         every.append(panel)
@@ -203,6 +204,7 @@ def _draw_costs(panel: Axes, tuned: Tuned) -> None:
     last = len(tuned.costs)
     panel.axhline(0.0, color=BASELINE_COLOR, linestyle="--", linewidth=1, label="the classic chosen there")
     style: dict[str, Any] = {"color": TUNED_COLOR, "markersize": 4, "linewidth": 1.3}
+    # The last cost is that of the policy found, behind the last generation.
     panel.plot(np.arange(1, last), tuned.costs[:-1], "o-", label="middle of the candidates", **style)
     panel.plot(last, tuned.costs[-1], "D", color=TUNED_COLOR, markersize=8, label="the policy found")
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -256,6 +258,7 @@ def _draw_points(panel: Axes, title: str, points: Sequence[_Point]) -> None:
         style: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": 8}
         panel.annotate(f"{point.ratio:.2f}", (point.ratio, place), color=color, **style)
     panel.set_yticks(range(len(points)), [point.name for point in points], fontsize=9)
+    # The first role on top, with room for its number.
     panel.set_ylim(len(points) - 0.5, -0.7)
     panel.set_title(title, loc="left", fontsize=10)
     panel.grid(axis="x", **GRID)

@@ -6,35 +6,28 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
-from matplotlib.colors import LogNorm
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from shunter.metrics.labels import percent, shortened, size_class
 from shunter.model.fitting import can_ever_fit
-from shunter.report.drawing import COLORS, TIME_UNITS
+from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, name_ticks, time_unit
 from shunter.workloads.statistics import HOUR_S, UNKNOWN, with_sizes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.workloads.statistics import Description
 
-GRID: Final = "#DDDDDD"
 JOBS_COLOR, WORK_COLOR, REQUEST_COLOR, WAIT_COLOR = COLORS[0], COLORS[1], COLORS[5], COLORS[2]
 DAY_S: Final = 86_400
 BIN_WIDTHS: Final = (("hour", HOUR_S), ("day", DAY_S), ("week", 7 * DAY_S), ("year", 365 * DAY_S))
 COUNT_BINS, LOAD_BINS = 400, 100
 """The first width is taken with which there are no more bins than this."""
-TICKS: Final = (
-    (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3_600, "1 h"), (36_000, "10 h"), (345_600, "4 d"),
-    (3_456_000, "40 d"), (34_560_000, "400 d"), (345_600_000, "11 y"),
-)  # fmt: skip
+TICKS: Final = ((1, "1 s"), (10, "10 s"), *TIME_TICKS, (345_600_000, "11 y"))
 """Times that are named on logarithmic axes."""
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EPOCH_WEEKDAY: Final = 3
@@ -90,7 +83,7 @@ def _title(description: Description) -> str:
 
 def _in_unit(seconds: float) -> tuple[float, str]:
     """Returns a time in a unit that suits it."""
-    unit, size = next(((unit, size) for unit, size, least in TIME_UNITS if seconds >= least * size), ("seconds", 1.0))
+    unit, size = time_unit(seconds)
     return seconds / size, unit
 
 
@@ -100,7 +93,7 @@ def _draw_arrivals(panel: Axes, jobs: pl.DataFrame, cluster: Cluster | None, des
     panel.set(title="arrivals", xlim=(edges[0], edges[-1]), xlabel=description.clock.meaning)
     panel.set_ylabel(f"jobs per {name}", color=JOBS_COLOR)
     panel.set_ylim(bottom=0)
-    panel.grid(color=GRID, linewidth=0.6)
+    panel.grid(**GRID)
     if description.dates is None:
         panel.set_xlabel(f"{_in_unit(description.span_s)[1]} since the first arrival")
     else:
@@ -124,6 +117,7 @@ def _binned(
 ) -> tuple[str, float, NDArray[np.int64], NDArray[np.float64]]:
     """Returns the name and the width of bins, in which of them each job comes, and their edges on the axis."""
     begin_s, span_s, offset_s = description.first_submit_s, description.span_s, description.clock.offset_s
+    # The narrowest that people have a word for and that leaves no more bins than can be seen.
     name, width_s = next((one for one in BIN_WIDTHS if span_s <= most * one[1]), ("part", span_s / most))
     if description.dates is not None:
         # Days begin at midnight, and hours on the hour.
@@ -144,6 +138,7 @@ def _load_s(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.float64]:
         for amount, total in (("cores", cluster.total_cores), ("gpus", cluster.total_gpus))
         if total
     ]
+    # The resource that binds is the load of the cluster.
     return max(loads_s, key=np.sum)
 
 
@@ -174,14 +169,15 @@ def _draw_times(panel: Axes, jobs: pl.DataFrame) -> None:
     ):
         known_s = jobs[column].drop_nulls().to_numpy()
         if len(known_s):
+            # Quantiles that occur in the log: between two common run times there is nothing to interpolate.
             times_s = np.maximum(np.quantile(known_s, share / 100, method="inverted_cdf"), 1.0)
             panel.plot(times_s, share, color=color, linestyle=style, linewidth=1.8, label=name)
             longest_s = max(longest_s, float(times_s[-1]))
     panel.set_xscale("log")
-    _name_times(panel.xaxis, 1.5 * longest_s)
+    _name_times(panel, "x", 1.5 * longest_s)
     panel.set_xlim(0.9, 1.5 * longest_s)
     panel.set(title="times", xlabel="time (below 1 s: 1 s)", ylabel="jobs with no longer time [%]", ylim=(0, 102))
-    panel.grid(color=GRID, linewidth=0.6)
+    panel.grid(**GRID)
     panel.legend(frameon=False, loc="lower right", fontsize=9)
 
 
@@ -198,7 +194,7 @@ def _draw_sizes(panel: Axes, jobs: pl.DataFrame, description: Description) -> No
     panel.set_xticks(place, names, fontsize=8)
     panel.set(title="sizes", xlabel=f"{unit}s of the job, from this number up to the next", ylabel="share [%]")
     panel.set_xlim(-0.6, max(len(names), FEW) - 0.4)
-    panel.grid(axis="y", color=GRID, linewidth=0.6)
+    panel.grid(axis="y", **GRID)
     panel.legend(frameon=False, fontsize=9)
 
 
@@ -225,23 +221,9 @@ def _draw_requests(panel: Axes, jobs: pl.DataFrame) -> None:
     known = jobs.drop_nulls("requested_s")
     requested_s, run_s = (np.maximum(known[column].to_numpy(), 1.0) for column in ("requested_s", "run_s"))
     high = 1.5 * float(max(requested_s.max(), run_s.max(), 60.0))
-    image = panel.hexbin(
-        requested_s,
-        run_s,
-        xscale="log",
-        yscale="log",
-        gridsize=GRID_CELLS,
-        extent=2 * (0.0, float(np.log10(high))),
-        mincnt=1,
-        # Below one, so that a single job is not the white of the paper.
-        norm=LogNorm(vmin=0.3),
-        cmap="Blues",
-        linewidths=0.1,
-    )
-    panel.plot([1, high], [1, high], color="black", linewidth=0.8)
-    panel.figure.colorbar(image, ax=panel, pad=0.01, label="jobs")
-    for axis in (panel.xaxis, panel.yaxis):
-        _name_times(axis, high)
+    draw_density(panel, requested_s, run_s, 1.0, high, GRID_CELLS)
+    for axis in ("x", "y"):
+        _name_times(panel, axis, high)
     panel.set(xlim=(0.9, high), ylim=(0.9, high))
     panel.set(title="requests (on the line: used up)", xlabel="requested time", ylabel="run time")
 
@@ -259,16 +241,17 @@ def _draw_times_by_size(panel: Axes, jobs: pl.DataFrame, description: Descriptio
     panel.plot(place, times["p50"], "o", color=JOBS_COLOR, markersize=6)
     panel.set_yscale("log")
     highest_s = 1.5 * float(max(times["p95"].to_numpy().max(), 60.0))
-    _name_times(panel.yaxis, highest_s)
+    _name_times(panel, "y", highest_s)
     panel.set_ylim(0.9, highest_s)
     panel.set_xticks(range(len(names)), names, fontsize=8)
     panel.set(title="run time by size (the log tells no requested times)", xlim=(-0.6, max(len(names), FEW) - 0.4))
     panel.set_ylabel("run time of 5, 25, 50, 75, 95 % of the jobs")
     panel.set_xlabel(f"{_unit(description)}s of the job, from this number up to the next")
-    panel.grid(axis="y", color=GRID, linewidth=0.6)
+    panel.grid(axis="y", **GRID)
 
 
 def _draw_users(panel: Axes, jobs: pl.DataFrame) -> None:
+    # Some published logs have no users; what became of the jobs is the next best thing to know.
     column = next((name for name in ("user", "status") if jobs[name].null_count() < jobs.height), None)
     if column is None:
         panel.set_title("users")
@@ -284,7 +267,7 @@ def _draw_users(panel: Axes, jobs: pl.DataFrame) -> None:
     panel.set_ylim(max(shares.height, FEW) - 0.4, -0.6)
     title = "users with the most work" if column == "user" else "statuses (the log tells no users)"
     panel.set(title=title, xlabel="share [%]")
-    panel.grid(axis="x", color=GRID, linewidth=0.6)
+    panel.grid(axis="x", **GRID)
     panel.legend(frameon=False, loc="best", fontsize=9)
 
 
@@ -296,6 +279,7 @@ def _shares(jobs: pl.DataFrame, column: str) -> pl.DataFrame:
         .agg(jobs=pl.len() / jobs.height, work=pl.col("work").sum() / total)
         .sort(["work", "jobs", "who"], descending=[True, True, False])
     )
+    # One more user is named before "1 others" would be.
     if every.height <= TOP + 1:
         return every
     others = every.slice(TOP).select(
@@ -304,8 +288,6 @@ def _shares(jobs: pl.DataFrame, column: str) -> pl.DataFrame:
     return pl.concat([every.head(TOP), others])
 
 
-def _name_times(axis: Axis, high: float) -> None:
+def _name_times(panel: Axes, axis: str, high: float) -> None:
     """Names times on a logarithmic axis."""
-    named = [(seconds, name) for seconds, name in TICKS if seconds <= high]
-    axis.set_ticks([seconds for seconds, _ in named], labels=[name for _, name in named], fontsize=8)
-    axis.set_minor_locator(NullLocator())
+    name_ticks(panel, axis, ((seconds, name) for seconds, name in TICKS if seconds <= high))
