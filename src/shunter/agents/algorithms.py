@@ -146,6 +146,8 @@ class AlgorithmKind:
         """Returns the class."""
         if not isinstance(self.home, str):
             return self.home
+        # Imported when it is asked for: the command line reads the options of all algorithms for its help, without
+        # PyTorch.
         module, _, name = self.home.partition(":")
         loaded: type[Any] = getattr(import_module(f"shunter.agents.{module}"), name)
         return loaded

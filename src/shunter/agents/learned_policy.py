@@ -88,6 +88,7 @@ class LearnedPolicy:
         Raises:
             InputError: The shapes are those of other observations, or the seed is no whole number.
         """
+        # int() of several actions would be an error that names neither of them.
         if mask.ndim != 1:
             raise InputError(f"the mask has {mask.ndim} dimensions; expected 1, for actions() takes many observations")
         if deterministic:
@@ -119,6 +120,7 @@ class LearnedPolicy:
         if observations.shape[-1] != size or masks.shape[-1] != actions:
             what = f"{observations.shape[-1]} numbers and {masks.shape[-1]} actions"
             raise InputError(f"observations have {what}; the policy was made for {size} and {actions}")
+        # Callers have NumPy arrays, wherever the network is.
         device = next(self.network.parameters()).device
         seen = torch.from_numpy(np.ascontiguousarray(observations, np.float32)).view(-1, size).to(device)
         allowed = torch.from_numpy(np.ascontiguousarray(masks, np.bool_)).view(-1, actions).to(device)
@@ -135,6 +137,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     where, weights = folder / POLICY_FILE, folder / f"{POLICY}.safetensors"
     part = read_part(folder, POLICY)
     record = PolicyRecord.from_json({**part.facts, "options": read_record(str(path))["options"]}, str(where))
+    # Both are written for people to read; one that was edited alone would shift every feature.
     if record.options.layout != record.layout:
         raise InputError(f"{where}: layout and options do not agree; take another copy")
     network = build(record.network, record.layout)

@@ -168,6 +168,7 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
         kill_at_request=settings.kill_at_request,
         seed=settings.seed,
     )
+    # A network reads many observations in little more time than one.
     together = min(len(windows), MOST_TOGETHER)
     vector = pick_job_vector(
         [log], [windows], options, RewardOptions(), num_envs=together, threads=threads, autoreset=False

@@ -90,6 +90,8 @@ class Ppo:
         self._device = torch.device(device)
         self._schedules = options.schedules(steps)
         self._random = torch.Generator().manual_seed(seed)
+        # An eps of 1e-5 as in OpenAI's PPO, where PyTorch has 1e-8. Fused: all parameters in one call, which counts
+        # with small networks.
         self._optimizer = torch.optim.Adam(network.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
         self._normalizer = ValueNormalizer().to(device)
         self._rollout = Rollout(environments, options.rollout_steps)
@@ -153,8 +155,10 @@ class Ppo:
             gamma=options.gamma,
             gae_lambda=options.gae_lambda,
         )
+        # By definition of an advantage; so that both come from one pass over the rollout.
         returns = advantages + values
         if options.normalize_values:
+            # Before the samples are made: their returns and the values to come are in the same new units.
             self._normalizer.update(self._flat(returns))
         if options.normalize_advantages:
             advantages = (advantages - advantages.mean()) / (advantages.std() + SMALL)
@@ -186,6 +190,7 @@ class Ppo:
             group["lr"] = learning_rate
         seen: list[dict[str, float]] = []
         for _ in range(options.epochs):
+            # On the CPU, whatever the device: the same seed gives the same minibatches everywhere.
             order = torch.randperm(len(samples.actions), generator=self._random).to(self._device)
             for places in torch.split(order, options.minibatch * options.accumulate):
                 self._optimizer.zero_grad()
@@ -193,13 +198,16 @@ class Ppo:
                 for part in torch.split(places, options.minibatch):
                     loss, figures = self._loss(samples.select(part), entropy_coefficient, exploration)
                     check_finite("the loss", loss.item())
+                    # The last minibatch may be smaller: the sum is the mean over all samples.
                     share = len(part) / len(places)
                     (loss * share).backward()  # type: ignore[no-untyped-call]
                     approx_kl += share * figures["approximate_kl"]
                     seen.append(figures)
+                # Before the step: one that would move the policy too far is not taken.
                 if options.target_kl is not None and approx_kl > options.target_kl:
                     return _means(seen)
                 norm = nn.utils.clip_grad_norm_(self.network.parameters(), options.max_gradient_norm).item()
+                # Before the step as well: one bad gradient would spoil all weights, and the optimizer's memory.
                 check_finite("the norm of the gradient", norm)
                 seen[-1]["gradient_norm"] = norm
                 self._optimizer.step()
@@ -218,6 +226,7 @@ class Ppo:
         # The smaller of the two is a bound from below: there is nothing to gain from moving beyond the clip.
         policy_loss = -torch.minimum(ratio * samples.advantages, clipped_ratio * samples.advantages).mean()
         value_errors = (values - samples.returns).square()
+        # The larger of both errors: a value that has moved far is not rewarded for having done so.
         if options.value_clip is not None:
             change = (values - samples.old_values).clamp(-options.value_clip, options.value_clip)
             clipped_values = samples.old_values + change

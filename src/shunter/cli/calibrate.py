@@ -61,6 +61,8 @@ def calibrate(
 
 def _report(arguments: RunArguments, scheduler: Scheduler) -> CalibrationReport:
     from shunter.cli.running import read_inputs
+
+    # The function has the verb's own name.
     from shunter.metrics.calibration_report import calibrate as hold_against_log
     from shunter.workloads.clock import read_clock
 
@@ -72,6 +74,7 @@ def _report(arguments: RunArguments, scheduler: Scheduler) -> CalibrationReport:
             start=arguments.start,
             length=arguments.length,
             strict=arguments.strict,
+            # Hours of the day need to know what second 0 of the log is.
             clock=read_clock(inputs.log.workload, arguments.workload),
             arguments=inputs.arguments.to_json(),
             progress=progress,

@@ -155,12 +155,14 @@ def compare(
     """
     from shunter.comparison.combinations import combine
 
+    # These four are lists here, and one value each in the settings that all combinations share.
     lists = {"policy": policy, "dispatch": dispatch, "placement": placement, "estimate": estimate}
     contest = where.contest(shared.seed, baseline)
     if top is not None:
         check_top(top)
     words = {name: value for name, value in shared.words.items() if name not in lists}
     combinations = combine(*(_names(name, value) for name, value in lists.items()), **words)
+    # All that can be wrong with names, numbers and files is told before the log is read.
     contest.check(combinations.possible)
     outputs.check(shared, combinations.possible)
     inputs = read_inputs(shared)

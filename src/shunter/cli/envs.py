@@ -103,6 +103,7 @@ def export(
     from shunter.workloads.reading import read_log
 
     check_folder(out, force, FILES, {"workload": workload, "cluster": cluster})
+    # Without a log there are the episodes that PickHost draws.
     if workload is None:
         _check_no_log(context)
         drawn = PickHostOptions()
@@ -122,6 +123,7 @@ def export(
 
 def _check_no_log(context: typer.Context) -> None:
     for name in LOG_ONLY:
+        # Given, and not just at its default: silently ignored options are the worst kind.
         if name in given_options(context):
             raise InputError(
                 f"--{name} is given without --workload; name a log, or leave it out for PickHost's episodes"

@@ -86,6 +86,7 @@ def evaluate(
     contest = where.contest(shared.seed)
     learned = tuple(checkpoints or [newest_checkpoint()])
     check_top(top)
+    # A checkpoint was trained under its own rule, placement and estimate: under others it would be another policy.
     words = {name: value for name, value in shared.words.items() if name not in BROUGHT}
     rivals = against if against in (ALL, NONE) else listed_names("against", against)
     entrants = find_entrants(learned, rivals, also or (), **words)

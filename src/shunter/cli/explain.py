@@ -34,6 +34,7 @@ def explain(run: RunArgument, job: JobArgument, top: TopOption = 10, json: JsonO
 
     if top < 1:
         raise InputError(f"--top is {top}; expected 1 or more")
+    # From what the run wrote: nothing is simulated again.
     record = Record.read(run)
     explanation = explained(record, record.find(job))
     if json:

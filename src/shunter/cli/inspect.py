@@ -60,6 +60,7 @@ def inspect(
 
         shunter inspect runs/first --workload log.swf.gz --json
     """
+    # PyTorch is loaded here, and not for --help.
     from shunter.agents.inspection.inspect import Sample
     from shunter.agents.inspection.inspect import inspect as inspect_policy
     from shunter.cli.outputs import step

@@ -34,6 +34,7 @@ def plot(runs: RunsArgument, out: OutOption = None) -> None:
     """
     from shunter.report.learning_figure import draw_learning, read_curves
 
+    # All runs are read before anything is drawn: a wrong folder is told at once.
     curves = [read_curves(run) for run in runs]
     file = runs[0] / "learning.png" if out is None else out
     if file.suffix.lower() not in PLOT_SUFFIXES:

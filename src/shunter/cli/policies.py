@@ -26,6 +26,7 @@ def policies(json: JsonOption = False) -> None:
     if json:
         print_json({kind: names for kind, (_, names) in KINDS.items()})
         return
+    # One width for all lists, so that the meanings stand below each other.
     width = max(len(name) for _, names in KINDS.values() for name in names)
     for title, names in KINDS.values():
         typer.echo(f"\n{title}" if names is not POLICIES else title)

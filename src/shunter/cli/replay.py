@@ -75,6 +75,7 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
+    # Errors in what the user gave now must not be blamed on the manifest.
     by_user = [f"unknown cluster {cluster!r}"] * bool(cluster) + ["generate:"] * bool(workload or cluster)
     workload = workload or _recorded_input(folder, manifest["workload"].get("path"), recorded.workload, "workload")
     cluster = cluster or _recorded_input(folder, manifest["cluster"].get("path"), recorded.cluster, "cluster")
@@ -130,6 +131,7 @@ def _file_of(given: str | None) -> str | None:
 
 def _recorded_input(folder: Path, path: str | None, given: str | None, option: str) -> str | None:
     """Returns where an input is: at the recorded path, or as it was given; what is not a file stays as given."""
+    # No path was recorded for a generator or a number of cores.
     if path is None or Path(path).is_file():
         return path or given
     if given is not None and Path(given).is_file():
@@ -150,12 +152,15 @@ def first_difference(recorded: pl.DataFrame, replayed: pl.DataFrame) -> dict[str
     """Returns the first job whose row differs, with both rows; None if all are the same."""
     import polars as pl
 
+    # Another number of rows has no first difference that means anything.
     if recorded.height != replayed.height or any(name not in recorded.columns for name in COMPARED):
         return {"job_id": None, "recorded": f"{recorded.height} rows", "replayed": f"{replayed.height} rows"}
     for name in COMPARED:
+        # Comparing a column of text with one of numbers would be an error of Polars' own.
         if recorded[name].dtype != replayed[name].dtype:
             types = {"recorded": recorded[name].dtype, "replayed": replayed[name].dtype}
             return {"job_id": None} | {which: f"{name} of type {dtype}" for which, dtype in types.items()}
+    # Nulls are equal to nulls here: a rejected job has no times in either.
     different = pl.Series([False]).new_from_index(0, recorded.height)
     for name in COMPARED:
         different = different | recorded[name].ne_missing(replayed[name])

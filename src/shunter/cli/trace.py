@@ -92,6 +92,7 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
         raise typer.Exit(EXIT_DIFFERENT)
 
 
+# One line a verb, in the order of the help.
 trace = typer.Typer(rich_markup_mode=None)
 trace.command("info", cls=GroupedCommand)(info)
 trace.command("check", cls=GroupedCommand)(check)

@@ -104,6 +104,7 @@ def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
 
     from shunter.report.tables import ledger_table
 
+    # Standard output is the cluster file itself then, and may go into a pipe.
     console = Console(stderr=output is None)
     if ledger:
         console.print(ledger_table(ledger))

@@ -108,6 +108,7 @@ def estimate(
         shunter simulate --workload log.swf.gz --policy sjf --estimate prior.toml
     """
     if workload is not None:
+        # Other verbs name a log by --workload; people expect it here too.
         log = replace(log, files=(*log.files, workload))
     names = listed_names("estimate", estimates)
     _check(log, names, train, seed, save, force, plot)
@@ -156,6 +157,7 @@ def _try(log: LogArguments, names: list[str], train: float, seed: int, save: Pat
 
     workload = log.read()
     if save is not None:
+        # A prior that would never be used is not written; the estimates themselves may still be looked at.
         check_estimable(workload)
     with step("estimating"):
         return try_estimates(workload, names, train, seed)

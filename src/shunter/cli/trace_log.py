@@ -73,6 +73,7 @@ class LogArguments:
         from shunter.workloads import files_of
 
         self.check()
+        # A generator reads no file that could be overwritten.
         files = [] if self.files[0].startswith(GENERATE) else files_of(self.spec)
         return {"log" if number == 0 else f"log's part {number + 1}": file for number, file in enumerate(files)}
 

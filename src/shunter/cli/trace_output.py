@@ -62,6 +62,7 @@ def write_workload(workload: Workload, output: Path, clock: Clock | None = None)
 
     with step(f"writing {output}"):
         lost = write_table(workload, output)
+    # A time zone is a small offset; a large one is the date of second 0, which our files do not carry.
     if clock is not None and clock.offset_s >= UNIX_TIMES_FROM_S:
         lost.append(f"the date of the log's second 0 (Unix time {clock.offset_s:.15g}, {clock.meaning})")
     from rich.console import Console

@@ -75,6 +75,7 @@ def slice_(
 
         shunter trace slice philly.csv.gz --from 2017-10-03 --to 2017-11-15 -o october.parquet
     """
+    # Not by truth values: 0 is a start like any other.
     by_index, by_time = (start, length) != (None, None), (begin, end) != (None, None)
     if by_index == by_time:
         raise InputError("say which part: either --start and --length, or --from and --to")
@@ -244,8 +245,10 @@ def split(
         check_ending(file)
         check_apart("--output", [file], inputs)
     workload = log.read()
+    # Cut before the folder is made: shares that leave a part without jobs are an error.
     parts = cut(workload, numbers, by)
     _make_folder(output)
+    # All files are checked before the first is written: no half of a split is left behind.
     for part in parts:
         check_file(files[part], force, inputs)
     for part, jobs in parts.items():

@@ -93,5 +93,6 @@ def train(
         from shunter.report.training import print_training
 
         print_training(training)
+    # Ctrl-C saves a checkpoint and tells how to go on; scripts still see that the training did not end.
     if training.is_interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)

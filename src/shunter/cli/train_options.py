@@ -90,6 +90,7 @@ class TrainCommand(GroupedCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
         """Returns the options: those of a training first."""
+        # Click asks several times for one command line.
         if self._made is None:
             self._made = _training_params()
         return [*self._made, *super().get_params(ctx)]
@@ -108,6 +109,7 @@ class TrainCommand(GroupedCommand):
         changes: Sections = {}
         for name, option in training_options().items():
             value = ctx.params.pop(_parameter_name(name), None)
+            # Only what was given: everything else comes from preset, file and beginning.
             if value not in (None, (), []):
                 value = dict(value) if name == "bound" else list(value) if name in SEVERAL else value
                 for section, key in option.keys:
@@ -164,6 +166,7 @@ def _parser(option: Option) -> Callable[[str], Any]:
     """Returns what reads the text of an option, by the type of its keys."""
     if option.name in PARSERS:
         return PARSERS[option.name]
+    # The type that a key has in a training file is the type of its option.
     kinds = get_args(option.hint) or (option.hint,)
     parse: Callable[[str], Any] = given_text
     if int in kinds:
@@ -192,6 +195,7 @@ def add_settings(changes: Sections, texts: Iterable[str]) -> None:
 def _value(text: str) -> object:
     """Returns the number, the list, ``true`` or ``false`` that a text is; any other is itself."""
     try:
+        # JSON has numbers, lists and true as TOML has them; a bare word is text.
         return json.loads(text)
     except ValueError:
         return text

@@ -36,6 +36,7 @@ class TrainingScreen(Watcher):
 @contextmanager
 def _training_bar(chosen: Sequence[Combination]) -> Iterator[Callable[[Progress], None]]:
     """Yields what is called after each update; it shows a bar on standard error if that is a terminal."""
+    # In a log file a bar would be thousands of lines.
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda progress: None
         return
@@ -52,6 +53,7 @@ def _training_bar(chosen: Sequence[Combination]) -> Iterator[Callable[[Progress]
     )
     rival = chosen[0].label if len(chosen) == 1 else "the classics"
     words = BarWords(rival)
+    # On standard error, so that --json can be piped; and gone when it is done.
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
         task = shown.add_task("training", total=None)
 

@@ -177,6 +177,7 @@ def tune(
     request = searched.request(shared)
     inputs: dict[str, str | Path | None] = dict(request.files)
     for place, run in enumerate(runs, start=1):
+        # Of all logs, before the first is read.
         run.check_numbers()
         inputs |= {f"workload ({place})": run.workload, f"cluster ({place})": run.cluster}
     check_toml("--out", out, force, "--policy", inputs)

@@ -40,6 +40,7 @@ def what_if(
     from shunter.comparison.changes import what_if as simulate_changes
 
     words = arguments.words | {"asked": arguments.asked}
+    # A change that is wrong is told before the log is read.
     resolve_changes(change, **words)
     inputs = read_inputs(arguments)
     with step("simulating") as progress:

@@ -29,8 +29,10 @@ class ValueNormalizer(nn.Module):
 
     def update(self, returns: Tensor) -> None:
         """Takes in more returns."""
+        # In double precision: over millions of returns the sums of single precision stop growing.
         fresh = returns.double()
         count = self.count + fresh.numel()
+        # The pairwise update of Chan, Golub and LeVeque: exact whatever the sizes of the two parts.
         shift = fresh.mean() - self.mean
         squares = self.variance * self.count + fresh.var(correction=0) * fresh.numel()
         self.variance.copy_((squares + shift**2 * self.count * fresh.numel() / count) / count)

@@ -38,6 +38,7 @@ def generalized_advantages(
         gae_lambda: 0 trusts the value function alone, 1 the rewards alone.
     """
     next_values = np.concatenate([values[1:], last_values[None]])
+    # In this order: an episode that is both terminated and truncated has ended.
     next_values = np.where(truncated, final_values, next_values)
     next_values = np.where(terminated, 0.0, next_values)
     # The temporal-difference errors; an advantage is a discounted sum of them up to the end of its episode.

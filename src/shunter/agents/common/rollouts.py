@@ -71,6 +71,7 @@ class Rollout:
         self._final_observations: list[NDArray[np.float32]] = []
         self._final_masks: list[NDArray[np.bool_]] = []
         self._totals: list[NDArray[np.float64]] = []
+        # Made once: the environments check arrays when they first see them, and write straight into them from then on.
         self._into = [self._arrays_of(one, step) for step in range(steps)]
         environments.reset_into(self.observations[0], self.masks[0])
         self._is_first = True
@@ -88,6 +89,7 @@ class Rollout:
 
     def collect(self, act: Act) -> None:
         """Goes on from where the environments are, by so many steps."""
+        # The last observation of a rollout is the first of the next.
         if not self._is_first:
             self.observations[0] = self.observations[-1]
             self.masks[0] = self.masks[-1]
@@ -104,7 +106,9 @@ class Rollout:
         """Copies what the next step would overwrite."""
         ended = into.terminated | into.truncated
         if ended.any():
+            # A copy by indexing: the array itself is written again in the next step.
             self._totals.append(into.totals[ended])
+            # Only truncated episodes go on in theory, and need the value of their last observation.
             cut = np.flatnonzero(into.truncated & ~into.terminated)
             if len(cut):
                 self.truncated_at.append(np.stack([np.full_like(cut, step), cut]))
@@ -132,6 +136,7 @@ class Rollout:
 
     def state(self) -> Tensor:
         """Returns where the environments are, as bytes."""
+        # As a tensor, so that it goes into the same file as the weights.
         return torch.frombuffer(bytearray(self._environments.state()), dtype=torch.uint8)
 
     def load_state(self, state: Tensor) -> None:

@@ -36,6 +36,7 @@ class ParameterSchedule:
         """Raises an error for what has no meaning."""
         if self.shape not in SHAPES:
             raise InputError(f"schedule {self.shape!r} is unknown; choose one of {', '.join(SHAPES)}")
+        # A geometric path never reaches 0, and never leaves it.
         if self.shape == "exponential" and not (self.first > 0 and self.last > 0):
             what = f"from {self.first:g} to {self.last:g}"
             raise InputError(f"an exponential schedule cannot go {what}; give a last value above 0, or take linear")
@@ -46,6 +47,7 @@ class ParameterSchedule:
 
     def at(self, step: int) -> float:
         """Returns the number after so many steps."""
+        # From 0: the first gradients of fresh weights are the largest and the least meaningful.
         if step < self.warmup_steps:
             return self.first * step / self.warmup_steps
         part = min(1.0, (step - self.warmup_steps) / (self.steps - self.warmup_steps))

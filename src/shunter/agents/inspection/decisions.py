@@ -76,9 +76,11 @@ class Recorder:
         # The first is kept in any case: there is always something to put together.
         if self._steps % self._every == 0:
             seen = Decisions(self._vector.layout, step.observations, step.masks, step.actions)
+            # Where only one action is allowed nothing is decided.
             self._kept.append(seen.where(step.masks.sum(axis=1) > 1))
         self._steps += 1
         if sum(map(len, self._kept)) > 2 * MOST:
+            # Nobody knows beforehand how many steps there will be; what is kept stays evenly spread.
             self._kept, self._every = self._kept[::2], 2 * self._every
 
     def decisions(self) -> Decisions:

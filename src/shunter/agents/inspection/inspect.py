@@ -139,6 +139,7 @@ def _watch_jobs(
     policy: LearnedPolicy, checkpoint: str, workload: str | None, cluster: str | None, sample: Sample
 ) -> tuple[str, Decisions, dict[str, float | None]]:
     """Returns where a policy that chooses jobs was watched, what it did, and which classics do the same."""
+    # As the user named it: errors then name the run, and not a folder inside it.
     scheduler = resolve_scheduler(policy=checkpoint, seed=sample.seed)
     log = read_log(workload or GENERATED, cluster)
     windows = choose_windows(

@@ -70,6 +70,7 @@ def manner(policy: LearnedPolicy, decisions: Decisions) -> Manner:
     if not len(decisions):
         return Manner(0, None, None, None, None, None)
     chances = policy.action_probabilities(decisions.observations, decisions.masks).astype(np.float64)
+    # 0 · log 0 is 0, and not NaN.
     entropy = -(chances * np.log(np.maximum(chances, np.finfo(np.float64).tiny))).sum(axis=1)
     counts = np.bincount(decisions.actions)
     may_wait = decisions.masks[:, WAIT] & decisions.layout.may_wait
@@ -90,6 +91,7 @@ def importances(policy: LearnedPolicy, decisions: Decisions, seed: int = 0) -> l
     The features of the cluster and the look-ahead (as a whole) are shuffled over decisions, those of jobs over all jobs
     in all windows: each keeps its values, and no longer belongs to what it was told of.
     """
+    # Each feature takes several passes through the network.
     some = decisions.thinned(SHUFFLED)
     if not len(some):
         return []
@@ -102,6 +104,7 @@ def importances(policy: LearnedPolicy, decisions: Decisions, seed: int = 0) -> l
         for _ in range(TIMES):
             shuffled = _shuffled(some, part, feature, random)
             difference = np.abs(policy.action_probabilities(shuffled, some.masks) - chances)
+            # Total variation: half of the sum of absolute differences.
             moved.append(float(difference.sum(axis=1).mean()) / 2)
             changed.append(float((policy.actions(shuffled, some.masks) != best).mean()))
         found.append(Importance(feature, part, float(np.mean(moved)), float(np.mean(changed))))
@@ -142,6 +145,7 @@ def dead_units(policy: LearnedPolicy, decisions: Decisions) -> dict[str, tuple[i
 
         return watch
 
+    # A ReLU that gives 0 for everything it sees learns no more; tanh cannot die like that.
     layers = [(name, module) for name, module in policy.network.named_modules() if isinstance(module, nn.ReLU)]
     hooks = [module.register_forward_hook(watching(name)) for name, module in layers]
     try:
@@ -163,6 +167,7 @@ def signs_of_collapse(manner: Manner, dead: dict[str, tuple[int, int]], kind: st
         order: What sorts the window, if anything does.
     """
     signs: list[str] = []
+    # A handful of choices may all be alike by chance.
     if manner.choices < LEAST_CHOICES:
         return signs
     if manner.wait_share is not None and manner.wait_share > MOSTLY_WAITS:

@@ -88,6 +88,7 @@ class NetworkOptions:
         check_fields(self, "[network] ")
         for size in self.hidden:
             whole("[network] hidden", size, 1, 65536)
+        # Each head looks at its own part of a token.
         if self.kind == "attention" and self.layers_hidden[0] % self.heads:
             what = f"{self.layers_hidden[0]} by {self.heads} heads"
             raise InputError(f"[network] hidden: cannot divide a token's {what}; take a multiple of the heads")

@@ -81,6 +81,7 @@ class _Block(nn.Module):
     def forward(self, tokens: Tensor, slots: Tensor, seen: Tensor) -> Tensor:
         """Returns new tokens; `seen` (samples, 1 + slots + jobs) says what may be attended to."""
         normal = self.first_norm(tokens)
+        # Slots are looked at and look at nothing: what they tell does not change.
         sources = torch.cat([normal[:, :1], slots, normal[:, 1:]], dim=1)
         key, value = self.key_and_value(sources).chunk(2, dim=2)
         mixed = functional.scaled_dot_product_attention(

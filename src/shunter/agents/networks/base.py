@@ -76,6 +76,7 @@ def filled_rows(observations: Tensor, layout: Layout) -> Tensor:
         return low
     present = layout.split(observations)["jobs"][..., 0]
     high = torch.full_like(low, layout.window)
+    # A binary search in all samples at once: looking at every row of every window would cost more than it saves.
     for _ in range(layout.window.bit_length()):
         middle = (low + high) // 2
         row = middle.clamp_max(layout.window - 1).unsqueeze(1)
@@ -131,6 +132,7 @@ class CroppedNetwork(Network):
     def evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns logits and values."""
         cropped = cast("CroppedBatch", batch)
+        # Samples of like length together, so that a bucket is cut as short as its longest.
         order = cropped.filled.argsort()
         results = [self._bucket(cropped, bucket) for bucket in torch.split(order, BUCKET)]
         back = order.argsort()
@@ -165,6 +167,7 @@ def initialize(network: Network, seed: int) -> None:
     The last layers of the policy begin near zero, so that a young policy prefers nothing.
     """
     generator = torch.Generator().manual_seed(seed)
+    # Gains as is usual with PPO: √2 before a ReLU, small for the policy, 1 for the value.
     gains = dict.fromkeys(network.policy_layers(), 0.01) | {network.value_layer(): 1.0}
     for module in network.modules():
         if isinstance(module, nn.Linear):

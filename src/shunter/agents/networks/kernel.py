@@ -38,6 +38,7 @@ class RaggedBatch:
     def of(context: Tensor, rows: Tensor, masks: Tensor) -> RaggedBatch:
         """Returns the batch of whole windows (samples, window, features), whose first action chooses no row."""
         choosable = masks[:, 1:]
+        # In the order of samples, so that the rows of a sample lie together.
         sample, row = choosable.nonzero(as_tuple=True)
         return RaggedBatch(context, masks, rows[sample, row], row + 1, choosable.sum(dim=1))
 
@@ -55,6 +56,7 @@ class RaggedBatch:
     def select(self, indices: Tensor) -> RaggedBatch:
         """Returns the batch of some of the samples, in the order given."""
         counts = self.counts.index_select(0, indices)
+        # By how far the rows of each sample move: added to 0, 1, 2, ... it gives their old places, without a loop.
         moved = self.starts.index_select(0, indices) - (counts.cumsum(0) - counts)
         places = torch.repeat_interleave(moved, counts)
         places += torch.arange(len(places), device=places.device)
@@ -123,6 +125,7 @@ class _Largest(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, owners: Tensor, starts: Tensor) -> Tensor:  # noqa: ANN401
         places = owners.unsqueeze(1).expand_as(rows)
         largest = rows.new_zeros(len(starts), rows.shape[1])
+        # Not include_self: the zeros are only for samples without a row, and must not win against negative values.
         largest = largest.scatter_reduce(0, places, rows, "amax", include_self=False)
         ctx.save_for_backward(rows, largest, owners)
         return largest
@@ -177,6 +180,7 @@ class Kernel(Network):
         state = torch.cat([ragged.context, share, ragged.mean(pooled), ragged.largest(pooled)], dim=1)
         actions = self._layout.actions
         logits = torch.full((len(state) * actions,), FORBIDDEN, device=state.device)
+        # Flat: each row knows its sample and its action, so that one index says where its score goes.
         logits = logits.scatter(0, ragged.owners * actions + ragged.actions, scores).view(-1, actions)
         logits = torch.cat([self.wait(self.wait_tower(state)), logits[:, 1:]], dim=1)
         return logits, self.value(self.value_tower(state)).squeeze(1)

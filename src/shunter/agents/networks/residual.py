@@ -58,6 +58,7 @@ class Residual(Network):
         self.inner = inner
         self._layout = layout
         self._temperature = temperature
+        # Weights and biases: then the network adds exactly nothing at first.
         for layer in inner.policy_layers():
             for parameter in layer.parameters():
                 nn.init.zeros_(parameter)
@@ -98,6 +99,7 @@ class OrderResidual(Residual):
         jobs = self._layout.split(observations)["jobs"]
         held_back = jobs[..., self._held_back] > 0
         gap = jobs[..., self._gap]
+        # Distances are measured from the best job that may be chosen now, which need not be the first in the order.
         nearest = torch.where(masks[:, 1:] & ~held_back, gap, 0.0).amax(dim=1, keepdim=True)
         eligible = (self._temperature * LARGEST_GAP * (gap - nearest)).clamp_min(LEAST_ELIGIBLE)
         order = torch.where(held_back, HELD_BACK, eligible)

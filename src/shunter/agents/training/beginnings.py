@@ -80,6 +80,7 @@ class Copies:
         for section, key in FILE_KEYS:
             path = spec_file(str(sections[section].get(key)))
             if path is not None:
+                # One file may be order and estimate and beginning at once; it is copied once.
                 names.setdefault(path, TUNED_FILE if key == "init" else f"{key}.toml")
         return Copies(names, {copy: _content(path) for path, copy in names.items()})
 
@@ -99,6 +100,7 @@ class Copies:
             copy_or_none = self.names.get(Path(str(sections[section].get(key))))
             if copy_or_none is not None:
                 sections[section][key] = str(folder / copy_or_none)
+        # Without it the network would begin with random weights, and the tuned order would only sort the window.
         if TUNED_FILE in self.contents and config.network.order_temperature is None:
             sections["network"]["order_temperature"] = ORDER_TEMPERATURE
         return config_from(sections, str(folder))

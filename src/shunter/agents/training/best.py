@@ -42,8 +42,10 @@ class Best:
     def observe(self, measured: Mapping[str, float], steps: int) -> bool:
         """Takes in an evaluation, and returns whether its policy is the best so far."""
         objective = measured[OBJECTIVE]
+        # A policy that could not be measured is never the best, and is no reason to stop training either.
         if not math.isfinite(objective) or (self.objective is not None and objective >= self.objective):
             return False
+        # The first policy of all has nothing to stand out from.
         if self.objective is not None and not self._stands_out(measured):
             gain, error = measured[GAIN], measured[GAIN_ERROR]
             if self.near is None or gain > self.near.gain:

@@ -155,9 +155,12 @@ def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str
             _write_part(fresh, name, part)
         for source, copy in (files or {}).items():
             _write(fresh / copy, Path(source).read_bytes())
+        # What is renamed must be on disk: a rename may be written before the contents.
         _sync(fresh)
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
+            # A folder that is not empty cannot be replaced in one step. Between the two renames the old one is beside
+            # its place, where find_checkpoint looks too.
             folder.rename(old)
         fresh.rename(folder)
         _sync(folder.parent)
@@ -168,6 +171,7 @@ def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str
 
 
 def _write_part(folder: Path, name: str, part: Part) -> None:
+    # safetensors writes no views.
     weights = safetensors.torch.save({key: value.contiguous() for key, value in part.tensors.items()})
     content = {"format": FORMAT, "sha256": hashlib.sha256(weights).hexdigest(), **part.facts}
     text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -221,6 +225,7 @@ def read_part(folder: Path, name: str) -> Part:
         raise InputError(
             f"{weights}: is not a safetensors file, or is cut short ({error}); take another copy"
         ) from None
+    # A checkpoint put together from two runs would load without a word, and decide nonsense.
     if facts.pop("sha256", None) != hashlib.sha256(data).hexdigest():
         raise InputError(
             f"{weights}: is not the file that {about.name} was written with; take both from one checkpoint"

@@ -240,12 +240,14 @@ def config_from(sections: Mapping[str, Any], where: str) -> TrainConfig:
         elif name in ALGORITHMS:
             made[name] = from_table(ALGORITHMS[name].options, table, place)
         else:
+            # Validation has other defaults than training, though both are of one class.
             made[name] = from_table(type(getattr(defaults, name)), _over(defaults, name, table), place)
     # A file may have sections of several algorithms; the one that is trained with counts.
     own = {name: made.pop(name) for name in ALGORITHMS if name in made}
     learner = made.get("training", defaults.training).algorithm
     config = TrainConfig(**made, algorithm=own.get(learner) or ALGORITHMS[learner].options())
     try:
+        # Whether a schedule has a meaning depends on two sections.
         config.algorithm.schedules(config.training.steps)
     except InputError as error:
         raise InputError(f"{where}: [{learner}]: {error}") from None
@@ -301,6 +303,7 @@ def file_sections(path: Path) -> dict[str, Any]:
     for name, key in FILE_KEYS:
         section = sections.get(name)
         value = section.get(key) if isinstance(section, dict) else None
+        # A run's folder can be moved: its config.toml names the copies in it without a path.
         if isinstance(value, str) and spec_file(value) is not None and (path.parent / value).is_file():
             sections[name][key] = str(path.parent / value)
     return sections

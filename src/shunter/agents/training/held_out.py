@@ -86,6 +86,7 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
     for part, episodes, use in parts:
         trials = site.trials(episodes, use)
         reports.append(_report(part, trials, site, chosen, folder))
+        # Environments of a thousand windows hold much memory, and the next part opens its own.
         trials.close()
     return tuple(reports)
 

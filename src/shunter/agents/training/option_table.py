@@ -70,10 +70,12 @@ def _declared() -> Iterator[tuple[str, str, Any, Declaration]]:
         ("training", TrainingOptions),
     ]
     for section, kind in sections:
+        # Before the first kind of environment, so that the help shows what is chosen before its options.
         if (section, kind) == sections[1]:
             yield "environment", "kind", str, KIND
         hints = get_type_hints(kind)
         for key, said in declarations(kind).items():
+            # Training and validation have one class; by its fields alone their options would have the same names.
             option, help = EPISODES.get((section, key), (said.option, said.help))
             if option:
                 yield section, key, hints[key], replace(said, option=option, help=help)

@@ -46,14 +46,17 @@ class ProgressLog:
         """Adds a row."""
         row = {STEPS: str(steps), **{name: repr(float(value)) for name, value in figures.items()}}
         fresh = [name for name in row if name not in self._columns]
+        # A column that comes later, such as that of the first validation: the file is written anew with it.
         if fresh:
             rows = self._read() if self._columns else []
             self._columns += fresh
             self._rewrite([*rows, row])
         else:
+            # Appended and closed at once: whoever looks at the file during a training sees whole rows.
             with self._path.open("a", newline="", encoding="utf-8") as file:
                 self._writer(file).writerow(row)
         for name, value in figures.items():
+            # The CSV file holds NaN; a curve has no place for it.
             if math.isfinite(value):
                 self._events.add_scalar(name, value, steps)
 

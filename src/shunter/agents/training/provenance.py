@@ -65,6 +65,7 @@ def _tuned_days(path: Path) -> list[dict[str, Any]]:
     """Returns the days that 'shunter tune' wrote down; a file written by hand has none."""
     tuned = read_toml(path).get("tuned", {})
     try:
+        # The section is for people, who may have changed it.
         return [_tuned_day(log, tuned["train"]) | {"by": path.name} for log in tuned.get("logs", [])]
     except (AttributeError, KeyError, TypeError):
         return [{"use": UNKNOWN, "by": path.name}]

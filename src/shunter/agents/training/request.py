@@ -83,6 +83,8 @@ class TrainRequest:
         if self.has_run(folder):
             return self._of_run(folder)
         told = file_sections(self.config) if self.config is not None else {}
+        # Asked first: what a training begins from brings an environment, which the rest of the configuration is laid
+        # over.
         init = self._said(told, "training", "init")
         is_begun = isinstance(init, str) and init != NOTHING
         beginning = beginning_changes(str(init), self._kind(told)) if is_begun else {}
@@ -121,6 +123,7 @@ class TrainRequest:
             return self.out
         kind = self._kind({})
         number = 1
+        # lexists: a broken link is in the way as well.
         while os.path.lexists(RUNS / f"{kind}-{number}"):
             number += 1
         return RUNS / f"{kind}-{number}"
@@ -136,6 +139,7 @@ def check_run_folder(folder: Path, force: bool) -> None:
         held = {path.name for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+    # Whatever is not a run is never overwritten, not even with --force.
     if held and not (CONFIG_FILE in held or held <= set(RUN_NAMES)):
         raise InputError(f"--out {folder}: the folder is not empty, and no run (no {CONFIG_FILE}); give another")
     if held and not force:
@@ -161,6 +165,7 @@ def prepare_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
+            # What a write that was cut short has left.
             if path.name.removesuffix(".old").removesuffix(".new") in RUN_NAMES:
                 _remove(path)
     except OSError as error:
@@ -186,6 +191,7 @@ def check_resumable(before: TrainConfig, after: TrainConfig, folder: Path) -> No
     for section, table in new.items():
         for key, value in table.items():
             was = old[section].get(key)
+            # Anything else would make the rest of the run a training of something else.
             if value != was and key not in MAY_CHANGE.get(section, ()):
                 raise InputError(
                     f"{_option(section, key)} is {_text(value)}, but the run in {folder} has {_text(was)}, which stays "

@@ -152,6 +152,7 @@ def open_trainer(
     algorithm.begin_from(beginning)
     validation = Validation(site.trials(config.validation, Use.VALIDATION), chosen, site.objective)
     if resume:
+        # Gains are counted from where the run began, not from where it goes on.
         validation.begins_as(load_policy(folder / INITIAL))
     return Trainer(algorithm, record, config.training, folder, evaluate=validation, callbacks=callbacks, resume=resume)
 

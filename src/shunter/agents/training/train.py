@@ -185,6 +185,7 @@ def _run(request: TrainRequest, watcher: Watcher) -> Training:
     folder = request.folder()
     resumed = request.is_resumed(folder)
     if not resumed:
+        # A run that was cut short before its first checkpoint begins anew in its own folder.
         check_run_folder(folder, request.force or request.resume)
     notes = _resume_notes(request, folder)
     resolved = request.resolved(folder)
@@ -207,6 +208,7 @@ def _run(request: TrainRequest, watcher: Watcher) -> Training:
         _write_config(site, folder)
         outcome = trainer.run()
     parts: tuple[PartReport, ...] = ()
+    # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
     if outcome.reason != "interrupted":
         with watcher.stage("judging on validation and later days"):
             parts = report_parts(site, chosen, folder)

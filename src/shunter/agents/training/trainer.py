@@ -102,6 +102,7 @@ class Trainer:
         Raises:
             InputError: There is nothing to resume, or it is not of this training.
         """
+        # PyTorch would take all cores, and sums would depend on how many there are.
         torch.set_num_threads(options.threads)
         self._algorithm = algorithm
         self._record = record
@@ -125,6 +126,7 @@ class Trainer:
         log = ProgressLog(self._folder, self._resumed_at)
         try:
             with interruption() as interrupted:
+                # The beginning is measured too: it stays the best until something is surely better.
                 if self._resumed_at is None:
                     figures, _ = self._measure()
                     log.write(0, figures)
@@ -153,8 +155,11 @@ class Trainer:
                 figures |= measured
             self._elapsed_s = time.perf_counter() - began
             log.write(algorithm.steps, figures | {"elapsed_s": self._elapsed_s})
+            # Looked at between updates only: a rollout or an update is never cut in two.
             stop = enough or interrupted.is_set()
             if stop or finished or _passed(before, algorithm.steps, options.save_every):
+                # Before the checkpoint: a resumed run drops what was written of later steps, but cannot make up for
+                # what is missing.
                 log.flush()
                 self._save(LAST)
             progress = Progress(algorithm.steps, options.steps, figures, self._best.objective, self._elapsed_s)
@@ -178,6 +183,7 @@ class Trainer:
 
     def _save(self, name: str) -> None:
         tensors = self._algorithm.policy_tensors()
+        # Better no checkpoint than one of NaN in place of the last good one.
         check_tensors(tensors)
         best = self._best
         facts = {"steps": self._algorithm.steps, "best_objective": best.objective, "best_steps": best.steps}
@@ -226,6 +232,7 @@ def _passed(before: int, after: int, every: int) -> bool:
 def interruption() -> Iterator[threading.Event]:
     """Yields what is set when the user interrupts, so that an update is never cut in two; a second time is at once."""
     asked = threading.Event()
+    # Python handles signals in the main thread alone.
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return

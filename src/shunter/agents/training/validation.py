@@ -53,6 +53,7 @@ def objective_of(reward: RewardOptions) -> Objective:
 
 def _heaviest(reward: RewardOptions) -> str | None:
     weights = {name: abs(weight) for name, weight in reward.weights.items() if name in METRICS and weight}
+    # The first of those that weigh the same.
     return max(weights, key=lambda name: weights[name], default=None)
 
 
@@ -123,6 +124,7 @@ class Validation:
         if self._beginning is None:
             self._beginning = found
         pairs = list(zip(found, self._base, strict=True))
+        # For people: the ratio without penalties, which only the choice of the best counts.
         metric_alone = Objective(self._objective.metric)
         objective = self._cost(found)
 
@@ -164,5 +166,6 @@ def standard_error(values: NDArray[np.float64], block: NDArray[np.int64]) -> flo
     blocks, place = np.unique(block, return_inverse=True)
     if len(blocks) < 2:
         return float("inf")
+    # The cluster-robust standard error of a mean, with the usual correction for few clusters.
     deviations = np.bincount(place, weights=values - values.mean())
     return float(np.sqrt(len(blocks) / (len(blocks) - 1) * np.sum(deviations**2))) / len(values)
