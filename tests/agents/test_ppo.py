@@ -11,8 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from shunter.agents.algorithms import PpoOptions
-from shunter.agents.common.divergence import DivergenceError
+from shunter.agents.algorithms import DivergenceError, PpoOptions
 from shunter.agents.common.masking import masked_distribution
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Batch, DenseBatch, Network

@@ -6,12 +6,14 @@ of a training file has its name.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from shunter.agents.common.schedules import SHAPES, ParameterSchedule
 from shunter.checks import check_fields, declared
+from shunter.errors import ShunterError
 
 if TYPE_CHECKING:
     from shunter.agents.training.checkpoint_files import Part, Tensors
@@ -67,7 +69,7 @@ class PpoOptions:
     )
     value_clip: float | None = declared(
         None,
-        "The same for values, in standard deviations of the returns. None: without limit.",
+        "How far a value may move in one update, in standard deviations of the returns. None: without limit.",
         low=0.0,
         above=True,
     )
@@ -79,13 +81,15 @@ class PpoOptions:
         option="entropy",
         metavar="X",
     )
-    entropy_schedule: str = declared("constant", "How that weight changes during training.", choices=SHAPES)
-    entropy_end: float = declared(0.0, "That weight at the end of training.", low=0.0)
+    entropy_schedule: str = declared(
+        "constant", "How the weight of the entropy changes during training.", choices=SHAPES
+    )
+    entropy_end: float = declared(0.0, "The weight of the entropy at the end of training.", low=0.0)
     exploration: float = declared(
         0.0, "The probability with which an action is drawn evenly from those allowed.", low=0.0, high=1.0
     )
-    exploration_schedule: str = declared("linear", "How that probability changes during training.", choices=SHAPES)
-    exploration_end: float = declared(0.0, "That probability at the end of training.", low=0.0, high=1.0)
+    exploration_schedule: str = declared("linear", "How the exploration changes during training.", choices=SHAPES)
+    exploration_end: float = declared(0.0, "The exploration at the end of training.", low=0.0, high=1.0)
     learning_rate: float = declared(3e-4, "The learning rate.", low=0.0, above=True, option="lr", metavar="X")
     lr_schedule: str = declared(
         "constant",
@@ -165,6 +169,25 @@ def register_algorithm(name: str, kind: AlgorithmKind) -> None:
         kind: The class, and the class of its options.
     """
     ALGORITHMS[name] = kind
+
+
+class DivergenceError(ShunterError):
+    """A number that training rests on is no longer one; what was good is to be kept."""
+
+
+def check_finite(what: str, value: float) -> None:
+    """Raises a `DivergenceError` if a number is infinite or NaN."""
+    if not math.isfinite(value):
+        raise DivergenceError(
+            f"{what} is {value}: training has diverged; take a smaller learning rate, or scale rewards"
+        )
+
+
+def check_tensors(tensors: Tensors) -> None:
+    """Raises a `DivergenceError` if a weight is infinite or NaN."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            check_finite(name, math.nan)
 
 
 class Algorithm(Protocol):

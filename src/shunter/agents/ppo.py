@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from shunter.agents.algorithms import check_finite
 from shunter.agents.common import masking
-from shunter.agents.common.divergence import check_finite
 from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.common.returns import explained_variance, generalized_advantages
 from shunter.agents.common.rollouts import Environments, Rollout
@@ -100,7 +100,7 @@ class Ppo:
         self._values = torch.zeros(shape)
         """What the network expects of each observation, in the units of the reward."""
         self._normalized_values = torch.zeros(shape)
-        """The same in the units that the value function had when it said so."""
+        """What the network expects of each observation, in the normalized units that values had when it was asked."""
 
     def update(self) -> dict[str, float]:
         """Plays and learns once; returns figures to be written down.

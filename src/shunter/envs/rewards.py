@@ -39,7 +39,7 @@ OF_JOBS: Final = ("bounded_slowdown", "wait", "turnaround", "slowdown", "priorit
 """Means over jobs, each of which costs more the longer it waits."""
 
 HIGHER_IS_BETTER: Final = frozenset({"utilization", "completion"})
-"""Of these more is better, of the others less."""
+"""The objectives of which more is better; of all others less is."""
 
 TOTALS: Final = (
     *OBJECTIVES,

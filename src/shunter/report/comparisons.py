@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +27,7 @@ from shunter.report.tables import (
 if TYPE_CHECKING:
     from shunter.comparison.comparison import Comparison, Scored
     from shunter.comparison.evaluation import Evaluation
-    from shunter.comparison.report import Finding
+    from shunter.comparison.report import Finding, LogReport
 
 ROLES: Final = {
     LEARNED: "learned",
@@ -124,16 +124,68 @@ def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Tabl
 
 def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
     """Returns each combination against the baseline, and what users and cluster had of it."""
-    unit, seconds = _unit(rows)
+    # By the p95 wait: by the longest, means would often be 0.00 hours.
+    unit, seconds = wait_unit(row["p95_wait_s"] for row in rows)
+
+    def waits(row: dict[str, Any]) -> list[str]:
+        return [in_unit(row[name], seconds) for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
+
+    return _beside_ratios(comparison, rows, unit, ("mean\nwait", "p95\nwait", "max\nwait"), waits)
+
+
+def _beside_ratios(
+    comparison: Comparison,
+    rows: Sequence[dict[str, Any]],
+    unit: str,
+    headings: Sequence[str],
+    cells: Callable[[dict[str, Any]], list[str]],
+) -> Table:
+    """Returns a table of ratios to the baseline, cells of the verb's own, and the cores used."""
     table = titled_table(f"against {escape(comparison.baseline.label)}; waits in {unit}", "combination")
     table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
-    for heading in ("mean\nwait", "p95\nwait", "max\nwait", "cores\nused"):
+    for heading in (*headings, "cores\nused"):
         table.add_column(heading, justify="right")
     for row in rows:
-        waits = [short(_in(row[name], seconds)) for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
-        ratio = "baseline" if row["label"] == comparison.baseline.label else ratio_text(comparison.metric, row)
-        table.add_row(escape(row["label"]), ratio, *waits, percent(row["core_utilization"], 1))
+        is_baseline = row["label"] == comparison.baseline.label
+        ratio = "baseline" if is_baseline else ratio_text(comparison.metric, row)
+        table.add_row(escape(_name(row)), ratio, *cells(row), percent(row["core_utilization"], 1))
     return table
+
+
+def contender_table(
+    one: LogReport, title: str, roles: Mapping[str, str], against: Mapping[str, str], wins: str | None = None
+) -> Table:
+    """Returns the metric that counts of each contender, and its ratios to some of them.
+
+    Args:
+        one: What happened on a log.
+        title: Of the table.
+        roles: What the table calls each role.
+        against: By role: the heading of the column of ratios to it.
+        wins: The role against which windows won are counted; None: they are not.
+    """
+    table = titled_table(title)
+    for heading in (
+        "geom.\nmean",
+        "mean",
+        *(escape(f"{words}\n[95 %]") for words in against.values()),
+        *["wins"] * bool(wins),
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for role, contender in one.contenders.items():
+        means = [short(contender.summary.geometric_mean), short(contender.summary.mean)]
+        ratios = [
+            "=" if base == role else ratio_text(one.metric, contender.against[base].to_json()) for base in against
+        ]
+        if wins is not None:
+            ratios.append("=" if wins == role else percent(contender.against[wins].win_rate))
+        table.add_row(role_name(roles, role, contender.label), *means, *ratios)
+    return table
+
+
+def role_name(roles: Mapping[str, str], role: str, label: str) -> str:
+    """Returns what a row is, and below it which policy."""
+    return f"{roles[role]}\n  {escape(label)}"
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -173,15 +225,15 @@ def _common_ledger(comparison: Comparison) -> Ledger:
     return Ledger(tuple(dict.fromkeys(entries)))
 
 
-def _unit(rows: Sequence[dict[str, Any]]) -> tuple[str, float]:
-    """Returns the unit that suits the waits, between the mean and the longest."""
-    # By the p95 wait: by the longest, means would often be 0.00 hours.
-    longest_s = max(row["p95_wait_s"] or 0.0 for row in rows)
+def wait_unit(waits_s: Iterable[float | None]) -> tuple[str, float]:
+    """Returns the unit that suits the longest of some waits, and its seconds."""
+    longest_s = max(wait_s or 0.0 for wait_s in waits_s)
     return next(((unit, size) for unit, size in WAIT_UNITS if longest_s >= size), ("seconds", 1.0))
 
 
-def _in(value: float | None, size: float) -> float | None:
-    return None if value is None else value / size
+def in_unit(value_s: float | None, unit_s: float) -> str:
+    """Returns a time in a unit with about three digits; a dash where there is none."""
+    return "–" if value_s is None else short(value_s / unit_s)
 
 
 def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], *, named: bool) -> None:
@@ -216,19 +268,14 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
 
 def judged_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
     """Returns each row against the best classic, and what users and cluster had of it."""
-    table = titled_table(f"against {escape(comparison.baseline.label)}; waits in hours", "combination")
-    table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
-    for heading in ("mean\nwait", "wait\nratio", "max\nwait", "cores\nused"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        is_baseline = row["label"] == comparison.baseline.label
-        ratio = "baseline" if is_baseline else ratio_text(comparison.metric, row)
-        waits = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
-        table.add_row(escape(_name(row)), ratio, *waits, percent(row["core_utilization"], 1))
-    return table
+
+    def waits(row: dict[str, Any]) -> list[str]:
+        return [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
+
+    return _beside_ratios(comparison, rows, "hours", ("mean\nwait", "wait\nratio", "max\nwait"), waits)
 
 
 def _name(row: dict[str, Any]) -> str:
-    """Returns the label, and below it what the row is."""
-    role = ROLES[row["role"]]
+    """Returns the label, and in an evaluation below it what the row is."""
+    role = ROLES[row.get("role", CLASSIC)]
     return f"{row['label']}\n  {role}" if role else str(row["label"])

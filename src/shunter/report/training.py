@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.training.held_out import CHOSEN, ROLES
+from shunter.agents.training.held_out import CHOSEN, LEARNED, ROLES
 from shunter.metrics.labels import counted, percent
-from shunter.report.comparisons import ratio_text
+from shunter.report.comparisons import contender_table, in_unit, ratio_text, role_name, wait_unit
 from shunter.report.tables import ledger_table, short, titled_table
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training
     from shunter.agents.training.trainer import TrainingOutcome
+    from shunter.comparison.report import LogReport
 
 PARTS = {"validation": "validation, on which the best policy was chosen", "report": "report, never looked at before"}
 """What tables call the parts that are not trained on."""
-WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
-"""From the largest."""
 
 
 def print_training(training: Training) -> None:
@@ -34,16 +33,15 @@ def print_training(training: Training) -> None:
     # Several logs often have the same note; it is printed once, in the order of the logs.
     notes: dict[str, None] = {}
     for part in training.parts:
-        told = part.to_json()
-        for log in told["logs"]:
-            console.print(_group_title(told["part"], log), soft_wrap=True, highlight=False)
-            console.print(trained_metric_table(log, metric))
-            console.print(trained_beside_table(log))
-            if log["interval_note"]:
-                notes[log["interval_note"]] = None
-        if told["pooled"] is not None:
-            ratio = ratio_text(metric, told["pooled"])
-            console.print(f"over {counted(len(told['logs']), 'log')}: learned to chosen {ratio}", highlight=False)
+        for one in part.report.logs:
+            console.print(_group_title(part.part, one), soft_wrap=True, highlight=False)
+            console.print(contender_table(one, metric, ROLES, {CHOSEN: "to the chosen"}, wins=CHOSEN))
+            console.print(trained_beside_table(one))
+            if one.interval_note:
+                notes[one.interval_note] = None
+        if part.report.pooled and (pooled := part.report.pooled[LEARNED].against[CHOSEN]) is not None:
+            ratio = ratio_text(metric, pooled.to_json())
+            console.print(f"over {counted(len(part.report.logs), 'log')}: learned to chosen {ratio}", highlight=False)
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
     if training.parts:
@@ -85,44 +83,25 @@ def kept_words(outcome: TrainingOutcome, margin_se: float) -> str:
     return f"the beginning was kept: {gain}, which is not more than {noise}"
 
 
-def _group_title(part: str, log: dict[str, Any]) -> str:
-    where = f"{counted(log['windows'], 'window')} in {counted(log['blocks'], 'block')}"
-    return f"\n[bold]{escape(log['name'])}[/bold]\n{PARTS[part]}: {where}"
+def _group_title(part: str, one: LogReport) -> str:
+    where = f"{counted(len(one.block), 'window')} in {counted(one.blocks, 'block')}"
+    return f"\n[bold]{escape(one.name)}[/bold]\n{PARTS[part]}: {where}"
 
 
-def trained_metric_table(log: dict[str, Any], metric: str) -> Table:
-    """Returns the objective's metric in the windows of a log, against the classic chosen in training."""
-    table = titled_table(metric)
-    for heading in ("geom.\nmean", "mean", escape("to the chosen\n[95 %]"), "wins"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in log["rows"]:
-        ratio = ["=", "="] if row["role"] == CHOSEN else [ratio_text(metric, row), percent(row["win_rate"])]
-        table.add_row(_name(row), short(row["geometric_mean"]), short(row["mean"]), *ratio)
-    return table
-
-
-def trained_beside_table(log: dict[str, Any]) -> Table:
+def trained_beside_table(one: LogReport) -> Table:
     """Returns what lies beside the metric."""
+    rows = [one.row_object(role) for role in one.contenders]
     # Drawn episodes of pick-host last seconds, and logs last months.
-    longest_s = max(row["max_wait_s"] or 0.0 for row in log["rows"])
-    unit, seconds = next((one for one in WAIT_UNITS if longest_s >= one[1]), WAIT_UNITS[-1])
+    unit, seconds = wait_unit(row["max_wait_s"] for row in rows)
     table = titled_table(f"waits in {unit}")
     for heading in ("mean\nwait", "to the\nchosen", "max\nwait", "cores\nused"):
         table.add_column(heading, justify="right")
-    for row in log["rows"]:
-        mean, longest = (_in(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
-        wait_ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
-        table.add_row(_name(row), mean, wait_ratio, longest, percent(row["core_utilization"], 1))
+    for row in rows:
+        mean, longest = (in_unit(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
+        ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
+        name = role_name(ROLES, row["role"], row["label"])
+        table.add_row(name, mean, ratio, longest, percent(row["core_utilization"], 1))
     return table
-
-
-def _name(row: dict[str, Any]) -> str:
-    """Returns what a row is, and below it which policy."""
-    return f"{ROLES[row['role']]}\n  {escape(row['label'])}"
-
-
-def _in(value_s: float | None, unit_s: float) -> str:
-    return "–" if value_s is None else short(value_s / unit_s)
 
 
 def _next(training: Training) -> str:

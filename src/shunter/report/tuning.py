@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import METRICS
-from shunter.report.comparisons import print_findings, ratio_text
+from shunter.report.comparisons import contender_table, print_findings, ratio_text, role_name
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 from shunter.report.tables import hours, ledger_table, print_written, short, titled_table
 from shunter.tuning.later_days import BEST, CHOSEN, OTHERS, ROLES, TUNED, later_rows
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from shunter.tuning.weights import Tuned
 
 TUNED_COLOR, OTHER_COLOR = COLORS[0], "#777777"
+AGAINST: Final = {BEST: "to the best", CHOSEN: "to the chosen"}
+"""The ratios that tables show, and their headings."""
 LONGEST_NAME = 44
 """Of a log: as many characters as there is room for."""
 TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -46,7 +48,7 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     console.print(parameter_table(tuning))
     for one in tuning.report.logs:
         console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
-        console.print(later_metric_table(one))
+        console.print(contender_table(one, f"{one.metric} on later days", ROLES, AGAINST))
         console.print(later_beside_table(one))
         if one.contenders[TUNED].ledger:
             console.print(ledger_table(one.contenders[TUNED].ledger))
@@ -105,17 +107,6 @@ def _log_title(tuning: Tuning, one: Comparison) -> str:
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
 
 
-def later_metric_table(one: Comparison) -> Table:
-    """Returns the objective's metric, against the best classic in hindsight and the one chosen on training days."""
-    table = titled_table(f"{one.metric} on later days")
-    for heading in ("geom.\nmean", "mean", escape("to the best\n[95 %]"), escape("to the chosen\n[95 %]")):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in later_rows(one):
-        means = [short(row["geometric_mean"]), short(row["mean"])]
-        table.add_row(_name(row), *means, *_ratios(one.metric, row))
-    return table
-
-
 def later_beside_table(one: Comparison) -> Table:
     """Returns what lies beside the metric, and whether bounds hold."""
     table = titled_table("waits in hours; ratio and bounds: to the classic chosen in training")
@@ -125,7 +116,7 @@ def later_beside_table(one: Comparison) -> Table:
     for row in later_rows(one):
         cells = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
         cells += [percent(row["core_utilization"], 1), *(_bound_text(row["role"], bound) for bound in row["bounds"])]
-        table.add_row(_name(row), *cells)
+        table.add_row(role_name(ROLES, row["role"], row["label"]), *cells)
     return table
 
 
@@ -133,11 +124,7 @@ def pooled_table(report: Report[Comparison]) -> Table:
     """Returns the ratios over all logs."""
     metric = report.objective.metric
     table = titled_table(f"all {len(report.logs)} logs together: {metric}, each log counting the same")
-    for heading in (
-        escape("to the best\n[95 %]"),
-        escape("to the chosen\n[95 %]"),
-        "mean wait\nto the chosen",
-    ):
+    for heading in (*(escape(f"{words}\n[95 %]") for words in AGAINST.values()), "mean wait\nto the chosen"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in report.pooled_objects() or []:
         ratios = _ratios(metric, row)
@@ -147,16 +134,11 @@ def pooled_table(report: Report[Comparison]) -> Table:
 
 def _ratios(metric: str, row: dict[str, Any]) -> list[str]:
     """Returns the ratios of a row to the best classic in hindsight and to the chosen one."""
-    against = [(base, row["against"][base]) for base in (BEST, CHOSEN)]
+    against = [(base, row["against"][base]) for base in AGAINST]
     return [
         "=" if base == row["role"] else "–" if values is None else ratio_text(metric, values)
         for base, values in against
     ]
-
-
-def _name(row: dict[str, Any]) -> str:
-    """Returns what a row is, and below it which policy."""
-    return f"{ROLES[row['role']]}\n  {escape(row['label'])}"
 
 
 def _bound_text(role: str, bound: dict[str, Any]) -> str:

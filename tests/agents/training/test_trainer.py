@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from shunter.agents.algorithms import PpoOptions
-from shunter.agents.common.divergence import DivergenceError
+from shunter.agents.algorithms import DivergenceError, PpoOptions
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo

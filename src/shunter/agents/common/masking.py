@@ -8,7 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from shunter.agents.common.divergence import check_finite
+from shunter.agents.algorithms import check_finite
 from shunter.errors import ShunterError
 
 FORBIDDEN: Final = -1e30

@@ -14,7 +14,7 @@ from shunter.checks import MOST_SEED, whole
 from shunter.envs.episodes import with_fitting_jobs
 from shunter.envs.layout import PICK_JOB
 from shunter.errors import InputError
-from shunter.model.windows import check_numbers, choose_windows, parse_part
+from shunter.model.windows import Days, check_numbers, parse_part
 from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.reading import read_log
@@ -142,11 +142,6 @@ def _watch_jobs(
     # As the user named it: errors then name the run, and not a folder inside it.
     scheduler = resolve_scheduler(policy=checkpoint, seed=sample.seed)
     log = read_log(workload or GENERATED, cluster)
-    windows = choose_windows(
-        len(log.workload),
-        count=sample.windows,
-        length=sample.length,
-        part=parse_part(sample.part),
-        seed=sample.seed,
-    )
-    return log.workload.name, *job_decisions(policy, log, with_fitting_jobs(log, windows), scheduler)
+    days = Days("--part", parse_part(sample.part), sample.windows, sample.length, 0, sample.seed)
+    windows = with_fitting_jobs(log, days.windows_of(log))
+    return log.workload.name, *job_decisions(policy, log, windows, scheduler)

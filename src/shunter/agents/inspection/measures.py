@@ -57,7 +57,7 @@ class Manner:
     entropy: float | None
     """Of the probabilities of actions, in nats: the mean over choices."""
     relative_entropy: float | None
-    """The same, as a part of what it would be if all actions were as likely."""
+    """The mean entropy over choices, as a part of what it would be if all allowed actions were as likely."""
     wait_share: float | None
     """Where both were possible, how often it waited instead of taking a job."""
     most_chosen: int | None

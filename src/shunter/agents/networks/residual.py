@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 LARGEST_GAP: Final = 16.0
 """The distance of scores at which the feature ``order_gap`` ends."""
 LEAST_ELIGIBLE: Final = -12.0
-"""No job that the order would let run falls below this; so low that a long queue of them is hardly ever drawn from."""
+"""The least logit of a job that the order would let run; so low that even a long queue of them is hardly ever drawn
+from."""
 WAIT: Final = -5.0
-"""*wait* comes behind the best of them, near enough to be tried now and then,"""
+"""The logit of *wait*: behind the best job, near enough to be tried now and then."""
 HELD_BACK: Final = -10.0
-"""and what the order holds back comes behind *wait*."""
+"""The logit of a job that the order holds back: behind *wait*."""
 GRID: Final = 2.0**14
 """Free cores are rounded to this part of the largest host's, so that hosts that have the same are the same."""
 MEMORY: Final = 2.0**-10

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from shunter.agents.common.divergence import DivergenceError, check_tensors
+from shunter.agents.algorithms import DivergenceError, check_tensors
 from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.training.best import OBJECTIVE, Best, EarlyStopping, NearMiss
 from shunter.agents.training.checkpoint_files import (
