@@ -81,9 +81,10 @@ class SearchArguments:
             "turnaround, utilization, fairness, or any metric by its full name.",
         ),
     ] = "bounded-slowdown"
-    bound: Annotated[
+    bounds: Annotated[
         list[str] | None,
         typer.Option(
+            "--bound",
             metavar="NAME=X",
             show_default="none",
             help="What must not become worse: a metric, and how many times that of the classic chosen on training days "
@@ -118,30 +119,9 @@ class SearchArguments:
 
     def request(self, shared: RunArguments) -> TuneRequest:
         """Returns the tuning that these options describe, checked as far as that is possible without the logs."""
-        from shunter.comparison.bench import available_threads
         from shunter.tuning.tune import TuneRequest
-        from shunter.tuning.weights import Plan
 
-        plan = Plan(
-            train=(0.0, self.train),
-            windows=self.windows,
-            length=self.length,
-            warmup=self.warmup,
-            generations=self.generations,
-            population=self.population,
-            seed=shared.seed,
-            threads=available_threads() if self.threads is None else self.threads,
-        )
-        return TuneRequest.of(
-            plan,
-            kind=self.kind,
-            objective=self.objective,
-            bounds=self.bound or (),
-            site=self.site,
-            report=self.report,
-            report_windows=self.report_windows,
-            **shared.words,
-        )
+        return TuneRequest.of(**vars(self) | {"train": (0.0, self.train)} | shared.words)
 
 
 @takes(LOAD | {name: POLICY[name] for name in ("dispatch", "placement", "estimate")} | SETTINGS, estimate="posterior")

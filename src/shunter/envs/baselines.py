@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -33,37 +34,32 @@ LEAST_SLOWDOWN: Final = 1e-3
 """A job that ran for less than a second may have a slowdown below 1, whose logarithm must stay finite."""
 
 
+@dataclass
 class Baselines:
     """Policies on the windows of one log; each is run once, however often it is asked for."""
 
-    def __init__(self, log: Log, windows: Windows, scheduler: Scheduler, *, balance: bool, threads: int) -> None:
-        """Takes the windows; nothing is run before it is asked for.
+    log: Log
+    windows: Windows
+    scheduler: Scheduler
+    """The environment's, whose own order is what `ORDER` means."""
+    balance: bool
+    """Whether the balance of hosts is asked for, which takes a simulation of its own for each window."""
+    threads: int
 
-        Args:
-            log: The log and its cluster.
-            windows: Which parts of it.
-            scheduler: The environment's, whose own order is what `ORDER` means.
-            balance: Whether the balance of hosts is asked for, which takes a simulation of its own for each window.
-            threads: How many threads share the windows.
-        """
-        self._log = log
-        self._windows = windows
-        self._scheduler = scheduler
-        self._balance = balance
-        self._threads = threads
+    def __post_init__(self) -> None:
         # Scale, reference and bounds often name the same policy.
         self._runs: dict[Scheduler, BaselineRun] = {}
 
     @cached_property
     def _bench(self) -> Bench:
-        return Bench.on(self._log, self._windows, self._threads)
+        return Bench.on(self.log, self.windows, self.threads)
 
     def scheduler_of(self, policy: str) -> Scheduler:
         """Returns how a policy such as ``fcfs/easy`` schedules: all but policy and dispatch rule as they are."""
         if policy == ORDER:
-            return self._scheduler
+            return self.scheduler
         found, dispatch = reference_policy(policy)
-        return self._scheduler.changed(policy=found, dispatch=dispatch)
+        return self.scheduler.changed(policy=found, dispatch=dispatch)
 
     def run(self, scheduler: Scheduler) -> BaselineRun:
         """Returns what happens in each window under one way to schedule."""
@@ -71,20 +67,20 @@ class Baselines:
             (part,) = self._bench.parts
             (results,) = self._bench.run(scheduler)
             # The log may be a window itself: priorities are scaled over the whole of it, as the core has them.
-            whole = scaled_priority(self._log.workload.whole())
-            priority = whole[-len(self._log.workload) :][part.columns.index]
-            balances = self._balances(scheduler, part.columns) if self._balance else np.zeros(len(self._windows))
+            whole = scaled_priority(self.log.workload.whole())
+            priority = whole[-len(self.log.workload) :][part.columns.index]
+            balances = self._balances(scheduler, part.columns) if self.balance else np.zeros(len(self.windows))
             self._runs[scheduler] = BaselineRun(part.columns, priority, results, balances)
         return self._runs[scheduler]
 
     def _balances(self, scheduler: Scheduler, columns: WindowColumns) -> NDArray[np.float64]:
         """Returns the balance of hosts in each window, which takes placements: many windows at once tell none."""
-        found = np.zeros(len(self._windows))
-        for place, first in enumerate(self._windows.simulated_first.tolist()):
-            workload = self._log.workload.window(first, self._windows.simulated_length)
-            simulation = Simulation(workload, self._log.cluster, scheduler)
+        found = np.zeros(len(self.windows))
+        for place, first in enumerate(self.windows.simulated_first.tolist()):
+            workload = self.log.workload.window(first, self.windows.simulated_length)
+            simulation = Simulation(workload, self.log.cluster, scheduler)
             simulation.run()
-            found[place] = _mean_variance(simulation, self._log, first, columns.submit_ms[place, 0])
+            found[place] = _mean_variance(simulation, self.log, first, columns.submit_ms[place, 0])
             simulation.close()
         return found
 

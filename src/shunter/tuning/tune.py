@@ -68,24 +68,31 @@ class TuneRequest:
 
     @staticmethod
     def of(
-        plan: Plan,
         *,
         kind: str = "linear",
         objective: str = "bounded-slowdown",
-        bounds: Sequence[str] = (),
+        bounds: Sequence[str] | None = (),
         site: str = "fcfs/easy",
         report: str = "0.7:1",
         report_windows: int = 20,
-        **settings: Any,  # noqa: ANN401 - the settings by name
+        threads: int | None = None,
+        **terms: Any,  # noqa: ANN401 - the fields of Plan, and settings by name
     ) -> TuneRequest:
         """Returns what texts and numbers ask for.
 
         Raises:
             InputError: The first that is wrong.
         """
-        scheduler = resolve_scheduler(**settings)
+        names = {one.name for one in fields(Plan)}
+        # The seed is one of both: of the search and the windows, and of the simulations.
+        settings = {name: value for name, value in terms.items() if name not in names or name == "seed"}
+        scheduler = resolve_scheduler(**{"estimate": ESTIMATE} | settings)
+        plan = Plan(
+            threads=available_threads() if threads is None else threads,
+            **{name: value for name, value in terms.items() if name in names},
+        )
         check_name("kind", kind, SPACES)
-        parsed = parse_objective(objective, bounds)
+        parsed = parse_objective(objective, bounds or ())
         combination = combine_like(site, scheduler)[0]
         plan.check()
         if report_windows < 1:
@@ -166,7 +173,7 @@ def tune(
     out: str | Path,
     strict: bool = False,
     stage: Stage = _untold,
-    **terms: Any,  # noqa: ANN401 - the fields of Plan, what TuneRequest.of takes, and settings by name
+    **terms: Any,  # noqa: ANN401 - what TuneRequest.of takes
 ) -> Tuning:
     """Searches a policy's weights on the first days of a log, writes them to a file, and judges them on later days.
 
@@ -182,11 +189,7 @@ def tune(
     Raises:
         InputError: A name or a number is wrong, or the log is too short.
     """
-    names = [one.name for one in fields(Plan)]
-    plan = Plan(**{"threads": available_threads()} | {name: value for name, value in terms.items() if name in names})
-    rest: dict[str, Any] = {"estimate": ESTIMATE, "seed": plan.seed}
-    rest |= {name: value for name, value in terms.items() if name not in names}
-    request = TuneRequest.of(plan, **rest)
+    request = TuneRequest.of(**terms)
     return run_tuning(request, [read_log(workload, cluster)], Path(out), strict=strict, stage=stage)
 
 

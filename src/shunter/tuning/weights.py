@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -128,57 +128,54 @@ def find_weights(
     )
 
 
+@dataclass
 class _Trials:
-    """Tries candidates on training windows, each generation on some that are drawn anew."""
+    """Tries candidates on training windows, each generation on some that are drawn anew.
 
-    def __init__(
-        self,
-        benches: Sequence[Bench],
-        chosen: Sequence[Choice],
-        scheduler: Scheduler,
-        space: Space,
-        objective: Objective,
-        plan: Plan,
-        progress: Progress | None,
-    ) -> None:
-        """Takes what `find_weights` takes."""
-        self._benches = benches
-        self._bases = [choice.measured for choice in chosen]
-        self._scheduler = scheduler
-        self._space = space
-        self._objective = objective
-        self._plan = plan
-        self._progress = progress
+    The first fields are what `find_weights` takes.
+    """
+
+    benches: Sequence[Bench]
+    chosen: Sequence[Choice]
+    scheduler: Scheduler
+    space: Space
+    objective: Objective
+    plan: Plan
+    progress: Progress | None
+    middle_costs: list[float] = field(default_factory=list)
+    """For each generation, what the middle of its candidates costs on all windows: what people look at."""
+    done: int = 0
+    """How many candidates have been tried."""
+
+    def __post_init__(self) -> None:
         # The search draws from the seed itself; windows must not move with the candidates.
-        self._random = np.random.default_rng([plan.seed, 1])
-        self._done = 0
-        self.middle_costs: list[float] = []
-        """For each generation, what the middle of its candidates costs on all windows: what people look at."""
+        self._random = np.random.default_rng([self.plan.seed, 1])
+        self._bases = [choice.measured for choice in self.chosen]
 
     def costs(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns the cost of each candidate of a generation; the first is the middle of the others."""
         self.middle_costs.append(self.cost_everywhere(vectors[0]))
         # Rising places, as the bench takes them.
-        rows = [np.sort(self._random.permutation(len(bench))[: self._plan.drawn]) for bench in self._benches]
-        drawn = [bench.take(some) for bench, some in zip(self._benches, rows, strict=True)]
+        rows = [np.sort(self._random.permutation(len(bench))[: self.plan.drawn]) for bench in self.benches]
+        drawn = [bench.take(some) for bench, some in zip(self.benches, rows, strict=True)]
         bases = [
             {name: values[some] for name, values in base.items()} for base, some in zip(self._bases, rows, strict=True)
         ]
         # What pulls back to the beginning, before any window is looked at.
-        costs = TETHER * self._space.distance(vectors)
+        costs = TETHER * self.space.distance(vectors)
         for place, vector in enumerate(vectors):
             costs[place] += self._cost(vector, drawn, bases)
-            self._done += 1
-            if self._progress:
-                self._progress(self._done, self._plan.generations * self._plan.population)
+            self.done += 1
+            if self.progress:
+                self.progress(self.done, self.plan.generations * self.plan.population)
         return costs
 
     def cost_everywhere(self, vector: NDArray[np.float64]) -> float:
         """Returns the cost of one candidate on all training windows."""
-        return self._cost(vector, self._benches, self._bases)
+        return self._cost(vector, self.benches, self._bases)
 
     def _cost(self, vector: NDArray[np.float64], benches: Sequence[Bench], bases: Sequence[Measured]) -> float:
         """Returns the mean cost over logs, each of which counts the same."""
-        candidate = self._scheduler.changed(policy=spec_text(self._space.kind, self._space.parameters(vector)))
-        found = (bench.measure(candidate, self._objective.metrics) for bench in benches)
-        return float(np.mean([self._objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
+        candidate = self.scheduler.changed(policy=spec_text(self.space.kind, self.space.parameters(vector)))
+        found = (bench.measure(candidate, self.objective.metrics) for bench in benches)
+        return float(np.mean([self.objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
