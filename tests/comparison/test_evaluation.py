@@ -22,6 +22,7 @@ from shunter.comparison.evaluation import (
     LEARNED,
     Entrants,
     Evaluation,
+    find_entrants,
     settings_warnings,
 )
 from shunter.comparison.objective import Objective
@@ -218,3 +219,16 @@ def test_a_python_user_compares_and_evaluates_in_one_call(tmp_path: Path) -> Non
     assert found.to_json()["part"] == "0.5:1"
     with pytest.raises(InputError, match="--windows is 0"):
         shunter.compare("no such file", windows=0)
+
+
+def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path: Path) -> None:
+    checkpoint = write_policy(tmp_path / "runs" / "first" / "best")
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "tuned.toml"
+        file.write_text(f'[policy]\nkind = "linear"\nestimate = 1.0\ncores = {len(files)}.0\n')
+        files.append(str(file))
+    entrants = find_entrants([checkpoint], ["fcfs/easy"], files)
+    assert [one.label for one in entrants.also] == ["tuned.toml/easy", files[1]]
+    assert len({one.label for one in entrants.all}) == len(entrants.all) == 4

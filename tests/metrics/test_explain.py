@@ -13,7 +13,7 @@ import pytest
 from shunter import InputError
 from shunter.metrics.explanation import AHEAD, HELD, MOST_PHASES, Explanation, explain, phases_of
 from shunter.metrics.explanation_text import conclusion, duration, explanation_object
-from shunter.metrics.occupancy import Place, Shape
+from shunter.metrics.occupancy import NodeRoom, Shape
 from shunter.metrics.record import Record
 from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED, Moment
 from shunter.model.cluster import Cluster, Node
@@ -228,7 +228,7 @@ def test_phases_are_few_and_lose_no_time(count: int) -> None:
 
 
 def test_capacity_of_a_node() -> None:
-    place = Place.empty(Node("a", 8, 1000, 4), Shape(9, (500, 1000, 0)), 0)
+    place = NodeRoom.empty(Node("a", 8, 1000, 4), Shape(9, (500, 1000, 0)), 0)
     assert (place.most, place.rooms[:2]) == (8, [8, 8])
     taken = place.take(1, (2000, 1500, 10))
     place.count()

@@ -55,7 +55,7 @@ class Blocker:
 
 
 @dataclass(frozen=True)
-class Phase:
+class WaitPhase:
     """A stretch of a wait."""
 
     from_ms: float
@@ -82,7 +82,7 @@ class Phase:
         """For which part of the phase the main reason held."""
         return self.lasted_ms[self.reason] / self.waited_ms
 
-    def joined(self, other: Phase) -> Phase:
+    def joined(self, other: WaitPhase) -> WaitPhase:
         """Returns this phase together with the next."""
         lasted = Counter(self.lasted_ms)
         lasted.update(other.lasted_ms)
@@ -90,7 +90,7 @@ class Phase:
         # Room and free amounts are told of the main reason alone: under another one they would contradict it.
         told = [phase for phase in (self, other) if phase.reason == reason]
         free = [max(amounts) for amounts in zip(*(phase.free for phase in told), strict=True)]
-        return Phase(
+        return WaitPhase(
             self.from_ms,
             other.until_ms,
             dict(lasted),
@@ -109,7 +109,7 @@ class Explanation:
     stays: list[Stay]
     waits: list[Wait]
     moments: list[Moment]
-    phases: list[Phase]
+    phases: list[WaitPhase]
     blockers: list[Blocker]
     """By share, the largest first."""
     passed_by: NDArray[np.int64]
@@ -265,10 +265,10 @@ def largest(record: Record, rows: NDArray[np.int64]) -> int | None:
     return int(rows[size[-1]])
 
 
-def phases_of(moments: list[Moment], most: int = MOST_PHASES) -> list[Phase]:
+def phases_of(moments: list[Moment], most: int = MOST_PHASES) -> list[WaitPhase]:
     """Returns at most `most` phases: the shortest are joined with the ones before them until few enough are left."""
     phases = _alike(
-        Phase(each.from_ms, each.until_ms, {each.reason: each.until_ms - each.from_ms}, each.room, each.free)
+        WaitPhase(each.from_ms, each.until_ms, {each.reason: each.until_ms - each.from_ms}, each.room, each.free)
         for each in moments
     )
     shortest_ms = FIRST_SHARE * sum(phase.waited_ms for phase in phases)
@@ -278,9 +278,9 @@ def phases_of(moments: list[Moment], most: int = MOST_PHASES) -> list[Phase]:
     return phases
 
 
-def _alike(phases: Iterable[Phase]) -> list[Phase]:
+def _alike(phases: Iterable[WaitPhase]) -> list[WaitPhase]:
     """Returns the phases with neighbors of one reason joined."""
-    kept: list[Phase] = []
+    kept: list[WaitPhase] = []
     for phase in phases:
         if kept and kept[-1].reason == phase.reason:
             kept[-1] = kept[-1].joined(phase)
@@ -289,8 +289,8 @@ def _alike(phases: Iterable[Phase]) -> list[Phase]:
     return kept
 
 
-def _without_short(phases: list[Phase], shortest_ms: float) -> list[Phase]:
-    kept: list[Phase] = []
+def _without_short(phases: list[WaitPhase], shortest_ms: float) -> list[WaitPhase]:
+    kept: list[WaitPhase] = []
     for phase in phases:
         if kept and min(phase.waited_ms, kept[-1].waited_ms) < shortest_ms:
             kept[-1] = kept[-1].joined(phase)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shunter.metrics.explanation import Phase
+    from shunter.metrics.explanation import WaitPhase
     from shunter.metrics.record import Record
 
 MILLI = 1000
@@ -198,7 +198,7 @@ def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
     }
 
 
-def _phase_object(phase: Phase) -> dict[str, Any]:
+def _phase_object(phase: WaitPhase) -> dict[str, Any]:
     return {
         "from_s": phase.from_ms / MILLI,
         "until_s": phase.until_ms / MILLI,

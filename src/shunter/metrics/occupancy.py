@@ -41,7 +41,7 @@ class Shape:
 
 
 @dataclass
-class Place:
+class NodeRoom:
     """One node: what is free on it, and how many tasks of one job it could take."""
 
     shape: Shape
@@ -57,7 +57,7 @@ class Place:
     """How many tasks it takes while it is empty; more than the job has do not count."""
 
     @classmethod
-    def empty(cls, node: Node, shape: Shape, pool: int) -> Place:
+    def empty(cls, node: Node, shape: Shape, pool: int) -> NodeRoom:
         """Returns a node on which nothing runs."""
         place = cls(shape, pool, round(node.cores * 1000), node.memory_mb, [WHOLE] * node.gpus)
         place.count()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.metrics.occupancy import RESOURCES, WHOLE, Amounts, Place, Shape
+from shunter.metrics.occupancy import RESOURCES, WHOLE, Amounts, NodeRoom, Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ class Walker:
         # A job with GPUs takes nodes of one type only, unless the cluster mixes them: room is counted type by type.
         one_pool = bool(self.shape.each[0]) and not cluster.mix
         self.places = {
-            number: Place.empty(
+            number: NodeRoom.empty(
                 cluster.nodes[number],
                 self.shape,
                 types.setdefault(cluster.nodes[number].gpu_type, len(types)) if one_pool else 0,
@@ -191,7 +191,7 @@ class Walker:
             if number not in self.failed:
                 self._add(place, 1)
 
-    def _add(self, place: Place, sign: int) -> None:
+    def _add(self, place: NodeRoom, sign: int) -> None:
         self.room[place.pool] += sign * place.room
         free = self.free[place.pool]
         for resource, amount in enumerate(place.free):

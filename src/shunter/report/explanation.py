@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from shunter.metrics.explanation import Phase
+    from shunter.metrics.explanation import WaitPhase
 
 REASONS = {
     ORDER: "there was room: the order or a reservation",
@@ -79,7 +79,7 @@ def _phases(explanation: Explanation) -> Table:
     return table
 
 
-def _free(explanation: Explanation, phase: Phase) -> str:
+def _free(explanation: Explanation, phase: WaitPhase) -> str:
     needed = explanation.shape.total
     # Where no resource was short, cores are told of, or GPUs for a job that needs no cores.
     number = RESOURCES.index(phase.reason) if phase.reason in RESOURCES else int(not needed[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shunter.workloads.formats.lsf import LsfJob, Places, parse_requirement, status_word
+from shunter.workloads.formats.lsf import LsfHosts, LsfJob, parse_requirement, status_word
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_how_a_job_ended(status: int, reason: int, word: str | None) -> None:
     ],
 )
 def test_lists_of_hosts(names: list[str], places: tuple[int, int, bool] | None) -> None:
-    assert Places.of(names) == places
+    assert LsfHosts.of(names) == places
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_lists_of_hosts(names: list[str], places: tuple[int, int, bool] | None) 
     ],
 )
 def test_shapes(hosts: str, requirement: str, shape: tuple[float, ...]) -> None:
-    row = LsfJob(1, start_s=1, end_s=2, places=Places.of(hosts.split()), requirement=requirement).row()
+    row = LsfJob(1, start_s=1, end_s=2, places=LsfHosts.of(hosts.split()), requirement=requirement).row()
     assert row[5:9] == shape

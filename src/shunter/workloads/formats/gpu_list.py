@@ -29,17 +29,17 @@ CLIPPED_S: Final = 172_800.0
 CLIPPED: Final = "run time 172,800 s, at which the list cuts longer ones: taken as it is"
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """One of the forms in which a log is passed on."""
 
     recognizes: Callable[[Source], bool]
     read: Callable[[Source, Repairs], Iterator[pl.DataFrame]]
 
 
-class Layouts(NamedTuple):
+class FileLayouts(NamedTuple):
     """All forms of a log; the files of one log have the same."""
 
-    known: Sequence[Layout]
+    known: Sequence[FileLayout]
     expected: str
     """What a file should have been, for the error."""
     cluster_note: str
@@ -65,7 +65,7 @@ class Layouts(NamedTuple):
         assert first is not None
         return read_jobs(sources, reading, first.read, self.cluster_note)
 
-    def _of(self, source: Source) -> Layout | None:
+    def _of(self, source: Source) -> FileLayout | None:
         return next((layout for layout in self.known if layout.recognizes(source)), None)
 
 

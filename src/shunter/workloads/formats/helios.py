@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.formats.gpu_list import Layout, Layouts, is_gpu_list, one_task_a_gpu, read_gpu_list
+from shunter.workloads.formats.gpu_list import FileLayout, FileLayouts, is_gpu_list, one_task_a_gpu, read_gpu_list
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE
 
@@ -101,8 +101,8 @@ def _shape() -> list[pl.Expr]:
     ]
 
 
-LAYOUTS: Final = Layouts(
-    known=(Layout(_is_raw, _read_raw), Layout(_is_slice, _read_slice), Layout(_is_list, read_gpu_list)),
+LAYOUTS: Final = FileLayouts(
+    known=(FileLayout(_is_raw, _read_raw), FileLayout(_is_slice, _read_slice), FileLayout(_is_list, read_gpu_list)),
     expected=f"the header {','.join(RAW)}",
     cluster_note=NOTE,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from shunter.workloads.formats.lsf import RUSAGE_FIELDS, LsfJob, Places, Record, kind_of, read_records, to_frame
+from shunter.workloads.formats.lsf import RUSAGE_FIELDS, LsfHosts, LsfJob, LsfRecord, kind_of, read_records, to_frame
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import Repairs
 
@@ -61,7 +61,7 @@ def _frames(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         yield to_frame(jobs, repairs.places(source, lines), repairs).drop("attempts")
 
 
-def _job(record: Record) -> tuple[LsfJob, str | None]:
+def _job(record: LsfRecord) -> tuple[LsfJob, str | None]:
     """Returns the job of a record, and the field that had to be taken apart.
 
     Fields are read in the order in which LSF writes them.
@@ -76,7 +76,7 @@ def _job(record: Record) -> tuple[LsfJob, str | None]:
     record.skip(8)
     record.part_counts()
     record.names()
-    job.places, job.status = Places.of(record.names()), record.whole()
+    job.places, job.status = LsfHosts.of(record.names()), record.whole()
     record.skip(1)
     job.name = record.text()
     record.skip(1 + RUSAGE_FIELDS + 1)
@@ -90,7 +90,7 @@ def _job(record: Record) -> tuple[LsfJob, str | None]:
     return job, record.parted
 
 
-def _read_limit(record: Record, job: LsfJob) -> None:
+def _read_limit(record: LsfRecord, job: LsfJob) -> None:
     """Reads the run limit and the requirement as LSF has understood it, which stand behind lists of any length."""
     record.skip(14)
     record.skip(2 * record.count(width=2))

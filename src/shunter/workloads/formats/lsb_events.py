@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.formats import lsf
-from shunter.workloads.formats.lsf import LsfJob, Record, kind_of
+from shunter.workloads.formats.lsf import LsfJob, LsfRecord, kind_of
 from shunter.workloads.text.log import build_workload
 from shunter.workloads.text.repairs import PLACE, Repairs
 
@@ -152,7 +152,7 @@ def _has_no_end(job: LsfJob) -> bool:
     return job.end_s <= 0
 
 
-def _submission(record: Record) -> LsfJob:
+def _submission(record: LsfRecord) -> LsfJob:
     record.skip(2)
     job = LsfJob(record.whole())
     record.skip(2)
@@ -173,12 +173,12 @@ def _submission(record: Record) -> LsfJob:
     return job
 
 
-def _start(record: Record) -> LsfJob:
+def _start(record: LsfRecord) -> LsfJob:
     record.skip(1)
     time_s = record.number()
     job = LsfJob(record.whole(), start_s=time_s)
     record.skip(4)
-    job.places = lsf.Places.of(record.names())
+    job.places = lsf.LsfHosts.of(record.names())
     record.skip(3)
     if record.next_is_text:
         record.skip(1)
@@ -190,7 +190,7 @@ def _start(record: Record) -> LsfJob:
     return job
 
 
-def _status(record: Record) -> LsfJob:
+def _status(record: LsfRecord) -> LsfJob:
     record.skip(1)
     time_s = record.number()
     job = LsfJob(record.whole(), status=record.whole())

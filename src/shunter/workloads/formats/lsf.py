@@ -74,7 +74,7 @@ class BrokenRecord(Exception):
     """A record does not hold what its kind has."""
 
 
-class Record:
+class LsfRecord:
     """The fields of a record, read one after another."""
 
     def __init__(self, line: str) -> None:
@@ -177,7 +177,7 @@ def kind_of(line: str) -> str | None:
 
 
 def read_records(
-    source: Source, repairs: Repairs, kinds: Mapping[str, Callable[[Record], T]], *, tell_others: bool = False
+    source: Source, repairs: Repairs, kinds: Mapping[str, Callable[[LsfRecord], T]], *, tell_others: bool = False
 ) -> Iterator[tuple[int, str, T]]:
     """Yields the line and the kind of each record of some kinds, and what its fields say.
 
@@ -198,7 +198,7 @@ def read_records(
             repairs.skip(repairs.place(source, number), f"no record of LSF begins with {line[:40]}")
         elif kind in kinds:
             try:
-                record = Record(line)
+                record = LsfRecord(line)
                 record.skip(1)
                 said = kinds[kind](record)
             except BrokenRecord as error:
@@ -221,7 +221,7 @@ class Amount(NamedTuple):
         return self.value * {"job": 1, "host": hosts, "task": slots}[self.each]
 
 
-class Places(NamedTuple):
+class LsfHosts(NamedTuple):
     """The hosts of a job."""
 
     hosts: int
@@ -231,7 +231,7 @@ class Places(NamedTuple):
     """Whether each host gives as many slots as the others."""
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> Places | None:
+    def of(cls, names: Sequence[str]) -> LsfHosts | None:
         """Returns what a list of hosts means: a name for each slot, or ``16*name``; None for an empty one."""
         slots: Counter[str] = Counter()
         for name in names:
@@ -253,7 +253,7 @@ class LsfJob:
     start_s: float = 0
     end_s: float = 0
     limit_s: float = -1
-    places: Places | None = None
+    places: LsfHosts | None = None
     """What it was given."""
     processors: int = 0
     """What it asked for."""
@@ -296,7 +296,7 @@ class LsfJob:
 
     def _shape(self) -> tuple[int, float, float, float | None]:
         """Returns the tasks, and what each asks for: cores, GPUs, and memory."""
-        hosts, slots, is_even = self.places or Places(1, self.processors, is_even=False)
+        hosts, slots, is_even = self.places or LsfHosts(1, self.processors, is_even=False)
         memory, gpus = parse_requirement(self.requirement)
         job_gpus = gpus.of_job(hosts, slots) if gpus else 0.0
         # What is for each host or each task is even where the slots are.

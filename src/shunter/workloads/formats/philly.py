@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from shunter.workloads.formats.gpu_list import Layout, Layouts, one_task_a_gpu
+from shunter.workloads.formats.gpu_list import FileLayout, FileLayouts, one_task_a_gpu
 from shunter.workloads.text.json_text import read_elements
 from shunter.workloads.text.published import read_table
 from shunter.workloads.text.repairs import PLACE, from_clock
@@ -159,8 +159,8 @@ def _jobs(rows: list[tuple[Any, ...]], source: Source, repairs: Repairs) -> pl.D
     )
 
 
-LAYOUTS: Final = Layouts(
-    known=(Layout(_is_list, _read_list), Layout(_is_flat, _read_flat), Layout(_is_sample, _read_sample)),
+LAYOUTS: Final = FileLayouts(
+    known=(FileLayout(_is_list, _read_list), FileLayout(_is_flat, _read_flat), FileLayout(_is_sample, _read_sample)),
     expected=f"a list in JSON, or the header {','.join(FLAT)}",
     cluster_note=NOTE,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shunter.workloads.machines.slurm_nodes import Record, nodes_of_records
+from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node
@@ -28,7 +28,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
     return nodes_of_records((record for source in sources for record in _records(source, repairs)), repairs)
 
 
-def _records(source: Source, repairs: Repairs) -> Iterator[Record]:
+def _records(source: Source, repairs: Repairs) -> Iterator[NodeRecord]:
     place, text = 0, ""
     for line_number, line in source.lines():
         if line.startswith(_START):
@@ -42,11 +42,11 @@ def _records(source: Source, repairs: Repairs) -> Iterator[Record]:
     yield from _record(place, text)
 
 
-def _record(place: int, text: str) -> Iterator[Record]:
+def _record(place: int, text: str) -> Iterator[NodeRecord]:
     if not text:
         return
     # The first of equal keys counts: reasons and comments, which may hold anything, stand at the end.
     pairs = dict(reversed(_PAIR.findall(text)))
     partitions = tuple(name for name in pairs.get("Partitions", "").split(",") if name)
     cpus, memory_mb, gres = pairs.get("CPUTot"), pairs.get("RealMemory"), pairs.get("Gres", "")
-    yield Record(place, pairs["NodeName"], cpus, memory_mb, gres, partitions)
+    yield NodeRecord(place, pairs["NodeName"], cpus, memory_mb, gres, partitions)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
 from shunter.workloads.formats.slurm import encodable
-from shunter.workloads.machines.slurm_nodes import Record, nodes_of_records
+from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records
 from shunter.workloads.text.json_text import read_elements
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
     return nodes_of_records((record for source in sources for record in _records(source, repairs)), repairs)
 
 
-def _records(source: Source, repairs: Repairs) -> Iterator[Record]:
+def _records(source: Source, repairs: Repairs) -> Iterator[NodeRecord]:
     return _of_json(source, repairs) if _is_json(source) else _of_table(source, repairs)
 
 
@@ -55,12 +55,12 @@ def _is_grouped(text: bytes) -> bool:
     return re.search(rb'"sinfo"\s*:\s*\[', text) is not None
 
 
-def _of_json(source: Source, repairs: Repairs) -> Iterator[Record]:
+def _of_json(source: Source, repairs: Repairs) -> Iterator[NodeRecord]:
     if _is_grouped(source.head):
         raise InputError(f"{source.where}: tells of groups of nodes, not of nodes; run 'scontrol show nodes --json'")
     for line, node in read_elements(source, "nodes"):
         partitions = node.get("partitions")
-        yield Record(
+        yield NodeRecord(
             repairs.place(source, line),
             encodable(str(node.get("name", ""))),
             _text(node, "cpus"),
@@ -88,7 +88,7 @@ def _cut(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().split("|" if "|" in line else None)]
 
 
-def _of_table(source: Source, repairs: Repairs) -> Iterator[Record]:
+def _of_table(source: Source, repairs: Repairs) -> Iterator[NodeRecord]:
     names = _header(source)
     if names is None or "CPUS" not in names:
         raise InputError(f"{source.where}: does not tell the CPUs of each node; run {COMMAND}")
@@ -109,8 +109,10 @@ def _of_table(source: Source, repairs: Repairs) -> Iterator[Record]:
         yield _of_row(place, dict(zip(names, cells, strict=True)))
 
 
-def _of_row(place: int, row: dict[str, str]) -> Record:
+def _of_row(place: int, row: dict[str, str]) -> NodeRecord:
     name = next(row[column] for column in _NAMES if column in row)
     # The star marks the default partition.
     partition = row.get("PARTITION", "").removesuffix("*")
-    return Record(place, name, row["CPUS"], row.get("MEMORY"), row.get("GRES", ""), (partition,) if partition else ())
+    return NodeRecord(
+        place, name, row["CPUS"], row.get("MEMORY"), row.get("GRES", ""), (partition,) if partition else ()
+    )

@@ -22,7 +22,7 @@ _UNSET_MEMORY_MB: Final = 1
 """What Slurm shows for nodes whose memory is not configured."""
 
 
-class Record(NamedTuple):
+class NodeRecord(NamedTuple):
     """What is told of a node, or of several that are alike, as text."""
 
     place: int
@@ -33,7 +33,7 @@ class Record(NamedTuple):
     partitions: tuple[str, ...]
 
 
-def nodes_of_records(records: Iterable[Record], repairs: Repairs) -> list[Node]:
+def nodes_of_records(records: Iterable[NodeRecord], repairs: Repairs) -> list[Node]:
     """Returns the nodes; one that is told several times, once for each partition, is one node.
 
     A node has one partition at most. Where one is in several, no node gets any.
