@@ -223,7 +223,7 @@ def test_a_python_user_compares_and_evaluates_in_one_call(tmp_path: Path) -> Non
 
 def test_files_of_one_name_in_several_folders_are_told_apart(tmp_path: Path) -> None:
     checkpoint = write_policy(tmp_path / "runs" / "first" / "best")
-    files = []
+    files: list[str] = []
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         file = tmp_path / folder / "tuned.toml"
