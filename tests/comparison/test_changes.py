@@ -158,7 +158,7 @@ def test_mistakes_that_only_the_site_tells(text: str, message: str) -> None:
 
 
 def test_a_python_user_asks_what_if() -> None:
-    found = shunter.what_if(site().log, ["cores=+25%", "policy=sjf"])
+    found = shunter.what_if(site().log, changes=["cores=+25%", "policy=sjf"])
     assert [case.name for case in found.cases] == ["base", "cores=+25%", "policy=sjf"]
     assert found.changed[0].notes == ("20 cores (+4)",)
     assert found.to_json()["cases"][1]["policy"] == "sjf"

@@ -46,7 +46,7 @@ def what_if(
     with step("simulating") as progress:
         found = simulate_changes(
             inputs.log,
-            change,
+            changes=change,
             start=arguments.start,
             length=arguments.length,
             strict=arguments.strict,

@@ -324,15 +324,17 @@ def resolve_changes(changes: Sequence[str], **settings: Any) -> list[tuple[Chang
     Raises:
         InputError: A change is wrong, or does not go with the settings.
     """
+    if not changes:
+        raise InputError("changes is empty; give at least one, such as cores=+25%")
     parsed = [parse_change(text) for text in changes]
     return [(change, resolve_scheduler(**{**settings, **change.settings})) for change in parsed]
 
 
 def what_if(
     workload: str | Path | Workload | Log,
-    changes: Sequence[str],
     cluster: str | int | Cluster | None = None,
     *,
+    changes: str | Sequence[str],
     start: int = 0,
     length: int | None = None,
     strict: bool = False,
@@ -343,8 +345,9 @@ def what_if(
 
     Args:
         workload: A file, a generator, or what was read before.
-        changes: Such as ``cores=+25%``, ``load=1.2x`` or ``limit=3600,policy=sjf``, whose parts act together.
         cluster: A number of cores, a preset, a file, or a cluster; None: the one that the workload tells of.
+        changes: One or several, such as ``cores=+25%``, ``load=1.2x`` or ``limit=3600,policy=sjf``, whose parts act
+            together.
         start: The place of the first job that is simulated.
         length: How many jobs are; None: all to the end of the log.
         strict: Whether a job that can never fit is an error.
@@ -355,7 +358,7 @@ def what_if(
         InputError: A change, a name or a number is wrong, or no job can ever fit.
     """
     # What can be checked without the log is checked before it is read.
-    parsed = resolve_changes(changes, **settings)
+    parsed = resolve_changes([changes] if isinstance(changes, str) else changes, **settings)
     words = resolve_scheduler(**settings)
     # As resolved, and not as given: a change of one setting must not change what stood in for another.
     base = Situation(read_log(workload, cluster), words.settings.words())

@@ -71,6 +71,14 @@ def combine(
     Raises:
         InputError: A name or a number is wrong, or no combination is possible.
     """
+    for what, given in (
+        ("policy", policies),
+        ("dispatch", dispatches),
+        ("placement", placements),
+        ("estimate", estimates),
+    ):
+        if not given:
+            raise InputError(f"{what} is empty; name at least one")
     names = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
     # Each word is resolved once, by itself: one that is wrong is a mistake, not a combination to skip.
     found = {name: resolve(name) for name in names}

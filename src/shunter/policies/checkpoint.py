@@ -146,7 +146,9 @@ def resolve_checkpoint(text: str, *, hosts: bool = False) -> Checkpoint:
     kind = options.get("kind", PICK_JOB)
     if kind != PICK_JOB and not (hosts and kind == PICK_HOST):
         what = "chooses a host for each job (pick-host)" if kind == PICK_HOST else f"is of the kind {kind!r}"
-        raise InputError(f"{where}: this policy {what}; give one that chooses jobs (pick-job)")
+        # Only a decision can be asked of it, and only in Python: nothing on the command line chooses hosts.
+        also = "; to decide with it, resolve it with hosts=True" if kind == PICK_HOST else ""
+        raise InputError(f"{where}: this policy {what}; give one that chooses jobs (pick-job){also}")
     try:
         # Who chooses hosts takes the jobs as they come, and lets nobody pass.
         settings = Settings(policy="fcfs", dispatch="strict") if kind == PICK_HOST else _settings(options)

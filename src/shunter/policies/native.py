@@ -339,6 +339,8 @@ def resolve_estimate(given: str | Estimate) -> Estimate:
     """
     if isinstance(given, Estimate):
         return given
+    if not isinstance(given, str):
+        raise InputError(f"estimate is {given!r}; expected a name, or a file FILE.toml")
     spec = read_spec("estimate", given, ESTIMATES, ESTIMATE_PARAMETERS, also=", or a file FILE.toml")
     sigma = spec.parameters.get("sigma", 0.0)
     if not 0 <= sigma <= 100:

@@ -130,8 +130,11 @@ def resolve(given: str | Policy | AnyPolicy, *, hosts: bool = False) -> AnyPolic
     """
     if isinstance(given, Policy):
         return PythonPolicy(given.name, given)
-    if not isinstance(given, str):
+    if isinstance(given, NativePolicy | PythonPolicy | Checkpoint):
         return given
+    if not isinstance(given, str):
+        expected = "a name, a file, the folder of a run, or an object of a class derived from shunter.Policy"
+        raise InputError(f"policy is {given!r}; expected {expected}")
     # A policy's name comes first: a folder that happens to be called like it changes nothing.
     if given in POLICIES:
         return resolve_native(given)
@@ -177,6 +180,9 @@ def resolve_placement(given: str | Placer | Placement) -> Placement:
         return given
     if isinstance(given, Placer):
         return Placement(given.name, lambda: given)
+    if not isinstance(given, str):
+        expected = "a name, a file FILE.py, or an object of a class derived from shunter.Placer"
+        raise InputError(f"placement is {given!r}; expected {expected}")
     if given in PLACEMENT_CODES:
         return Placement(given, code=PLACEMENT_CODES[given])
     if python_path(given):
@@ -252,7 +258,7 @@ def resolve_scheduler(
         _check_goes_with(found.kind, known, _text(dispatch), _text(placement))
     # The policy's own rule and estimate come before the usual defaults, and after what was asked for.
     rule = resolve_dispatch(str(known.dispatch or EASY if dispatch is None else dispatch))
-    where = resolve_placement(placement or FIRST_FIT)
+    where = resolve_placement(FIRST_FIT if placement is None else placement)
     seen = resolve_estimate(known.estimate if estimate is None else estimate)
     settings = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
     return Scheduler(settings, found, rule, where, seen)

@@ -19,14 +19,16 @@ from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_job
 from shunter.simulation.learned import learned_runner
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.states import Estimates
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import polars as pl
     from numpy.typing import NDArray
 
-    from shunter.model.log import Ledger
+    from shunter.model.log import Ledger, Log
     from shunter.model.settings import Settings
     from shunter.model.snapshot import Snapshot
     from shunter.model.workload import Workload
@@ -40,8 +42,8 @@ _OUTCOMES = np.array([Outcome.__members__.get(phase.name, Outcome.UNFINISHED) fo
 
 
 def simulate(
-    workload: Workload,
-    cluster: Cluster,
+    workload: str | Path | Workload | Log,
+    cluster: str | int | Cluster | None = None,
     scheduler: Scheduler | None = None,
     *,
     progress: Callable[[int, int], None] | None = None,
@@ -62,21 +64,24 @@ def simulate(
       ``requested`` by default, or ``history`` with ``qssf``.
 
     Args:
-        workload: The jobs; submit times are absolute.
-        cluster: The nodes, empty at the start.
+        workload: A file, a generator, or what was read before; submit times are absolute.
+        cluster: A number of cores, a preset, a file, or a cluster, empty at the start; None: the one that the workload
+            tells of.
         scheduler: A way to schedule that is resolved already; it takes the place of the settings.
         progress: Called now and then with the number of jobs that have ended, and of all jobs.
         settings: What to do, by name.
 
     Raises:
-        InputError: A name or a number is wrong, or the workload is empty.
+        InputError: A name or a number is wrong, a file cannot be read, or the workload is empty.
     """
-    if len(workload) == 0:
-        raise InputError(f"{workload.name}: there is no job to simulate")
     if scheduler is None:
         scheduler = resolve_scheduler(**settings)
     elif settings:
         raise InputError(f"{next(iter(settings))} is given beside a scheduler; give one of the two")
+    log = read_log(workload, cluster)
+    workload, cluster = log.workload, log.cluster
+    if len(workload) == 0:
+        raise InputError(f"{workload.name}: there is no job to simulate")
     # Whoever orders the queue, what comes back is a simulation at its end: all schedules are read off in one way.
     policy = scheduler.policy
     if isinstance(policy, PythonPolicy):

@@ -93,7 +93,7 @@ def read_log(
 
         # Before the log is read, which may take long.
         check_load(load)
-    found = cluster if isinstance(cluster, Cluster) else None if cluster is None else read_cluster(str(cluster))
+    found = cluster if isinstance(cluster, Cluster) else None if cluster is None else read_cluster(cluster)
     jobs = workload if isinstance(workload, Workload) else read_workload(workload, **reading)
     log = Log(jobs, cluster_of(jobs), FROM_WORKLOAD) if found is None else Log(jobs, found)
     if load is None:
@@ -101,7 +101,7 @@ def read_log(
     return Log(scale_to_load(jobs, log.cluster, load), log.cluster, log.cluster_from, load)
 
 
-def read_cluster(text: str) -> Cluster:
+def read_cluster(text: str | int) -> Cluster:
     """Returns the cluster that a text describes.
 
     Args:
@@ -111,6 +111,7 @@ def read_cluster(text: str) -> Cluster:
     Raises:
         InputError: It is none of these, or the file or a parameter has a mistake.
     """
+    text = str(text)
     if text.startswith(GENERATE):
         from shunter.workloads.generators import generate_cluster
 
@@ -180,6 +181,8 @@ def _parsed(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
     if format is not None:
         check_name("format", format, FORMATS)
+    if not isinstance(spec, str | Path | Sequence):
+        raise InputError(f"workload is {spec!r}; expected a file, several files, or a generator")
     files = files_of(spec)
     if not files:
         raise InputError("no file is given; name a job log")
