@@ -3,12 +3,14 @@
 //! Every rule with one reservation asks here, whatever its order, and so do the environments.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::room::Room;
 use crate::model::cluster::{worked_ms, FULL_SPEED};
 use crate::model::free::Free;
 use crate::model::job::Shape;
+use crate::model::random::mix;
 use crate::place::placement::Placement;
 use crate::place::rules::Rule;
 use crate::sim::machine::Expected;
@@ -57,6 +59,26 @@ impl Terms {
         }
         // A bound may be too wide, never too narrow: slow nodes count as if at full speed.
         worked_ms(self.longest_ms, self.speed_milli.max(FULL_SPEED))
+    }
+}
+
+/// On a pool two numbers say for all shapes who may start now beside the head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolTerms {
+    /// How many milli-cores a job may need that outlasts the head's time.
+    pub(super) spare_cores_milli: i64,
+    /// How long any other may run.
+    pub(super) longest_ms: i64,
+}
+
+impl PoolTerms {
+    /// Without a head, all may.
+    pub(super) const ANY: PoolTerms = PoolTerms { spare_cores_milli: i64::MAX, longest_ms: i64::MAX };
+
+    /// Whether a job may start that fits now, of so many milli-cores and with this span.
+    #[inline]
+    pub(crate) fn allow(&self, cores_milli: i64, span_ms: i64) -> bool {
+        span_ms <= self.longest_ms || cores_milli <= self.spare_cores_milli
     }
 }
 
@@ -125,10 +147,10 @@ impl Head {
         }
     }
 
-    /// On a pool: how many milli-cores a job may need that outlasts the head's time, and how long others may run.
+    /// On a pool: who may start that fits now.
     #[inline]
-    pub(super) fn pool_bounds(&self, simulation: &Simulation) -> (i64, i64) {
-        (self.spare_cores_milli(simulation), self.longest_ms(simulation))
+    pub(crate) fn pool_terms(&self, simulation: &Simulation) -> PoolTerms {
+        PoolTerms { spare_cores_milli: self.spare_cores_milli(simulation), longest_ms: self.longest_ms(simulation) }
     }
 
     /// Whether a job may start now on these nodes without delaying the head: it ends by the head's time, or the head still
@@ -208,7 +230,9 @@ pub(crate) fn places_each_anew(rule: Rule) -> bool {
 
 /// Whether there is a time at which a job fits if nodes that are down stay so.
 pub(crate) fn can_reserve(simulation: &Simulation, job: u32) -> bool {
-    simulation.machine.free.would_fit_idle(&simulation.setup.cluster, simulation.shape_of(job))
+    // Whoever waits fits the whole cluster, or was rejected: only where nodes can be down is there anything to ask.
+    simulation.failures.is_none()
+        || simulation.machine.free.would_fit_idle(&simulation.setup.cluster, simulation.shape_of(job))
 }
 
 /// Starts a job where the placement rule puts it, if it fits and does not delay the head. Says whether it did.
@@ -224,12 +248,30 @@ pub(crate) fn start_beside(simulation: &mut Simulation, head: Option<&mut Head>,
 /// What is the same for all jobs of a shape as long as nothing starts, worked out once; where working it out is quick,
 /// it is worked out again instead.
 pub(crate) struct ByShape<T> {
-    known: Option<HashMap<u32, T>>,
+    known: Option<HashMap<u32, T, BuildHasherDefault<NumberHasher>>>,
+}
+
+/// Shapes are numbered by us, so nobody can choose them to collide: this is far quicker than the standard hasher.
+#[derive(Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = mix(self.0 ^ u64::from(number));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl<T: Copy> ByShape<T> {
     pub(crate) fn new(is_quick: bool) -> Self {
-        ByShape { known: (!is_quick).then(HashMap::new) }
+        ByShape { known: (!is_quick).then(HashMap::default) }
     }
 
     pub(crate) fn get(&mut self, shape: u32, work_out: impl FnOnce() -> T) -> T {

@@ -1,6 +1,6 @@
 //! Greedy and EASY over an order that stands still: the queue's index finds who may start, without a scan.
 
-use crate::dispatch::beside::{start_beside, ByShape, Head};
+use crate::dispatch::beside::{start_beside, ByShape, Head, PoolTerms};
 use crate::dispatch::promises::Blocked;
 use crate::order::queue::Fresh;
 use crate::sim::job_state::Phase;
@@ -75,9 +75,8 @@ fn fill_pool(simulation: &mut Simulation, mut head: Option<&mut Head>, mut from:
 /// The first entry, not before `from`, that fits a pool now, and either fits beside the head at its time or ends by then.
 fn first_beside(simulation: &Simulation, head: Option<&Head>, from: u32) -> Option<u32> {
     let free = simulation.machine.free.cores_milli[0];
-    let (spare_cores_milli, longest_ms) = head.map_or((i64::MAX, i64::MAX), |head| head.pool_bounds(simulation));
-    let may_start =
-        |one: &&Fresh| one.cores_milli <= free && (one.limit_ms <= longest_ms || one.cores_milli <= spare_cores_milli);
+    let terms = head.map_or(PoolTerms::ANY, |head| head.pool_terms(simulation));
+    let may_start = |one: &&Fresh| one.cores_milli <= free && terms.allow(one.cores_milli, one.limit_ms);
     let queue = &simulation.waiting.queue;
     let fresh = queue.fresh();
     let first = fresh.partition_point(|one| one.entry < from);
@@ -86,12 +85,13 @@ fn first_beside(simulation: &Simulation, head: Option<&Head>, from: u32) -> Opti
     if queue.all_fresh() {
         return listed;
     }
-    listed.into_iter().chain(first_indexed_beside(simulation, spare_cores_milli, longest_ms)).min()
+    listed.into_iter().chain(first_indexed_beside(simulation, terms)).min()
 }
 
 /// The same among those in the index. What could not start before a backfill cannot start after it, since both bounds
 /// only shrink: so all that may start lies behind the last one anyway.
-fn first_indexed_beside(simulation: &Simulation, spare_cores_milli: i64, longest_ms: i64) -> Option<u32> {
+fn first_indexed_beside(simulation: &Simulation, terms: PoolTerms) -> Option<u32> {
+    let PoolTerms { spare_cores_milli, longest_ms } = terms;
     let free = simulation.machine.free.cores_milli[0];
     let (queue, sizes) = (&simulation.waiting.queue, &simulation.setup.jobs.sizes);
     let beside = queue.first_below(sizes.count_within(spare_cores_milli.min(free)));

@@ -87,11 +87,9 @@ fn fill(simulation: &mut Simulation, mut turns: Turns, mut head: Option<&mut Hea
     // Too coarse on nodes, where a job may not fit though there are cores enough: `start_beside` sees to that.
     turns.turns.retain(|turn| simulation.cores_milli(turn.job) <= free);
     if let (true, Some(head)) = (simulation.setup.is_pool, &head) {
-        let (spare_cores_milli, longest_ms) = head.pool_bounds(simulation);
-        turns.turns.retain(|turn| {
-            let ends_in_time = simulation.span_ms(turn.job, FULL_SPEED) <= longest_ms;
-            ends_in_time || simulation.cores_milli(turn.job) <= spare_cores_milli
-        });
+        let terms = head.pool_terms(simulation);
+        let span_ms = |job: u32| simulation.span_ms(job, FULL_SPEED);
+        turns.turns.retain(|turn| terms.allow(simulation.cores_milli(turn.job), span_ms(turn.job)));
     }
     for turn in turns.sorted() {
         if !is_held(simulation, &turn) {

@@ -2,6 +2,7 @@
 
 use crate::dispatch::beside::{can_reserve, places_each_anew, start_beside, ByShape, Head, Terms};
 use crate::dispatch::turns::is_passed_over;
+use crate::model::cluster::FULL_SPEED;
 use crate::model::config::Policy;
 use crate::order::ranking::Turn;
 use crate::order::scores::score_of_bits;
@@ -80,7 +81,7 @@ impl Pass {
             turns = simulation.sorted_turns();
         } else {
             turns.clear();
-            turns.extend(simulation.waiting.queue.iter().map(|job| Turn::plain(0, job)));
+            simulation.waiting.queue.iter().for_each(|job| turns.push(Turn::plain(0, job)));
         };
         // Jobs are numbered by age: counting bits gives their ranks, and is quicker than sorting.
         self.rank_ages(&turns);
@@ -145,10 +146,17 @@ impl Pass {
     }
 
     fn look_for_room(&mut self, simulation: &Simulation) {
-        let mut known = ByShape::new(simulation.setup.is_pool);
+        let is_pool = simulation.setup.is_pool;
+        let free = simulation.machine.free.cores_milli[0];
+        let mut known = ByShape::new(is_pool);
         for slot in &mut self.slots {
-            let shape = simulation.states[slot.job() as usize].shape;
-            slot.fits = known.get(shape, || simulation.machine.fits(&simulation.setup, shape));
+            // On a pool cores say it all: this is the hottest loop of an environment.
+            slot.fits = if is_pool {
+                slot.cores_milli <= free
+            } else {
+                let shape = simulation.state(slot.job()).shape;
+                known.get(shape, || simulation.machine.fits(&simulation.setup, shape))
+            };
         }
         self.would_be_head = None;
         if self.head.is_none() {
@@ -158,7 +166,15 @@ impl Pass {
         let Some(head) = self.head.as_mut().or(self.would_be_head.as_mut()) else {
             return self.slots.iter_mut().for_each(|slot| slot.delays = false);
         };
-        let mut known = ByShape::new(simulation.setup.is_pool || places_each_anew(simulation.setup.config.placement));
+        if is_pool {
+            let pool = head.pool_terms(simulation);
+            for slot in &mut self.slots {
+                let span_ms = simulation.span_ms(slot.job(), FULL_SPEED);
+                slot.delays = slot.fits && !pool.allow(slot.cores_milli, span_ms);
+            }
+            return;
+        }
+        let mut known = ByShape::new(places_each_anew(simulation.setup.config.placement));
         for slot in &mut self.slots {
             let shape = simulation.state(slot.job()).shape;
             slot.delays =

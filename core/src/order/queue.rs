@@ -170,6 +170,7 @@ impl Queue {
     }
 
     /// All waiting jobs in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.waiting.iter().map(|key| self.job_of[key as usize])
     }

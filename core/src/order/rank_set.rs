@@ -76,6 +76,7 @@ impl RankSet {
     }
 
     /// The smallest member that is at least `rank`.
+    #[inline]
     pub fn at_least(&self, rank: u32) -> Option<u32> {
         let mut place = rank as usize;
         for (height, level) in self.levels.iter().enumerate() {
@@ -91,6 +92,7 @@ impl RankSet {
     }
 
     /// All members, the smallest first.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let mut next = 0;
         std::iter::from_fn(move || {
