@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,6 +166,22 @@ def test_what_is_loaded_goes_on_the_same(dispatch: str, seed: int) -> None:
         assert loaded.job_states().start_ms.tolist() == fork.job_states().start_ms.tolist()
         assert loaded.job_states().preemptions.tolist() == fork.job_states().preemptions.tolist()
         assert observe(loaded) == observe(fork)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40)
+def test_nodes_are_as_a_snapshot_tells(seed: int) -> None:
+    random = Random(seed)
+    scene, config, _ = random_way(random, random.choice(DISPATCHES), ESTIMATES)
+    scheduler = scheduler_of(config, {"mtbf_s": 2.0, "mttr_s": 2.0})
+    simulation = Simulation(*tables_of(scene), scheduler)
+    while simulation.advance() and simulation.status().running == 0:
+        snapshot = simulation.snapshot()
+        told = replace(snapshot, down=np.array([random.randrange(2) for _ in scene.nodes], np.uint8))
+        loaded = Simulation(*tables_of(scene), scheduler)
+        loaded.load(told)
+        assert loaded.snapshot().down.tolist() == told.down.tolist()
+        simulation.dispatch()
 
 
 @pytest.mark.parametrize("dispatch", DISPATCHES)

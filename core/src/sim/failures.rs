@@ -99,10 +99,12 @@ impl Failures {
         while self.pop(config, instant_ms).is_some() {}
     }
 
-    /// A node is as it is told, whatever the given events say.
+    /// A node is as it is told, whatever was given or drawn for it.
     pub(crate) fn tell(&mut self, node: u32, down: bool) {
         if self.is_down(node) != down {
             self.given_down[node as usize] = down;
+            // Told to be up: its next drawn event takes it down.
+            self.drawn.get_mut(node as usize).into_iter().for_each(|drawn| drawn.is_down &= down);
         }
     }
 

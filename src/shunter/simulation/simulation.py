@@ -54,7 +54,8 @@ class Simulation:
             workload: The jobs.
             cluster: The nodes.
             scheduler: From `shunter.policies.scheduler.resolve_scheduler`. With a policy of the user's own, the caller
-                gives `dispatch` an order at every pass, or the scores once.
+                gives `dispatch` an order at every pass, or the scores once. With a checkpoint it is the order of the
+                policy's window that decides; `shunter.envs.consultation` asks the policy itself.
             scores: An order of the user's own, the lowest first; it takes the place of the policy's.
         """
         # Jobs before a window are part of the table: what is drawn and what is learned is the same in every window.
