@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from shunter.envs.layout import PICK_HOST, PICK_JOB, Layout
+from shunter.envs.layout import Layout
+from shunter.policies.catalog import PICK_HOST, PICK_JOB
 
 JOB_LAYOUT = Layout(PICK_JOB, window=9, lookahead_size=4, extra_features=("own",))
 HOST_LAYOUT = Layout(PICK_HOST, num_hosts=5)

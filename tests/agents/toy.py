@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shunter.envs.layout import JOB_FEATURES, PICK_JOB, Layout
+from shunter.envs.layout import JOB_FEATURES, Layout
 from shunter.envs.rewards import OBJECTIVES, TOTALS
 from shunter.envs.vector import StepArrays
+from shunter.policies.catalog import PICK_JOB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,9 @@ import numpy as np
 
 from shunter.envs.baselines import scaled_priority
 from shunter.envs.features import JobColumns, JobView, own_features, write_features
-from shunter.envs.layout import PICK_HOST
 from shunter.errors import InputError
 from shunter.native import check, ffi, lib, opened, pointer
+from shunter.policies.catalog import PICK_HOST
 from shunter.simulation.decision import Answer, Decision, read_decision
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from shunter.checks import from_table, to_table
-from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
+from shunter.policies.catalog import PICK_HOST, PICK_JOB
 
 ENVIRONMENTS: Final[dict[str, type[EnvironmentOptions]]] = {
     PICK_JOB: PickJobOptions,

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from shunter.errors import InputError
+from shunter.policies.catalog import PICK_HOST, PICK_JOB
 
-PICK_JOB: Final = "pick-job"
-PICK_HOST: Final = "pick-host"
 LOOKAHEAD: Final = "lookahead"
 
 CLUSTER_FEATURES: Final = (

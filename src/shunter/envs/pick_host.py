@@ -13,7 +13,7 @@ from shunter.checks import MOST_SEED, check_fields, deal_out, declared, pair
 from shunter.comparison.combinations import Combination
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import MILLI, EpisodeOptions, Episodes, log_episodes
-from shunter.envs.layout import PICK_HOST, Layout
+from shunter.envs.layout import Layout
 from shunter.envs.rewards import RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
@@ -23,7 +23,7 @@ from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
-from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.catalog import PICK_HOST, PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.generators import eda
 

@@ -13,13 +13,13 @@ from shunter.comparison.classics import classics
 from shunter.comparison.combinations import combine_like
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import EpisodeOptions, Episodes, log_episodes, with_fitting_jobs
-from shunter.envs.layout import PICK_JOB, Layout
+from shunter.envs.layout import Layout
 from shunter.envs.rewards import RewardOptions, check_only_starts
 from shunter.envs.single import SingleEnv
 from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
-from shunter.policies.catalog import PICK_JOB_MODES
+from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
 from shunter.policies.native import REQUESTED, resolve_native
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
 from shunter.workloads.reading import one_cluster_each, read_log

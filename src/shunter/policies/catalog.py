@@ -171,6 +171,10 @@ DISPATCH_CODES: Final = {
 }
 """The core's numbers for dispatch rules, and how many jobs hold reservations."""
 
+PICK_JOB: Final = "pick-job"
+PICK_HOST: Final = "pick-host"
+"""What a learned policy decides: which job starts next, or on which host the first job runs."""
+
 PICK_JOB_MODES: Final = {
     "reserve": "easy",
     "feasible": "greedy",

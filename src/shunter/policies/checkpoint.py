@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.checks import check_name, typed
 from shunter.errors import InputError
 from shunter.model.settings import Settings
-from shunter.policies.catalog import PICK_JOB_MODES, POLICIES
+from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_MODES, POLICIES
 from shunter.policies.native import resolve_native
 from shunter.policies.own import python_path
 
@@ -28,8 +28,6 @@ BEST, LAST = "best", "last"
 """The checkpoints of a run, by their folders."""
 ASIDE: Final = ".old"
 """The end of a folder's name under which an interrupted write may have left a checkpoint."""
-PICK_JOB, PICK_HOST = "pick-job", "pick-host"
-"""What a checkpoint chooses."""
 
 BROUGHT: Final = ("dispatch", "placement", "estimate", "missing_request", "reserve_by", "scan_depth")
 """The settings that a checkpoint brings; asking for another value is an error."""

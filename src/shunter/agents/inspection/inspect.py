@@ -12,9 +12,9 @@ from shunter.agents.inspection.measures import dead_units, importances, manner, 
 from shunter.agents.learned_policy import load_policy
 from shunter.checks import MOST_SEED, whole
 from shunter.envs.episodes import with_fitting_jobs
-from shunter.envs.layout import PICK_JOB
 from shunter.errors import InputError
 from shunter.model.windows import Days, check_numbers, parse_part
+from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.reading import read_log

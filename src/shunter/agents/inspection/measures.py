@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from shunter.agents.inspection.decisions import WAIT
-from shunter.envs.layout import LOOKAHEAD, PICK_JOB
+from shunter.envs.layout import LOOKAHEAD
+from shunter.policies.catalog import PICK_JOB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_fields, declared, whole
-from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.errors import InputError
+from shunter.policies.catalog import PICK_HOST, PICK_JOB
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,9 +13,9 @@ from shunter.agents.training.checkpoint_files import POLICY, check_layout, load_
 from shunter.agents.training.config import FILE_KEYS, config_from
 from shunter.checks import to_table
 from shunter.envs.kinds import environment_table
-from shunter.envs.layout import PICK_HOST, PICK_JOB
 from shunter.errors import InputError
 from shunter.files import read_toml, write_file
+from shunter.policies.catalog import PICK_HOST, PICK_JOB
 from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.native import spec_file
 

@@ -13,13 +13,13 @@ from shunter.agents.networks import NetworkOptions
 from shunter.checks import check_fields, check_name, declared, from_table, to_table
 from shunter.envs.episodes import PARTS, EpisodeOptions
 from shunter.envs.kinds import environment_from, environment_table
-from shunter.envs.layout import PICK_JOB
 from shunter.envs.pick_job import PickJobOptions
 from shunter.envs.rewards import RewardOptions
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.files import read_toml, toml_value
 from shunter.model.windows import MOST_COUNT, check_numbers, parse_part
+from shunter.policies.catalog import PICK_JOB
 from shunter.policies.native import spec_file
 
 PRESETS: Final = ("pick-job", "pick-job-committed", "pick-host", "quick")

@@ -14,9 +14,9 @@ from shunter.agents.training.config import FILE_KEYS, TrainConfig, file_sections
 from shunter.agents.training.option_table import option_name
 from shunter.checks import NOTHING, check_name
 from shunter.envs.kinds import ENVIRONMENTS
-from shunter.envs.layout import PICK_JOB
 from shunter.errors import InputError
 from shunter.files import read_toml
+from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import LAST
 from shunter.policies.native import spec_file
 
