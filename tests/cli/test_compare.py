@@ -190,3 +190,15 @@ def test_mistakes_are_one_line(shunter: Command, options: tuple[object, ...], me
 def test_mistakes_are_told_before_the_log_is_read(shunter: Command) -> None:
     for options, message in ((("--metric", "nothing"), "unknown metric"), (("--warmup", -1), "--warmup is -1")):
         assert message in shunter("compare", "--workload", "nowhere.swf", *options).error()
+
+
+def test_where_nobody_waits_there_are_no_rows(shunter: Command) -> None:
+    site = ("--workload", "generate:lublin?seed=3&jobs=300&cores=64&load=1.1", "--cluster", 64_000)
+    options = ("compare", *site, "--policy", "fcfs,sjf", "--windows", 4, "--length", 60)
+    answer = shunter(*options)
+    assert "nobody waits: these days cannot rank policies" in answer.out
+    assert "geom." not in answer.out
+    assert "1.00" not in answer.out
+    told = shunter(*options, "--json").json()
+    assert told["contention_note"].startswith("nobody waits")
+    assert len(told["combinations"]) == 2

@@ -46,7 +46,7 @@ def test_json_is_one_object(shunter: Command, runs: Path) -> None:
         (row for label, row in rows.items() if label.endswith("/requested")), key=lambda row: row["geometric_mean"]
     )
     assert result["best_classic"] == result["baseline"] == best["label"]
-    assert best["role"] == "best classic"
+    assert best["role"] == "best"
     assert (result["part"], result["windows"]["count"], result["metric"]) == ("0.7:1", 6, "mean_bounded_slowdown")
     assert min(result["windows"]["first"]) >= 0.7 * 600
     assert [(one["label"], one["against"].rpartition("/")[2]) for one in result["verdict"]] == [
@@ -124,7 +124,7 @@ def test_folder_and_figure(shunter: Command, runs: Path) -> None:
     assert (answer.code, answer.err) == (0, "")
     frame = pl.read_parquet("judged/comparison.parquet")
     assert frame.height == 4
-    assert set(frame["role"]) == {"learned", "best classic", "classic"}
+    assert set(frame["role"]) == {"learned", "best", "classic"}
     assert "mean_wait_ratio" in frame.columns
     assert pl.read_csv("judged/windows.csv").height == 4 * 6
     assert Path("judged/figure.png").stat().st_size > 10_000

@@ -55,8 +55,16 @@ def test_tables_for_people(shunter: Command, log: Path) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert "fcfs · easy · first-fit · estimate requested (2 request, 1 stand-in)\n4 jobs, 1 rejected" in answer.out
     assert "log.swf on 7 cores\n" in answer.out
-    for name in METRICS:
-        assert name in answer.out
+    shown = {line.split("│")[1].strip() for line in answer.out.splitlines() if line.startswith("│")} & set(METRICS)
+    # One pool of cores, one user, and nothing that could be stopped.
+    untold = {
+        "memory_utilization", "gpu_utilization", "flops_weighted_utilization", "mean_fragmentation", "nodes_per_job",
+        "mean_partly_used_nodes", "load_imbalance", "preemptions", "failures", "migrations", "lost_gpu_hours",
+        "milp_fallbacks",
+    }  # fmt: skip
+    assert shown == set(METRICS) - untold
+    assert "–" not in answer.out.split("ledger")[0]
+    assert set(shunter("simulate", "--workload", log, "--cluster", 7, "--json").json()["metrics"]) == set(METRICS)
     assert "s (1 min" in answer.out
     assert "ledger" in answer.out
     unfolded = " ".join(answer.out.replace("│", " ").split())
@@ -174,3 +182,9 @@ def test_an_interrupt_is_one_line(shunter: Command, log: Path, monkeypatch: pyte
     answer = shunter("simulate", "--workload", log, "--out", log.parent / "run")
     assert (answer.code, answer.out, answer.err) == (130, "", "error: interrupted\n")
     assert not (log.parent / "run").exists()
+
+
+def test_stops_are_told_where_something_can_be_stopped(shunter: Command, log: Path) -> None:
+    answer = shunter("simulate", "--workload", log, "--policy", "srtf", "--estimate", "perfect")
+    for name in ("preemptions", "failures", "migrations"):
+        assert f"│ {name} " in answer.out

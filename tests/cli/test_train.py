@@ -57,7 +57,7 @@ def test_json_is_one_object(shunter: Command, out: Path) -> None:
     assert [part["part"] for part in result["parts"]] == ["validation", "report"]
     (log,) = result["parts"][1]["logs"]
     assert (log["name"], log["windows"], log["blocks"]) == (LUBLIN, 6, 6)
-    assert [row["role"] for row in log["rows"]] == ["site", "chosen", "initial", "learned"]
+    assert [row["role"] for row in log["rows"]] == ["baseline", "chosen", "beginning", "learned"]
     assert [log["rows"][1]["label"]] == result["chosen"]
     assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in log["rows"])
     assert result["config"]["ppo"]["num_envs"] == 4

@@ -53,13 +53,13 @@ def test_json_is_one_object(shunter: Command, out: Path) -> None:
     (log,) = result["logs"]
     assert (log["jobs"], log["windows"], log["cluster"]) == (500, 4, "64")
     assert log["interval_note"].startswith("the windows lie in 3 blocks: below 5 no interval is given")
-    roles = ["site", "chosen", "best", "chosen-same-estimate", "best-same-estimate", "tuned"]
+    roles = ["baseline", "chosen", "best", "chosen-same-estimate", "best-same-estimate", "tuned"]
     assert [row["role"] for row in log["rows"]] == roles
     assert log["rows"][0]["label"] == "fcfs/easy"
     assert log["rows"][-1]["label"] == "tuned.toml/easy"
     assert result["pooled"] is None
     against = [finding["against"] for finding in result["verdict"]]
-    assert against == ["best", "best-same-estimate", "chosen", "site", "mean_wait_s"]
+    assert against == ["best", "best-same-estimate", "chosen", "baseline", "mean_wait_s"]
 
 
 def test_tables_for_people(shunter: Command, out: Path) -> None:
@@ -168,8 +168,8 @@ def test_slurms_weights_without_estimates(shunter: Command, out: Path, tmp_path:
     result = shunter(*SMALL, *options, "--dispatch", "strict", "--out", out, "--json").json()
     assert set(result["parameters"]) == {"age", "size", "fair_share", "favor_small", "max_age_s", "half_life_s"}
     rows = result["logs"][0]["rows"]
-    assert [(row["role"], row["label"]) for row in rows if row["role"] in ("site", "tuned")] == [
-        ("site", "site.toml/easy"),
+    assert [(row["role"], row["label"]) for row in rows if row["role"] in ("baseline", "tuned")] == [
+        ("baseline", "site.toml/easy"),
         ("tuned", "tuned.toml/strict"),
     ]
     assert len(rows) == 4

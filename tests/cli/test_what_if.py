@@ -17,6 +17,7 @@ def test_the_base_is_what_simulate_gives(shunter: Command, log: Path) -> None:
     base = shunter("what-if", *options, "--change", "cores=2x").json()["base"]
     simulated = shunter("simulate", *options).json()
     assert base.pop("seconds") >= 0
+    assert base.pop("marks") == []
     assert {key: value for key, value in simulated.items() if key != "seconds"} == base
 
 
@@ -95,7 +96,7 @@ def test_the_table(shunter: Command, log: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_narrow_terminal_has_the_differences_below(
     shunter: Command, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("COLUMNS", "50")
     answer = shunter("what-if", "--workload", log, "--dispatch", "strict", *TWO_CHANGES)
     lines = answer.out.splitlines()
     place = next(number for number, line in enumerate(lines) if "mean_wait_s" in line)

@@ -14,19 +14,10 @@ import shunter
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import Comparison, compare_combinations
-from shunter.comparison.evaluation import (
-    ALSO,
-    BEST,
-    BEST_SAME,
-    CLASSIC,
-    LEARNED,
-    Entrants,
-    Evaluation,
-    find_entrants,
-    settings_warnings,
-)
+from shunter.comparison.evaluation import Entrants, Evaluation, find_entrants, settings_warnings
 from shunter.comparison.objective import Objective
 from shunter.comparison.report import BETTER, UNCLEAR, WORSE
+from shunter.comparison.roles import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from tests.agents.untrained import LUBLIN, write_policy

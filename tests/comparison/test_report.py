@@ -7,7 +7,8 @@ import numpy as np
 from shunter.comparison.comparison import Comparison
 from shunter.comparison.objective import Bound
 from shunter.comparison.report import Finding, Report
-from shunter.tuning.later_days import BEST, CHOSEN, OTHERS, SITE, TUNED
+from shunter.comparison.roles import BASELINE, BEST, CHOSEN, TUNED
+from shunter.tuning.later_days import HELD_AGAINST
 from tests.tuning.handmade import log_report, pooled_rows
 
 METRIC = "mean_bounded_slowdown"
@@ -15,16 +16,16 @@ ONES = [1.0] * 5
 
 
 def findings_on(one: Comparison) -> list[Finding]:
-    return one.findings(TUNED, TUNED, OTHERS)
+    return one.findings(TUNED, TUNED, HELD_AGAINST)
 
 
 def findings_over_all(report: Report[Comparison]) -> list[Finding]:
-    return list(report.findings_over_all(TUNED, TUNED, OTHERS))
+    return list(report.findings_over_all(TUNED, TUNED, HELD_AGAINST))
 
 
 def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str = METRIC) -> Comparison:
     values = {
-        SITE: ("fcfs/easy", [value * 4 for value in best]),
+        BASELINE: ("fcfs/easy", [value * 4 for value in best]),
         CHOSEN: ("sjf/easy", chosen),
         BEST: ("f2/easy", best),
         TUNED: ("tuned/easy", tuned),
@@ -35,7 +36,7 @@ def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str
 def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     one = rows(tuned=[2.0] * 5, best=[4.0, 5.0, 4.0, 5.0, 4.0], chosen=[1.0, 4.0, 1.0, 4.0, 2.0])
     by_role = {finding.against: finding for finding in findings_on(one)}
-    assert list(by_role) == [BEST, CHOSEN, SITE]
+    assert list(by_role) == [BEST, CHOSEN, BASELINE]
     assert by_role[BEST].result == "better"
     start = "tuned is better than the best classic in hindsight (f2/easy): ratio 0.457 (95 %: "
     assert by_role[BEST].sentence.startswith(start)
@@ -43,8 +44,8 @@ def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     start = "tuned and the classic chosen on training days (sjf/easy) cannot be told apart: ratio 1 (95 %: "
     assert by_role[CHOSEN].sentence.startswith(start)
     # Ratios of 1/8 in three blocks and 1/10 in two; of five drawn at least one is 1/8, and at most all.
-    assert by_role[SITE].sentence == (
-        "tuned is better than the site's policy (fcfs/easy): ratio 0.114 (95 %: 0.105 to 0.125)"
+    assert by_role[BASELINE].sentence == (
+        "tuned is better than the baseline (fcfs/easy): ratio 0.114 (95 %: 0.105 to 0.125)"
     )
     lost = findings_on(rows(tuned=[3.0] * 5, best=[2.0] * 5, chosen=ONES))[0]
     assert lost.result == "worse"

@@ -106,12 +106,12 @@ def test_utilization_is_over_the_time_of_the_submits() -> None:
     """Of job 1's 100 s the log has 50 before the last submit, the simulation all; job 2 starts after it in both."""
     rows = [Row(0, 0, 100, {0: 8}), Row(100, 100, 200, {0: 8})]
     calibration = calibrated(with_logged_waits(rows, [50, 60]))
-    assert (calibration.logged.core_utilization, calibration.simulated.core_utilization) == (0.5, 1.0)
+    assert (calibration.logged.utilization, calibration.simulated.utilization) == (0.5, 1.0)
 
 
 def test_groups_by_hand(schedule: Schedule) -> None:
     calibration = calibrated(schedule, Clock(3600 * 23, "UTC"))
-    assert [(group.label, group.jobs, group.bias_s) for group in calibration.by_cores] == [
+    assert [(group.label, group.jobs, group.bias_s) for group in calibration.by_size] == [
         ("≤ 1", 1, -120),
         ("4–7", 2, -5),
         ("8–15", 1, 0),
@@ -150,7 +150,7 @@ def test_more_cores_in_use_than_described() -> None:
     """Eight cores; by the log 6 are in use from 0 to 100, 6 more from 40 to 60 and from 60 to 70, and 6 from 300."""
     rows = [Row(0, at, at + run, {0: 6}) for at, run in ((0, 100), (100, 20), (120, 10), (130, 100))]
     load = measure_logged_load(with_logged_waits(rows, [0, 40, 60, 300]))
-    assert (load.cluster_cores, load.most_cores) == (8, 12)
+    assert (load.capacity, load.most) == (8, 12)
     assert (load.spells_above, load.time_above_share) == (1, 30 / 400)
 
 
@@ -159,7 +159,7 @@ def test_a_job_that_can_never_fit_counts_among_the_cores_in_use(schedule: Schedu
         pl.when(pl.col("tasks") == 16).then(10.0).otherwise("run_s").alias("run_s")
     )
     load = measure_logged_load(replace(schedule, workload=replace(schedule.workload, jobs=jobs)))
-    assert load.most_cores == 16
+    assert load.most == 16
 
 
 def test_ends_make_room_for_starts_at_the_same_instant() -> None:
@@ -192,7 +192,7 @@ def test_jobs_that_never_wait_have_no_nan() -> None:
     json.dumps(calibration.to_json(), allow_nan=False)
     assert calibration.agreement.ratio is None
     assert calibration.agreement.explained_log_variance is None
-    assert calibration.logged.core_utilization is None
+    assert calibration.logged.utilization is None
 
 
 def test_figure(schedule: Schedule) -> None:
@@ -217,14 +217,14 @@ def test_easy_explains_a_log_whose_waits_another_easy_made() -> None:
     assert calibration.compared == 54_006
     assert calibration.agreement.rank_correlation == pytest.approx(0.99206, abs=5e-6)
     assert calibration.agreement.ratio == pytest.approx(1.003567, abs=5e-7)
-    assert calibration.logged_load.most_cores == 128
+    assert calibration.logged_load.most == 128
     assert judge(calibration, schedule).verdict == Verdict.EXPLAINS
 
 
 def test_easy_on_all_cores_does_not_explain_kth() -> None:
     schedule, calibration = real("KTH-SP2-1996-2.1-cln", 100)
     assert calibration.agreement.ratio == pytest.approx(0.418236, abs=5e-7)
-    assert calibration.logged_load.most_cores == 103
+    assert calibration.logged_load.most == 103
     judgment = judge(calibration, schedule)
     assert judgment.verdict == Verdict.DOES_NOT
     assert any("84 % of the logged jobs that waited more than a minute" in hint for hint in judgment.hints)

@@ -99,7 +99,8 @@ def test_turnarounds_by_gpus_and_by_priority() -> None:
     by_priority = turnaround_by_priority(schedule)
     assert by_priority is not None
     assert [(row["priority"], row["jobs"]) for row in by_priority] == [("unknown", 1), ("0", 3), ("1", 4)]
-    assert by_priority[2] == {"priority": "1", "jobs": 4, "mean_s": 50, "median_s": 50, "p95_s": pytest.approx(77)}
+    turnarounds = {"mean_s": 50, "median_s": 50, "p95_s": pytest.approx(77)}
+    assert by_priority[2] == {"priority": "1", "jobs": 4, **turnarounds, "mean_wait_s": 0.0}
 
 
 def test_many_priorities_share_rows() -> None:

@@ -11,6 +11,7 @@ import pytest
 from shunter.metrics.calibration import Agreement, Calibration, Side
 from shunter.metrics.calibration_verdict import Judgment, Verdict, judge
 from shunter.metrics.logged_waits import LoggedLoad
+from shunter.metrics.sizes import CORES
 from tests.metrics.handmade import Row, make_schedule, pool
 
 SCHEDULE = make_schedule([Row(0, 0, 10, {0: 1})], pool(100))
@@ -18,7 +19,7 @@ SIDE = Side(1000, 500, 3000, 9000, 0.5, 0.1, 0.7)
 AGREEMENT = Agreement(0, 1.0, 10, 1000, 0.9, 0.9, 0.9, 0.95, 0.95, 30, 0.9, 0.0)
 LOAD = LoggedLoad(100, 100, 0, 0.0)
 Changes = dict[str, Any]
-GOOD = Calibration(1000, 0, 0, SIDE, SIDE, AGREEMENT, (), (), "UTC", LOAD)
+GOOD = Calibration(1000, 0, 0, SIDE, SIDE, AGREEMENT, CORES, (), (), "UTC", LOAD)
 
 
 def judged(

@@ -55,7 +55,7 @@ def test_each_window_equals_its_own_simulation(kill: bool) -> None:
 
 
 PLACEMENTS_NEEDED = ("flops_weighted_utilization", "mean_fragmentation", "mean_partly_used_nodes", "nodes_per_job")
-STOPS_NEEDED = ("preemptions", "failures", "migrations", "lost_gpu_hours")
+STOPS_NEEDED = ("preemptions", "failures", "migrations", "milp_fallbacks")
 
 
 def test_all_metrics_are_there_but_those_that_need_placements_or_stops() -> None:

@@ -15,7 +15,7 @@ from shunter.report.comparison_figure import BOXES, draw_comparison
 
 
 def comparison(policies: list[str], cores: int = 64, baseline: str | None = None) -> Comparison:
-    jobs = read_workload("generate:lublin?seed=3&jobs=300&cores=64&load=1.1")
+    jobs = read_workload("generate:lublin?seed=3&jobs=300&cores=64&load=1.1&requests=factor")
     windows = choose_windows(len(jobs), count=4, length=60)
     return compare_combinations(Log(jobs, Cluster.pool(cores)), combine(policies).possible, windows, baseline=baseline)
 

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from shunter.errors import InputError
+from shunter.metrics.sizes import CORES
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, Schedule
 from shunter.report import schedule_figure as figures
@@ -99,7 +100,8 @@ def test_binned_means_are_means_of_the_step_function() -> None:
 def test_panels_show_use_queue_and_jobs() -> None:
     schedule = full_schedule(cluster(Node("a", 4, gpus=1), Node("b", 4)), 40)
     use, queue, gantt = draw_schedule(schedule).axes
-    assert [line.get_label() for line in use.lines] == ["cores", "GPUs"]
+    # No job asks for the GPU: it has no line.
+    assert [line.get_label() for line in use.lines] == ["cores"]
     cores = np.asarray(use.lines[0].get_ydata())
     assert 0 <= cores.min() <= cores.max() <= 100
     assert np.asarray(queue.lines[0].get_ydata()).min() == 0
@@ -121,8 +123,8 @@ def test_colors_are_those_of_the_workload_whatever_the_schedule() -> None:
          for job in schedule.workload.jobs.iter_rows(named=True)],
         pool(8),
     )  # fmt: skip
-    colors, legend = figures._job_colors(schedule)
-    assert colors.tolist() == figures._job_colors(later)[0].tolist()
+    colors, legend = figures._job_colors(schedule, CORES)
+    assert colors.tolist() == figures._job_colors(later, CORES)[0].tolist()
     assert len(legend) == len(COLORS) + 1
 
 

@@ -42,7 +42,7 @@ def test_rows_without_a_value_are_left_out(run: Path) -> None:
 def test_the_metric_is_a_ratio_to_the_classic_whatever_bounds_cost(run: Path) -> None:
     main = draw_learning([read_curves(run)]).axes[0]
     lines = {str(line.get_label()): line for line in main.get_lines()}
-    assert np.asarray(lines["the classic chosen in training"].get_ydata()).tolist() == [1.0, 1.0]
+    assert np.asarray(lines["the classic chosen on training days"].get_ydata()).tolist() == [1.0, 1.0]
     assert np.asarray(lines["first, best 0.900"].get_ydata()).tolist() == [1.2, 0.9, 0.8]
     (best,) = (line for line in main.get_lines() if line.get_marker() == "D")
     assert np.asarray(best.get_xdata()).tolist() == [128.0]
@@ -70,7 +70,7 @@ def test_several_runs_have_colors_and_names_of_their_own(run: Path) -> None:
     assert legend is not None
     texts = [text.get_text() for text in legend.get_texts()]
     own = ["first, best 0.900", "second, best 0.600"]
-    assert texts == ["the classic chosen in training", *own, "misses a bound"]
+    assert texts == ["the classic chosen on training days", *own, "misses a bound"]
     assert len({str(line.get_color()) for line in main.get_lines() if line.get_label() != "misses a bound"}) == 3
 
 

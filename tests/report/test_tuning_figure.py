@@ -9,9 +9,9 @@ import numpy as np
 from shunter.comparison.comparison import Comparison
 from shunter.comparison.objective import Bound
 from shunter.comparison.report import Report
+from shunter.comparison.roles import BEST, CHOSEN, TUNED
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.report.tuning import LONGEST_NAME, draw_tuning
-from shunter.tuning.later_days import BEST, CHOSEN, TUNED
 from shunter.tuning.weights import Tuned
 from tests.tuning.handmade import log_report, pooled_rows
 
@@ -39,7 +39,7 @@ def test_the_search_and_the_points() -> None:
     np.testing.assert_array_equal(middle.get_ydata(), COSTS[:3])
     np.testing.assert_array_equal(by_label["the policy found"].get_ydata(), [-0.25])
     names = [label.get_text() for label in points.get_yticklabels()]
-    assert names == ["chosen in training\nsjf/easy", "best in hindsight\nf2/easy", "tuned\ntuned/easy"]
+    assert names == ["chosen on training days\nsjf/easy", "best in hindsight\nf2/easy", "tuned\ntuned/easy"]
     drawn = [np.atleast_1d(line.get_xdata())[0] for line in points.lines if line.get_marker() == "o"]
     np.testing.assert_allclose(np.array(drawn, dtype=float), [2.0, 1.0, 0.5])
     assert points.get_xlabel().endswith("(lower is better)")

@@ -12,12 +12,12 @@ from shunter.comparison.combinations import Combination
 from shunter.comparison.comparison import Comparison, Scored
 from shunter.comparison.objective import Bound, Objective
 from shunter.comparison.report import Held, PooledRow
+from shunter.comparison.roles import CHOSEN
 from shunter.comparison.statistics import Paired, pooled_ratio
 from shunter.metrics.table import window_metrics
 from shunter.model.log import Ledger
 from shunter.model.windows import Windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.later_days import CHOSEN
 from tests.tuning.small import small_log
 
 BLOCK = np.arange(5)

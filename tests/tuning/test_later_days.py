@@ -13,27 +13,18 @@ from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.report import Report
+from shunter.comparison.roles import BASELINE, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, TUNED
 from shunter.comparison.statistics import contrast, pooled_ratio
 from shunter.model.windows import Days
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.later_days import (
-    BEST,
-    BEST_LEARNED,
-    CHOSEN,
-    CHOSEN_LEARNED,
-    SITE,
-    TUNED,
-    Later,
-    later_object,
-    report_later,
-)
+from shunter.tuning.later_days import Later, later_object, report_later
 from tests.tuning.handmade import pairs
 from tests.tuning.small import small_log
 
 DAYS = Days("--report", (0.7, 1.0), windows=6, length=40, warmup=0, seed=0)
 SCHEDULER = resolve_scheduler(policy="linear?cores=1", dispatch="easy", estimate="last-two")
 OWN = Combination("own/easy", SCHEDULER)
-SITE_NOW = combine(["fcfs"], ["easy"]).possible[0]
+BASELINE_NOW = combine(["fcfs"], ["easy"]).possible[0]
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1", "utilization=2"])
 METRIC = "mean_bounded_slowdown"
 
@@ -49,7 +40,7 @@ OTHER = later("generate:lublin?seed=5&jobs=500&cores=32&load=1&requests=factor",
 
 @pytest.fixture(scope="module")
 def made() -> Report[Comparison]:
-    return report_later([LATER, OTHER], OWN, SITE_NOW, OBJECTIVE, seed=4)
+    return report_later([LATER, OTHER], OWN, BASELINE_NOW, OBJECTIVE, seed=4)
 
 
 def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str, np.ndarray]:
@@ -61,18 +52,18 @@ def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str
 def test_rows_are_what_they_are_called(made: Report[Comparison]) -> None:
     for one, source in zip(made.logs, (LATER, OTHER), strict=True):
         expected = {
-            SITE: measured(source, "fcfs/easy"),
+            BASELINE: measured(source, "fcfs/easy"),
             CHOSEN: measured(source, "sjf/easy"),
-            CHOSEN_LEARNED: measured(source, "f2/strict", "last-two"),
+            CHOSEN_SAME: measured(source, "f2/strict", "last-two"),
             TUNED: measured(source, "linear?cores=1/easy", "last-two"),
         }
-        assert list(one.contenders) == [SITE, CHOSEN, BEST, CHOSEN_LEARNED, BEST_LEARNED, TUNED]
+        assert list(one.contenders) == [BASELINE, CHOSEN, BEST, CHOSEN_SAME, BEST_SAME, TUNED]
         for role, metrics in expected.items():
             np.testing.assert_array_equal(one.contenders[role].metrics[METRIC], metrics[METRIC])
 
 
 def test_the_best_in_hindsight_is_the_best_of_all_classics(made: Report[Comparison]) -> None:
-    for role, estimate in ((BEST, "requested"), (BEST_LEARNED, "last-two")):
+    for role, estimate in ((BEST, "requested"), (BEST_SAME, "last-two")):
         everything = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
         best = compare_combinations(LATER.log, everything, LATER.windows).scored[0]
         row = made.logs[0].contenders[role]
@@ -99,14 +90,14 @@ def test_ratios_and_bounds(made: Report[Comparison]) -> None:
 def test_a_bound_holds_up_to_its_factor_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that are a hundredth above and below what is found."""
     monkeypatch.setattr(combinations, "CLASSICS", ("sjf", "f2"))
-    wait = report_later([LATER], OWN, SITE_NOW, Objective(METRIC)).logs[0].contenders[TUNED].wait_ratio
+    wait = report_later([LATER], OWN, BASELINE_NOW, Objective(METRIC)).logs[0].contenders[TUNED].wait_ratio
     bounds = tuple(Bound("mean_wait_s", wait * factor) for factor in (1.01, 0.99))
-    held = report_later([LATER], OWN, SITE_NOW, Objective(METRIC, bounds)).logs[0].contenders[TUNED].held
+    held = report_later([LATER], OWN, BASELINE_NOW, Objective(METRIC, bounds)).logs[0].contenders[TUNED].held
     assert [one.holds for one in held] == [True, False]
 
 
 def test_all_logs_together(made: Report[Comparison]) -> None:
-    for role in (SITE, BEST):
+    for role in (BASELINE, BEST):
         assert made.pooled[TUNED].against[role] == pooled_ratio(pairs(made.logs, TUNED, role, METRIC), seed=4)
     waits = [one.contenders[TUNED].wait_ratio for one in made.logs]
     assert made.pooled[TUNED].wait_ratio == pytest.approx((waits[0] * waits[1]) ** 0.5)
@@ -116,8 +107,8 @@ def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_po
     site = combine(["multifactor?age=1&size=0&fair_share=0"], ["strict"]).possible[0]
     single = report_later([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
     rows = single.logs[0].contenders
-    assert list(rows) == [SITE, CHOSEN, BEST, TUNED]
-    np.testing.assert_array_equal(rows[SITE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])
+    assert list(rows) == [BASELINE, CHOSEN, BEST, TUNED]
+    np.testing.assert_array_equal(rows[BASELINE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])
     assert single.pooled == {}
     assert single.pooled_objects() is None
 

@@ -56,6 +56,6 @@ def what_if(
     if json:
         print_json(found.to_json())
         return
-    from shunter.report.what_if import print_cases
+    from shunter.report.what_if import print_what_if
 
-    print_cases(found.cases)
+    print_what_if(found)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shunter.metrics.table import compute_metrics
 from shunter.metrics.window_metrics import WindowColumns, compute_window_metrics
 from shunter.model.schedule import Outcome, Phase, Schedule
 from shunter.policies.checkpoint import Checkpoint
@@ -23,7 +24,7 @@ from shunter.simulation.run import simulate
 from shunter.simulation.windows import WindowResults, WindowRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -57,10 +58,14 @@ class LogWindows:
         if isinstance(scheduler.policy, Checkpoint):
             # Networks live above this layer; the front door says who runs them.
             return learned_runner().run_learned_windows(workload, cluster, self.windows, scheduler, threads)
-        if not isinstance(scheduler.policy, PythonPolicy):
-            return self.runner.run(scheduler, first, length, threads)
-        windows = (workload.window(place, length) for place in first)
-        return _together([simulate(window, cluster, scheduler) for window in windows])
+        if isinstance(scheduler.policy, PythonPolicy):
+            return _together(list(self.schedules(scheduler)))
+        return self.runner.run(scheduler, first, length, threads)
+
+    def schedules(self, scheduler: Scheduler) -> Iterator[Schedule]:
+        """Yields the schedule of each window, with placements and stops, which takes longer than `run`."""
+        for place in self.windows.simulated_first.tolist():
+            yield simulate(self.log.workload.window(place, self.windows.simulated_length), self.log.cluster, scheduler)
 
 
 class Bench:
@@ -124,6 +129,17 @@ class Bench:
     def measure(self, scheduler: Scheduler, metrics: Iterable[str]) -> Measured:
         """Returns the metrics of each window under one way to schedule, log after log."""
         return self.measure_results(self.run(scheduler), metrics)
+
+    def measure_schedules(self, scheduler: Scheduler, metrics: Iterable[str]) -> Measured:
+        """Returns metrics that need placements or stops of each window, log after log.
+
+        Args:
+            scheduler: The way to schedule.
+            metrics: Names of `shunter.metrics.table.METRICS`.
+        """
+        names = list(metrics)
+        found = [compute_metrics(schedule, names) for part in self.parts for schedule in part.schedules(scheduler)]
+        return {name: np.array([one[name] for one in found], dtype=np.float64) for name in names}
 
     def measure_results(self, results: Sequence[WindowResults], metrics: Iterable[str]) -> Measured:
         """Returns the metrics of what happened in the windows, log after log.

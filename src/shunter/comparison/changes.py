@@ -6,10 +6,13 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from shunter.checks import check_name
+from shunter.comparison.believability import Believability, believe_schedule, quiet_note
+from shunter.comparison.marks import Marks, marks_of
 from shunter.errors import InputError
 from shunter.metrics.labels import counted
 from shunter.metrics.run import run_log
@@ -278,6 +281,12 @@ class Case:
     """What the change amounts to."""
     run: Run
 
+    @property
+    def marks(self) -> Marks:
+        """What it has that no real scheduler has."""
+        schedule = self.run.schedule
+        return marks_of(self.run.scheduler, schedule.workload.jobs, schedule.bases())
+
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -291,15 +300,32 @@ class WhatIf:
         """The base, and then every change."""
         return (self.base, *self.changed)
 
+    @cached_property
+    def believability(self) -> Believability | None:
+        """Whether the base explains the log's own waits; None where the log does not tell them."""
+        return believe_schedule(self.base.run.log, self.base.run.schedule)
+
+    @property
+    def quiet_note(self) -> str | None:
+        """That nobody waits in any case; None where people wait."""
+        worst = [
+            max((value for case in self.cases if (value := case.run.metrics[name]) is not None), default=None)
+            for name in ("mean_bounded_slowdown", "max_wait_s")
+        ]
+        return quiet_note(worst[0], worst[1])
+
     def to_json(self) -> dict[str, Any]:
         """Returns the base as ``shunter simulate --json`` tells it, and each case with its differences."""
         base = self.base.run.result()
         return {
-            "base": base,
+            "base": base | {"marks": [mark.name for mark in self.base.marks]},
+            "believability": None if self.believability is None else self.believability.to_json(),
+            "contention_note": self.quiet_note,
             "cases": [
                 {
                     "change": case.name,
                     "notes": list(case.notes),
+                    "marks": [mark.name for mark in case.marks],
                     **case.run.result(),
                     "difference": {
                         name: _difference(base["metrics"][name], new) for name, new in case.run.metrics.items()

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from shunter.comparison.marks import RESTART_S, stops_for_free
 from shunter.errors import InputError
 from shunter.policies.catalog import DISPATCHES, POLICIES
+from shunter.policies.checkpoint import POLICY_FILE, read_record
 from shunter.policies.native import REQUESTED, resolve_estimate
 from shunter.policies.scheduler import EASY, Scheduler, resolve, resolve_dispatch, resolve_placement, resolve_scheduler
 
 if TYPE_CHECKING:
     from shunter.model.settings import Settings
+    from shunter.policies.native import Estimate
+    from shunter.policies.scheduler import AnyPolicy
 
 ALL = "all"
 _NOT_ALL = ("fifo", "first-available", "linear", "qssf", "srtf", "las")
@@ -90,8 +94,8 @@ def combine(
     seen = {name: name and resolve_estimate(name) for name in _distinct(estimates)}
     possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
-    shown = _shown({name: policy.label for name, policy in found.items()})
-    shown_estimates = _shown({name: estimate.label for name, estimate in seen.items() if estimate})
+    shown = _shown({name: _label(policy) for name, policy in found.items()})
+    shown_estimates = _shown({name: _label(estimate) for name, estimate in seen.items() if estimate})
     for policy, dispatch, placement, estimate in product(names, rules, places, seen):
         words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
         try:
@@ -104,12 +108,23 @@ def combine(
         parts = [shown[policy], settings.dispatch]
         # Labels name what differs; titles of tables say what all have in common.
         parts += [settings.placement] if len(places) > 1 else []
-        parts += [shown_estimates.get(own.text, own.label)] if len(seen) > 1 else []
+        parts += [shown_estimates.get(own.text, _label(own))] if len(seen) > 1 else []
         # By its settings: asked for twice under two names, a combination is run once.
         possible[settings] = Combination("/".join(parts), scheduler)
     if not possible:
         raise InputError(next(iter(skipped.values())))
     return Combinations(tuple(possible.values()), tuple(skipped.values()))
+
+
+def with_costs(combinations: Sequence[Combination]) -> tuple[Combination, ...]:
+    """Returns the combinations, and beside each that stops jobs for free the same with a cost for each restart."""
+    every: list[Combination] = []
+    for one in combinations:
+        every.append(one)
+        if stops_for_free(one.scheduler):
+            costly = one.scheduler.changed(preemption_overhead_s=RESTART_S)
+            every.append(Combination(f"{one.label}/overhead={RESTART_S:g}", costly))
+    return tuple(every)
 
 
 def combine_like(
@@ -155,6 +170,18 @@ def find_baseline(combinations: Sequence[Combination], label: str | None) -> Com
 def _distinct(names: Sequence[Any]) -> list[Any]:
     """Returns the names without repetitions, in their order."""
     return list(dict.fromkeys(names))
+
+
+def _label(one: AnyPolicy | Estimate) -> str:
+    """Returns what tables call a policy or an estimate; a copy in a checkpoint goes by the name of its original."""
+    file = one.file
+    if file is None or file.suffix != ".toml" or not (file.parent / POLICY_FILE).is_file():
+        return one.label
+    training = read_record(str(file.parent)).get("training")
+    began = training.get("init") if isinstance(training, dict) else None
+    if isinstance(began, str) and began.endswith(".toml"):
+        return PurePath(began).name
+    return f"{file.resolve().parent.parent.name}:{one.label}"
 
 
 def _shown(labels: Mapping[str, str]) -> dict[str, str]:

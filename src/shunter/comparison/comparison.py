@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shunter import __version__
 from shunter.checks import check_name
+from shunter.comparison.believability import Believability, believe, quiet_note
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
+from shunter.comparison.marks import MARKS, marks_of
 from shunter.comparison.objective import Objective
-from shunter.comparison.report import Contender, LogReport, hold_against
+from shunter.comparison.report import LONGEST, Contender, LogReport, hold_against, largest_known
+from shunter.comparison.roles import BASELINE, OTHERS
 from shunter.comparison.rows import combination_rows, comparison_object
 from shunter.comparison.statistics import summarize
 from shunter.errors import InputError
-from shunter.metrics.labels import size_class
-from shunter.metrics.table import higher_is_better, window_metrics
-from shunter.metrics.window_metrics import MILLISECONDS
+from shunter.metrics.sizes import used_resources
+from shunter.metrics.table import METRICS, MILLISECONDS, higher_is_better, window_metrics
 from shunter.model.schedule import Phase, count_bases
 from shunter.simulation.run import result_ledger
 
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
 
     from shunter.comparison.report import Finding
     from shunter.comparison.statistics import Summary
+    from shunter.metrics.sizes import Resource
     from shunter.model.cluster import Cluster
     from shunter.model.log import Ledger, Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
+    from shunter.policies.scheduler import Scheduler
     from shunter.simulation.windows import WindowResults
 
 
@@ -45,7 +50,8 @@ class Scored(Contender):
     estimated_from: dict[str, int]
     """How many of the measured jobs were estimated on what, counted in each window."""
     wait_by_size_s: NDArray[np.float64]
-    """(size classes,): the mean wait of the measured jobs of each class; NaN where there is none."""
+    """(size classes,): the mean wait of the measured jobs of each class; NaN where there is none. Sizes are those of
+    the first of `Comparison.resources`."""
     ledger: Ledger
     """Repairs and stand-ins, over the jobs that lie in a window."""
 
@@ -66,6 +72,8 @@ class Comparison(LogReport):
     seed: int = 0
     seconds: float = 0.0
     """How long the simulations and their statistics took."""
+    site: Scheduler | None = None
+    """What the site has, whose simulated waits are held against those of the log; None: fcfs under easy."""
 
     @staticmethod
     def of(
@@ -76,6 +84,7 @@ class Comparison(LogReport):
         reference: str,
         others: Collection[str] | None = None,
         seed: int = 0,
+        site: Scheduler | None = None,
     ) -> Comparison:
         """Returns a comparison of what some combinations did, in the order given.
 
@@ -87,6 +96,7 @@ class Comparison(LogReport):
             reference: The role of the baseline, which waits and bounds refer to.
             others: The roles that all are held against; None: all of them.
             seed: For the drawing of blocks in the intervals.
+            site: What the site has; None: fcfs under easy.
         """
         return Comparison(
             name=log.workload.name,
@@ -97,7 +107,21 @@ class Comparison(LogReport):
             log=log,
             windows=windows,
             seed=seed,
+            site=site,
         )
+
+    @cached_property
+    def believability(self) -> Believability | None:
+        """Whether the description explains the log's own waits; None where the log does not tell them."""
+        return believe(self.log, self.site, int(self.windows.first.max()) + self.windows.length)
+
+    @property
+    def quiet_note(self) -> str | None:
+        """That nobody waits, so that these windows cannot rank policies; None where people wait."""
+        means = [self.mean(one, "mean_bounded_slowdown") for one in self.scored]
+        longest = [largest_known(one.metrics[LONGEST]) for one in self.scored]
+        known = [mean for mean in means if mean is not None]
+        return quiet_note(max(known, default=None), max((each for each in longest if each is not None), default=None))
 
     @property
     def scored(self) -> tuple[Scored, ...]:
@@ -113,6 +137,11 @@ class Comparison(LogReport):
     def cluster(self) -> Cluster:
         """The nodes."""
         return self.log.cluster
+
+    @cached_property
+    def resources(self) -> tuple[Resource, ...]:
+        """Cores or GPUs or both, as far as jobs use them; sizes of jobs are counted in the first, which binds."""
+        return used_resources(self.workload, self.cluster)
 
     @property
     def sorted_by(self) -> str:
@@ -144,9 +173,15 @@ class Comparison(LogReport):
 
     def verdict(self) -> list[Finding]:
         """Returns what can be said of each combination against the baseline, the best first."""
-        others = {self.reference: "the baseline"}
+        others = {self.reference: OTHERS[BASELINE]}
         judged = [one.label for one in self.scored if one.label != self.reference]
-        return [finding for label in judged for finding in self.findings(label, label, others)]
+        return [finding for label in judged for finding in self.findings(label, self.shown_label(label), others)]
+
+    def headlines(self) -> list[Finding]:
+        """Returns what a reader asks first: of the best without a mark, then of a marked one that is ahead of it."""
+        every = self.verdict()
+        plain = next((place for place, one in enumerate(every) if not one.marks), len(every))
+        return every[plain : plain + 1] + every[: min(plain, 1)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one row a combination, the best first."""
@@ -156,6 +191,10 @@ class Comparison(LogReport):
         """Returns what ``shunter compare --json`` prints."""
         return comparison_object(self) | {
             "verdict": [finding.to_json() for finding in self.verdict()],
+            "believability": None if self.believability is None else self.believability.to_json(),
+            "contention_note": self.quiet_note,
+            "marks": {mark.name: mark.words for mark in MARKS if any(mark in one.marks for one in self.scored)},
+            "shared_marks": [mark.name for mark in self.shared_marks],
             "skipped": list(self.skipped),
             "workload": self.workload.name,
             "cluster": self.cluster.name,
@@ -206,7 +245,7 @@ def compare_combinations(
         log: The whole log; its cluster is empty when a window (or its warm-up) begins.
         combinations: From `shunter.comparison.combinations.combine`.
         windows: From `shunter.model.windows.choose_windows`.
-        metric: One of `shunter.metrics.table.window_metrics`.
+        metric: One of `shunter.metrics.table.METRICS`. Those that need placements or stops take longer.
         baseline: The label of the combination that all others are held against; by default the first.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
@@ -215,7 +254,7 @@ def compare_combinations(
     Raises:
         InputError: The metric or the baseline is unknown, or not one job can ever fit.
     """
-    check_name("metric", metric, window_metrics())
+    check_name("metric", metric, METRICS)
     chosen = find_baseline(combinations, baseline)
     # The baseline comes first: what is wrong with the log or the metric shows there, before hours of work.
     others = [combination for combination in combinations if combination != chosen]
@@ -248,7 +287,7 @@ def run_combinations(
     Raises:
         InputError: Not one job can ever fit, or the metric has no meaning in these windows.
     """
-    runs = _Runs(Bench.on(log, windows, threads))
+    runs = _Runs(Bench.on(log, windows, threads), metric)
     found: dict[Combination, Scored] = {}
     for done, combination in enumerate(combinations, start=1):
         found[combination] = one = runs.scored(combination)
@@ -273,15 +312,17 @@ def _check_meaning(one: Scored, log: Log, windows: Windows, metric: str) -> None
 class _Runs:
     """Runs combinations on the windows of one log, and measures what they did."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, metric: str) -> None:
         (part,) = bench.parts
         self._bench = bench
+        self._metric = metric
         self._columns = part.columns
         self._warmup = part.windows.warmup
         workload = part.log.workload
+        resource = used_resources(workload, part.log.cluster)[0]
         # Windows may overlap: each job is counted once among repairs and stand-ins.
         self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
-        self._size_class = size_class(self._columns.cores[:, self._warmup :])
+        self._size_class = resource.classes(getattr(self._columns, resource.name)[:, self._warmup :])
 
     def scored(self, combination: Combination) -> Scored:
         """Returns what a combination did, held against nobody yet."""
@@ -289,18 +330,25 @@ class _Runs:
         # The warm-up fills the cluster, and is not measured.
         measured = slice(self._warmup, None)
         ran = results.ended[:, measured]
+        estimated_from = count_bases(results.basis[:, measured][ran])
+        metrics = self._bench.measure_results([results], window_metrics())
+        if self._metric not in metrics:
+            metrics |= self._bench.measure_schedules(combination.scheduler, [self._metric])
         return Scored(
             label=combination.label,
-            metrics=self._bench.measure_results([results], window_metrics()),
+            metrics=metrics,
+            marks=marks_of(combination.scheduler, self._jobs.jobs, estimated_from),
             combination=combination,
             rejected=int((results.phase[:, measured] == Phase.REJECTED).sum()),
-            estimated_from=count_bases(results.basis[:, measured][ran]),
+            estimated_from=estimated_from,
             wait_by_size_s=self._wait_by_size(results, ran),
             ledger=result_ledger(self._jobs, self._columns.cluster, combination.scheduler),
         )
 
     def _wait_by_size(self, results: WindowResults, ran: NDArray[np.bool_]) -> NDArray[np.float64]:
-        wait_s = (results.start_ms - self._columns.submit_ms)[:, self._warmup :] / MILLISECONDS
+        # A job that was stopped has waited whenever it held no nodes.
+        waited_ms = results.end_ms - self._columns.submit_ms - results.held_ms
+        wait_s = waited_ms[:, self._warmup :] / MILLISECONDS
         classes = int(self._size_class.max()) + 1
         jobs = np.bincount(self._size_class[ran], minlength=classes)
         total_s = np.bincount(self._size_class[ran], weights=wait_s[ran], minlength=classes)

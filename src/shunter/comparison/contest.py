@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_name
 from shunter.comparison.bench import available_threads
-from shunter.comparison.combinations import ALL, combine, find_baseline
+from shunter.comparison.combinations import ALL, combine, find_baseline, with_costs
 from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.errors import InputError
-from shunter.metrics.table import window_metrics
+from shunter.metrics.table import METRICS
 from shunter.model.windows import check_numbers, choose_windows, parse_part
 from shunter.policies.scheduler import FIRST_FIT
 from shunter.workloads.reading import read_log
@@ -50,8 +50,8 @@ class Contest:
 
     def check(self, combinations: Sequence[Combination]) -> None:
         """Raises an error for the first name or number that is wrong, whatever the log is."""
-        find_baseline(combinations, self.baseline)
-        check_name("metric", self.metric, window_metrics())
+        find_baseline(with_costs(combinations), self.baseline)
+        check_name("metric", self.metric, METRICS)
         check_numbers(**self._numbers())
         if self.threads is not None and not 1 <= self.threads <= MOST_THREADS:
             raise InputError(f"--threads is {self.threads}; expected 1 to {MOST_THREADS}")
@@ -84,9 +84,10 @@ class Contest:
         """
         windows = choose_windows(len(log.workload), seed=self.seed, **self._numbers())
         began = time.perf_counter()
+        possible = with_costs(combinations.possible)
         comparison = compare_combinations(
             log,
-            combinations.possible,
+            possible,
             windows,
             metric=self.metric,
             baseline=self.baseline,
@@ -109,6 +110,8 @@ class Contest:
             part=self.part,
             seed=self.seed,
             seconds=seconds,
+            # A baseline that somebody named is what the site has; the first of a list is not.
+            site=None if self.baseline is None else find_baseline(possible, self.baseline).scheduler,
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.comparison.classics import Progress, classics, learns
 from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like, split_text
 from shunter.comparison.contest import Contest, split_terms
+from shunter.comparison.roles import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED, OTHERS
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.seen_days import Judged, part_warning
 from shunter.errors import InputError
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
 
-LEARNED, ALSO, CLASSIC = "learned", "also", "classic"
-BEST, BEST_SAME = "best classic", "best classic with the same estimate"
-"""What a row is. The best are the best in hindsight: on the very windows that everything is judged on."""
 NONE: Final = "none"
 """No classics at all."""
 LATER: Final = "0.7:1"
@@ -128,9 +126,9 @@ class Evaluation:
         return [finding for judged in self.entrants.judged for finding in self._of(judged)]
 
     def _of(self, judged: Combination) -> list[Finding]:
-        words = {REQUESTED: "the best classic in hindsight"}
+        words = {REQUESTED: OTHERS[BEST]}
         if learns(judged.scheduler):
-            words[judged.settings.estimate] = "the best classic in hindsight with the same estimate"
+            words[judged.settings.estimate] = OTHERS[BEST_SAME]
         best = {estimate: self.best(estimate) for estimate in words}
         others = {one.label: words[estimate] for estimate, one in best.items() if one is not None}
         return self.comparison.findings(judged.label, judged.label, others)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from shunter.comparison.marks import Marks, marked, shared_marks
 from shunter.comparison.objective import mean_ratio
 from shunter.comparison.statistics import (
     LEAST_BLOCKS,
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
 
 BETTER, WORSE, UNCLEAR, HOLDS, BROKEN = "better", "worse", "unclear", "holds", "does not hold"
 """What a finding says. Better and worse: the whole interval is on that side."""
-WAIT, LONGEST, UTILIZATION = "mean_wait_s", "max_wait_s", "core_utilization"
+WAIT, LONGEST = "mean_wait_s", "max_wait_s"
+UTILIZATIONS: Final = ("core_utilization", "gpu_utilization")
 """What every report tells beside the metric that it is about."""
-BESIDE: Final = (WAIT, LONGEST, UTILIZATION)
+BESIDE: Final = (WAIT, LONGEST, *UTILIZATIONS)
 NOTHING_KNOWN: Final = Summary(None, None, None, None, None, None)
 
 
@@ -64,6 +66,8 @@ class Contender:
     label: str
     """Which policy it is: ``f2/easy``."""
     metrics: Measured
+    marks: Marks = ()
+    """What it has that no real scheduler has."""
     summary: Summary = NOTHING_KNOWN
     """Of the objective's metric."""
     against: dict[str, Contrast] = field(default_factory=dict)
@@ -147,6 +151,16 @@ class LogReport:
         """What a reader must know of the intervals; None if there are enough blocks."""
         return interval_note(self.blocks)
 
+    @property
+    def shared_marks(self) -> Marks:
+        """The marks that all contenders carry, which are told once."""
+        return shared_marks(one.marks for one in self.contenders.values())
+
+    def shown_label(self, role: str) -> str:
+        """Returns a contender's label, with the symbols of the marks that not all carry."""
+        one = self.contenders[role]
+        return marked(one.label, one.marks, self.shared_marks)
+
     def mean(self, one: Contender, metric: str) -> float | None:
         """Returns the mean of a contender's metric over the windows."""
         return summarize(one.metrics[metric], self.block).mean
@@ -157,13 +171,14 @@ class LogReport:
         return {
             "role": role,
             "label": one.label,
+            "marks": [mark.name for mark in one.marks],
             "geometric_mean": one.summary.geometric_mean,
             "mean": one.summary.mean,
             "against": {role: contrast.to_json() for role, contrast in one.against.items()},
             WAIT: self.mean(one, WAIT),
             "mean_wait_ratio": _finite(one.wait_ratio),
             LONGEST: largest_known(one.metrics[LONGEST]),
-            UTILIZATION: self.mean(one, UTILIZATION),
+            **{name: self.mean(one, name) for name in UTILIZATIONS},
             "bounds": [held.to_json() for held in one.held],
         }
 
@@ -177,10 +192,15 @@ class LogReport:
         """
         one = self.contenders[judged]
         found = [
-            _finding(name, self.name, role, f"{words} ({self.contenders[role].label})", one.against[role], self.metric)
+            _finding(name, self.name, role, f"{words} ({self.shown_label(role)})", one.against[role], self.metric)
             for role, words in others.items()
             if role in self.contenders
         ]
+        own = [mark for mark in one.marks if mark not in self.shared_marks]
+        # Nobody shall read that it is the best without reading what it has that no scheduler has.
+        caveat = "".join(f"; but it {mark.words}" for mark in own)
+        names = tuple(mark.name for mark in own)
+        found = [replace(each, sentence=each.sentence + caveat, marks=names) for each in found]
         reference = self.contenders[self.reference].label
         for held in one.held:
             holds = "holds" if held.holds else "does NOT hold"
@@ -261,10 +281,12 @@ class Finding:
     result: str
     """One of `BETTER`, `WORSE`, `UNCLEAR`, `HOLDS`, `BROKEN`."""
     sentence: str
+    marks: tuple[str, ...] = ()
+    """Of the contender, by name; those that all share are left out."""
 
     def to_json(self) -> dict[str, Any]:
         """Returns the finding as a plain object."""
-        return asdict(self)
+        return asdict(self) | {"marks": list(self.marks)}
 
 
 def make_report(logs: Sequence[One], seed: int = 0) -> Report[One]:

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from shunter.comparison.report import largest_known
-from shunter.metrics.labels import size_label
 from shunter.metrics.run_folder import MANIFEST, file_record, provenance, write_folder
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from shunter.comparison.comparison import Comparison, Scored
     from shunter.files import Writer
+    from shunter.metrics.sizes import Resource
     from shunter.model.windows import Windows
 
 COMPARISON, WINDOWS = "comparison", "windows"
@@ -34,10 +34,11 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
         "baseline": comparison.baseline.label,
         "windows": _windows_object(comparison.windows),
         "interval_note": comparison.interval_note,
+        "sizes_of": comparison.resources[0].name,
         "combinations": [
             {
                 **row,
-                "wait_by_size_s": _waits_object(one.wait_by_size_s),
+                "wait_by_size_s": _waits_object(comparison.resources[0], one.wait_by_size_s),
                 "estimated_from": one.estimated_from,
                 "ledger": one.ledger.to_json(),
             }
@@ -49,7 +50,8 @@ def comparison_object(comparison: Comparison) -> dict[str, Any]:
 def combination_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Returns one row a combination: the chosen metric over the windows, against the baseline, and what lies beside.
 
-    Beside it are the means over windows of the mean wait, the p95 wait and the core utilization, and the longest wait.
+    Beside it are the means over windows of the mean wait, the p95 wait, the utilization of cores and of GPUs and the
+    lost GPU-hours, and the longest wait.
     """
     return [{"rank": rank} | _row(comparison, one) for rank, one in enumerate(comparison.scored, start=1)]
 
@@ -58,6 +60,7 @@ def _row(comparison: Comparison, scored: Scored) -> dict[str, Any]:
     settings, summary = scored.combination.settings, scored.summary
     return {
         "label": scored.combination.label,
+        "marks": [mark.name for mark in scored.marks],
         "policy": settings.policy,
         "dispatch": settings.dispatch,
         "placement": settings.placement,
@@ -75,6 +78,8 @@ def _row(comparison: Comparison, scored: Scored) -> dict[str, Any]:
         "p95_wait_s": comparison.mean(scored, "p95_wait_s"),
         "max_wait_s": largest_known(scored.metrics["max_wait_s"]),
         "core_utilization": comparison.mean(scored, "core_utilization"),
+        "gpu_utilization": comparison.mean(scored, "gpu_utilization"),
+        "lost_gpu_hours": comparison.mean(scored, "lost_gpu_hours"),
     }
 
 
@@ -89,10 +94,10 @@ def _windows_object(windows: Windows) -> dict[str, Any]:
     }
 
 
-def _waits_object(wait_by_size_s: NDArray[np.float64]) -> dict[str, float | None]:
+def _waits_object(resource: Resource, wait_by_size_s: NDArray[np.float64]) -> dict[str, float | None]:
     """Returns the mean wait by size class; null for a class without jobs."""
     waits = enumerate(wait_by_size_s.tolist())
-    return {size_label(number): None if math.isnan(wait_s) else wait_s for number, wait_s in waits}
+    return {resource.label(number): None if math.isnan(wait_s) else wait_s for number, wait_s in waits}
 
 
 def window_frame(comparison: Comparison) -> pl.DataFrame:
@@ -130,7 +135,9 @@ def write_comparison(
         given: The options that the user gave.
         resolved: All options, with what stood in for those not given.
     """
-    frames = {COMPARISON: pl.DataFrame(rows, infer_schema_length=None), WINDOWS: window_frame(comparison)}
+    # A cell of a table holds one text.
+    flat = [row | {"marks": " ".join(row["marks"])} for row in rows]
+    frames = {COMPARISON: pl.DataFrame(flat, infer_schema_length=None), WINDOWS: window_frame(comparison)}
     writers: dict[str, Writer] = {}
     for name, frame in frames.items():
         writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": frame.write_csv}

@@ -11,7 +11,7 @@ import numpy as np
 
 from shunter.comparison.bench import Bench
 from shunter.envs.rewards import OBJECTIVES, ORDER, reference_policy
-from shunter.metrics.window_metrics import MILLISECONDS
+from shunter.metrics.table import MILLISECONDS
 from shunter.model.schedule import bounded_slowdown
 from shunter.simulation.core_inputs import numbers
 from shunter.simulation.simulation import Simulation

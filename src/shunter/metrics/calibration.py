@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from shunter.metrics.labels import size_class, size_label
 from shunter.metrics.logged_waits import LoggedLoad, Waits, had_room, measure_logged_load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.metrics.sizes import Resource
     from shunter.model.schedule import Schedule
     from shunter.workloads.clock import Clock
 
@@ -38,8 +38,8 @@ class Side:
     waited_share: float
     """Of the jobs, those that waited more than a minute."""
     room_share: float | None
-    """Of those, the ones for which enough cores were free when they were submitted."""
-    core_utilization: float | None
+    """Of those, the ones for which enough was free when they were submitted, of what binds."""
+    utilization: float | None
     """From the first submit to the last."""
 
 
@@ -86,15 +86,27 @@ class Calibration:
     logged: Side
     simulated: Side
     agreement: Agreement
-    by_cores: tuple[Group, ...]
+    resource: Resource
+    """What jobs wait for, cores or GPUs: their sizes and what is in use are counted in it."""
+    by_size: tuple[Group, ...]
     by_hour: tuple[Group, ...]
     hours_of: str
     """What the hours are hours of."""
     logged_load: LoggedLoad
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the calibration as a plain object, without NaN."""
-        return asdict(self)
+        """Returns the calibration as a plain object, without NaN; names say whether cores or GPUs were counted."""
+        name = self.resource.name
+        names = {"utilization": self.resource.utilization, "by_size": f"by_{name}"}
+        names |= {"capacity": f"cluster_{name}", "most": f"most_{name}"}
+
+        def renamed(table: dict[str, Any]) -> dict[str, Any]:
+            values = table.items()
+            return {names.get(key, key): renamed(value) if isinstance(value, dict) else value for key, value in values}
+
+        plain = asdict(self)
+        del plain["resource"]
+        return renamed(plain) | {"sizes_of": name}
 
 
 def measure_calibration(schedule: Schedule, waits: Waits, clock: Clock) -> Calibration:
@@ -105,7 +117,8 @@ def measure_calibration(schedule: Schedule, waits: Waits, clock: Clock) -> Calib
         waits: What `compare_waits` gives for it.
         clock: What time of day the log's seconds mean.
     """
-    capacity = schedule.cluster.total_cores
+    resource = waits.resource
+    capacity = resource.total(schedule.cluster)
     local_s = waits.submit_s + clock.offset_s
     return Calibration(
         compared=len(waits),
@@ -114,10 +127,11 @@ def measure_calibration(schedule: Schedule, waits: Waits, clock: Clock) -> Calib
         logged=_side(waits, waits.logged_s, waits.logged_run_s, capacity),
         simulated=_side(waits, waits.simulated_s, waits.simulated_run_s, capacity),
         agreement=_agreement(waits, np.floor_divide(local_s, DAY_S)),
-        by_cores=_by_cores(waits),
+        resource=resource,
+        by_size=_by_size(waits),
         by_hour=_by_hour(waits, local_s),
         hours_of=clock.meaning,
-        logged_load=measure_logged_load(schedule),
+        logged_load=measure_logged_load(schedule, resource),
     )
 
 
@@ -131,7 +145,7 @@ def rank_correlation(left: NDArray[np.float64], right: NDArray[np.float64]) -> f
 
 def _side(waits: Waits, wait_s: NDArray[np.float64], run_s: NDArray[np.float64], capacity: float) -> Side:
     waited = wait_s > MINUTE_S
-    room = had_room(waits.submit_s, waits.submit_s + wait_s, run_s, waits.cores, capacity)
+    room = had_room(waits.submit_s, waits.submit_s + wait_s, run_s, waits.amount, capacity)
     return Side(
         mean_wait_s=float(wait_s.mean()),
         median_wait_s=float(np.median(wait_s)),
@@ -139,20 +153,20 @@ def _side(waits: Waits, wait_s: NDArray[np.float64], run_s: NDArray[np.float64],
         max_wait_s=float(wait_s.max()),
         waited_share=float(waited.mean()),
         room_share=float(room[waited].mean()) if waited.any() else None,
-        core_utilization=_utilization(waits, wait_s, run_s, capacity),
+        utilization=_utilization(waits, wait_s, run_s, capacity),
     )
 
 
 def _utilization(
     waits: Waits, wait_s: NDArray[np.float64], run_s: NDArray[np.float64], capacity: float
 ) -> float | None:
-    """Returns the mean part of the cores in use from the first submit to the last, a time that both sides share."""
+    """Returns the mean part of what binds in use from the first submit to the last, a time that both sides share."""
     first_s, last_s = float(waits.submit_s.min()), float(waits.submit_s.max())
     start_s = waits.submit_s + wait_s
     # Only what lies between the first and the last submit counts: the tails of the two sides differ in length.
     within_s = np.clip(start_s + run_s, first_s, last_s) - np.clip(start_s, first_s, last_s)
     offered = capacity * (last_s - first_s)
-    return float(np.sum(waits.cores * within_s)) / offered if offered else None
+    return float(np.sum(waits.amount * within_s)) / offered if offered else None
 
 
 def _agreement(waits: Waits, day: NDArray[np.float64]) -> Agreement:
@@ -187,10 +201,10 @@ def _explained(truth: NDArray[np.float64], guess: NDArray[np.float64]) -> float 
     return 1 - float(np.sum((truth - guess) ** 2)) / variance if variance else None
 
 
-def _by_cores(waits: Waits) -> tuple[Group, ...]:
-    """Returns the classes up to 1 core, 2 to 3, 4 to 7, and so on up to the largest job, without the empty ones."""
-    size = size_class(waits.cores)
-    return tuple(_group(waits, size == number, size_label(number)) for number in np.unique(size).tolist())
+def _by_size(waits: Waits) -> tuple[Group, ...]:
+    """Returns the classes of sizes, which double, up to the largest job, without the empty ones."""
+    size = waits.resource.classes(waits.amount)
+    return tuple(_group(waits, size == number, waits.resource.label(number)) for number in np.unique(size).tolist())
 
 
 def _by_hour(waits: Waits, local_s: NDArray[np.float64]) -> tuple[Group, ...]:

@@ -146,9 +146,10 @@ def _correlation_check(things: str, value: float | None, count: int) -> Check:
 def _above_check(calibration: Calibration) -> Check:
     share = calibration.logged_load.time_above_share
     fits = share <= ABOVE_EXPLAINS
-    most = f"{calibration.logged_load.cluster_cores:,.15g} cores"
+    unit = calibration.resource.unit
+    most = f"{calibration.logged_load.capacity:,.15g} {unit}"
     return Check(
-        name="part of the time with more cores in use",
+        name=f"part of the time with more {unit} in use",
         value=share,
         explains=f"{percent(ABOVE_EXPLAINS)} or less",
         roughly="any",
@@ -160,16 +161,16 @@ def _above_check(calibration: Calibration) -> Check:
 
 def _facts(calibration: Calibration) -> Iterator[str]:
     """Yields what is worth knowing whatever the verdict."""
-    load = calibration.logged_load
+    load, unit = calibration.logged_load, calibration.resource.unit
     if load.spells_above:
         text = (
-            f"The log has up to {load.most_cores:,.15g} cores in use at once, more than the {load.cluster_cores:,.15g} "
+            f"The log has up to {load.most:,.15g} {unit} in use at once, more than the {load.capacity:,.15g} "
             f"described for {percent(load.time_above_share, 2)} of the time (spells: {load.spells_above:,}). "
         )
         if load.time_above_share > ABOVE_EXPLAINS:
             yield text + "The machine was larger than that."
         else:
-            yield text + "So short a time can come of rounded times, or of cores asked for and not given."
+            yield text + f"So short a time can come of rounded times, or of {unit} asked for and not given."
     if calibration.never_started:
         yield f"{calibration.never_started:,} jobs that ran in the log can never fit on this cluster."
     if calibration.compared < FEW_JOBS:
@@ -179,20 +180,21 @@ def _facts(calibration: Calibration) -> Iterator[str]:
 def _suspicions(calibration: Calibration, schedule: Schedule) -> Iterator[str]:
     """Yields what may be missing from the description."""
     agreement, logged, simulated = calibration.agreement, calibration.logged, calibration.simulated
+    unit = calibration.resource.unit
     room, expected = logged.room_share, simulated.room_share or 0.0
     # Some wait beside free cores in every simulation too, behind a reservation: what counts is more than that.
     held = room is not None and room >= ROOM_LEAST and room > ROOM_FACTOR * expected
     if room is not None and held:
         yield (
-            f"{percent(room)} of the logged jobs that waited more than a minute had enough cores free when they were "
+            f"{percent(room)} of the logged jobs that waited more than a minute had enough {unit} free when they were "
             f"submitted (simulated: {percent(expected)}). Something that is not described held them: limits on users, "
-            "queues or hours of the day, reservations, dependencies, nodes down or of another kind, fewer cores."
+            f"queues or hours of the day, reservations, dependencies, nodes down or of another kind, fewer {unit}."
         )
     elif simulated.mean_wait_s < logged.mean_wait_s / RATIO_EXPLAINS:
-        yield "Real jobs waited longer: try fewer cores, or another --policy or --dispatch."
+        yield f"Real jobs waited longer: try fewer {unit}, or another --policy or --dispatch."
     if simulated.mean_wait_s > logged.mean_wait_s * RATIO_EXPLAINS:
         yield (
-            "Simulated jobs wait longer: the machine had more cores than described, or its scheduler backfilled "
+            f"Simulated jobs wait longer: the machine had more {unit} than described, or its scheduler backfilled "
             "better (--dispatch, --estimate, --reserve-by)."
         )
     delay_s = agreement.immediate_logged_median_s

@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.metrics.sizes import CORES, used_resources
 from shunter.metrics.usage import MILLI
 from shunter.model.schedule import whole_milliseconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.metrics.sizes import Resource
     from shunter.model.schedule import Schedule
     from shunter.model.workload import Workload
 
@@ -25,7 +27,10 @@ class Waits:
 
     job_id: pl.Series
     submit_s: NDArray[np.float64]
-    cores: NDArray[np.float64]
+    resource: Resource
+    """What jobs wait for: cores or GPUs."""
+    amount: NDArray[np.float64]
+    """How much of it each job holds."""
     logged_s: NDArray[np.float64]
     simulated_s: NDArray[np.float64]
     logged_run_s: NDArray[np.float64]
@@ -44,7 +49,7 @@ class Waits:
             {
                 "job_id": self.job_id,
                 "submit_s": self.submit_s,
-                "cores": self.cores,
+                self.resource.name: self.amount,
                 "logged_wait_s": self.logged_s,
                 "simulated_wait_s": self.simulated_s,
             }
@@ -53,12 +58,14 @@ class Waits:
 
 @dataclass(frozen=True)
 class LoggedLoad:
-    """The cores in use at once by the log's own starts and run times, held against the cluster as described."""
+    """What the log's own starts and run times had in use at once, held against the cluster as described."""
 
-    cluster_cores: float
-    most_cores: float
+    capacity: float
+    """Of the cluster: cores, or GPUs where they bind."""
+    most: float
+    """That were in use at once."""
     spells_above: int
-    """How often more cores than the cluster has came into use."""
+    """How often more than the cluster has came into use."""
     time_above_share: float
     """The part of the time from the first start to the last end during which they were."""
 
@@ -83,12 +90,14 @@ def compare_waits(schedule: Schedule) -> Waits:
     logged_s = jobs["logged_wait_s"].to_numpy()
     logged, started = np.isfinite(logged_s), schedule.ended
     both = logged & started
+    resource = used_resources(schedule.workload, schedule.cluster)[0]
     if not both.any():
         raise InputError(f"{schedule.workload.name}: none of the jobs with a logged wait can ever fit; check --cluster")
     return Waits(
         job_id=jobs["job_id"].filter(pl.Series(both)),
         submit_s=jobs["submit_s"].to_numpy()[both],
-        cores=schedule.cores[both],
+        resource=resource,
+        amount=resource.per_job(schedule.workload)[both],
         logged_s=logged_s[both],
         simulated_s=schedule.queue_wait_s[both],
         logged_run_s=jobs["run_s"].to_numpy()[both],
@@ -98,20 +107,21 @@ def compare_waits(schedule: Schedule) -> Waits:
     )
 
 
-def measure_logged_load(schedule: Schedule) -> LoggedLoad:
+def measure_logged_load(schedule: Schedule, resource: Resource = CORES) -> LoggedLoad:
     """Returns what the log's machine had in use, over all jobs with a logged wait, also those that can never fit."""
     jobs = schedule.workload.jobs
+    amount = resource.per_job(schedule.workload)
     wait_s = jobs["logged_wait_s"].to_numpy()
     logged = np.isfinite(wait_s)
     start_s = (jobs["submit_s"].to_numpy() + wait_s)[logged]
-    time_ms, milli_cores = _cores_in_use(start_s, jobs["run_s"].to_numpy()[logged], schedule.cores[logged])
-    capacity = schedule.cluster.total_cores
+    time_ms, in_use = _in_use(start_s, jobs["run_s"].to_numpy()[logged], amount[logged])
+    capacity = resource.total(schedule.cluster)
     # The log's own starts may overbook: it may count cores that it asked for and did not get, or round its times.
-    above = milli_cores > round(capacity * MILLI)
+    above = in_use > round(capacity * MILLI)
     span_ms = float(time_ms[-1] - time_ms[0])
     return LoggedLoad(
-        cluster_cores=capacity,
-        most_cores=float(milli_cores.max()) / MILLI,
+        capacity=capacity,
+        most=float(in_use.max()) / MILLI,
         spells_above=int(np.count_nonzero(above & ~np.concatenate([[False], above[:-1]]))),
         time_above_share=float(np.sum(np.diff(time_ms)[above[:-1]])) / span_ms if span_ms else 0.0,
     )
@@ -121,24 +131,24 @@ def had_room(
     submit_s: NDArray[np.float64],
     start_s: NDArray[np.float64],
     run_s: NDArray[np.float64],
-    cores: NDArray[np.float64],
+    amount: NDArray[np.float64],
     capacity: float,
 ) -> NDArray[np.bool_]:
-    """Returns which jobs could have started when they were submitted, by the cores that were not in use then."""
-    time_ms, milli_cores = _cores_in_use(start_s, run_s, cores)
+    """Returns which jobs could have started when they were submitted, by what was not in use then."""
+    time_ms, milli = _in_use(start_s, run_s, amount)
     # The level after the last change up to the submit; before the first change nothing is in use.
     place = np.searchsorted(time_ms, whole_milliseconds(submit_s), side="right") - 1
-    in_use = np.where(place >= 0, milli_cores[np.maximum(place, 0)], 0)
-    room: NDArray[np.bool_] = in_use + np.rint(cores * MILLI) <= round(capacity * MILLI)
+    before = np.where(place >= 0, milli[np.maximum(place, 0)], 0)
+    room: NDArray[np.bool_] = before + np.rint(amount * MILLI) <= round(capacity * MILLI)
     return room
 
 
-def _cores_in_use(
-    start_s: NDArray[np.float64], run_s: NDArray[np.float64], cores: NDArray[np.float64]
+def _in_use(
+    start_s: NDArray[np.float64], run_s: NDArray[np.float64], amount: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Returns the times at which the cores in use change, in whole ms, and the milli-cores in use from then on."""
+    """Returns the times at which the amount in use changes, in whole ms, and thousandths of it from then on."""
     time_ms = whole_milliseconds(np.concatenate([start_s, start_s + run_s]))
-    change = np.rint(cores * MILLI).astype(np.int64)
+    change = np.rint(amount * MILLI).astype(np.int64)
     order = np.argsort(time_ms, kind="stable")
     time_ms, level = time_ms[order], np.cumsum(np.concatenate([change, -change])[order])
     # Of the changes at one instant only the last level counts: what ends makes room for what starts.

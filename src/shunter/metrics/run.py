@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.metrics.sizes import gpu_class, gpu_label
 from shunter.metrics.table import compute_metrics
 from shunter.simulation.run import simulate
 
@@ -128,22 +129,22 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
 def turnaround_by_gpus(schedule: Schedule) -> list[dict[str, Any]] | None:
     """Returns a row for each class of GPUs a job has: none, less than 1, 1, 2, 3 to 4, 5 to 8, and so on.
 
-    Each row is ``{"gpus", "jobs", "mean_s", "median_s", "p95_s"}``, over the jobs that ended. None if no job has GPUs.
+    Each row is ``{"gpus", "jobs", "mean_s", "median_s", "p95_s", "mean_wait_s"}``, over the jobs that ended. None if no
+    job has GPUs.
     """
     gpus = schedule.gpus
     if not gpus.any():
         return None
-    # Fractions add up in whole thousandths, so that five tasks of 0.2 have 1 GPU.
-    number = np.where(gpus > 0, np.ceil(np.log2(np.maximum(np.round(gpus, 3), 0.5))) + 1, -1).astype(np.int64)
-    labels = {each: _gpus_label(each) for each in np.unique(number).tolist()}
+    number = gpu_class(gpus)
+    labels = {each: gpu_label(each) for each in np.unique(number).tolist()}
     return _rows(schedule, "gpus", number, labels)
 
 
 def turnaround_by_priority(schedule: Schedule) -> list[dict[str, Any]] | None:
     """Returns a row for each priority, or for quarters of the jobs where there are more than twelve.
 
-    Each row is ``{"priority", "jobs", "mean_s", "median_s", "p95_s"}``, over the jobs that ended, the lowest priority
-    first. None if no job has a priority.
+    Each row is ``{"priority", "jobs", "mean_s", "median_s", "p95_s", "mean_wait_s"}``, over the jobs that ended, the
+    lowest priority first. None if no job has a priority.
     """
     priority = schedule.workload.jobs["priority"].to_numpy()
     values = np.unique(priority[np.isfinite(priority)])
@@ -161,22 +162,18 @@ def turnaround_by_priority(schedule: Schedule) -> list[dict[str, Any]] | None:
 
 def _rows(schedule: Schedule, name: str, number: NDArray[np.int64], labels: dict[int, str]) -> list[dict[str, Any]]:
     turnaround = pl.col("turnaround_s")
-    frame = pl.DataFrame({"number": number, "turnaround_s": schedule.turnaround_s}).filter(pl.Series(schedule.ended))
+    # Whenever a job held no nodes, it waited: a job that was stopped waits again.
+    waited_s = schedule.turnaround_s - schedule.held_ms / 1000.0
+    columns = {"number": number, "turnaround_s": schedule.turnaround_s, "waited_s": waited_s}
+    frame = pl.DataFrame(columns).filter(pl.Series(schedule.ended))
     grouped = frame.group_by("number").agg(
         pl.len().alias("jobs"),
         turnaround.mean().alias("mean_s"),
         turnaround.median().alias("median_s"),
         turnaround.quantile(0.95, "linear").alias("p95_s"),
+        pl.col("waited_s").mean().alias("mean_wait_s"),
     )
     return [{name: labels[row.pop("number")], **row} for row in grouped.sort("number").iter_rows(named=True)]
-
-
-def _gpus_label(number: int) -> str:
-    """Returns what a class of GPUs is called: -1 is none, 0 less than one, 1 one, 2 two, then doubling."""
-    if number <= 0:
-        return "none" if number < 0 else "< 1"
-    most = 2 ** (number - 1)
-    return f"{most}" if most <= 2 else f"{most // 2 + 1}–{most}"
 
 
 def _priority_label(values: NDArray[np.float64]) -> str:

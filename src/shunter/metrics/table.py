@@ -9,7 +9,7 @@ A formula is written once, on `Measures`: it works on one value a job (a schedul
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +33,8 @@ NODES: Final = "nodes"
 NO_UNIT: Final = "–"
 """Units by which tables choose how to print a metric; others may be any text."""
 HIGHER, LOWER = "higher", "lower"
+MILLISECONDS: Final = 1000.0
+"""In a second."""
 
 Values = Any
 """A value a schedule (a float), or a value a window (an array of shape (windows,)); NaN where it has no meaning."""
@@ -73,6 +75,10 @@ class Measures(ABC):
     """For how long the simulated jobs waited, added up."""
     tells_memory: Values
     """Whether any simulated job says how much memory it needs."""
+    lost_s: Columns
+    """For how long each simulated job held nodes without getting ahead."""
+    ran_any: Values
+    """Whether any simulated job ever held nodes."""
     wait_s: Columns
     """From submit to the first start, of each measured job."""
     run_s: Columns
@@ -136,6 +142,8 @@ class ScheduleMeasures(Measures):
         self.makespan_s = self.usage.makespan_s
         self.completed_in_all = int(np.count_nonzero(self.completed))
         self.waited_in_all_s = self.usage.waited_s()
+        self.lost_s = schedule.lost_ms / MILLISECONDS
+        self.ran_any = len(self.usage.segments) > 0
 
     def mean(self, values: NDArray[Any], kept: NDArray[np.bool_]) -> Values:
         """Returns the mean over the jobs that are kept."""
@@ -175,7 +183,8 @@ class Metric:
     of_jobs: Callable[[Measures], Values] | None = None
     """Computes it for a schedule and for windows alike."""
     of_schedule: Callable[[Usage], float | None] | None = None
-    """Computes it for a schedule alone, if it needs placements or stops, which windows do not keep."""
+    """Computes it for a schedule alone, if it needs placements or stops, which windows do not keep: to compare it,
+    each window is simulated as a schedule of its own."""
     short: tuple[str, ...] = ()
     """What a command line may call it instead."""
 
@@ -201,11 +210,17 @@ def register(metric: Metric) -> Metric:
     return metric
 
 
-def compute_metrics(schedule: Schedule) -> dict[str, float | None]:
-    """Returns every metric by name; null (None) where a metric has no meaning, never NaN."""
+def compute_metrics(schedule: Schedule, names: Iterable[str] | None = None) -> dict[str, float | None]:
+    """Returns metrics by name; null (None) where a metric has no meaning, never NaN.
+
+    Args:
+        schedule: What happened.
+        names: Which metrics; None: every one.
+    """
     measures = ScheduleMeasures(schedule)
     found: dict[str, float | None] = {}
-    for name, metric in METRICS.items():
+    for name in METRICS if names is None else names:
+        metric = METRICS[name]
         value = metric.of_jobs(measures) if metric.of_jobs is not None else None
         if metric.of_schedule is not None:
             value = metric.of_schedule(measures.usage)
@@ -253,6 +268,12 @@ def _memory_utilization(jobs: Measures) -> Values:
 def _completion_rate(jobs: Measures) -> Values:
     # Over all jobs, so that rejecting many of them does not look good.
     return jobs.mean(jobs.completed, np.ones_like(jobs.completed))
+
+
+def _lost_gpu_hours(jobs: Measures) -> Values:
+    # Where no job has GPUs, or none ever held a node, there was nothing to lose.
+    known = jobs.ran_any & np.any(jobs.gpus > 0, axis=-1)
+    return np.where(known, np.sum(jobs.gpus * jobs.lost_s, axis=-1) / 3600.0, np.nan)
 
 
 def _wait_quantile(name: str, quantile: float, short: tuple[str, ...] = ()) -> Metric:
@@ -349,9 +370,11 @@ _TABLE: Final = (
         "migrations", COUNT, LOWER, "starts after a stop on another set of nodes than before",
         of_schedule=Usage.migrations,
     ),
+    Metric("lost_gpu_hours", "GPU·h", LOWER, "Σ *gᵢ lᵢ* / 3600 s; null without GPUs", _lost_gpu_hours),
     Metric(
-        "lost_gpu_hours", "GPU·h", LOWER, "Σ *gᵢ lᵢ* / 3600 s; null without GPUs",
-        of_schedule=Usage.lost_gpu_hours,
+        "milp_fallbacks", COUNT, LOWER,
+        "how often the solver of `milp` gave no placement, so that `tiered-defrag` stood in; null under others",
+        of_schedule=Usage.milp_fallbacks,
     ),
 )  # fmt: skip
 

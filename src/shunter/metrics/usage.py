@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shunter.metrics.sizes import CORES
+from shunter.policies.catalog import PYTHON_PLACEMENTS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.metrics.sizes import Resource
     from shunter.model.schedule import Schedule
 
 MILLI = 1000
 """Milli-cores in a core, milliseconds in a second."""
-
-HOUR_MS = 3_600_000
 
 ROUNDING_NOISE = 1e-13
 """A variance below this part of the mean square is what rounding leaves of 0."""
@@ -25,15 +27,16 @@ ROUNDING_NOISE = 1e-13
 
 @dataclass(frozen=True)
 class Changes:
-    """Changes of the cores in use on nodes; all arrays have the same length, and each node's changes add up to 0."""
+    """Changes of what is in use on nodes; all arrays have the same length, and each node's changes add up to 0."""
 
     time_ms: NDArray[np.float64]
     node: NDArray[np.int32]
-    milli_cores: NDArray[np.int64]
+    milli: NDArray[np.int64]
+    """Thousandths of the resource."""
 
     def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> Changes:
         """Returns the changes chosen by an index or a mask."""
-        return Changes(self.time_ms[which], self.node[which], self.milli_cores[which])
+        return Changes(self.time_ms[which], self.node[which], self.milli[which])
 
 
 class Usage:
@@ -79,13 +82,11 @@ class Usage:
         waited_again_ms = np.maximum(next_start_ms - segments.end_ms, 0.0)[~segments.last]
         return float(np.sum(waited_ms) + np.sum(waited_again_ms)) / MILLI
 
-    def core_changes(self) -> Changes:
+    def changes(self, resource: Resource) -> Changes:
         """Returns two changes for each node of each segment: one at its start, one at its end."""
         segments = self.segments
-        milli_cores_per_task = np.rint(self.schedule.workload.jobs["cores_per_task"].to_numpy() * MILLI).astype(
-            np.int64
-        )
-        used = milli_cores_per_task[segments.job[segments.entry]] * segments.tasks
+        per_task = np.rint(resource.per_task(self.schedule.workload) * MILLI).astype(np.int64)
+        used = per_task[segments.job[segments.entry]] * segments.tasks
         time_ms = np.concatenate([self.start_ms, self.end_ms])
         entries = np.concatenate([segments.entry, segments.entry + len(segments)])
         return Changes(time_ms[entries], np.concatenate([segments.nodes] * 2), np.concatenate([used, -used]))
@@ -103,7 +104,7 @@ class Usage:
         hosts = int(np.count_nonzero(cores > 0))  # A host without cores has no core utilization.
         if hosts <= 1:
             return 0.0
-        changes = self.core_changes()
+        changes = self.changes(CORES)
         changes = changes.take(cores[changes.node] > 0)
         mean_of_square = _host_squares(changes, cores) / hosts
         variance = mean_of_square - _square_of_sum(changes, cores) / hosts**2
@@ -191,10 +192,13 @@ class Usage:
         moved = nodes.slice(1).ne_missing(nodes.slice(0, len(nodes) - 1)).to_numpy()
         return float(np.count_nonzero(moved & again))
 
-    def lost_gpu_hours(self) -> float | None:
-        """Returns the GPU time in which no job got ahead; None where no job has GPUs, or none ever held a node."""
-        gpus = self.schedule.gpus
-        return self._if_any_ran(float(np.sum(gpus * self.schedule.lost_ms)) / HOUR_MS) if gpus.any() else None
+    def milp_fallbacks(self) -> float | None:
+        """Returns how often a solver gave no placement, and another rule stood in; None under other placements."""
+        name = self.schedule.settings.placement.partition("?")[0]
+        if name not in PYTHON_PLACEMENTS:
+            return None
+        entries = self.schedule.ledger.entries
+        return self._if_any_ran(sum(entry.count for entry in entries if entry.rule.startswith(f"{name}: ")))
 
     def _if_any_ran(self, count: float) -> float | None:
         """Returns a count of stops; None where no job ever held a node, so that none could be stopped."""
@@ -205,7 +209,7 @@ def _host_squares(changes: Changes, cores: NDArray[np.float64]) -> float:
     """Returns the sum over hosts of the integral of the squared utilization over time, in ms."""
     changes = changes.take(np.lexsort((changes.time_ms, changes.node)))
     # One running sum serves all hosts: each host's changes add up to 0 before the next host's begin.
-    used = np.cumsum(changes.milli_cores) / MILLI / cores[changes.node]
+    used = np.cumsum(changes.milli) / MILLI / cores[changes.node]
     return float(np.sum(used[:-1] ** 2 * np.diff(changes.time_ms)))
 
 
@@ -216,7 +220,7 @@ def _square_of_sum(changes: Changes, cores: NDArray[np.float64]) -> float:
     total = np.zeros(len(host_cores))
     # Hosts of one size are summed in whole milli-cores, so that no rounding piles up over a million jobs.
     for size in np.unique(host_cores):
-        total += np.cumsum(np.where(host_cores == size, changes.milli_cores, 0)) / MILLI / size
+        total += np.cumsum(np.where(host_cores == size, changes.milli, 0)) / MILLI / size
     return float(np.sum(total[:-1] ** 2 * np.diff(changes.time_ms)))
 
 

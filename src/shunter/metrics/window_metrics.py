@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shunter.checks import check_name
-from shunter.metrics.table import Measures, Values, window_metrics
+from shunter.metrics.table import MILLISECONDS, Measures, Values, window_metrics
 from shunter.model.schedule import Phase, bounded_slowdown, whole_milliseconds
 from shunter.simulation.core_inputs import numbers
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.simulation.windows import WindowResults
-
-MILLISECONDS = 1000.0
-"""In a second."""
 
 
 class WindowColumns:
@@ -112,6 +109,19 @@ class WindowMeasures(Measures):
 
     def _seconds(self, time_ms: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(time_ms[:, self._measured] / MILLISECONDS)
+
+    @cached_property
+    def lost_s(self) -> NDArray[np.float64]:
+        """For how long each simulated job held nodes without getting ahead."""
+        results = self._results
+        # Of a job that failed for good nothing is left: the core counts what it held as its run.
+        lost_ms = np.where(results.phase == Phase.FAILED, results.held_ms, results.lost_ms)
+        return np.asarray(lost_ms / MILLISECONDS)
+
+    @cached_property
+    def ran_any(self) -> NDArray[np.bool_]:
+        """Whether any job ever held nodes."""
+        return np.asarray((self._results.start_ms >= 0).any(axis=1))
 
     @cached_property
     def makespan_s(self) -> Values:

@@ -145,6 +145,21 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
 POLICIES: Final[dict[str, str]] = {name: known.words for name, known in KNOWN_POLICIES.items()}
 """The order in which waiting jobs are considered, by name, with one line each."""
 
+BLIND: Final = (
+    "fcfs",
+    "fifo",
+    "lcfs",
+    "smallest",
+    "largest",
+    "priority",
+    "fair-share",
+    "multifactor",
+    "random",
+    "random-feasible",
+    "first-available",
+    "las",
+)
+"""Policies whose order does not look at how long a job will run."""
 POSITIVE: Final = ("half_life_s", "max_age_s", "hold_from_s", "first_s")
 """The parameters of policies that must be above 0."""
 MAY_BE_INFINITE: Final = ("reserve_below", "hold_patience_s", "second_s")

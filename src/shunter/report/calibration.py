@@ -47,9 +47,10 @@ def print_report(report: CalibrationReport, written: Sequence[Path]) -> None:
     console.print(f"; left out: {calibration.without_logged_wait:,} without a logged wait", highlight=False)
     console.print(verdict_text(report.judgment), highlight=False)
     console.print(checks_table(report.judgment))
-    console.print(sides_table(calibration.logged, calibration.simulated))
+    unit = calibration.resource.unit
+    console.print(sides_table(calibration.logged, calibration.simulated, unit))
     console.print(agreement_table(calibration.agreement))
-    console.print(groups_table("by the job's cores", "cores", calibration.by_cores))
+    console.print(groups_table(f"by the job's {unit}", unit, calibration.by_size))
     console.print(groups_table(f"by the hour of the submit ({calibration.hours_of})", "hour", calibration.by_hour))
     if schedule.ledger:
         console.print(ledger_table(schedule.ledger))
@@ -80,8 +81,8 @@ def checks_table(judgment: Judgment) -> Table:
     return table
 
 
-def sides_table(logged: Side, simulated: Side) -> Table:
-    """Returns the waits of the log beside those of the simulation."""
+def sides_table(logged: Side, simulated: Side, unit: str) -> Table:
+    """Returns the waits of the log beside those of the simulation; the unit is what is in use, cores or GPUs."""
     table = Table("", title="waits", title_justify="left")
     for side in ("logged", "simulated"):
         table.add_column(side, justify="right")
@@ -90,8 +91,8 @@ def sides_table(logged: Side, simulated: Side) -> Table:
         table.add_row(title, *seconds)
     for name, title in (
         ("waited_share", "jobs that waited more than a minute"),
-        ("room_share", "of these, with enough cores free at their submit"),
-        ("core_utilization", "core utilization, first to last submit"),
+        ("room_share", f"of these, with enough {unit} free at their submit"),
+        ("utilization", f"{unit} in use, first to last submit"),
     ):
         table.add_row(title, *(percent(getattr(side, name), 2) for side in (logged, simulated)))
     return table
@@ -210,13 +211,13 @@ def _draw_hours(panel: Axes, calibration: Calibration) -> None:
 
 
 def _draw_sizes(panel: Axes, calibration: Calibration) -> None:
-    groups = calibration.by_cores
+    groups, unit = calibration.by_size, calibration.resource.unit
     places = np.arange(len(groups))
     for shift, (label, color, mean_h) in zip((-0.5, 0.5), _mean_hours(groups), strict=True):
         panel.bar(places + shift * BAR_WIDTH, mean_h, width=BAR_WIDTH, color=color, label=label)
     names = [f"{group.label}\n({group.jobs:,})" for group in groups]
     panel.set_xticks(places, names, fontsize=7 if len(groups) > 8 else 8)
-    panel.set(title="by the job's cores", xlabel="cores (jobs)", ylabel="mean wait [h]")
+    panel.set(title=f"by the job's {unit}", xlabel=f"{unit} (jobs)", ylabel="mean wait [h]")
     panel.grid(axis="y", **GRID)
     panel.legend(frameon=False)
 

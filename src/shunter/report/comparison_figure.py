@@ -8,7 +8,9 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from shunter.comparison.bench import Bench
-from shunter.metrics.labels import counted, shortened, size_label
+from shunter.comparison.marks import mark_lines, marked, shared_lines
+from shunter.metrics.labels import counted, shortened
+from shunter.metrics.usage import Usage
 from shunter.model.log import Log
 from shunter.report.drawing import (
     BASELINE_COLOR,
@@ -47,7 +49,17 @@ def draw_comparison(comparison: Comparison) -> Figure:
     _draw_boxes(boxes, comparison, colors)
     _draw_waits(sizes, comparison, colors)
     _draw_utilization(use, comparison, colors)
+    shared = comparison.shared_marks
+    told = shared_lines(shared) + mark_lines((one.marks for one in comparison.scored), shared)
+    if told:
+        figure.supxlabel("; ".join(told), x=0.01, ha="left", fontsize=9)
     return finish(figure, (boxes, sizes, use), _title(comparison))
+
+
+def _called(comparison: Comparison, label: str) -> str:
+    """Returns what the figure calls a combination: short, and with the symbols of its marks."""
+    one = comparison.contenders[label]
+    return marked(shortened(one.label), one.marks, comparison.shared_marks)
 
 
 def _title(comparison: Comparison) -> str:
@@ -88,7 +100,7 @@ def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
         box.set(facecolor=color, alpha=0.35, edgecolor=color)
         spread = number + random.uniform(-0.16, 0.16, size=len(each))
         panel.plot(each, spread, "o", color=color, markersize=3, alpha=0.75, markeredgewidth=0)
-    names = [shortened(label) + "\n(baseline)" * (label == comparison.baseline.label) for label in labels]
+    names = [_called(comparison, label) + "\n(baseline)" * (label == comparison.baseline.label) for label in labels]
     panel.set_yticks(np.arange(1, len(names) + 1), names, fontsize=9)
     # The best on top, as in the table.
     panel.invert_yaxis()
@@ -114,6 +126,7 @@ def _choose_scale(panel: Axes, axis: str, values: NDArray[np.float64]) -> None:
 
 def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
     """Draws the mean wait of each size class under the best few and the baseline."""
+    resource = comparison.resources[0]
     lines = {one.combination.label: one.wait_by_size_s for one in comparison.scored if one.combination.label in colors}
     # The baseline tells which sizes there are: all combinations have the same jobs.
     filled = np.flatnonzero(np.isfinite(comparison.against.wait_by_size_s))
@@ -122,43 +135,43 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     for label, waits in lines.items():
         baseline = label == comparison.baseline.label
         style: dict[str, Any] = {"linestyle": "--" if baseline else "-", "marker": "o", "markersize": 4}
-        name = shortened(label) + " (baseline)" * baseline
+        name = _called(comparison, label) + " (baseline)" * baseline
         panel.plot(np.arange(len(filled)), waits[filled] / seconds, color=colors[label], label=name, **style)
-    panel.set_xticks(np.arange(len(filled)), [size_label(number) for number in filled.tolist()], fontsize=8)
+    panel.set_xticks(np.arange(len(filled)), [resource.label(number) for number in filled.tolist()], fontsize=8)
     _choose_scale(panel, "y", every / seconds)
     if panel.get_yscale() == "linear":
         panel.set_ylim(bottom=0)
-    panel.set(xlabel="cores of the job", ylabel=f"mean wait [{unit}]")
+    panel.set(xlabel=f"{resource.unit} of the job", ylabel=f"mean wait [{unit}]")
     panel.grid(**GRID)
     panel.legend(frameon=False, fontsize=9)
 
 
 def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
-    """Draws the cores in use in the window in which the baseline has its median value."""
+    """Draws what is in use of cores or GPUs in the window in which the baseline has its median value."""
+    resource = comparison.resources[0]
     window = _middle_window(comparison)
     # Only times of windows were kept: one window is simulated again to see it over time.
-    bench = Bench.on(Log(comparison.workload, comparison.cluster), window)
-    columns = bench.parts[0].columns
+    (part,) = Bench.on(Log(comparison.workload, comparison.cluster), window).parts
     best = comparison.scored[0]
     pair = {one.combination.label: one.combination for one in (best, comparison.against)}
-    results = {label: bench.run(combination.scheduler)[0] for label, combination in pair.items()}
-    begin_ms = int(columns.submit_ms.min())
+    # As schedules: a job that is stopped holds nothing until it starts again.
+    uses = {label: Usage(next(part.schedules(one.scheduler))) for label, one in pair.items()}
+    begin_ms = float(next(iter(uses.values())).schedule.submit_ms.min())
     # One axis for both, so that it shows which of the two ends earlier.
-    makespan_ms = max(int(result.end_ms.max()) for result in results.values()) - begin_ms
+    makespan_ms = max(float(usage.end_ms.max(initial=begin_ms)) for usage in uses.values()) - begin_ms
     unit, seconds = time_unit(makespan_ms / 1000)
     edges = np.linspace(0, max(makespan_ms, 1), BINS + 1)
-    for label, result in results.items():
-        ran = result.ended
-        cores = columns.cores[ran]
-        time_ms = np.concatenate([result.start_ms[ran], result.end_ms[ran]]) - float(begin_ms)
-        change = np.concatenate([cores, -cores]) / comparison.cluster.total_cores
+    for label, usage in uses.items():
+        amount = resource.per_job(usage.schedule.workload)[usage.segments.job]
+        time_ms = np.concatenate([usage.start_ms, usage.end_ms]) - begin_ms
+        change = np.concatenate([amount, -amount]) / resource.total(comparison.cluster)
         share = binned_means(time_ms, change, np.zeros(len(change), dtype=np.int64), 1, edges)[0]
         filled = label == comparison.baseline.label
         style: dict[str, Any] = {"fill": True, "alpha": 0.3} if filled else {"baseline": None, "linewidth": 1.3}
-        panel.stairs(share, edges / 1000 / seconds, color=colors[label], label=shortened(label), **style)
+        panel.stairs(share, edges / 1000 / seconds, color=colors[label], label=_called(comparison, label), **style)
     first = int(window.first[0])
     which = f"jobs {first:,} to {first + window.length - 1:,} of the log"
-    panel.set(xlabel=f"{unit} since the first submit ({which})", ylabel="cores in use", ylim=(0, 1.05))
+    panel.set(xlabel=f"{unit} since the first submit ({which})", ylabel=f"{resource.unit} in use", ylim=(0, 1.05))
     panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     panel.set_xlim(0, makespan_ms / 1000 / seconds or 1)
     panel.grid(**GRID)

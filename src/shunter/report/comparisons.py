@@ -10,14 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.evaluation import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED
-from shunter.comparison.report import BETTER, BROKEN, WORSE
+from shunter.comparison.marks import mark_lines, shared_lines
+from shunter.comparison.report import BETTER, BROKEN, UTILIZATIONS, WORSE
+from shunter.comparison.roles import BASELINE, CLASSIC, ROLES
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
 from shunter.model.log import FROM_WORKLOAD, Ledger
 from shunter.report.tables import (
+    NAME_WIDTH,
+    folded,
     hours,
     ledger_table,
+    print_fitted,
     print_line,
     print_written,
     short,
@@ -29,14 +33,8 @@ if TYPE_CHECKING:
     from shunter.comparison.evaluation import Evaluation
     from shunter.comparison.report import Finding, LogReport
 
-ROLES: Final = {
-    LEARNED: "learned",
-    ALSO: "also judged",
-    BEST: "best in hindsight",
-    BEST_SAME: "best, same estimate",
-    CLASSIC: "",
-}
-"""What the tables of an evaluation say below a label."""
+BREAK, INDENT = "\n", "  "
+"""Between the lines of a name."""
 WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0))
 """From the largest; below them seconds."""
 FINDING_COLORS: Final = {BETTER: "green", WORSE: "red", BROKEN: "red"}
@@ -73,17 +71,31 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
     rows.sort(key=lambda row: row["rank"])
     console = Console()
     console.print(_title(comparison, _common_words(comparison)), soft_wrap=True, highlight=False)
-    console.print(metric_table(comparison, rows))
-    console.print(contrast_table(comparison, rows))
-    if (hidden := len(every) - len(rows)) > 0:
-        console.print(f"not shown (--top): {hidden}", highlight=False)
+    print_grounds(console, comparison)
+    # Rows of 1.00 would look like a result.
+    if comparison.quiet_note is None:
+        print_fitted(console, lambda most: metric_table(comparison, rows, most))
+        print_fitted(console, lambda most: contrast_table(comparison, rows, most))
+        if (hidden := len(every) - len(rows)) > 0:
+            console.print(f"not shown (--top): {hidden}", highlight=False)
     for line in _notes(comparison):
         print_line(console, line)
     if ledger := _common_ledger(comparison):
         console.print(ledger_table(ledger))
-    # The tables have all; the sentence is for those who ask whether there is anything better than what they have.
-    print_findings(console, comparison.verdict()[:1])
+    # The tables have all; the sentences are for those who ask whether there is anything better than what they have.
+    if comparison.quiet_note is None:
+        print_findings(console, comparison.headlines())
     print_written(console, written)
+
+
+def print_grounds(console: Console, comparison: Comparison) -> None:
+    """Prints what to know before any result: whether to believe it, what all rows have, whether anybody waits."""
+    if comparison.believability is not None:
+        print_line(console, comparison.believability.line)
+    for line in shared_lines(comparison.shared_marks):
+        print_line(console, line)
+    if comparison.quiet_note:
+        print_line(console, comparison.quiet_note)
 
 
 def _title(comparison: Comparison, common: str = "") -> str:
@@ -109,20 +121,20 @@ def _common_words(comparison: Comparison) -> str:
     return "".join(f" · {escape(words.pop())}" for words in shared if len(words) == 1)
 
 
-def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
-    """Returns the metric over the windows, by combination."""
+def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most: int = NAME_WIDTH) -> Table:
+    """Returns the metric over the windows, by combination, with names in lines of so many characters."""
     table = titled_table(f"{comparison.metric} over the windows, best {comparison.sorted_by} first", "combination")
     names = {"geom.\nmean": "geometric_mean", "mean": "mean", "median": "median", "p95": "p95"}
     for heading in (*names, "worst\nblock", "wins"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         worst = f"{short(row['worst_block_mean'])} (#{row['worst_block']})" if row["worst_block"] is not None else "–"
         cells = [short(row[name]) for name in names.values()]
-        table.add_row(escape(row["label"]), *cells, worst, percent(row["win_rate"]))
+        table.add_row(_name(comparison, row, most), *cells, worst, percent(row["win_rate"]))
     return table
 
 
-def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
+def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most: int = NAME_WIDTH) -> Table:
     """Returns each combination against the baseline, and what users and cluster had of it."""
     # By the p95 wait: by the longest, means would often be 0.00 hours.
     unit, seconds = wait_unit(row["p95_wait_s"] for row in rows)
@@ -130,7 +142,7 @@ def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Ta
     def waits(row: dict[str, Any]) -> list[str]:
         return [in_unit(row[name], seconds) for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
 
-    return _beside_ratios(comparison, rows, unit, ("mean\nwait", "p95\nwait", "max\nwait"), waits)
+    return _beside_ratios(comparison, rows, unit, ("mean\nwait", "p95\nwait", "max\nwait"), waits, most)
 
 
 def _beside_ratios(
@@ -139,17 +151,30 @@ def _beside_ratios(
     unit: str,
     headings: Sequence[str],
     cells: Callable[[dict[str, Any]], list[str]],
+    most: int,
 ) -> Table:
-    """Returns a table of ratios to the baseline, cells of the verb's own, and the cores used."""
+    """Returns a table of ratios to the reference, cells of the verb's own, what was used, and what stops cost."""
     table = titled_table(f"against {escape(comparison.baseline.label)}; waits in {unit}", "combination")
     table.add_column(escape("ratio [95 %]"), justify="right", no_wrap=True)
-    for heading in (*headings, "cores\nused"):
-        table.add_column(heading, justify="right")
+    used = used_columns(rows)
+    lost = any(row["lost_gpu_hours"] for row in rows)
+    for heading in (*headings, *used, *["lost\nGPU·h"] * lost):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        is_baseline = row["label"] == comparison.baseline.label
-        ratio = "baseline" if is_baseline else ratio_text(comparison.metric, row)
-        table.add_row(escape(_name(row)), ratio, *cells(row), percent(row["core_utilization"], 1))
+        # In an evaluation the row says itself what it is.
+        itself = "=" if "role" in row else ROLES[BASELINE]
+        ratio = itself if row["label"] == comparison.baseline.label else ratio_text(comparison.metric, row)
+        shares = [percent(row[name], 1) for name in used.values()]
+        costs = [short(row["lost_gpu_hours"])] * lost
+        table.add_row(_name(comparison, row, most), ratio, *cells(row), *shares, *costs)
     return table
+
+
+def used_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the headings and metrics of what is used by anybody: cores, GPUs, or both."""
+    known = {"cores\nused": UTILIZATIONS[0], "GPUs\nused": UTILIZATIONS[1]}
+    used = {heading: name for heading, name in known.items() if any(row[name] for row in rows)}
+    return used or dict([*known.items()][:1])
 
 
 def contender_table(
@@ -179,13 +204,13 @@ def contender_table(
         ]
         if wins is not None:
             ratios.append("=" if wins == role else percent(contender.against[wins].win_rate))
-        table.add_row(role_name(roles, role, contender.label), *means, *ratios)
+        table.add_row(role_name(roles, role, one.shown_label(role)), *means, *ratios)
     return table
 
 
-def role_name(roles: Mapping[str, str], role: str, label: str) -> str:
-    """Returns what a row is, and below it which policy."""
-    return f"{roles[role]}\n  {escape(label)}"
+def role_name(roles: Mapping[str, str], role: str, label: str, most: int = NAME_WIDTH) -> str:
+    """Returns what a row is, and below it which policy, in lines of so many characters."""
+    return f"{folded(roles[role], most)}\n  {escape(folded(label, most - 2)).replace(BREAK, BREAK + INDENT)}"
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -198,6 +223,7 @@ def _notes(comparison: Comparison) -> list[str]:
         notes.append(note)
     if comparison.sorted_by == "mean":
         notes.append("a value of 0 has no geometric mean, and no ratio; the mean and its differences are in --json")
+    notes += mark_lines((one.marks for one in comparison.scored), comparison.shared_marks)
     notes += _basis_notes(comparison)
     if rejected := max(one.rejected for one in comparison.scored):
         notes.append(f"{rejected:,} of {windows.length * len(windows):,} jobs can never fit, and were rejected")
@@ -250,32 +276,36 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
         newest = evaluation.entrants.learned[0].settings.policy
         console.print(f"the newest run: [bold]{escape(newest)}[/bold]", soft_wrap=True, highlight=False)
     console.print(_title(comparison), soft_wrap=True, highlight=False)
+    print_grounds(console, comparison)
     shown = {one.combination.label for one in evaluation.shown(top)}
     rows = [row for row in evaluation.rows() if row["label"] in shown]
-    console.print(metric_table(comparison, [row | {"label": _name(row)} for row in rows]))
-    console.print(judged_table(comparison, rows))
-    if (hidden := len(comparison.scored) - len(rows)) > 0:
-        print_line(console, f"not shown (--top): {hidden} classics")
+    if comparison.quiet_note is None:
+        print_fitted(console, lambda most: metric_table(comparison, rows, most))
+        print_fitted(console, lambda most: judged_table(comparison, rows, most))
+        if (hidden := len(comparison.scored) - len(rows)) > 0:
+            print_line(console, f"not shown (--top): {hidden} classics")
     for line in _notes(comparison):
         print_line(console, line)
     if ledger := comparison.scored[0].ledger:
         console.print(ledger_table(ledger))
     for warning in evaluation.warnings:
         console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
-    print_findings(console, evaluation.findings())
+    if comparison.quiet_note is None:
+        print_findings(console, evaluation.findings())
     print_written(console, written)
 
 
-def judged_table(comparison: Comparison, rows: Sequence[dict[str, Any]]) -> Table:
+def judged_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most: int = NAME_WIDTH) -> Table:
     """Returns each row against the best classic, and what users and cluster had of it."""
 
     def waits(row: dict[str, Any]) -> list[str]:
         return [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
 
-    return _beside_ratios(comparison, rows, "hours", ("mean\nwait", "wait\nratio", "max\nwait"), waits)
+    return _beside_ratios(comparison, rows, "hours", ("mean\nwait", "wait\nratio", "max\nwait"), waits, most)
 
 
-def _name(row: dict[str, Any]) -> str:
-    """Returns the label, and in an evaluation below it what the row is."""
+def _name(comparison: Comparison, row: dict[str, Any], most: int) -> str:
+    """Returns the label with its marks, and in an evaluation below it what the row is."""
+    label = escape(folded(comparison.shown_label(row["label"]), most))
     role = ROLES[row.get("role", CLASSIC)]
-    return f"{row['label']}\n  {role}" if role else str(row["label"])
+    return f"{label}{BREAK}{INDENT}{role}" if role else label

@@ -94,7 +94,7 @@ def name_ticks(panel: Axes, axis: str, named: Iterable[tuple[float, str]]) -> No
 
 def binned_means(
     time: NDArray[np.float64],
-    change: NDArray[np.float64],
+    change: NDArray[np.float64] | NDArray[np.int64],
     row: NDArray[np.int64],
     rows: int,
     edges: NDArray[np.float64],

@@ -116,7 +116,7 @@ def draw_learning(runs: Sequence[Curves]) -> Figure:
 
 def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
     """Draws the metric as a ratio to the classic, and marks the best of each run, and where a bound was missed."""
-    panel.axhline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1, label="the classic chosen in training")
+    panel.axhline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1, label="the classic chosen on training days")
     shown = []
     for run, color in zip(runs, _colors(runs), strict=True):
         steps, ratio = run.of(RATIO)

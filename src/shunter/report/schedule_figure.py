@@ -10,9 +10,10 @@ import polars as pl
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import PowerNorm
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from shunter.errors import InputError
-from shunter.metrics.labels import size_class, size_label
+from shunter.metrics.sizes import CORES, used_resources
 from shunter.metrics.usage import MILLI, Usage
 from shunter.report.drawing import COLORS, GRID, OTHERS_COLOR, binned_means, finish, new_figure, time_unit
 
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from shunter.metrics.sizes import Resource
     from shunter.model.schedule import Schedule
 
 NEIGHBOR_COLORS = ("#0072B2", "#8FC6E8", "#2F5D8A", "#56B4E9", "#4A90C2")
 """Shades for jobs of which only the outlines matter."""
-CORE_COLOR, GPU_COLOR, QUEUE_COLOR = COLORS[0], COLORS[5], COLORS[2]
+QUEUE_COLOR = COLORS[2]
+RESOURCE_COLORS = {"cores": COLORS[0], "gpus": COLORS[5]}
 
 BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False, "fontsize": 8}
 """Where legends stand: beside the panel, where they hide nothing."""
@@ -43,7 +46,7 @@ HEAT_ROWS = 400
 """Nodes beyond this number share rows of the heat map."""
 
 Span = tuple[int, int]
-"""Milli-cores of one node, from the first to before the second."""
+"""Thousandths of a core or a GPU of one node, from the first to before the second."""
 
 
 def draw_schedule(schedule: Schedule) -> Figure:
@@ -60,7 +63,7 @@ def draw_schedule(schedule: Schedule) -> Figure:
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(1, 1, 3))
     _draw_utilization(panels[0], schedule, axis)
     _draw_queue(panels[1], schedule, axis)
-    _draw_gantt(panels[2], schedule, axis)
+    _draw_gantt(panels[2], schedule, axis, used_resources(schedule.workload, schedule.cluster)[0])
     panels[2].set_xlabel(f"{axis.unit} since the first submit")
     panels[2].set_xlim(0, axis.last or 1)
     return finish(figure, panels, _title(schedule))
@@ -94,35 +97,45 @@ def _title(schedule: Schedule) -> str:
     )
 
 
-def _level(axis: TimeAxis, time_ms: NDArray[np.float64], change: NDArray[np.float64]) -> tuple[Any, Any]:
+def _level(axis: TimeAxis, time_ms: NDArray[np.float64], change: NDArray[np.int64]) -> tuple[Any, Any]:
     """Returns the points of a step function that starts at 0, as means over bins where there are too many changes."""
     time = axis.of(time_ms)
+    order = np.argsort(time, kind="stable")
+    time, level = np.concatenate([[0.0], time[order]]), np.concatenate([[0], np.cumsum(change[order])])
+    # Of the changes at one instant only the last level counts: what ends makes room for what starts, and who starts at
+    # once has never waited.
+    last = np.append(np.diff(time) > 0, True)
+    time, level = time[last], level[last]
     if len(time) <= EXACT_CHANGES:
-        order = np.argsort(time, kind="stable")
-        time, level = np.concatenate([[0.0], time[order]]), np.concatenate([[0.0], np.cumsum(change[order])])
-        # Of the changes at one instant only the last level counts: what ends makes room for what starts.
-        last = np.append(np.diff(time) > 0, True)
-        return time[last], level[last]
+        return time, level
     # A file of a million steps would show no more than their means.
     edges = axis.bins()
-    means = binned_means(time, change, np.zeros(len(time), dtype=np.int64), 1, edges)[0]
+    steps = np.diff(level, prepend=0)
+    changed = np.flatnonzero(steps)
+    means = binned_means(time[changed], steps[changed], np.zeros(len(changed), dtype=np.int64), 1, edges)[0]
     return edges, np.concatenate([means, means[-1:]])
 
 
 def _draw_utilization(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     job, time_ms = _segment_times(schedule)
-    for name, color, used, total in (
-        ("cores", CORE_COLOR, schedule.cores[job], schedule.cluster.total_cores),
-        ("GPUs", GPU_COLOR, schedule.gpus[job], schedule.cluster.total_gpus),
-    ):
-        if total:
-            time, level = _level(axis, time_ms, np.concatenate([used, -used]) * (100.0 / total))
-            panel.step(time, level, where="post", color=color, linewidth=1, label=name)
-            panel.fill_between(time, level, step="post", color=color, alpha=0.25, linewidth=0)
-    panel.set(ylabel="in use [%]" if schedule.cluster.total_gpus else "cores in use [%]", ylim=(0, 105))
+    resources = used_resources(schedule.workload, schedule.cluster)
+    for resource in resources:
+        used = _thousandths(resource.per_job(schedule.workload))[job]
+        percents = 100.0 / (MILLI * resource.total(schedule.cluster))
+        time, level = _level(axis, time_ms, np.concatenate([used, -used]))
+        color, level = RESOURCE_COLORS[resource.name], level * percents
+        panel.step(time, level, where="post", color=color, linewidth=1, label=resource.unit)
+        panel.fill_between(time, level, step="post", color=color, alpha=0.25, linewidth=0)
+    alone = f"{resources[0].unit} " * (len(resources) == 1)
+    panel.set(ylabel=f"{alone}in use [%]", ylim=(0, 105))
     panel.grid(**GRID)
-    if schedule.cluster.total_gpus:
+    if len(resources) > 1:
         panel.legend(**BESIDE)
+
+
+def _thousandths(amount: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Returns amounts in whole thousandths, which add up exactly."""
+    return np.rint(amount * MILLI).astype(np.int64)
 
 
 def _segment_times(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -136,26 +149,27 @@ def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     # A job waits from its submit, and again from each stop, until the next start.
     waits_from = np.concatenate([schedule.submit_ms[~schedule.rejected], segments.end_ms[~segments.last]])
     time_ms = Usage(schedule).until_last_end(np.concatenate([waits_from, segments.start_ms]))
-    change = np.concatenate([np.ones(len(waits_from)), -np.ones(len(segments))])
+    change = np.concatenate([np.ones(len(waits_from), dtype=np.int64), -np.ones(len(segments), dtype=np.int64)])
     time, level = _level(axis, time_ms, change)
     panel.step(time, level, where="post", color=QUEUE_COLOR, linewidth=1)
     panel.fill_between(time, level, step="post", color=QUEUE_COLOR, alpha=0.25, linewidth=0)
-    panel.set(ylabel="waiting jobs")
-    panel.set_ylim(bottom=0)
+    # An axis of hundredths of a job would make an empty queue look busy.
+    panel.set(ylabel="waiting jobs", ylim=(0, max(1.0, 1.05 * float(np.max(level)))))
+    panel.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     panel.grid(**GRID)
 
 
-def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
+def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis, resource: Resource) -> None:
     jobs, nodes = len(schedule), len(schedule.cluster.nodes)
     # On several nodes a gang is several rectangles, so that fewer jobs fill the chart.
     if jobs > (RECTANGLE_JOBS if nodes == 1 else OUTLINED_JOBS):
-        _draw_heat(panel, schedule, axis)
+        _draw_heat(panel, schedule, axis, resource)
         return
-    rectangles, owner = pack_rectangles(schedule)
+    rectangles, owner = pack_rectangles(schedule, resource)
     left, right = axis.of(rectangles[:, 0]), axis.of(rectangles[:, 1])
     low, high = rectangles[:, 2], rectangles[:, 3]
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
-    colors, legend = _job_colors(schedule)
+    colors, legend = _job_colors(schedule, resource)
     outlined = jobs <= OUTLINED_JOBS
     panel.add_collection(
         PolyCollection(
@@ -169,27 +183,28 @@ def _draw_gantt(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
         ),
         autolim=False,
     )
-    panel.set_ylim(0, schedule.cluster.total_cores)
-    _label_nodes(panel, schedule)
+    panel.set_ylim(0, resource.total(schedule.cluster))
+    _label_nodes(panel, schedule, resource)
     if legend:
         panel.legend(handles=legend, title="user", **BESIDE)
 
 
-def _label_nodes(panel: Axes, schedule: Schedule) -> None:
-    nodes = schedule.cluster.nodes
-    tops = np.cumsum([node.cores for node in nodes])
+def _label_nodes(panel: Axes, schedule: Schedule, resource: Resource) -> None:
+    nodes, amounts = schedule.cluster.nodes, np.array(resource.amounts(schedule.cluster))
+    tops = np.cumsum(amounts)
     if len(nodes) == 1:
-        panel.set_ylabel("cores")
+        panel.set_ylabel(resource.unit)
     elif len(nodes) <= NAMED_NODES:
-        panel.set_yticks(tops - np.array([node.cores for node in nodes]) / 2, [node.name for node in nodes], fontsize=8)
+        panel.set_yticks(tops - amounts / 2, [node.name for node in nodes], fontsize=8)
+        panel.set_ylabel(f"{resource.unit} of each node")
         panel.hlines(tops[:-1], 0, 1, transform=panel.get_yaxis_transform(), color="#555555", linewidth=0.6)
         panel.tick_params(axis="y", length=0)
     else:
-        panel.set_ylabel(f"cores of {len(nodes):,} nodes, stacked")
+        panel.set_ylabel(f"{resource.unit} of {len(nodes):,} nodes, stacked")
     panel.grid(axis="x", **GRID)
 
 
-def _job_colors(schedule: Schedule) -> tuple[NDArray[Any], list[Patch]]:
+def _job_colors(schedule: Schedule, resource: Resource) -> tuple[NDArray[Any], list[Patch]]:
     """Returns a color for each job, and a legend.
 
     The users with the most work in the workload have colors of their own, the same under every policy; the others are
@@ -200,7 +215,8 @@ def _job_colors(schedule: Schedule) -> tuple[NDArray[Any], list[Patch]]:
     if users.null_count() == len(jobs):
         return np.array(NEIGHBOR_COLORS)[np.arange(len(jobs)) % len(NEIGHBOR_COLORS)], []
     # By the workload, and not by the schedule: a user has the same color in the figures of all policies.
-    work = pl.DataFrame({"user": users, "work": schedule.cores * jobs["run_s"].to_numpy()}).drop_nulls()
+    held = resource.per_job(schedule.workload) * jobs["run_s"].to_numpy()
+    work = pl.DataFrame({"user": users, "work": held}).drop_nulls()
     ranked = work.group_by("user").agg(pl.col("work").sum()).sort(["work", "user"], descending=[True, False])["user"]
     top = ranked.head(len(COLORS)).to_list()
     colors = np.full(len(jobs), OTHERS_COLOR)
@@ -216,10 +232,10 @@ def _short(name: str, most: int = 16) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def _draw_heat(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
+def _draw_heat(panel: Axes, schedule: Schedule, axis: TimeAxis, resource: Resource) -> None:
     """Draws how much of each node is in use; of a single node, how much of it goes to jobs of each size."""
     by_node = len(schedule.cluster.nodes) > 1
-    time_ms, used, row, capacity = _node_rows(schedule) if by_node else _size_rows(schedule)
+    time_ms, used, row, capacity = (_node_rows if by_node else _size_rows)(schedule, resource)
     edges = axis.bins()
     share = 100 * binned_means(axis.of(time_ms), used, row, len(capacity), edges) / capacity[:, None]
     image = panel.imshow(
@@ -232,13 +248,13 @@ def _draw_heat(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
         # The square root lets the small jobs of a single node be seen beside the large.
         norm=PowerNorm(1.0 if by_node else 0.5, vmin=0, vmax=100 if by_node else None),
     )
-    panel.figure.colorbar(image, ax=panel, pad=0.01, label="cores in use [%]")
+    panel.figure.colorbar(image, ax=panel, pad=0.01, label=f"{resource.unit} in use [%]")
     if by_node:
         _label_heat_nodes(panel, schedule, len(capacity))
     else:
-        labels = [size_label(size) for size in range(len(capacity))]
+        labels = [resource.label(size) for size in range(len(capacity))]
         panel.set_yticks(np.arange(len(capacity)) + 0.5, labels, fontsize=8)
-        panel.set_ylabel("cores of the job")
+        panel.set_ylabel(f"{resource.unit} of the job")
 
 
 def _label_heat_nodes(panel: Axes, schedule: Schedule, rows: int) -> None:
@@ -251,41 +267,40 @@ def _label_heat_nodes(panel: Axes, schedule: Schedule, rows: int) -> None:
     panel.set_ylabel("node number")
 
 
-def _node_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
+def _node_rows(schedule: Schedule, resource: Resource) -> tuple[Any, Any, Any, NDArray[np.float64]]:
     nodes = len(schedule.cluster.nodes)
     rows = min(nodes, HEAT_ROWS)
     # More nodes than a screen has lines: neighbors share a row.
     row_of_node = np.arange(nodes) * rows // nodes
-    changes = Usage(schedule).core_changes()
-    cores = np.array([node.cores for node in schedule.cluster.nodes])
-    capacity = np.bincount(row_of_node, weights=cores, minlength=rows)
-    return changes.time_ms, changes.milli_cores / MILLI, row_of_node[changes.node], np.maximum(capacity, 1e-9)
+    changes = Usage(schedule).changes(resource)
+    capacity = np.bincount(row_of_node, weights=resource.amounts(schedule.cluster), minlength=rows)
+    return changes.time_ms, changes.milli / MILLI, row_of_node[changes.node], np.maximum(capacity, 1e-9)
 
 
-def _size_rows(schedule: Schedule) -> tuple[Any, Any, Any, NDArray[np.float64]]:
-    """Returns the changes by size class: up to 1 core, 2 to 3, 4 to 7, and so on."""
+def _size_rows(schedule: Schedule, resource: Resource) -> tuple[Any, Any, Any, NDArray[np.float64]]:
+    """Returns the changes by size class."""
     job, time_ms = _segment_times(schedule)
-    cores = schedule.cores[job]
-    row = size_class(cores)
-    capacity = np.full(int(row.max()) + 1, schedule.cluster.total_cores)
-    return time_ms, np.concatenate([cores, -cores]), np.concatenate([row, row]), capacity
+    amount = resource.per_job(schedule.workload)[job]
+    row = resource.classes(amount)
+    capacity = np.full(int(row.max()) + 1, resource.total(schedule.cluster))
+    return time_ms, np.concatenate([amount, -amount]), np.concatenate([row, row]), capacity
 
 
 class Lanes:
-    """The cores of one node, of which jobs take the lowest that are free, in one piece where there is one."""
+    """The cores or GPUs of one node, of which jobs take the lowest that are free, in one piece where there is one."""
 
-    def __init__(self, milli_cores: int) -> None:
-        """Starts with all cores free."""
-        self._free: list[Span] = [(0, milli_cores)]
+    def __init__(self, milli: int) -> None:
+        """Starts with all of them free."""
+        self._free: list[Span] = [(0, milli)]
 
     def take(self, amount: int) -> list[Span]:
-        """Returns the cores given to a job; fewer than it asks for if there are no more."""
+        """Returns what is given to a job; less than it asks for if there is no more."""
         # In one piece if any gap is large enough, so that most jobs are one rectangle.
         for index, (low, high) in enumerate(self._free):
             if high - low >= amount:
                 self._free[index : index + 1] = [(low + amount, high)] if high - low > amount else []
                 return [(low, low + amount)]
-        # No gap is large enough: the job is drawn in several pieces. Which cores it really had, nobody recorded.
+        # No gap is large enough: the job is drawn in several pieces. What it really had, nobody recorded.
         taken: list[Span] = []
         while amount and self._free:
             low, high = self._free.pop(0)
@@ -297,7 +312,7 @@ class Lanes:
         return taken
 
     def give_back(self, spans: list[Span]) -> None:
-        """Frees the cores of a job that has ended, and joins them with free neighbors."""
+        """Frees what a job had that has ended, and joins it with free neighbors."""
         for low, high in spans:
             index = bisect_left(self._free, (low, high))
             if index < len(self._free) and self._free[index][0] == high:
@@ -308,20 +323,24 @@ class Lanes:
             self._free.insert(index, (low, high))
 
 
-def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def pack_rectangles(schedule: Schedule, resource: Resource = CORES) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Returns rectangles and the job of each.
 
-    The cores of all nodes are stacked, node 0 at the bottom, in the order of the cluster.
+    The cores (or GPUs) of all nodes are stacked, node 0 at the bottom, in the order of the cluster.
+
+    Args:
+        schedule: What is drawn.
+        resource: What rectangles are high in.
 
     Returns:
         The rectangles as (start in ms, end in ms, lowest core, highest core)  # (rectangles, 4)
         and the row of each rectangle's job in the workload  # (rectangles,)
     """
     usage = Usage(schedule)
-    segment, node, used = _placements(schedule)
+    segment, node, used = _placements(schedule, resource)
     job = usage.segments.job[segment]
-    sizes = [round(each.cores * MILLI) for each in schedule.cluster.nodes]
-    # In whole milli-cores, so that pieces fit together exactly.
+    sizes = [round(each * MILLI) for each in resource.amounts(schedule.cluster)]
+    # In whole thousandths, so that pieces fit together exactly.
     base = np.concatenate([[0], np.cumsum(sizes)])
     lanes = [Lanes(size) for size in sizes]
     held: dict[int, list[Span]] = {}
@@ -345,10 +364,12 @@ def pack_rectangles(schedule: Schedule) -> tuple[NDArray[np.float64], NDArray[np
     return np.array(rectangles, dtype=np.float64).reshape(-1, 4), np.array(owners, dtype=np.int64)
 
 
-def _placements(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Returns segment, node and milli-cores of each placement that takes cores for some time."""
+def _placements(
+    schedule: Schedule, resource: Resource
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Returns segment, node and thousandths of the resource of each placement that takes some for some time."""
     segments = schedule.segments
-    per_task = np.rint(schedule.workload.jobs["cores_per_task"].to_numpy() * MILLI).astype(np.int64)
+    per_task = _thousandths(resource.per_task(schedule.workload))
     used = per_task[segments.job[segments.entry]] * segments.tasks
     kept = (used > 0) & (segments.length_ms > 0)[segments.entry]
     return segments.entry[kept], segments.nodes[kept], used[kept]

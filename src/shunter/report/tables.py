@@ -2,32 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
+from shunter.metrics.labels import shortened
 from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
 from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
 from shunter.model.log import FROM_WORKLOAD
+from shunter.policies.native import NativePolicy
 
 if TYPE_CHECKING:
     from shunter.metrics.run import Run
     from shunter.model.log import Ledger
     from shunter.model.schedule import Schedule
 
+ANY_WIDTH: Final = 10_000
+"""No table is as wide."""
+OF_STOPS: Final = ("preemptions", "failures", "migrations", "lost_gpu_hours")
+"""Metrics that are 0 where nothing can be stopped."""
+UTILIZATIONS: Final = ("core_utilization", "gpu_utilization", "flops_weighted_utilization")
+"""Metrics that are 0 of what no job asks for."""
+NAME_WIDTH: Final = 20
+"""Of names in tables that are full of numbers, on 80 columns."""
+NAME_WIDTHS: Final = (60, 40, 30, 24, 20, 16, 12)
+"""How long the lines of a name may be, from what is tried first."""
 UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 """Units of time, from the largest."""
 
 
 def titled_table(title: str, first: str = "") -> Table:
-    """Returns a table with a title on its left, whose first column holds names that may be folded."""
+    """Returns a table with a title on its left, whose first column holds names; `folded` breaks long ones."""
     table = Table(title=title, title_justify="left")
-    table.add_column(first, overflow="fold")
+    # Rich would break a name anywhere.
+    table.add_column(first, no_wrap=True)
     return table
+
+
+def folded(name: str, most: int = NAME_WIDTH) -> str:
+    """Returns a name in lines of so many characters, broken behind slashes, commas, blanks and the like alone.
+
+    A part that is longer than a line loses its middle.
+    """
+    lines = [""]
+    for part in re.split(r"(?<=[/, =?&])", name):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > most:
+            lines.append("")
+        lines[-1] += part if len(part.rstrip()) <= most else shortened(part, most)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def print_fitted(console: Console, build: Callable[[int], Table]) -> None:
+    """Prints a table whose names are folded as little as the width of the console allows.
+
+    Args:
+        console: Where to.
+        build: Makes the table with names of so many characters at most.
+    """
+    anywhere = console.options.update(max_width=ANY_WIDTH)
+    tables = (build(most) for most in NAME_WIDTHS)
+    narrow = next((one for one in tables if Measurement.get(console, anywhere, one).maximum <= console.width), None)
+    console.print(build(NAME_WIDTHS[-1]) if narrow is None else narrow)
 
 
 def print_line(console: Console, line: str) -> None:
@@ -58,7 +99,7 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
     """Prints the metrics, the ledger, the rejected jobs, and what was written."""
     console = Console()
     console.print(run_title(run), soft_wrap=True, highlight=False)
-    console.print(metrics_table(run.metrics))
+    console.print(metrics_table(run.metrics, told_metrics(run)))
     for table in breakdown_tables(run.schedule):
         console.print(table)
     if run.schedule.ledger:
@@ -92,13 +133,35 @@ def _bases(estimate: str, bases: dict[str, int]) -> str:
     return f" ({', '.join(f'{count:,} {name}' for name, count in bases.items())})"
 
 
-def metrics_table(metrics: dict[str, float | None]) -> Table:
-    """Returns all metrics, one a row."""
+def metrics_table(metrics: dict[str, float | None], names: Iterable[str]) -> Table:
+    """Returns some metrics, one a row."""
     table = Table("metric")
     table.add_column("value", justify="right")
-    for name, value in metrics.items():
-        table.add_row(name, format_metric(name, value))
+    for name in names:
+        table.add_row(name, format_metric(name, metrics[name]))
     return table
+
+
+def told_metrics(*runs: Run) -> list[str]:
+    """Returns the metrics that tell something of one of the runs; of stops only where jobs can be stopped.
+
+    JSON has them all.
+    """
+    idle = {name for name in runs[0].metrics if not any(run.metrics[name] for run in runs)}
+    hidden = idle & set(UTILIZATIONS)
+    if not any(_can_stop(run) for run in runs):
+        hidden |= idle & set(OF_STOPS)
+    # One node is balanced, and so are cores that nobody uses.
+    if "core_utilization" in idle or all(len(run.schedule.cluster.nodes) == 1 for run in runs):
+        hidden.add("load_imbalance")
+    known = [name for name in runs[0].metrics if any(run.metrics[name] is not None for run in runs)]
+    return [name for name in known if name not in hidden]
+
+
+def _can_stop(run: Run) -> bool:
+    settings, policy = run.schedule.settings, run.scheduler.policy
+    preempts = isinstance(policy, NativePolicy) and policy.known.preempts
+    return preempts or settings.failures is not None or settings.mtbf_s is not None
 
 
 def breakdown_tables(schedule: Schedule) -> Iterator[Table]:
@@ -106,10 +169,10 @@ def breakdown_tables(schedule: Schedule) -> Iterator[Table]:
     for name, rows in (("GPUs", turnaround_by_gpus(schedule)), ("priority", turnaround_by_priority(schedule))):
         if rows is not None:
             table = Table(name, title=f"turnaround by {name}", title_justify="left")
-            for column in ("jobs", "mean", "median", "95 %"):
+            for column in ("jobs", "mean", "median", "95 %", "mean wait"):
                 table.add_column(column, justify="right")
             for label, jobs, *times in (row.values() for row in rows):
-                table.add_row(label, f"{jobs:,}", *(format_seconds(seconds) for seconds in times))
+                table.add_row(label, f"{jobs:,}", *(brief_seconds(seconds) for seconds in times))
             yield table
 
 

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.agents.training.held_out import CHOSEN, LEARNED, ROLES
+from shunter.comparison.roles import CHOSEN, LEARNED, ROLES
 from shunter.metrics.labels import counted, percent
-from shunter.report.comparisons import contender_table, in_unit, ratio_text, role_name, wait_unit
+from shunter.report.comparisons import contender_table, in_unit, ratio_text, role_name, used_columns, wait_unit
 from shunter.report.tables import ledger_table, short, titled_table
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _title(training: Training) -> str:
     if outcome.best is not None and outcome.best_steps is not None:
         lines.append(
             f"best on validation at step {outcome.best_steps:,}: cost {outcome.best:.3f} "
-            "(0 is as good as the classic chosen in training)"
+            "(0 is as good as the classic chosen on training days)"
         )
     if outcome.best_steps == 0 and outcome.steps > 0:
         lines.append(kept_words(outcome, config.training.margin_se))
@@ -94,13 +94,14 @@ def trained_beside_table(one: LogReport) -> Table:
     # Drawn episodes of pick-host last seconds, and logs last months.
     unit, seconds = wait_unit(row["max_wait_s"] for row in rows)
     table = titled_table(f"waits in {unit}")
-    for heading in ("mean\nwait", "to the\nchosen", "max\nwait", "cores\nused"):
+    used = used_columns(rows)
+    for heading in ("mean\nwait", "to the\nchosen", "max\nwait", *used):
         table.add_column(heading, justify="right")
     for row in rows:
         mean, longest = (in_unit(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
         ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
-        name = role_name(ROLES, row["role"], row["label"])
-        table.add_row(name, mean, ratio, longest, percent(row["core_utilization"], 1))
+        name = role_name(ROLES, row["role"], one.shown_label(row["role"]))
+        table.add_row(name, mean, ratio, longest, *(percent(row[share], 1) for share in used.values()))
     return table
 
 

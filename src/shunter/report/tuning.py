@@ -12,12 +12,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.comparison.roles import BEST, CHOSEN, ROLES, TUNED
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import METRICS
-from shunter.report.comparisons import contender_table, print_findings, ratio_text, role_name
+from shunter.report.comparisons import (
+    contender_table,
+    print_findings,
+    print_grounds,
+    ratio_text,
+    role_name,
+    used_columns,
+)
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 from shunter.report.tables import hours, ledger_table, print_written, short, titled_table
-from shunter.tuning.later_days import BEST, CHOSEN, OTHERS, ROLES, TUNED, later_rows
+from shunter.tuning.later_days import HELD_AGAINST, later_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,17 +56,20 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     console.print(parameter_table(tuning))
     for one in tuning.report.logs:
         console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
+        print_grounds(console, one)
+        if one.quiet_note is not None:
+            continue
         console.print(contender_table(one, f"{one.metric} on later days", ROLES, AGAINST))
         console.print(later_beside_table(one))
         if one.contenders[TUNED].ledger:
             console.print(ledger_table(one.contenders[TUNED].ledger))
-        print_findings(console, one.findings(TUNED, TUNED, OTHERS))
+        print_findings(console, one.findings(TUNED, TUNED, HELD_AGAINST))
         if note := one.interval_note:
             console.print(note, markup=False, highlight=False, soft_wrap=True)
     if tuning.report.pooled:
         console.print()
         console.print(pooled_table(tuning.report))
-        print_findings(console, tuning.report.findings_over_all(TUNED, TUNED, OTHERS))
+        print_findings(console, tuning.report.findings_over_all(TUNED, TUNED, HELD_AGAINST))
     print_written(console, written)
 
 
@@ -109,14 +120,17 @@ def _log_title(tuning: Tuning, one: Comparison) -> str:
 
 def later_beside_table(one: Comparison) -> Table:
     """Returns what lies beside the metric, and whether bounds hold."""
-    table = titled_table("waits in hours; ratio and bounds: to the classic chosen in training")
+    table = titled_table("waits in hours; ratio and bounds: to the classic chosen on training days")
     bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.contenders[TUNED].held]
-    for heading in ("mean\nwait", "ratio", "max\nwait", "cores\nused", *bounds):
+    rows = later_rows(one)
+    used = used_columns(rows)
+    for heading in ("mean\nwait", "ratio", "max\nwait", *used, *bounds):
         table.add_column(heading, justify="right")
-    for row in later_rows(one):
+    for row in rows:
         cells = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
-        cells += [percent(row["core_utilization"], 1), *(_bound_text(row["role"], bound) for bound in row["bounds"])]
-        table.add_row(role_name(ROLES, row["role"], row["label"]), *cells)
+        cells += [percent(row[name], 1) for name in used.values()]
+        cells += [_bound_text(row["role"], bound) for bound in row["bounds"]]
+        table.add_row(role_name(ROLES, row["role"], one.shown_label(row["role"])), *cells)
     return table
 
 

@@ -3,50 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from shunter.comparison.marks import mark_lines, marked, shared_lines, shared_marks
 from shunter.metrics.table import METRICS, SECONDS
-from shunter.report.tables import brief_seconds, format_metric, ledger_table, print_line, run_title
+from shunter.report.tables import (
+    ANY_WIDTH,
+    brief_seconds,
+    folded,
+    format_metric,
+    ledger_table,
+    print_line,
+    run_title,
+    told_metrics,
+)
 
 if TYPE_CHECKING:
-    from shunter.comparison.changes import Case
+    from shunter.comparison.changes import Case, WhatIf
 
-ANY_WIDTH = 10_000
-"""No table is as wide."""
 TIMES_FROM = 10
 """From so many times the base on, the difference is told as a factor."""
+LAYOUTS: Final = ((" ", 40), ("\n", 24), ("\n", 16), ("\n", 12))
+"""What stands between a value and its difference, and how long the lines of a case's name may be, the widest first."""
 
 
-def print_cases(cases: Sequence[Case]) -> None:
+def print_what_if(found: WhatIf) -> None:
     """Prints what the base is, what the changes amount to, the differences, and the base's ledger."""
-    base = cases[0].run
+    cases, base = found.cases, found.base.run
     console = Console()
     console.print(run_title(base), soft_wrap=True, highlight=False)
+    if found.believability is not None:
+        print_line(console, found.believability.line)
+    shared = shared_marks(case.marks for case in cases)
+    for line in shared_lines(shared):
+        print_line(console, line)
     for case in cases:
         for note in case.notes:
             print_line(console, f"{case.name}: {note}")
-    table = difference_table(cases)
-    if Measurement.get(console, console.options.update(max_width=ANY_WIDTH), table).maximum > console.width:
-        # Where the terminal is narrow, each difference stands below its value.
-        table = difference_table(cases, apart="\n")
-    console.print(table)
+    for table in fitted_tables(console, cases):
+        console.print(table)
+    for line in mark_lines((case.marks for case in cases), shared):
+        print_line(console, line)
+    if found.quiet_note:
+        print_line(console, found.quiet_note)
     if base.schedule.ledger:
         console.print(ledger_table(base.schedule.ledger))
 
 
-def difference_table(cases: Sequence[Case], apart: str = " ") -> Table:
-    """Returns all metrics, one a row, and a column a case; behind each value how much more it is than the base's."""
+def fitted_tables(console: Console, cases: Sequence[Case]) -> list[Table]:
+    """Returns the differences in one table; in several, with fewer cases each, where the console is too narrow."""
+    anywhere = console.options.update(max_width=ANY_WIDTH)
+    names = told_metrics(*(case.run for case in cases))
+    base, others = cases[0], cases[1:]
+    tables: list[Table] = []
+    for together in range(len(others), 0, -1):
+        parts = [[base, *others[first : first + together]] for first in range(0, len(others), together)]
+        for apart, most in LAYOUTS:
+            tables = [difference_table(part, names, apart, most) for part in parts]
+            if all(Measurement.get(console, anywhere, table).maximum <= console.width for table in tables):
+                return tables
+    return tables
+
+
+def difference_table(cases: Sequence[Case], names: Sequence[str], apart: str = " ", most: int = 40) -> Table:
+    """Returns metrics, one a row, and a column a case; behind each value how much more it is than the base's.
+
+    Args:
+        cases: The base first.
+        names: Which metrics.
+        apart: What stands between a value and its difference.
+        most: How long the lines of a case's name may be.
+    """
     table = Table()
     table.add_column("metric", no_wrap=True)
+    shared = shared_marks(case.marks for case in cases)
     for case in cases:
-        table.add_column(escape(case.name.replace(",", ",\n")), justify="right", overflow="fold")
+        name = folded(marked(case.name, case.marks, shared), most)
+        table.add_column(escape(name), justify="right", no_wrap=True)
     base = cases[0].run
-    for name, old in base.metrics.items():
+    for name in names:
+        old = base.metrics[name]
         cells = [
             f"{_brief(name, new)}{apart}{more(new, old)}".rstrip()
             for new in (case.run.metrics[name] for case in cases[1:])

@@ -9,7 +9,8 @@ import polars as pl
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from shunter.metrics.labels import percent, shortened, size_class
+from shunter.metrics.labels import percent, shortened
+from shunter.metrics.sizes import core_class
 from shunter.model.fitting import can_ever_fit
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, name_ticks, time_unit
 from shunter.workloads.statistics import HOUR_S, UNKNOWN, with_sizes
@@ -205,7 +206,7 @@ def _unit(description: Description) -> str:
 def _size_classes(jobs: pl.DataFrame) -> tuple[list[str], NDArray[np.int64]]:
     """Returns the names of the size classes, which are powers of two, and the class of each job."""
     size = jobs["size"].to_numpy()
-    classes = size_class(size) + 1
+    classes = core_class(size) + 1
     classes[size == 0] = 0
     names = ["0", "≤ 1", *(_power_of_two(power) for power in range(1, int(classes.max())))]
     # Where all jobs have some, there is no class of those that have none.

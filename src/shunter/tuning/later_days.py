@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.comparison.classics import Progress, classics, learns, part_of
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.report import Report, make_report
+from shunter.comparison.roles import BASELINE, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, OTHERS, TUNED
 from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
@@ -18,23 +19,7 @@ if TYPE_CHECKING:
     from shunter.model.log import Log
     from shunter.model.windows import Windows
 
-SITE, CHOSEN, BEST, TUNED = "site", "chosen", "best", "tuned"
-CHOSEN_LEARNED, BEST_LEARNED = "chosen-same-estimate", "best-same-estimate"
-ROLES: Final = {
-    SITE: "the site's",
-    CHOSEN: "chosen in training",
-    BEST: "best in hindsight",
-    CHOSEN_LEARNED: "chosen + estimate",
-    BEST_LEARNED: "hindsight + estimate",
-    TUNED: "tuned",
-}
-"""The rows of a report. Classics see requested times, or (+ estimate) what the tuned policy sees."""
-OTHERS: Final = {
-    BEST: "the best classic in hindsight",
-    BEST_LEARNED: "the best classic in hindsight with the same estimate",
-    CHOSEN: "the classic chosen on training days",
-    SITE: "the site's policy",
-}
+HELD_AGAINST: Final = {role: OTHERS[role] for role in (BEST, BEST_SAME, CHOSEN, BASELINE)}
 """What the tuned policy is held against, and what sentences call it."""
 
 
@@ -62,6 +47,8 @@ def later_object(one: Comparison) -> dict[str, Any]:
         "blocks": one.windows.blocks,
         "first": one.windows.first.tolist(),
         "interval_note": one.interval_note,
+        "believability": None if one.believability is None else one.believability.to_json(),
+        "contention_note": one.quiet_note,
         "rejected": tuned.rejected,
         "estimated_from": tuned.estimated_from,
         "ledger": tuned.ledger.to_json(),
@@ -111,13 +98,14 @@ def report_later(
         # In hindsight: on the very windows on which all are judged. Nobody could have known it before, which makes it
         # the hardest rival.
         ordered = best_first(runs.values(), later.windows.block, objective.metric)
-        roles = {SITE: runs[site]}
+        roles = {BASELINE: runs[site]}
         roles |= _classic_roles([one for one in ordered if one.combination in requested], CHOSEN, later.chosen, BEST)
         if learned:
             those = [one for one in ordered if one.combination in learned]
-            roles |= _classic_roles(those, CHOSEN_LEARNED, later.chosen_learned, BEST_LEARNED)
+            roles |= _classic_roles(those, CHOSEN_SAME, later.chosen_learned, BEST_SAME)
         roles[TUNED] = runs[tuned]
-        reports.append(Comparison.of(roles, later.log, later.windows, objective, CHOSEN, seed=seed))
+        whole = Comparison.of(roles, later.log, later.windows, objective, CHOSEN, seed=seed, site=site.scheduler)
+        reports.append(whole)
     return make_report(reports, seed)
 
 

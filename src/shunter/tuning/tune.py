@@ -16,12 +16,13 @@ from shunter.comparison.bench import available_threads
 from shunter.comparison.classics import Progress, choose_classic, classics, learns, part_of
 from shunter.comparison.combinations import Combination, combine_like
 from shunter.comparison.objective import parse_objective
+from shunter.comparison.roles import TUNED
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.model.windows import Days, parse_part
 from shunter.policies.native import REQUESTED
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.tuning.later_days import OTHERS, TUNED, Later, later_object, report_later
+from shunter.tuning.later_days import HELD_AGAINST, Later, later_object, report_later
 from shunter.tuning.space import SPACES
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 from shunter.tuning.weights import Plan, find_weights, training_benches
@@ -138,7 +139,7 @@ class Tuning:
 
     def findings(self) -> list[Finding]:
         """Returns what the report comes to: over all logs, and then on each."""
-        return self.report.findings(TUNED, TUNED, OTHERS)
+        return self.report.findings(TUNED, TUNED, HELD_AGAINST)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.training.setup import INITIAL
 from shunter.comparison.report import BESIDE, Contender, LogReport, Report, hold_against, make_report
+from shunter.comparison.roles import BASELINE, BEGINNING, CHOSEN, LEARNED, OTHERS
 from shunter.envs.sources import Use
 from shunter.policies.checkpoint import BEST
 
@@ -19,14 +20,8 @@ if TYPE_CHECKING:
     from shunter.agents.training.trials import Trials
     from shunter.comparison.combinations import Combination
 
-LEARNED, CHOSEN, SITE, BEGINNING = "learned", "chosen", "site", "initial"
-ROLES: Final = {
-    SITE: "usual",
-    CHOSEN: "chosen in training",
-    BEGINNING: "before training",
-    LEARNED: "learned",
-}
-"""The rows of a report."""
+ROWS: Final = (BASELINE, CHOSEN, BEGINNING, LEARNED)
+"""The rows of a report, by role."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ class PartReport:
     part: str
     """``validation``, on which the best policy was chosen, or ``report``."""
     report: Report[LogReport]
-    """By role in the order of `ROLES`, against the classic chosen in training."""
+    """By role in the order of `ROWS`, against the classic chosen on training days."""
 
     def to_json(self) -> dict[str, Any]:
         """Returns the part as a plain object: for each log and over all, the learned policy against that classic."""
@@ -50,7 +45,7 @@ class PartReport:
 
     def sentences(self) -> list[str]:
         """Returns what can be said of the learned policy, over all logs and on each, and of its bounds."""
-        others = {CHOSEN: "the classic chosen in training"}
+        others = {CHOSEN: OTHERS[CHOSEN]}
         found = self.report.findings(LEARNED, "the learned policy", others)
         return [f"{one.workload or 'all logs'}: {one.sentence}" for one in found]
 
@@ -95,20 +90,20 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
     metrics = tuple(dict.fromkeys((*site.objective.metrics, *BESIDE)))
     usual = site.source.usual()
     labels = {
-        SITE: [usual.label] * len(chosen),
+        BASELINE: [usual.label] * len(chosen),
         CHOSEN: [one.label for one in chosen],
         BEGINNING: [INITIAL] * len(chosen),
         LEARNED: [BEST] * len(chosen),
     }
     measured = {
-        SITE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
+        BASELINE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
         CHOSEN: trials.of_schedulers([one.scheduler for one in chosen], metrics),
         BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
         LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
     }
     logs = []
     for place, (group, block) in enumerate(zip(trials.groups, trials.blocks, strict=True)):
-        found = {role: Contender(labels[role][place], measured[role][place]) for role in ROLES}
+        found = {role: Contender(labels[role][place], measured[role][place]) for role in ROWS}
         held = hold_against(found, block, site.objective, CHOSEN)
         logs.append(LogReport(group.name, block, site.objective, CHOSEN, held))
     return PartReport(part, make_report(logs))

@@ -1,0 +1,109 @@
+"""Marks: what makes a result better than a scheduler could have it: true run times, and stops that cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shunter.model.settings import RUN_TIME
+from shunter.policies.catalog import BLIND
+from shunter.policies.native import NativePolicy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shunter.policies.scheduler import Scheduler
+
+RESTART_S: Final = 30.0
+"""What each restart costs in the row that stands beside a policy that stops jobs for free."""
+LEAST_SHARE: Final = 0.01
+"""From this share of jobs without a request on, the run times that stand in for it count."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that no real scheduler has."""
+
+    name: str
+    """As JSON has it."""
+    symbol: str
+    """What stands behind a label in tables and figures."""
+    words: str
+    """What whoever carries it does, as part of a sentence."""
+
+    @property
+    def line(self) -> str:
+        """The line that explains the symbol below a table or a figure."""
+        return f"{self.symbol} {self.words}"
+
+
+TRUE_TIMES: Final = Mark("true-run-times", "†", "sees true run times, which no scheduler knows")
+FREE_STOPS: Final = Mark(
+    "free-preemption", "‡", "stops jobs at no cost, which no cluster can (--preemption-overhead gives it a cost)"
+)
+MARKS: Final = (TRUE_TIMES, FREE_STOPS)
+
+Marks = tuple[Mark, ...]
+
+
+def marks_of(scheduler: Scheduler, jobs: pl.DataFrame, estimated_from: Mapping[str, int]) -> Marks:
+    """Returns the marks of one way to schedule.
+
+    Args:
+        scheduler: The way to schedule.
+        jobs: What it scheduled.
+        estimated_from: How many jobs were estimated on what, as `shunter.model.schedule.count_bases` counts them.
+    """
+    stand_ins = estimated_from.get("stand-in", 0) / max(sum(estimated_from.values()), 1)
+    without_request = jobs["requested_s"].null_count() / max(len(jobs), 1)
+    sees = _sees_run_times(scheduler, without_request >= LEAST_SHARE, stand_ins >= LEAST_SHARE)
+    carried = {TRUE_TIMES: sees, FREE_STOPS: stops_for_free(scheduler)}
+    return tuple(mark for mark, carries in carried.items() if carries)
+
+
+def stops_for_free(scheduler: Scheduler) -> bool:
+    """Returns whether a policy stops jobs without losing anything by it."""
+    policy, settings = scheduler.policy, scheduler.settings
+    preempts = isinstance(policy, NativePolicy) and policy.known.preempts
+    return preempts and settings.preemption_overhead_s == 0 and settings.preempted_progress == "kept"
+
+
+def _sees_run_times(scheduler: Scheduler, without_request: bool, stand_ins: bool) -> bool:
+    """Returns whether true run times decide who starts, through the order or through reservations.
+
+    Args:
+        scheduler: The way to schedule.
+        without_request: Whether jobs have no request, and something stands in.
+        stand_ins: Whether estimates rest on what stands in.
+    """
+    settings, policy = scheduler.settings, scheduler.policy
+    request_is_true = settings.missing_request == RUN_TIME and without_request
+    estimate_is_true = scheduler.estimate.kind in ("perfect", "noisy") or (request_is_true and stand_ins)
+    # What a policy in Python or a learned one looks at is not known: it may look at everything.
+    by_order = estimate_is_true and not (isinstance(policy, NativePolicy) and policy.kind in BLIND)
+    reserves = scheduler.dispatch.reservations > 0 or settings.dispatch == "committed-backfill"
+    return by_order or (reserves and (estimate_is_true if settings.reserve_by == "estimate" else request_is_true))
+
+
+def shared_marks(every: Iterable[Marks]) -> Marks:
+    """Returns the marks that all carry, which are told once."""
+    marks = list(every)
+    return tuple(mark for mark in MARKS if marks and all(mark in each for each in marks))
+
+
+def marked(label: str, marks: Iterable[Mark], shared: Sequence[Mark] = ()) -> str:
+    """Returns a label with the symbols of the marks behind it that not all share: ``srtf/greedy ‡``."""
+    symbols = "".join(mark.symbol for mark in marks if mark not in shared)
+    return f"{label} {symbols}" if symbols else label
+
+
+def mark_lines(every: Iterable[Marks], shared: Sequence[Mark] = ()) -> list[str]:
+    """Returns a line for each mark that some carry and not all."""
+    carried = {mark for marks in every for mark in marks}
+    return [mark.line for mark in MARKS if mark in carried and mark not in shared]
+
+
+def shared_lines(shared: Iterable[Mark]) -> list[str]:
+    """Returns a line for each mark that all share."""
+    return [f"every row {mark.words}" for mark in shared]

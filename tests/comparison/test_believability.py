@@ -1,0 +1,104 @@
+"""Whether a result is to be believed: the log's own waits, and whether anybody waits."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+import shunter
+from shunter import Cluster, Workload, read_workload
+from shunter.comparison import believability
+from shunter.comparison.believability import believe, believe_schedule, quiet_note
+from shunter.metrics.calibration_verdict import Verdict
+from shunter.model.log import FROM_WORKLOAD, Log
+from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation import simulate
+
+CLUSTER = Cluster.pool(64)
+
+
+@cache
+def workload() -> Workload:
+    return read_workload("generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor")
+
+
+@cache
+def logged(policy: str) -> Log:
+    """Returns the log of a machine that ran under this policy."""
+    waits = simulate(workload(), CLUSTER, policy=policy).queue_wait_s
+    frame = workload().jobs.with_columns(logged_wait_s=pl.Series(waits))
+    return Log(Workload.from_frame(frame, name="log.csv"), CLUSTER)
+
+
+def test_a_description_that_explains_the_log() -> None:
+    found = believe(logged("fcfs"), None, 600)
+    assert found is not None
+    assert found.verdict == Verdict.EXPLAINS
+    assert found.rank_correlation == pytest.approx(1.0)
+    assert found.line == "this description explains the log's waits: rank correlation 1.00 (fcfs/easy on 600 jobs)"
+    assert found.to_json()["verdict"] == "explains the log"
+
+
+def test_one_that_does_not_says_what_to_run() -> None:
+    found = believe(logged("lcfs"), None, 600)
+    assert found is not None
+    assert found.verdict == Verdict.DOES_NOT
+    assert found.line.startswith("this description does NOT explain the log's waits: ")
+    assert found.line.endswith(
+        "to see why: shunter calibrate --workload log.csv --cluster 64 --policy fcfs --dispatch easy"
+    )
+    # What the site really had explains it; the cluster is named only if the log does not tell it.
+    log = Log(logged("lcfs").workload, CLUSTER, FROM_WORKLOAD)
+    right = believe(log, resolve_scheduler(policy="lcfs"), 600)
+    assert right is not None
+    assert right.verdict == Verdict.EXPLAINS
+    assert right.command == "shunter calibrate --workload log.csv --policy lcfs --dispatch easy"
+
+
+def test_a_large_log_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(believability, "MOST_JOBS", 200)
+    found = believe(logged("fcfs"), None, 500)
+    assert found is not None
+    assert "(fcfs/easy on 200 of 600 jobs)" in found.line
+
+
+def test_a_log_without_starts_says_nothing() -> None:
+    assert believe(Log(workload(), CLUSTER), None, 600) is None
+    assert believe_schedule(Log(workload(), CLUSTER), simulate(workload(), CLUSTER)) is None
+
+
+def test_slow_policies_are_not_simulated_for_it() -> None:
+    class Slow(shunter.Policy):
+        def score(self, queue: shunter.QueueView) -> NDArray[np.float64]:
+            raise AssertionError("nobody shall ask")
+
+    found = believe(logged("fcfs"), resolve_scheduler(policy=Slow()), 600)
+    assert found is not None
+    assert found.policy == "fcfs/easy"
+
+
+def test_every_comparison_tells_it() -> None:
+    comparison = shunter.compare(logged("fcfs"), policy=["fcfs", "sjf"], windows=4, length=100)
+    told = comparison.to_json()
+    assert told["believability"]["rank_correlation"] > 0.9
+    assert told["contention_note"] is None
+    # A baseline that is named is what the site has.
+    named = shunter.compare(logged("fcfs"), policy=["fcfs", "lcfs"], baseline="lcfs", windows=4, length=100)
+    assert named.to_json()["believability"]["policy"] == "lcfs/easy"
+    assert (
+        shunter.what_if(logged("fcfs"), changes="cores=+10%").to_json()["believability"]["verdict"]
+        == "explains the log"
+    )
+
+
+def test_quiet_days() -> None:
+    assert quiet_note(1.0, 0.0) == (
+        "nobody waits: these days cannot rank policies; take busier days (--part), or make them busier (--load 0.9)"
+    )
+    assert str(quiet_note(1.004, 12.0)).startswith("hardly anybody waits (the longest wait is 12 s): these days cannot")
+    assert quiet_note(1.2, 300.0) is None
+    assert quiet_note(None, None) is None
