@@ -209,6 +209,7 @@ SAMPLES: Final[dict[str, tuple[str, bytes]]] = {
     "rltune": ("rltune", _RLTUNE.encode()),
     "swf": ("swf", _SWF.encode()),
     "csv": ("csv", _CSV.encode()),
+    "csv with semicolons": ("csv", _CSV.replace(",", ";").encode()),
     "parquet": ("parquet", _parquet()),
 }
 """Each layout, with its format and its bytes."""

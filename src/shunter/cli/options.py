@@ -123,7 +123,8 @@ MapOption = Annotated[
         metavar="OURS=THEIRS",
         show_default="the table's own names",
         help="For a CSV or Parquet table with other column names: which of its columns gives ours, such as "
-        "submit_s=arrival or run_s=end-start or submit_s=time_ms/1000; several times, or with commas between them.",
+        "submit_s=arrival or run_s=end-start or submit_s=time_ms/1000; without a header by number, as in "
+        "submit_s=1,run_s=5; several times, or with commas between them.",
     ),
 ]
 OnlyOption = Annotated[

@@ -65,6 +65,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "account": pl.String,
     "qos": pl.String,
     "nodes": pl.Int64,
+    "hosts": pl.String,
     "gpu_type": pl.String,
     "attempts": pl.Int64,
 }

@@ -204,9 +204,13 @@ def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
 def _detect(sources: Sequence[Source], reading: Reading) -> str:
     """Returns the format of a log; all of its files must have the same."""
     if reading.columns and not reader_of("parquet").recognizes(sources[0]):
-        named = [
-            cell for cell in sources[0].header if any(cell in theirs.lower() for theirs in reading.columns.values())
-        ]
+        from shunter.workloads.text.mapping import counts_columns
+
+        first = sources[0].columns
+        named = [cell for cell in first if any(cell in theirs.lower() for theirs in reading.columns.values())]
+        # Columns by their numbers are those of a table, and a table has several.
+        if counts_columns(reading.columns) and len(first) > 1:
+            return "csv"
         # What has a column of the mapping is a table, whatever else it looks like.
         # Where none of them is there, another format may be; otherwise the reader of tables says what is missing.
         return "csv" if any(named) else detect_format(sources[0]) or "csv"

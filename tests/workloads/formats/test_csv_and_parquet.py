@@ -60,6 +60,40 @@ def test_ids_are_numbers_only_if_all_are(tmp_path: Path, ids: str, expected: lis
     assert workload.jobs["job_id"].to_list() == expected
 
 
+@pytest.mark.parametrize("name", ["jobs.csv", "jobs.parquet"])
+def test_tasks_of_an_array_may_share_an_id(tmp_path: Path, name: str) -> None:
+    table = pl.DataFrame({"job_id": [7, 7, 8, 7], "submit_s": [0, 0, 1, 2], "run_s": [1, 2, 3, 4]})
+    path = tmp_path / name
+    table.write_csv(path) if name.endswith(".csv") else table.write_parquet(path)
+    workload = read_workload(path)
+    assert workload.jobs["job_id"].to_list() == ["7", "7#2", "8", "7#3"]
+    (entry,) = workload.ledger.entries
+    unit = "line 3" if name.endswith(".csv") else "row 2"
+    what = ("id missing or that of an earlier job: numbered anew", 2, f"{unit}: job_id 7")
+    assert (entry.rule, entry.count, entry.example) == what
+    with pytest.raises(InputError, match=r"jobs\..*job_id 7 .*run without --strict"):
+        read_workload(path, strict=True)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators(tmp_path: Path, separator: str) -> None:
+    text = 'submit_s,run_s,user\n1,2,"a,b"\n3,4,c\n'.replace('"a,b"', "@").replace(",", separator).replace("@", '"a,b"')
+    workload = read_csv(tmp_path, text)
+    assert workload.format == "csv"
+    assert workload.jobs.select("submit_s", "run_s", "user").rows() == [(1.0, 2.0, "a,b"), (3.0, 4.0, "c")]
+    with pytest.raises(InputError, match=r"jobs\.csv:2: the row has 4 fields, the header 3"):
+        read_csv(tmp_path, text.replace("1", f"1{separator}1", 1))
+
+
+def test_durations_need_no_map(tmp_path: Path) -> None:
+    text = "submit_s,run_s,requested_s\n0,0:01:30,1-00:00:00\n5,26:00:00,90:00\n2024-03-01,7,\n"
+    workload = read_csv(tmp_path, text)
+    rows = [(0.0, 90.0, 86_400.0), (5.0, 93_600.0, 5_400.0), (1_709_251_200.0, 7.0, None)]
+    assert workload.jobs.select("submit_s", "run_s", "requested_s").rows() == rows
+    with pytest.raises(InputError, match=r'jobs\.csv:2: column "run_s" is "0:99:99"; expected a number'):
+        read_csv(tmp_path, "submit_s,run_s\n0,0:99:99\n")
+
+
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
     [
@@ -78,7 +112,6 @@ def test_ids_are_numbers_only_if_all_are(tmp_path: Path, ids: str, expected: lis
         ("cores_per_task", "-0.5", '"-0.5"; expected a number from 0 to 1,000,000,000;'),
         ("memory_mb_per_task", "-1", '"-1"; expected a number from 0 to 1,000,000,000,000,000;'),
         ("gpus_per_task", "1.5", '"1.5"; expected a fraction below 1, or a whole number;'),
-        ("job_id", "first", '"first"; expected an id that no earlier job has;'),
         ("priority", "high", '"high"; expected a number;'),
     ],
 )

@@ -85,6 +85,7 @@ EXPECTED = {
     "account": ["numbers", None, None, "numbers", "numbers"],
     "qos": ["normal", None, "normal", "normal", "normal"],
     "nodes": [1, 2, 2, 1, 2],
+    "hosts": ["n[1-2]"] * 5,
     "gpu_type": ["a100", None, "v100", None, None],
 }
 

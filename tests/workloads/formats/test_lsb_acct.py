@@ -84,31 +84,31 @@ def test_five_jobs(tmp_path: Path) -> None:
         "job_id": "502[4]", "submit_s": 1600000000.0, "run_s": 60.0, "requested_s": None, "tasks": 1,
         "cores_per_task": 1.0, "memory_mb_per_task": None, "gpus_per_task": 0.0, "user": "ben", "queue": "short",
         "status": "cancelled", "logged_wait_s": 200.0, "used_memory_mb_per_task": None, "name": "sweep[1-9]",
-        "account": "default", "nodes": 1,
+        "account": "default", "nodes": 1, "hosts": "n9@west*1",
     }  # fmt: skip
     even = common | {
         "job_id": "501", "submit_s": 1600000010.0, "run_s": 600.0, "requested_s": 3600.0, "tasks": 2,
         "cores_per_task": 2.0, "memory_mb_per_task": 4000.0, "gpus_per_task": 0.0, "user": "anna", "queue": "normal",
         "status": "completed", "logged_wait_s": 90.0, "used_memory_mb_per_task": 1024.0, "name": "model a",
-        "account": "climate", "nodes": 2,
+        "account": "climate", "nodes": 2, "hosts": "n1*2,n2*2",
     }  # fmt: skip
     uneven = common | {
         "job_id": "503", "submit_s": 1600000020.0, "run_s": 7200.0, "requested_s": 7200.0, "tasks": 4,
         "cores_per_task": 0.75, "memory_mb_per_task": 4096.0, "gpus_per_task": 1.0, "user": "anna", "queue": "gpu",
         "status": "timeout", "logged_wait_s": 280.0, "used_memory_mb_per_task": 1536.0, "name": None,
-        "account": "climate", "nodes": 2,
+        "account": "climate", "nodes": 2, "hosts": "g1*2,g2*1",
     }  # fmt: skip
     nine = common | {
         "job_id": "504", "submit_s": 1600000030.0, "run_s": 900.0, "requested_s": None, "tasks": 2,
         "cores_per_task": 16.0, "memory_mb_per_task": 32768.0, "gpus_per_task": 0.0, "user": "cleo", "queue": "normal",
         "status": "out_of_memory", "logged_wait_s": 100.0, "used_memory_mb_per_task": 512.0, "name": "job4",
-        "account": "ocean", "nodes": 2,
+        "account": "ocean", "nodes": 2, "hosts": "n3*16,n4*16",
     }  # fmt: skip
     seven = common | {
         "job_id": "505", "submit_s": 1600000040.0, "run_s": 10.0, "requested_s": None, "tasks": 2,
         "cores_per_task": 1.0, "memory_mb_per_task": 256.0, "gpus_per_task": 0.0, "user": None, "queue": "normal",
         "status": "completed", "logged_wait_s": 100.0, "used_memory_mb_per_task": None, "name": None,
-        "account": None, "nodes": None,
+        "account": None, "nodes": None, "hosts": None,
     }  # fmt: skip
     assert workload.jobs.to_dicts() == [element, even, uneven, nine, seven]
     assert workload.format == "lsb-acct"

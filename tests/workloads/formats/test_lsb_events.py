@@ -106,26 +106,27 @@ def test_five_jobs(tmp_path: Path) -> None:
         {
             "job_id": "601", "submit_s": 1600000010.0, "run_s": 100.0, "requested_s": 3600.0, "tasks": 1,
             "cores_per_task": 2.0, "user": "anna", "status": "completed", "logged_wait_s": 10.0,
-            "used_memory_mb_per_task": 4.0, "name": "a job",
+            "used_memory_mb_per_task": 4.0, "name": "a job", "hosts": "n1*2",
         },
         {
             "job_id": "602[1]", "submit_s": 1600000030.0, "run_s": 30.0, "tasks": 1, "cores_per_task": 1.0,
             "memory_mb_per_task": 100.0, "user": "ben", "status": "completed", "logged_wait_s": 10.0,
-            "name": "sweep[1-2]",
+            "name": "sweep[1-2]", "hosts": "n1*1",
         },
         {
             "job_id": "602[2]", "submit_s": 1600000030.0, "run_s": 10.0, "tasks": 1, "cores_per_task": 1.0,
             "memory_mb_per_task": 100.0, "user": "ben", "status": "cancelled", "logged_wait_s": 20.0,
-            "name": "sweep[1-2]",
+            "name": "sweep[1-2]", "hosts": "n2*1",
         },
         {
             "job_id": "603", "submit_s": 1600000080.0, "run_s": 300.0, "tasks": 2, "cores_per_task": 2.0,
             "memory_mb_per_task": 2048.0, "gpus_per_task": 1.0, "user": "cleo", "status": "timeout",
-            "logged_wait_s": 120.0, "nodes": 2, "attempts": 2,
+            "logged_wait_s": 120.0, "nodes": 2, "attempts": 2, "hosts": "g1@east*2,g2@east*2",
         },
         {
             "job_id": "604", "submit_s": 1600000090.0, "run_s": 100.0, "tasks": 3, "cores_per_task": 1.0,
             "user": "anna", "status": "completed", "logged_wait_s": 210.0, "nodes": 2, "attempts": 2,
+            "hosts": "n1*2,n2*1",
         },
     ]  # fmt: skip
     assert workload.jobs.to_dicts() == [common | job for job in expected]

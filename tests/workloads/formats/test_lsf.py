@@ -64,7 +64,14 @@ def test_how_a_job_ended(status: int, reason: int, word: str | None) -> None:
     ],
 )
 def test_lists_of_hosts(names: list[str], places: tuple[int, int, bool] | None) -> None:
-    assert LsfHosts.of(names) == places
+    found = LsfHosts.of(names)
+    assert (found and found[:3]) == places
+
+
+def test_a_list_of_hosts_as_text() -> None:
+    found = LsfHosts.of(["2*a", "b", "a"])
+    assert found is not None
+    assert found.text == "a*3,b*1"
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ EXPECTED = {
     "account": ["numbers", "atoms", "numbers", None, "cells"],
     "qos": ["normal", "high", "normal", None, "low"],
     "nodes": [2, 1, 2, 2, 1],
+    "hosts": ["n[01-02]", "g1", "n[01,03]", "n[04-05]", "n09"],
     "gpu_type": [None, "a100", None, None, None],
 }
 
@@ -82,6 +83,7 @@ XDMOD_EXPECTED = {
     "account": ["acc"] * 5,
     "qos": ["normal"] * 5,
     "nodes": [1, 2, 1, None, 3],
+    "hosts": ["a1", "a[1-2]", "a1", "a1", "b[1-3]"],
     "gpu_type": [None] * 5,
 }
 
@@ -225,6 +227,6 @@ def test_times_with_a_zone_or_in_seconds(tmp_path: Path, submit: str) -> None:
 def test_the_result_has_the_types_of_the_job_table(tmp_path: Path) -> None:
     jobs = read(tmp_path, FIVE_JOBS).jobs
     numbers = {"job_id": pl.String, "tasks": pl.Int64, "nodes": pl.Int64}
-    texts = ("user", "group", "queue", "partition", "status", "name", "account", "qos", "gpu_type")
+    texts = ("user", "group", "queue", "partition", "status", "name", "account", "qos", "gpu_type", "hosts")
     for name, dtype in jobs.schema.items():
         assert dtype == (pl.String if name in texts else numbers.get(name, pl.Float64)), name

@@ -125,6 +125,7 @@ EXPECTED = {
     "account": ["numbers"] * 5,
     "qos": ["normal", "normal", "normal", "normal", None],
     "nodes": [2, 1, 2, 2, 1],
+    "hosts": ["n[1-2]"] * 5,
     "gpu_type": [None, "a100", None, None, None],
 }
 

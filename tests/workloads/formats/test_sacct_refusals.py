@@ -112,7 +112,7 @@ def test_refusals(tmp_path: Path) -> None:
         "|" * 30 + "\n",
         "x|" * 30 + "\n",
         "\n#\n",
-        "\0\1|",
+        "\1\2|",
     ],
 )
 def test_what_is_not_recognized(tmp_path: Path, text: str) -> None:

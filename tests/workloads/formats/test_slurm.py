@@ -7,21 +7,12 @@ import pytest
 
 from shunter.workloads.formats.slurm import (
     Resources,
-    duration_s,
-    encodable,
     gpus_of_gres,
     memory,
-    node_names,
     resources,
     state_word,
     unix_seconds,
 )
-
-
-def test_durations() -> None:
-    text = ["1-02:03:04", "02:03:04", "03:04", "03:04.500", "125-00:00:00", "UNLIMITED", "", None, "1:2:3:4", "-1:00"]
-    expected = [93_784.0, 7_384.0, 184.0, 184.5, 10_800_000.0, None, None, None, None, None]
-    assert duration_s(pl.Series(text)).to_list() == expected
 
 
 def test_times() -> None:
@@ -99,29 +90,7 @@ def test_generic_resources(text: str, expected: tuple[float, str | None]) -> Non
     assert gpus_of_gres(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a1", ["a1"]),
-        ("a[01-03,7],b2", ["a01", "a02", "a03", "a7", "b2"]),
-        ("r[1-2]n[8,10]x", ["r1n8x", "r1n10x", "r2n8x", "r2n10x"]),
-        ("a[098-101]", ["a098", "a099", "a100", "a101"]),
-        ("", None),
-        ("a,,b", None),
-        ("a[1-", None),
-        ("a[]", None),
-        ("a[3-1]", None),
-        ("a[x]", None),
-        ("a[0-99999999999]", None),
-        ("a[1-1000]b[1-1000]c[1-2]", None),
-    ],
-)
-def test_lists_of_nodes(text: str, expected: list[str] | None) -> None:
-    assert node_names(text) == expected
-
-
-def test_states_and_halves_of_characters() -> None:
+def test_states() -> None:
     assert state_word("CANCELLED by 1234") == "cancelled"
     assert state_word("CANCELLED+") == "cancelled"
     assert state_word(" ") is None
-    assert encodable("a\ud800é") == "a?é"

@@ -10,6 +10,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.workloads.text import source as module
 from shunter.workloads.text.delimited import read_frames
+from shunter.workloads.text.lines import last_line_end
 from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
 from shunter.workloads.text.source import open_source
 
@@ -84,6 +85,32 @@ def test_text_that_is_no_utf_8_is_read_as_latin_1(tmp_path: Path, content: bytes
 def test_a_quote_that_is_not_closed_swallows_no_rows(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         _read(tmp_path, text)
+
+
+@pytest.mark.parametrize("at", [0, 20_000, 39_999])
+def test_a_stray_quote_costs_no_more_than_another_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Each sign is looked at a few times at most, wherever the quote is: the cost is counted, not timed."""
+    looked_at = 0
+
+    def counting(text: bytearray, filled: int, quoted: str | None) -> int:
+        nonlocal looked_at
+        looked_at += filled
+        return last_line_end(text, filled, quoted)
+
+    monkeypatch.setattr(module, "last_line_end", counting)
+    monkeypatch.setattr(module, "BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr(module, "LINE_BYTES", 1 << 17)
+    lines = [f"{number},name{number}\n" for number in range(40_000)]
+    lines[at] = f'{at},"stray\n'
+    text = "a,b\n" + "".join(lines)
+    message = (
+        "a quote is not closed within 0 MB" if at < 30_000 else "a quote is not closed in the row that begins here"
+    )
+    with pytest.raises(InputError, match=rf"table\.csv:{at + 2}: {message}"):
+        _read(tmp_path, text)
+    assert looked_at < 5 * len(text)
 
 
 def test_a_table_of_very_many_columns_is_none(tmp_path: Path) -> None:

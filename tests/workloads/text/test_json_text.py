@@ -9,7 +9,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads.text import json_text, source
-from shunter.workloads.text.json_text import read_elements
+from shunter.workloads.text.json_text import encodable, read_elements, read_members, read_value
 from shunter.workloads.text.source import open_source
 
 JOBS = [{"id": number, "name": "é" * number, "parts": [{"x": [1, 2.5, None]}]} for number in range(30)]
@@ -69,3 +69,26 @@ def test_an_endless_element_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(json_text, "LINE_BYTES", 1000)
     with pytest.raises(InputError, match="is no JSON"):
         _elements(tmp_path, '[{"a": "' + "x" * 100_000)
+
+
+def test_halves_of_characters() -> None:
+    assert encodable("a\ud800é") == "a?é"
+
+
+def test_members_and_single_values_behind_a_long_list(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    profiles = {f"p{number}": {"type": "delay"} for number in range(20)}
+    path.write_text(json.dumps({"jobs": JOBS, "size": 7, "profiles": profiles}, indent=1))
+    found = open_source(path)
+    assert [(name, value) for _, name, value in read_members(found, "profiles")] == list(profiles.items())
+    assert read_value(found, "size") == 7
+    assert read_value(found, "nothing") is None
+    with pytest.raises(InputError, match='the outer object has no "nothing"'):
+        list(read_members(found, "nothing"))
+
+
+def test_what_is_passed_over_may_be_longer_than_an_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "LINE_BYTES", 1000)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"others": list(range(2000)), "jobs": JOBS[:2]}))
+    assert [element for _, element in read_elements(open_source(path), "jobs")] == JOBS[:2]

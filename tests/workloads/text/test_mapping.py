@@ -67,6 +67,32 @@ def test_quotients_and_differences_are_exact(tmp_path: Path) -> None:
     assert jobs.select("submit_s", "run_s").rows() == [(1_711_845_000.123, 3600.005)]
 
 
+@pytest.mark.parametrize("header", ["", "# made by hand\n", "arrived;who;began;ended;size\n"])
+def test_columns_by_their_numbers(tmp_path: Path, header: str) -> None:
+    text = f"{header}10;ann;0:00:20;0:01:20;4\n1;2;3;4;5\n"
+    jobs = read_workload(_table(tmp_path, text), columns="submit_s=1,run_s=4-3,tasks=5,user=2").jobs
+    assert jobs.select("submit_s", "run_s", "tasks", "user").rows() == [(1.0, 1.0, 5, "2"), (10.0, 60.0, 4, "ann")]
+    with pytest.raises(InputError, match=r"run_s=6: unknown column '6'; .*known ones are 1, 2, 3, 4, 5"):
+        read_workload(_table(tmp_path, text), columns="submit_s=1,run_s=6")
+
+
+def test_a_row_of_a_table_without_a_header_names_its_line(tmp_path: Path) -> None:
+    path = _table(tmp_path, "1,5\n2,soon\n")
+    with pytest.raises(InputError, match=r'jobs\.csv:2: column "run_s" is "soon"; expected a number'):
+        read_workload(path, columns="submit_s=1,run_s=2")
+    path = _table(tmp_path, "1,5\n,5\n")
+    with pytest.raises(InputError, match=r'jobs\.csv:2: column "submit_s" is empty; expected a value'):
+        read_workload(path, columns="submit_s=1,run_s=2")
+
+
+def test_a_table_that_looks_like_another_log_is_a_table_if_columns_are_numbered(tmp_path: Path) -> None:
+    """Thirteen cells like those of Google's events."""
+    path = _table(tmp_path, "600000000,,17,3,,0,u,2,9,0.025,0.08,0.0004,0\n")
+    assert read_workload(path, columns="submit_s=1/1000000,run_s=3").jobs.select("submit_s", "run_s").rows() == [
+        (600, 17)
+    ]
+
+
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [

@@ -33,7 +33,7 @@ FORMATS: Final[dict[str, str]] = {
     "google-2019": "Google 2019: instance_events, as CSV or JSON lines",
     "rltune": "RLTune's CSV with 19 or 20 columns",
     "swf": "Standard Workload Format of the Parallel Workloads Archive",
-    "csv": "a table of jobs with a header line",
+    "csv": "a table of jobs, with a header line or with --map",
 }
 """Every format with a line on it, in the order in which they are tried on a file: the most specific ones first."""
 
@@ -72,7 +72,7 @@ def detect_format(source: Source) -> str | None:
     # A name such as log.swf.gz is only a guess, but a good one: if the content agrees, no other reader is loaded. Of
     # .csv it says nothing, for half of the formats are called so.
     guessed = [name for name in FORMATS if f".{name}" in source.path.suffixes and name != "csv"]
-    if {"submit_s", "run_s"} <= set(source.header):
+    if {"submit_s", "run_s"} <= set(source.columns):
         # Our own names: whatever else the numbers below look like, it is a table of ours.
         return "csv"
     for name in dict.fromkeys([*guessed, *FORMATS]):

@@ -123,6 +123,7 @@ def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         started=start_s.is_not_null(),
         ended=end_s.is_not_null(),
         placed=pl.col("nodelist").is_not_null(),
+        hosts="nodelist",
         status=status(frame["jobstate"]),
         user=_person("userid"),
         group=_person("groupid"),

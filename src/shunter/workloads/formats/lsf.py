@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 
+from shunter.workloads.text.hosts import write_hosts
 from shunter.workloads.text.published import MB_OF_UNIT
+from shunter.workloads.text.records import NEVER_STARTED, OTHER_KIND, BrokenRecord, tasks_of
 
 if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
@@ -20,15 +22,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NEVER_STARTED: Final = "never started: job dropped"
-"""The rule for jobs that ended while they were pending."""
 RUSAGE_FIELDS: Final = 19
 """How many numbers tell what a job has used."""
 
 _FIELD: Final = re.compile(r'"[^"]*(?:""[^"]*)*"|[^\s"]+')
 _LARGEST: Final = 1e18
 _BEGINNING: Final = re.compile(r'"([A-Z][A-Z0-9_]*)"\s+"[0-9]{1,9}(?:\.[0-9.]*)?"\s+[0-9]+\s')
-_OTHER_KIND: Final = "record of another kind: left out"
 
 EXIT: Final = 32
 DONE: Final = 64
@@ -53,6 +52,7 @@ SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "name": pl.String,
     "account": pl.String,
     "nodes": pl.Int64,
+    "hosts": pl.String,
     "attempts": pl.Int64,
 }
 _ENDS: Final = {
@@ -68,10 +68,6 @@ _AMOUNTS: Final = r"\s*=\s*(\([^)]*\)|[^\s,:|/]+)\s*(/task|/job|/host)?"
 _MEMORY: Final = re.compile(rf"\bmem{_AMOUNTS}", re.IGNORECASE)
 _GPUS: Final = re.compile(rf"\bngpus(?:_physical|_excl_p|_excl_t|_shared)?{_AMOUNTS}", re.IGNORECASE)
 _AMOUNT: Final = re.compile(r"([0-9.]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
-
-
-class BrokenRecord(Exception):
-    """A record does not hold what its kind has."""
 
 
 class LsfRecord:
@@ -206,7 +202,7 @@ def read_records(
                 continue
             yield number, kind, said
         elif tell_others:
-            repairs.tell(_OTHER_KIND, 1, repairs.place(source, number), kind)
+            repairs.tell(OTHER_KIND, 1, repairs.place(source, number), kind)
 
 
 class Amount(NamedTuple):
@@ -229,6 +225,8 @@ class LsfHosts(NamedTuple):
     """On all hosts."""
     is_even: bool
     """Whether each host gives as many slots as the others."""
+    text: str | None = None
+    """The hosts with their slots, as the column ``hosts`` has them."""
 
     @classmethod
     def of(cls, names: Sequence[str]) -> LsfHosts | None:
@@ -240,7 +238,9 @@ class LsfHosts(NamedTuple):
                 slots[host] += int(times)
             else:
                 slots[name] += 1
-        return cls(len(slots), slots.total(), len(set(slots.values())) == 1) if slots else None
+        if not slots:
+            return None
+        return cls(len(slots), slots.total(), len(set(slots.values())) == 1, write_hosts(slots))
 
 
 @dataclass(slots=True)
@@ -291,18 +291,18 @@ class LsfJob:
             self.name or None,
             self.project or None,
             self.places.hosts if self.places else None,
+            self.places.text if self.places else None,
             self.attempts,
         )
 
     def _shape(self) -> tuple[int, float, float, float | None]:
         """Returns the tasks, and what each asks for: cores, GPUs, and memory."""
-        hosts, slots, is_even = self.places or LsfHosts(1, self.processors, is_even=False)
+        hosts, slots, is_even, _ = self.places or LsfHosts(1, self.processors, is_even=False)
         memory, gpus = parse_requirement(self.requirement)
         job_gpus = gpus.of_job(hosts, slots) if gpus else 0.0
         # What is for each host or each task is even where the slots are.
         is_even = is_even and not (gpus and gpus.each == "job" and gpus.value % hosts)
-        # As with Slurm: a task for each host where the slots are even, otherwise for each GPU or slot.
-        tasks = (hosts if is_even else int(job_gpus) or slots) if slots else 0
+        tasks = tasks_of(hosts, slots, job_gpus, is_even=is_even)
         if not tasks:
             return 0, 0.0, 0.0, None
         return tasks, slots / tasks, job_gpus / tasks, memory.of_job(hosts, slots) / tasks if memory else None

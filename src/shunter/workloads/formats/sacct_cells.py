@@ -9,16 +9,16 @@ import polars as pl
 from shunter.workloads.formats.slurm import (
     NO_LIMIT_WORDS,
     UNKNOWN_WORDS,
-    duration_s,
     each_distinct,
     gpus_of_gres,
     is_text,
     memory,
-    node_names,
     resources,
     status,
     unix_seconds,
 )
+from shunter.workloads.text.durations import duration_s
+from shunter.workloads.text.hosts import node_names
 from shunter.workloads.text.repairs import PLACE, UNREADABLE
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Cells:
             *_ALWAYS,
             *(pl.coalesce(found).alias(name) for name, found in self._found(_TEXTS).items()),
             *(name for name in ("gpu_type", "used_memory_mb_per_task") if self._has(name)),
+            *(pl.when(is_text(pl.col(name))).then(name).alias("hosts") for name in ("nodelist",) if self._has(name)),
         )
 
     def _has(self, *names: str) -> bool:

@@ -13,12 +13,11 @@ from shunter.workloads.formats.slurm import (
     CLUSTER_NOTE,
     UNKNOWN_WORDS,
     Resources,
-    encodable,
     job_table,
     only,
     state_word,
 )
-from shunter.workloads.text.json_text import read_elements
+from shunter.workloads.text.json_text import encodable, read_elements
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.repairs import PLACE
 
@@ -51,6 +50,7 @@ _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "qos": pl.String,
     "partition": pl.String,
     "name": pl.String,
+    "hosts": pl.String,
 }
 _ROWS: Final = 10_000
 """How many jobs are put into a frame at a time."""
@@ -113,6 +113,8 @@ class _Job:
         # An allocation without GPUs means none, though some were requested.
         has_gpus = allocated if self._get("tres", "allocated") else requested
         limit_min = self._number("time", "limit")
+        hosts = self._text("nodes")
+        is_placed = (hosts or "none").lower() not in UNKNOWN_WORDS
         return {
             "job_id": self._id(),
             "submit_s": submit_s,
@@ -127,7 +129,7 @@ class _Job:
             "used_memory_mb_per_task": self._used_mb(),
             "started": start_s is None or start_s > 0,
             "ended": end_s is None or end_s > 0,
-            "placed": (self._text("nodes") or "none").lower() not in UNKNOWN_WORDS,
+            "placed": is_placed,
             "status": self._status(),
             "priority": self._number("priority"),
             "user": self._text("user") or self._text("association", "user"),
@@ -136,6 +138,7 @@ class _Job:
             "qos": self._text("qos"),
             "partition": self._text("partition"),
             "name": self._text("name"),
+            "hosts": hosts if is_placed else None,
         }
 
     def _get(self, *path: str) -> object:

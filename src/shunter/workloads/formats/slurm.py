@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import product
-from math import prod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
@@ -40,16 +38,12 @@ UNFINISHED: Final = [
 """States of jobs that have no end yet."""
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%S"
-_USUAL_DURATION: Final = r"^(\d+-[01]\d|\d+-2[0-3]|\d\d):[0-5]\d:[0-5]\d$"
-_DURATION: Final = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 _MEMORY: Final = re.compile(r"(\d+(?:\.\d*)?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE | re.ASCII)
-_NAME_PARTS: Final = re.compile(r"\[([^\]]*)\]|([^\[\]]+)")
-_NAMES_LIMIT: Final = 1_000_000
 _REMEMBERED: Final = 1 << 14
 """How many cells are remembered, because each block of a file has most of those of the others."""
 
 CLUSTER_NOTE: Final = "Slurm's logs of jobs do not list the machines; make a cluster of 'scontrol show node'"
-_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type")
+_TEXTS: Final = ("user", "group", "partition", "status", "name", "account", "qos", "gpu_type", "hosts")
 _NUMBERS: Final = ("priority", "used_memory_mb_per_task")
 
 
@@ -81,35 +75,6 @@ def unix_seconds(text: pl.Series) -> pl.Series:
     zoned = cell.str.replace("Z$", "+0000").str.to_datetime(f"{_ISO}%z", strict=False, time_unit="us").dt.epoch("s")
     frame = pl.DataFrame({"text": text, "seconds": seconds})
     return frame.select(pl.coalesce("seconds", zoned.cast(pl.Float64), cell.cast(pl.Float64, strict=False))).to_series()
-
-
-def duration_s(text: pl.Series) -> pl.Series:
-    """Returns durations such as ``1-02:03:04``, ``02:03:04`` or ``03:04.5`` in seconds; null for all else."""
-    values = text.unique()
-    # Time limits are few and repeated: parsing each of them once is faster.
-    if 4 * values.len() < text.len():
-        return text.replace_strict(values, duration_s(values), return_dtype=pl.Float64)
-    seconds = _usual_duration_s(text)
-    if seconds.null_count() == text.null_count():
-        return seconds
-    # The general pattern is slow, so it is for those that the usual one does not match.
-    others = text.filter(seconds.is_null() & text.is_not_null()).unique()
-    parts = others.str.extract_groups(_DURATION).struct.unnest().cast(pl.Float64)
-    days, hours, minutes, rest = (pl.nth(place) for place in range(4))
-    total = days.fill_null(0) * 86_400 + hours.fill_null(0) * 3_600 + minutes * 60 + rest
-    # Only the first of the parts may be of any size: 90:00 is an hour and a half, but 1:99:00 is nothing.
-    is_sound = (rest < 60) & ((minutes < 60) | hours.is_null()) & ((hours < 24) | days.is_null())
-    known = parts.select(pl.when(is_sound.fill_null(False)).then(total)).to_series()
-    return seconds.fill_null(text.replace_strict(others, known, default=None, return_dtype=pl.Float64))
-
-
-def _usual_duration_s(text: pl.Series) -> pl.Series:
-    """Returns durations of the form ``1-02:03:04`` or ``02:03:04``, by the places of their digits; null for others."""
-    cell = pl.col("text")
-    hours, minutes, seconds = (cell.str.slice(place, 2).cast(pl.Float64, strict=False) for place in (-8, -5, -2))
-    days = cell.str.head(-9).cast(pl.Float64, strict=False).fill_null(0)
-    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    return text.alias("text").to_frame().select(pl.when(cell.str.contains(_USUAL_DURATION)).then(total)).to_series()
 
 
 def is_text(column: pl.Expr, words: tuple[str, ...] = UNKNOWN_WORDS) -> pl.Expr:
@@ -205,42 +170,6 @@ def number(text: str | None) -> float | None:
 def only(types: Mapping[str, float]) -> str | None:
     """Returns the only key, or None if there are none or several."""
     return next(iter(types)) if len(types) == 1 else None
-
-
-def encodable(text: str) -> str:
-    """Returns a text without halves of characters, which JSON may hold but tables cannot."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def node_names(text: str) -> list[str] | None:
-    """Returns the names that a list such as ``a[01-03,7],b2`` means, or None if it is no such list."""
-    names: list[str] = []
-    # Commas within brackets separate numbers, not names.
-    for item in re.split(r",(?![^\[]*\])", text):
-        matches = list(_NAME_PARTS.finditer(item))
-        is_whole = sum(len(match.group()) for match in matches) == len(item)
-        parts = [match.groups() for match in matches]
-        choices = [[plain] if plain is not None else _numbers(inner) for inner, plain in parts]
-        size = prod(len(choice) for choice in choices)
-        # A list such as n[1-99999999] must not fill the memory.
-        if not item or not is_whole or size == 0 or len(names) + size > _NAMES_LIMIT:
-            return None
-        names.extend("".join(parts) for parts in product(*choices))
-    return names
-
-
-def _numbers(text: str) -> list[str]:
-    """Returns the numbers that brackets mean, with leading zeros; empty if they hold something else, or too many."""
-    numbers: list[str] = []
-    for item in text.split(","):
-        match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", item)
-        if match is None:
-            return []
-        first, last = match.group(1), match.group(2) or match.group(1)
-        if int(last) - int(first) >= _NAMES_LIMIT:
-            return []
-        numbers.extend(str(value).zfill(len(first)) for value in range(int(first), int(last) + 1))
-    return numbers
 
 
 def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.workloads.formats.slurm import encodable
 from shunter.workloads.machines.slurm_nodes import NodeRecord, nodes_of_records
-from shunter.workloads.text.json_text import read_elements
+from shunter.workloads.text.json_text import encodable, read_elements
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Node

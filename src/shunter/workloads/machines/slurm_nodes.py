@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
-from shunter.workloads.formats.slurm import gpus_of_gres, node_names, number
+from shunter.workloads.formats.slurm import gpus_of_gres, number
 from shunter.workloads.machines.table import NODE_COLUMNS, nodes_of
+from shunter.workloads.text.hosts import node_names
 from shunter.workloads.text.repairs import PLACE
 
 if TYPE_CHECKING:

@@ -41,6 +41,7 @@ def read_frames(
     comment: str = "#",
     mend: Mend | None = None,
     refuse: bool = False,
+    numbered: bool = False,
     wanted: Callable[[str], bool] | None = None,
 ) -> Iterator[pl.DataFrame]:
     """Yields the rows of a file as text, with the column `PLACE`; an empty cell is null.
@@ -57,19 +58,24 @@ def read_frames(
         comment: How lines begin that say nothing.
         mend: Puts right a row with too few or too many cells.
         refuse: Whether a row that is not put right is an error.
+        numbered: Whether columns are called by their numbers, from 1 on; the first line is then a row like the others.
         wanted: Which columns to yield, by their names in the file; by default all.
     """
     names = None if columns is None else list(columns)
     rows = _Rows(source, repairs, separator, comment)
     header: list[str] = []
-    for block in source.blocks(quoted=quoted):
+    for block in source.blocks(quoted=separator if quoted else None):
         # Quotes are rare in logs. A block without any is read by the quick way below.
         cells = _quoted_cells(source, block, separator) if quoted and b'"' in block.text else None
         if names is None:
             header = rows.first(_unquoted_cells(block, separator) if cells is None else cells)
             if not header:
                 continue
-            names = _distinct([cell.strip() for cell in header], source.where)
+            names = (
+                [str(number + 1) for number in range(len(header))] if numbered else [cell.strip() for cell in header]
+            )
+            names = _distinct(names, source.where)
+            header = [] if numbered else header
             # The first one was used up to find the header.
             cells = None if cells is None else _quoted_cells(source, block, separator)
         table = _Table(names, header, mend, refuse, wanted or (lambda _: True))

@@ -1,4 +1,4 @@
-"""JSON to objects, one at a time: the elements of a list, however long it is, and lines of JSON."""
+"""JSON to objects, one at a time: the elements of a list or object, however long it is, and lines of JSON."""
 
 from __future__ import annotations
 
@@ -46,6 +46,36 @@ def read_elements(source: Source, key: str | None = None) -> Iterator[tuple[int,
         text.take("]")
 
 
+def read_members(source: Source, key: str) -> Iterator[tuple[int, str, object]]:
+    """Yields the members of an object that stands in an outer object: line, name and value of each.
+
+    Args:
+        source: The file.
+        key: The name of the object.
+
+    Raises:
+        InputError: The text is no JSON, is cut short, or there is no such object.
+    """
+    text = _Text(source)
+    text.enter(key)
+    yield from text.members()
+
+
+def read_value(source: Source, key: str) -> object:
+    """Returns the value of a key of the outer object, or None if it has no such key.
+
+    Raises:
+        InputError: The text is no JSON, or is cut short.
+    """
+    text = _Text(source)
+    return text.value() if text.find(key) else None
+
+
+def encodable(text: str) -> str:
+    """Returns a text without halves of characters, which JSON may hold but tables cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
 class _Text:
     """A JSON text, of which only a part is held."""
 
@@ -77,17 +107,49 @@ class _Text:
         self._go_to(self._at + 1)
 
     def enter(self, key: str) -> None:
-        """Goes to the value of a key of the outer object; the values of other keys are passed over."""
+        """Goes to the value of a key of the outer object, which must be there."""
+        if not self.find(key):
+            raise InputError(f'{self._where}: the outer object has no "{key}"; add it, or name another --format')
+
+    def find(self, key: str) -> bool:
+        """Goes to the value of a key of the outer object, and returns whether there is one; others are passed over."""
         self.take("{")
         while self.next_sign() == '"':
             name = self.value()
             self.take(":")
             if name == key:
-                return
-            self.value()
+                return True
+            self._pass_over()
             if self.next_sign() == ",":
                 self.take(",")
-        raise InputError(f'{self._where}: the outer object has no "{key}"; expected a list of jobs there')
+        return False
+
+    def members(self) -> Iterator[tuple[int, str, object]]:
+        """Yields line, name and value of each member of the next value, which must be an object."""
+        self.take("{")
+        while self.next_sign() == '"':
+            line, name = self.line, str(self.value())
+            self.take(":")
+            yield line, name, self.value()
+            if self.next_sign() == ",":
+                self.take(",")
+        self.take("}")
+
+    def _pass_over(self) -> None:
+        """Goes beyond the next value; what a list or an object holds is not held all at once."""
+        sign = self.next_sign()
+        if sign == "{":
+            for _ in self.members():
+                pass
+        elif sign == "[":
+            self.take("[")
+            while self.next_sign() not in ("]", _END):
+                self.value()
+                if self.next_sign() == ",":
+                    self.take(",")
+            self.take("]")
+        else:
+            self.value()
 
     def value(self) -> object:
         """Returns the next value, and goes beyond it."""

@@ -33,6 +33,8 @@ def read_jobs(
     reading: Reading,
     read_file: Callable[[Source, Repairs], Iterable[pl.DataFrame]],
     cluster_note: str | None = None,
+    *,
+    by_end: bool = False,
 ) -> Workload:
     """Reads the files of a log one after another, and makes one workload of them.
 
@@ -41,12 +43,15 @@ def read_jobs(
         reading: How the log is to be read.
         read_file: Yields the jobs of a file, as `build_workload` takes them.
         cluster_note: Why the log does not tell its machine, or what to give instead.
+        by_end: Whether jobs are logged as they end, so that it is no mistake if they were not submitted in that order.
 
     Raises:
         InputError: No job is left, or hardly any line was readable.
     """
     repairs = Repairs(sources, reading.strict)
     frames = [frame for source in sources for frame in read_file(source, repairs)]
+    if by_end and frames:
+        frames = [pl.concat(frames).sort("submit_s", maintain_order=True)]
     return build_workload(frames, repairs, cluster_note=cluster_note)
 
 
@@ -78,7 +83,7 @@ def build_workload(
     frame = _mend(frame, repairs)
     if frame.height == 0:
         raise no_job_left(where, repairs)
-    return to_workload(_number_anew(frame, repairs), repairs, cluster_spec=cluster_spec, cluster_note=cluster_note)
+    return to_workload(number_anew(frame, repairs), repairs, cluster_spec=cluster_spec, cluster_note=cluster_note)
 
 
 def to_workload(
@@ -107,6 +112,21 @@ def to_workload(
         lines=jobs[PLACE],
     )
     return replace(workload, cluster_note=cluster_note)
+
+
+def number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
+    """Gives a new id, such as ``1234#2``, to each job that has none or the id of an earlier job."""
+    if "job_id" not in frame.columns or _are_distinct(frame["job_id"]):
+        return frame
+    ids = pl.col("job_id").cast(pl.String).fill_null("unknown")
+    occurrence = pl.int_range(1, pl.len() + 1).over(ids)
+    again = (occurrence > 1) | pl.col("job_id").is_null()
+    frame = frame.with_columns(pl.col("job_id").cast(pl.String))
+    rule = "id missing or that of an earlier job: numbered anew"
+    # A made-up id may itself be taken, in a log that was written by Shunter from such a log.
+    frame = repairs.replace(frame, again, "job_id", pl.format("{}#{}", ids, occurrence), rule)
+    # This ends, for ids that are still taken become longer with each round.
+    return frame if frame["job_id"].is_unique().all() else number_anew(frame, repairs)
 
 
 def no_job_left(where: str, repairs: Repairs) -> InputError:
@@ -199,18 +219,3 @@ def _are_distinct(ids: pl.Series) -> bool:
     if numbers.null_count() == 0 and (numbers.diff().slice(1) > 0).all():
         return True
     return ids.null_count() == 0 and ids.n_unique() == ids.len()
-
-
-def _number_anew(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Gives a new id, such as ``1234#2``, to each job that has none or the id of an earlier job."""
-    if "job_id" not in frame.columns or _are_distinct(frame["job_id"]):
-        return frame
-    ids = pl.col("job_id").cast(pl.String).fill_null("unknown")
-    occurrence = pl.int_range(1, pl.len() + 1).over(ids)
-    again = (occurrence > 1) | pl.col("job_id").is_null()
-    frame = frame.with_columns(pl.col("job_id").cast(pl.String))
-    rule = "id missing or that of an earlier job: numbered anew"
-    # A made-up id may itself be taken, in a log that was written by Shunter from such a log.
-    frame = repairs.replace(frame, again, "job_id", pl.format("{}#{}", ids, occurrence), rule)
-    # This ends, for ids that are still taken become longer with each round.
-    return frame if frame["job_id"].is_unique().all() else _number_anew(frame, repairs)

@@ -11,6 +11,7 @@ import polars as pl
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
+from shunter.workloads.text.durations import duration_s
 from shunter.workloads.text.repairs import PLACE
 
 _OURS: Final = (*COLUMNS, *EXTRA_COLUMNS)
@@ -34,18 +35,32 @@ def parse_mapping(columns: str | Mapping[str, str]) -> dict[str, str]:
     return mapping
 
 
+def counts_columns(mapping: Mapping[str, str]) -> bool:
+    """Returns whether a mapping names columns by their numbers, as for a table without a header: ``submit_s=1``."""
+    formulas = [(theirs, _FORMULA.fullmatch(theirs)) for theirs in mapping.values()]
+    parts = [theirs if formula is None else formula["left"] for theirs, formula in formulas]
+    parts += [formula["right"] for _, formula in formulas if formula is not None and formula["sign"] == "-"]
+    return bool(parts) and all(part.strip().isdecimal() for part in parts)
+
+
 def apply_mapping(frame: pl.DataFrame, mapping: Mapping[str, str], where: str) -> pl.DataFrame:
     """Returns the table with our columns made of what the mapping names; its other columns stay.
+
+    Dates and durations in our columns of seconds become seconds, whether they are mapped or not.
 
     Raises:
         InputError: The mapping names a column that the table does not have.
     """
     made = [_value(frame, theirs, ours, where).alias(ours) for ours, theirs in mapping.items()]
-    return frame.with_columns(made)
+    own = [frame[name] for name in frame.columns if name in _OURS and name not in mapping]
+    return frame.with_columns(*made, *(_column(values, values.name) for values in own if values.dtype == pl.String))
 
 
 def as_seconds(values: pl.Series) -> pl.Series:
-    """Returns a column as seconds: numbers as they are, dates as Unix times (in UTC where they tell no zone)."""
+    """Returns a column as seconds: numbers as they are, durations such as ``1-02:03:04`` or ``2:03:04``, and dates.
+
+    Dates become Unix times; one that tells no zone is in UTC.
+    """
     text = values.cast(pl.String).str.strip_chars()
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count() == text.null_count():
@@ -57,7 +72,7 @@ def as_seconds(values: pl.Series) -> pl.Series:
     zoned = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="us", strict=False, time_zone="UTC")
     naive = clock.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
     moment_us = zoned.dt.epoch("us").fill_null(naive.dt.epoch("us"))
-    return numbers.fill_null(_divided(moment_us, 1e6))
+    return numbers.fill_null(_divided(moment_us, 1e6)).fill_null(duration_s(text))
 
 
 def _divided(values: pl.Series, divisor: float) -> pl.Series:
@@ -92,8 +107,12 @@ def _value(frame: pl.DataFrame, theirs: str, ours: str, where: str) -> pl.Series
 
 
 def _column(values: pl.Series, ours: str) -> pl.Series:
-    """Returns a column as it is, or as Unix times where times are wanted and it holds dates."""
+    """Returns a column as it is, or as seconds where seconds are wanted and it holds dates or durations."""
     if not ours.endswith("_s"):
+        return values
+    numbers = values.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    # Numbers stay as they are written, so that an error can show them.
+    if numbers.null_count() == values.null_count():
         return values
     seconds = as_seconds(values)
     # What is neither a number nor a time is left for the check that names its line.

@@ -32,11 +32,13 @@ _WHOLE_LIMIT: Final = 2**62
 class Repairs:
     """What has been repaired so far, in all files of a log."""
 
-    def __init__(self, sources: Sequence[Source], strict: bool = False) -> None:
+    def __init__(self, sources: Sequence[Source], strict: bool = False, unit: str = "line") -> None:
         self.ledger = Ledger()
         self.sources = list(sources)
         self.strict = strict
         """Whether each repair is an error instead."""
+        self._unit = unit
+        """What the files are counted by: ``line``, or ``row`` for what has no lines."""
 
     def places(self, source: Source, lines: Iterable[int] | pl.Series) -> pl.Series:
         """Returns the column `PLACE` for rows that stand in these lines of a file."""
@@ -49,7 +51,8 @@ class Repairs:
 
     def locate(self, place: int) -> str:
         """Returns how errors call a place: ``jobs.log:812``."""
-        return f"{self.sources[place >> _LINE_BITS].where}:{place & _LINE_MASK}"
+        mark = ":" if self._unit == "line" else f": {self._unit} "
+        return f"{self.sources[place >> _LINE_BITS].where}{mark}{place & _LINE_MASK}"
 
     def drop(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.DataFrame:
         """Returns the frame without the rows concerned.
@@ -147,7 +150,11 @@ class Repairs:
         """Returns how examples call a place."""
         line = place & _LINE_MASK
         # With one file its name says nothing new.
-        return f"line {line}" if len(self.sources) == 1 else f"{self.sources[place >> _LINE_BITS].path.name}:{line}"
+        return (
+            f"{self._unit} {line}"
+            if len(self.sources) == 1
+            else f"{self.sources[place >> _LINE_BITS].path.name}:{line}"
+        )
 
     def _note(self, frame: pl.DataFrame, concerned: pl.Expr, rule: str, shown: str) -> pl.Series | None:
         """Records a repair, and returns which rows it concerns, or None if there are none."""

@@ -7,7 +7,6 @@ import codecs
 import gzip
 import hashlib
 import io
-import shutil
 import sys
 import tempfile
 import zlib
@@ -21,6 +20,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.workloads.text.lines import as_utf_8, last_line_end, with_line_feeds
 
 HEAD_BYTES: Final = 1 << 18
 """How much of a file is looked at to tell its format."""
@@ -31,9 +31,18 @@ LINE_BYTES: Final = 1 << 24
 BOMB_BYTES: Final = 1 << 25
 BOMB_RATIO: Final = 64
 """A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 4 to 12 times."""
+SEPARATORS: Final = (",", ";", "\t", "|")
+"""What may stand between the cells of a table of one's own."""
+PIPE_BYTES: Final = 1 << 32
+"""The most that is kept of what comes through a pipe, which may have no end."""
+PARQUET_MAGIC: Final = b"PAR1"
+"""The first bytes of the only binary format that is read."""
 STANDARD_INPUT: Final = "-"
 """What stands for the path of standard input."""
 
+_PIECE_BYTES: Final = 1 << 20
+_PEEK_BYTES: Final = 1 << 20
+"""How much of a pipe is read to look at its beginning: packed or not, it holds `HEAD_BYTES`."""
 _MOST_PACKED: Final = 1100
 """How many times longer a gzip file can become at most when it is unpacked."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -64,8 +73,8 @@ class Source:
 
     path: Path
     """The path that the user gave."""
-    file: Path
-    """Where its bytes lie: what comes through a pipe can be read once only, and is kept in another file."""
+    pipe: _Pipe | None = None
+    """What comes through a pipe can be read once only, and is kept in another file."""
 
     @property
     def where(self) -> str:
@@ -75,7 +84,8 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first bytes, unpacked."""
-        with _Stream(self) as stream:
+        # A pipe may have no end: what its beginning is decides whether the rest is worth waiting for.
+        with _Stream(self.path, self._file(_PEEK_BYTES)) as stream:
             return stream.read(HEAD_BYTES).removeprefix(_BYTE_ORDER_MARK)
 
     @cached_property
@@ -96,10 +106,23 @@ class Source:
         return [cell.strip().strip('"').lower() for cell in first.split(",")]
 
     @cached_property
+    def separator(self) -> str:
+        """What stands between the cells of a table: the one of the usual signs that its first line has most of."""
+        first = self.head_lines[0] if self.head_lines else ""
+        # The comma counts where none is ahead of the others.
+        return max(SEPARATORS, key=first.count)
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The first of `head_lines` cut at `separator`, as `header` is at commas."""
+        first = self.head_lines[0] if self.head_lines else ""
+        return [cell.strip().strip('"').lower() for cell in first.split(self.separator)]
+
+    @cached_property
     def content_sha256(self) -> str:
         """The hash of the file as it lies on disk."""
         digest = hashlib.sha256()
-        with _reading(self.path), self.file.open("rb") as file:
+        with _reading(self.path), self._file().open("rb") as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)
         return digest.hexdigest()
@@ -107,27 +130,32 @@ class Source:
     def content(self) -> bytes:
         """Returns the whole file as it lies on disk, for formats that are no text."""
         with _reading(self.path):
-            return self.file.read_bytes()
+            return self._file().read_bytes()
 
-    def blocks(self, *, quoted: bool = False) -> Iterator[Block]:
+    def _file(self, least_bytes: int | None = None) -> Path:
+        """Returns where the bytes lie: so many of them at least, by default all."""
+        return self.path if self.pipe is None else self.pipe.kept(least_bytes)
+
+    def blocks(self, *, quoted: str | None = None) -> Iterator[Block]:
         """Yields the text in blocks of whole lines, whatever its line ends are.
 
         Args:
-            quoted: Whether a line end between double quotes is part of a line.
+            quoted: What stands between cells, if cells may stand in double quotes: a line end in such a cell is part of
+                a line. None: quotes mean nothing.
 
         Raises:
             InputError: The file is damaged, no text, or a line is longer than any of a log is.
         """
         line, filled = 1, 0
-        with _Stream(self) as stream:
+        with _Stream(self.path, self._file()) as stream:
             # One buffer for all blocks: fresh memory for each would take longer than the reading.
             buffer = bytearray(min(BLOCK_BYTES, stream.largest_bytes + 1))
             while count := stream.read_into(buffer, filled):
                 filled += count
                 # No text has a zero byte, and every binary format has one soon.
                 if buffer.find(b"\0", filled - count, filled) >= 0:
-                    raise InputError(f"{self.path}: looks like a binary file; expected a job log, as text or gzip")
-                cut = _last_line_end(buffer, filled, quoted)
+                    raise _binary(self.path)
+                cut = last_line_end(buffer, filled, quoted)
                 if cut:
                     block = self._block(buffer, cut, line)
                     # NumPy counts several times faster than bytes.count does.
@@ -137,9 +165,11 @@ class Source:
                     filled -= cut
                     yield block
                 elif filled > LINE_BYTES:
-                    what = "a quoted field" if quoted and buffer.find(b"\n", 0, filled) >= 0 else "the line"
                     limit = f"{LINE_BYTES >> 20} MB"
-                    raise InputError(f"{self.path}:{line}: {what} is longer than {limit}; this is no log of jobs")
+                    if quoted and buffer.find(b"\n", 0, filled) >= 0:
+                        what = f"a quote is not closed within {limit} of the row that begins here"
+                        raise InputError(f"{self.path}:{line}: {what}; mend the line")
+                    raise InputError(f"{self.path}:{line}: the line is longer than {limit}; this is no log of jobs")
                 # A line longer than the buffer, but not too long to be one.
                 elif filled == len(buffer):
                     buffer.extend(bytes(BLOCK_BYTES))
@@ -156,13 +186,13 @@ class Source:
             text = bytes(view[:end])
         if line == 1:
             text = text.removeprefix(_BYTE_ORDER_MARK)
-        return Block(_with_line_feeds(_as_utf_8(text)), line)
+        return Block(with_line_feeds(as_utf_8(text)), line)
 
     def pieces(self) -> Iterator[str]:
         """Yields the text in pieces that may end anywhere, for formats to which lines mean nothing."""
         # A character may be cut by the end of a piece: this decoder keeps its first half for the next one.
         decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
-        with _Stream(self) as stream:
+        with _Stream(self.path, self._file()) as stream:
             while piece := stream.read(BLOCK_BYTES):
                 yield decoder.decode(piece)
         yield decoder.decode(b"", final=True)
@@ -189,7 +219,7 @@ def open_source(path: str | Path) -> Source:
     """
     path = Path(path)
     # Formats look at the beginning, and then the file is read again, which a pipe does not allow.
-    source = Source(path, _kept(path) if _flows(path) else path)
+    source = Source(path, _pipe(path) if _flows(path) else None)
     head = source.head
     if not head or head.isspace():
         is_short = len(head) < HEAD_BYTES - len(_BYTE_ORDER_MARK)
@@ -198,7 +228,13 @@ def open_source(path: str | Path) -> Source:
     for magic, name in _FOREIGN.items():
         if head.startswith(magic):
             raise InputError(f"{source.path}: is {name}, which is not read; convert it to plain text or gzip")
+    if b"\0" in head and not head.startswith(PARQUET_MAGIC):
+        raise _binary(path)
     return source
+
+
+def _binary(path: Path) -> InputError:
+    return InputError(f"{path}: looks like a binary file; expected a job log, as text or gzip")
 
 
 def _flows(path: Path) -> bool:
@@ -207,16 +243,43 @@ def _flows(path: Path) -> bool:
         return str(path) == STANDARD_INPUT or (path.exists() and not path.is_file() and not path.is_dir())
 
 
+class _Pipe:
+    """What comes through a pipe, kept in a file as far as it was read; the file is removed when the program ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._bytes = 0
+        self._is_over = False
+        with _reading(path):
+            self._opened = _piped(path)
+            self._pipe = self._opened.__enter__()
+            file = tempfile.NamedTemporaryFile(prefix="shunter-", delete=False)  # noqa: SIM115 - outlives this function
+            self._kept = file
+            # Others may read the file until the program ends.
+            atexit.register(Path(file.name).unlink, missing_ok=True)
+
+    def kept(self, least_bytes: int | None) -> Path:
+        """Returns a file with the first bytes, so many at least as far as there are any; None: with all of them."""
+        with _reading(self._path):
+            while not self._is_over and (least_bytes is None or self._bytes < least_bytes):
+                piece = self._pipe.read(_PIECE_BYTES)
+                self._kept.write(piece)
+                self._bytes += len(piece)
+                if self._bytes > PIPE_BYTES:
+                    raise InputError(
+                        f"{self._path}: more than {PIPE_BYTES >> 30} GB came through the pipe, and it goes on; "
+                        "name the file itself, or pack it with gzip"
+                    )
+                if not piece:
+                    self._is_over = True
+                    self._opened.__exit__(None, None, None)
+            self._kept.flush()
+        return Path(self._kept.name)
+
+
 @cache
-def _kept(path: Path) -> Path:
-    """Returns a file with what has come through a pipe; it is removed when the program ends."""
-    with _reading(path):
-        kept = tempfile.NamedTemporaryFile(prefix="shunter-", delete=False)  # noqa: SIM115 - outlives this function
-        # Others may read the file until the program ends.
-        atexit.register(Path(kept.name).unlink, missing_ok=True)
-        with kept, _piped(path) as pipe:
-            shutil.copyfileobj(pipe, kept)
-    return Path(kept.name)
+def _pipe(path: Path) -> _Pipe:
+    return _Pipe(path)
 
 
 def _piped(path: Path) -> AbstractContextManager[BinaryIO]:
@@ -226,15 +289,15 @@ def _piped(path: Path) -> AbstractContextManager[BinaryIO]:
 class _Stream:
     """A file's bytes in order, unpacked if its first ones say that it is gzip."""
 
-    def __init__(self, source: Source) -> None:
-        self._path = source.path
-        self._source_file = source.file
+    def __init__(self, path: Path, file: Path) -> None:
+        self._path = path
+        self._on_disk = file
         self._unpacked = 0
 
     def __enter__(self) -> _Stream:
         with _reading(self._path):
-            self._file: BinaryIO = self._source_file.open("rb")
-            self._size = self._source_file.stat().st_size
+            self._file: BinaryIO = self._on_disk.open("rb")
+            self._size = self._on_disk.stat().st_size
             is_gzip = self._file.read(2) == _GZIP_MAGIC
             self._file.seek(0)
         # The content decides, not the name: packed files are often called .log, and others .gz.
@@ -288,34 +351,3 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {what}; fetch it again") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error}); check the path and its permissions") from None
-
-
-def _last_line_end(text: bytearray, filled: int, quoted: bool) -> int:
-    """Returns the length of the whole lines at the beginning of a text."""
-    end = text.rfind(b"\n", 0, filled) + 1
-    if not end:
-        # A carriage return at the very end may be half of a line end.
-        end = text.rfind(b"\r", 0, filled - 1) + 1
-    if not quoted:
-        return end
-    # An odd number of quotes before a line end: it stands within a quoted field.
-    while end and text.count(b'"', 0, end) % 2:
-        end = text.rfind(b"\n", 0, end - 1) + 1
-    return end
-
-
-def _as_utf_8(text: bytes) -> bytes:
-    """Returns a text as UTF-8; other bytes are taken as Latin-1, in which different names stay different."""
-    if text.isascii():
-        return text
-    try:
-        # Only to see whether it can be decoded; readers work on bytes.
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        return text.decode("latin-1").encode("utf-8")
-    return text
-
-
-def _with_line_feeds(text: bytes) -> bytes:
-    # The core and Polars know line feeds only.
-    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
