@@ -80,6 +80,37 @@ def _lsb_finish(number: int) -> str:
 
 _LSB_ACCT = "".join(_lsb_finish(number) for number in range(1, 4))
 
+_PBS = "".join(
+    f"03/01/2024 08:0{number}:00;{kind};{400 + number}.server;user=ann group=staff jobname=run queue=batch "
+    f"ctime={1_700_000_000 + number} qtime={1_700_000_000 + number} start=1700000060 end=1700000660 "
+    "exec_host=n1/0*4+n2/0*4 Resource_List.ncpus=8 Resource_List.nodect=2 Resource_List.select=2:ncpus=4:mem=2gb "
+    "Resource_List.walltime=01:00:00 Exit_status=0 resources_used.walltime=00:10:00\n"
+    for number in range(3)
+    for kind in ("S", "E")
+)
+
+_GRID_ENGINE = "# Version: 8.1.9\n" + "".join(
+    f"all.q:n1:staff:ann:run:{500 + number}:sge:0:{1_700_000_000 + number}:1700000060:1700000660:0:0:600:1.5:0.5:"
+    + "0:" * 15
+    + "NONE:defaultdepartment:smp:4:0:590.5:7.3:0.0:-l h_rt=3600,mem_free=1G -pe smp 4:0.000000:NONE:1048576.0:0:0\n"
+    for number in range(3)
+)
+
+_BATSIM = json.dumps(
+    {
+        "nb_res": 8,
+        "jobs": [
+            {"id": "w!1", "subtime": 0.0, "walltime": 60.0, "res": 4, "profile": "short"},
+            {"id": "w!2", "subtime": 5.5, "res": 8, "profile": "both"},
+        ],
+        "profiles": {
+            "short": {"type": "delay", "delay": 30.0},
+            "both": {"type": "composed", "repeat": 2, "seq": ["short", "short"]},
+        },
+    },
+    indent=1,
+)
+
 _PHILLY = json.dumps(
     [
         {
@@ -195,6 +226,7 @@ SAMPLES: Final[dict[str, tuple[str, bytes]]] = {
     "sacct-json": ("sacct-json", _SACCT_JSON.encode()),
     "jobcomp": ("jobcomp", _JOBCOMP.encode()),
     "lsb-acct": ("lsb-acct", _LSB_ACCT.encode()),
+    "pbs": ("pbs", _PBS.encode()),
     "philly": ("philly", _PHILLY.encode()),
     "philly flat": ("philly", _PHILLY_CSV.encode()),
     "helios": ("helios", _HELIOS.encode()),
