@@ -227,6 +227,7 @@ SAMPLES: Final[dict[str, tuple[str, bytes]]] = {
     "jobcomp": ("jobcomp", _JOBCOMP.encode()),
     "lsb-acct": ("lsb-acct", _LSB_ACCT.encode()),
     "pbs": ("pbs", _PBS.encode()),
+    "gridengine": ("gridengine", _GRID_ENGINE.encode()),
     "philly": ("philly", _PHILLY.encode()),
     "philly flat": ("philly", _PHILLY_CSV.encode()),
     "helios": ("helios", _HELIOS.encode()),

@@ -24,6 +24,7 @@ FORMATS: Final[dict[str, str]] = {
     "lsb-acct": "LSF's accounting file lsb.acct",
     "lsb-events": "LSF's event log lsb.events",
     "pbs": "accounting of PBS: Torque, PBS Pro, OpenPBS",
+    "gridengine": "accounting of Grid Engine: SGE, Univa, Altair",
     "philly": "Microsoft Philly: cluster_job_log, or flat CSV",
     "helios": "SenseTime Helios: cluster_log.csv, or derived CSV",
     "pai": "Alibaba PAI 2020: task and job tables, or derived CSV",
