@@ -228,6 +228,7 @@ SAMPLES: Final[dict[str, tuple[str, bytes]]] = {
     "lsb-acct": ("lsb-acct", _LSB_ACCT.encode()),
     "pbs": ("pbs", _PBS.encode()),
     "gridengine": ("gridengine", _GRID_ENGINE.encode()),
+    "batsim": ("batsim", _BATSIM.encode()),
     "philly": ("philly", _PHILLY.encode()),
     "philly flat": ("philly", _PHILLY_CSV.encode()),
     "helios": ("helios", _HELIOS.encode()),

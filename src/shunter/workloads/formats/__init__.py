@@ -25,6 +25,7 @@ FORMATS: Final[dict[str, str]] = {
     "lsb-events": "LSF's event log lsb.events",
     "pbs": "accounting of PBS: Torque, PBS Pro, OpenPBS",
     "gridengine": "accounting of Grid Engine: SGE, Univa, Altair",
+    "batsim": "a workload of the simulator Batsim, as JSON",
     "philly": "Microsoft Philly: cluster_job_log, or flat CSV",
     "helios": "SenseTime Helios: cluster_log.csv, or derived CSV",
     "pai": "Alibaba PAI 2020: task and job tables, or derived CSV",
