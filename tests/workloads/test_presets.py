@@ -12,7 +12,7 @@ import pytest
 from shunter.model.cluster import Cluster, Node
 from shunter.model.fitting import can_ever_fit
 from shunter.workloads import read_cluster, read_workload
-from shunter.workloads.formats.swf import read_header
+from shunter.workloads.formats.swf_header import read_header
 from shunter.workloads.machines import read_machines
 from tests.support import trace
 

@@ -26,7 +26,7 @@ class Clock:
 
 def read_clock(workload: Workload, path: str | Path | None) -> Clock:
     """Returns the clock of a workload that was read from this path; only a SWF log has a header that can be asked."""
-    from shunter.workloads.formats.swf import read_header, whole_number
+    from shunter.workloads.formats.swf_header import read_header, whole_number, zone_offset_s
 
     header: dict[str, str] = {}
     if workload.format == "swf" and path is not None:
@@ -34,8 +34,7 @@ def read_clock(workload: Workload, path: str | Path | None) -> Clock:
         from shunter.workloads.text.source import open_source
 
         header = read_header(open_source(files_of(path)[0]).head)
-    # The format's TimeZone is in seconds east of UTC, without daylight saving.
-    zone_s = whole_number(header.get("TimeZone"))
+    zone_s = zone_offset_s(header)
     meaning = "UTC" if not zone_s else "local standard time"
     # Some SWF logs hold Unix times, though the format counts from the log's start.
     if float(workload.jobs["submit_s"][0]) >= UNIX_TIMES_FROM_S:

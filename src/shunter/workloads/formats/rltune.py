@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.workloads.formats.swf import STATUS_WORDS, read_header
+from shunter.workloads.formats.swf import STATUS_WORDS
+from shunter.workloads.formats.swf_header import read_header
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.repairs import PLACE

@@ -6,7 +6,6 @@ repaired, and what is refused.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.workload import CORES_LIMIT, DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
+from shunter.model.workload import DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
 from shunter.native import check, ffi, lib
+from shunter.workloads.formats.swf_header import machine_cores, read_header, tell_zones, whole_number
 from shunter.workloads.text.log import no_job_left, to_workload
 from shunter.workloads.text.repairs import Repairs
 from shunter.workloads.text.source import are_numbers
@@ -66,7 +66,6 @@ _LARGEST = {
 _UNKNOWN = -1
 _SHORTEST_LINE = 2 * FIELDS
 """In bytes: a digit and a blank or line end for each field."""
-_HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \t]*(?:;[^\r\n]*)?(?:\r\n|\r|\n))*")
 
 
 def recognizes(source: Source) -> bool:
@@ -83,6 +82,8 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     """
     repairs = Repairs(sources, reading.strict)
     headers = [read_header(source.head) for source in sources]
+    for source, header in zip(sources, headers, strict=True):
+        tell_zones(source, header, repairs)
     shifts_s = _shifts_s(headers)
     # Files of one log, such as a year each, count their seconds from their own beginnings.
     tables = [
@@ -96,7 +97,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     if not tables:
         raise no_job_left(sources[0].where, repairs)
     jobs = _renumber(pl.concat(tables), repairs)
-    cores, note = _one_machine([_machine_cores(header) for header in headers])
+    cores, note = _one_machine([machine_cores(header) for header in headers])
     return to_workload(jobs, repairs, cluster_spec=cores, cluster_note=note)
 
 
@@ -306,36 +307,3 @@ def _labelled(values: NDArray[np.float64], labels: pl.Series) -> pl.Series:
     places = pl.Series(values)
     has_label = places.is_between(0, labels.len() - 1)
     return labels.gather(places.set(~has_label, None).cast(pl.UInt32))
-
-
-def _machine_cores(header: dict[str, str]) -> tuple[str | None, str | None]:
-    """Returns the number with which MaxProcs begins, or else MaxNodes; or None, and why there is none."""
-    note = None
-    for key in ("MaxProcs", "MaxNodes"):
-        number = re.match(r"[0-9]+", header.get(key, ""))
-        # Headers add remarks behind the number: "MaxProcs: 338 (of 512)".
-        if number and 1 <= int(number.group()[:20]) <= CORES_LIMIT:
-            return str(int(number.group()[:20])), None
-        if key in header and note is None:
-            note = f'its header says "{key}: {header[key]}", which is no number of cores from 1 to {CORES_LIMIT:,.0f}'
-    return None, note
-
-
-def read_header(text: bytes) -> dict[str, str]:
-    """Returns what the comments before the first job say: ``; MaxProcs: 338 (of 512)`` gives MaxProcs.
-
-    A key that stands several times, such as Note, keeps its first value.
-    """
-    entries: dict[str, str] = {}
-    block = _HEADER.match(text)
-    for line in (block.group() if block else b"").decode("utf-8-sig", errors="replace").splitlines():
-        key, colon, value = line.strip().lstrip(";").partition(":")
-        if colon:
-            entries.setdefault(key.strip(), value.strip())
-    return entries
-
-
-def whole_number(text: str | None) -> int | None:
-    """Returns the whole number with which a header's entry begins."""
-    number = re.match(r"-?[0-9]{1,12}\b", text or "")
-    return int(number.group()) if number else None
