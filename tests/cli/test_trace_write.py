@@ -136,10 +136,23 @@ def test_scale(shunter: Command, log: Path, tmp_path: Path) -> None:
 
 def test_anonymize(shunter: Command, log: Path, tmp_path: Path) -> None:
     output = tmp_path / "public.csv"
-    assert shunter("trace", "anonymize", log, "--seed", 5, "--shift", "-o", output).code == 0
+    answer = shunter("trace", "anonymize", log, "--seed", 5, "--shift", "-o", output)
+    assert answer.code == 0
+    assert "drawn from a secret" not in answer.out
     jobs = read_workload(output).jobs
     assert jobs["submit_s"][0] == 0
     assert all(user is None or user.startswith("user") for user in jobs["user"])
+
+
+def test_anonymize_says_that_it_cannot_be_repeated(shunter: Command, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("submit_s,run_s,user\n" + "".join(f"{number},5,name{number}\n" for number in range(30)))
+    outputs = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for output in outputs:
+        answer = shunter("trace", "anonymize", log, "-o", output)
+        assert answer.code == 0
+        assert "names were drawn from a secret that is kept nowhere: nobody can draw them again" in answer.out
+    assert outputs[0].read_text() != outputs[1].read_text()
 
 
 def test_generate(shunter: Command, tmp_path: Path) -> None:

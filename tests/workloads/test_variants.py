@@ -208,6 +208,17 @@ def test_the_seed_draws_the_order() -> None:
     assert anonymize(workload, seed=1).jobs.equals(anonymize(workload, seed=1).jobs)
 
 
+def test_without_a_seed_nobody_can_draw_the_order_again() -> None:
+    users = [f"u{number}" for number in range(40)]
+    frame = pl.DataFrame({"submit_s": range(40), "run_s": [1] * 40, "user": users, "hosts": ["n1*4"] * 40})
+    workload = Workload.from_frame(frame, name="log")
+    first, second = anonymize(workload), anonymize(workload)
+    assert first.jobs["user"].to_list() != second.jobs["user"].to_list()
+    assert first.content_sha256 != second.content_sha256
+    assert not any(first.jobs["user"].equals(anonymize(workload, seed=seed).jobs["user"]) for seed in range(100))
+    assert "hosts" not in first.jobs.columns
+
+
 def test_places_and_times_if_asked_for() -> None:
     jobs = anonymize(Workload.from_frame(FRAME, name="log"), places=True, shift=True).jobs
     assert set(jobs["queue"]) == {"queue1", "queue2"}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shunter.cli.options import ClusterOption, LengthOption, LoadOption, SeedOption, number, path, whole_number
+from shunter.cli.options import ClusterOption, LengthOption, LoadOption, number, path, whole_number
 from shunter.cli.outputs import check_apart, step
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.cli.trace_output import ForceOption, OutputOption, check_file, check_output, write_workload
@@ -142,6 +142,16 @@ def scale(
 PlacesOption = Annotated[
     bool, typer.Option("--places", help="Replace the names of queues, partitions and qualities of service too.")
 ]
+SecretSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        parser=whole_number,
+        metavar="N",
+        show_default="a secret that is kept nowhere",
+        help="Draw the names from this number, so that they can be drawn again; keep it secret.",
+    ),
+]
 ShiftOption = Annotated[bool, typer.Option("--shift", help="Move the log in time so that it begins at 0.")]
 
 
@@ -151,21 +161,26 @@ def anonymize(
     output: OutputOption,
     places: PlacesOption = False,
     shift: ShiftOption = False,
-    seed: SeedOption = 0,
+    seed: SecretSeedOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Write a log without the names of users, groups, accounts, programs and jobs, and with new job ids.
+    """Write a log without the names of users, groups, accounts, programs, jobs and hosts, and with new job ids.
 
-    Each name gets one new name throughout: user7 is always the same person. Keep the seed secret.
+    Each name gets one new name throughout: user7 is always the same person. Which name becomes which is drawn from a
+    secret that is kept nowhere. With --seed it can be drawn again, by everybody who knows the seed: keep it secret.
 
     For instance:
 
-        shunter trace anonymize sacct.txt --seed 8134 --shift -o public.parquet
+        shunter trace anonymize sacct.txt --shift -o public.parquet
+
+        shunter trace anonymize sacct.txt --seed 8134 --places -o public.parquet
     """
     check_output(output, force, log.inputs)
     from shunter.workloads.variants import anonymize as without_names
 
     write_workload(without_names(log.read(), seed=seed, places=places, shift=shift), output)
+    if seed is None:
+        typer.echo("names were drawn from a secret that is kept nowhere: nobody can draw them again (--seed N could)")
 
 
 SpecArgument = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 PARTS: Final = ("train", "validation", "report")
 """What a log is split into, in the order of time."""
+
+SALT_BITS: Final = 128
+"""The length of the secret that names are drawn with where no seed is given: nobody can try them all."""
 
 _UNITS_S: Final = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
@@ -203,20 +207,22 @@ def _with_requests(workload: Workload, requested_s: pl.Series, what: str) -> Wor
     return workload.derived(what, jobs=workload.jobs.with_columns(requested_s))
 
 
-def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift: bool = False) -> Workload:
+def anonymize(workload: Workload, *, seed: int | None = None, places: bool = False, shift: bool = False) -> Workload:
     """Returns the workload with other names and numbers.
 
-    Users, groups, accounts, programs and job names become ``user1``, ``user2`` … in an order drawn from the seed; the
-    same name stays the same. Job ids become 1, 2, 3 … in the order of submission.
+    Users, groups, accounts, programs and job names become ``user1``, ``user2`` … in an order drawn at random; the same
+    name stays the same. Job ids become 1, 2, 3 … in the order of submission. The names of hosts are left out.
 
     Args:
         workload: The jobs.
-        seed: Of the order; without it nobody can draw the same again.
+        seed: Of the order: whoever knows it can draw the same again, and so find out who came first. None: a secret one
+            that is kept nowhere.
         places: Whether queues, partitions and qualities of service are replaced too.
         shift: Whether the first job's submit time becomes 0.
     """
-    random = np.random.Generator(np.random.PCG64(seed))
-    jobs = workload.jobs
+    salt = secrets.randbits(SALT_BITS) if seed is None else seed
+    random = np.random.Generator(np.random.PCG64(salt))
+    jobs = workload.jobs.drop("hosts", strict=False)
     made = [
         _renamed(jobs[column], prefix, random)
         for column, prefix in (NAMES | PLACES if places else NAMES).items()
@@ -231,7 +237,7 @@ def anonymize(workload: Workload, *, seed: int = 0, places: bool = False, shift:
     if shift:
         made.append(jobs["submit_s"] - jobs["submit_s"][0])
     renamed = jobs.with_columns(*made, numbers.alias("job_id"))
-    return workload.derived(f"{seed} {places} {shift}", jobs=renamed, name="anonymous", places=None)
+    return workload.derived(f"{salt} {places} {shift}", jobs=renamed, name="anonymous", places=None)
 
 
 def _renamed(names: pl.Series, prefix: str, random: np.random.Generator) -> pl.Series:
