@@ -72,3 +72,40 @@ def test_mistakes(shunter: Command, machines: Path, options: list[str], message:
 def test_machines_are_no_workload(shunter: Command, machines: Path) -> None:
     error = shunter("simulate", "--workload", machines).error()
     assert "is a list of machines (philly-machines), not of jobs; make a cluster of it" in error
+
+
+def test_hosts_of_a_log_become_nodes(shunter: Command, tmp_path: Path) -> None:
+    log = tmp_path / "sacct.txt"
+    rows = [
+        "JobID|Partition|State|Submit|Start|End|Elapsed|NNodes|NCPUS|NodeList",
+        "1|batch|COMPLETED|2024-03-01T12:00:00|2024-03-01T12:00:00|2024-03-01T13:00:00|01:00:00|2|64|n[01-02]",
+        "2|gpu|COMPLETED|2024-03-01T12:00:00|2024-03-01T12:00:00|2024-03-01T13:00:00|01:00:00|1|8|g1",
+    ]
+    log.write_text("\n".join(rows) + "\n")
+    output = tmp_path / "cluster.toml"
+    answer = shunter("trace", "cluster", log, "--infer", "-o", output)
+    assert answer.code == 0
+    assert "Inferred from the hosts of 2 jobs of sacct.txt: 3 nodes." in answer.out
+    assert "3 of 3 were seen full, so the sizes are well supported" in answer.out
+    nodes = [(node.name, node.cores, node.partition) for node in Cluster.read(output).nodes]
+    assert nodes == [("g1", 8.0, "gpu"), ("n01", 32.0, "batch"), ("n02", 32.0, "batch")]
+    assert "# Inferred from the hosts" in output.read_text()
+
+
+def test_a_table_may_name_its_hosts(shunter: Command, tmp_path: Path) -> None:
+    log = tmp_path / "jobs.csv"
+    log.write_text("0;60;n1*8\n0;60;n2*8\n")
+    answer = shunter("trace", "cluster", log, "--map", "submit_s=1,run_s=2,hosts=3", "--infer")
+    assert answer.code == 0
+    assert '"n1", "n2",' in answer.out
+    assert "cores = 8" in answer.out
+    assert "2 nodes" in answer.err
+
+
+def test_what_is_neither_a_list_nor_a_log_is_told_which_lists_there_are(shunter: Command, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("we have forty nodes\n")
+    error = shunter("trace", "cluster", path).error()
+    assert "is neither a list of machines nor a log that is known (it begins with 'we have forty nodes')" in error
+    for name in ("slurm-conf (Slurm: slurm.conf)", "scontrol", "sinfo", "lshosts", "google-machines"):
+        assert name in error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shunter.cli.options import given_text, path
+from shunter.cli.options import MapOption, given_text, path
 from shunter.cli.outputs import step
 from shunter.cli.trace_log import StrictOption
 from shunter.cli.trace_output import ForceOption
@@ -45,7 +45,8 @@ InferOption = Annotated[
     bool,
     typer.Option(
         "--infer",
-        help="For a log that does not tell its machine: take as many cores and GPUs as its jobs had in use at once.",
+        help="For a log that does not tell its machine: take what its jobs had in use at once, on each host that it "
+        "names, or in all if it names none.",
     ),
 ]
 NameOption = Annotated[
@@ -59,10 +60,11 @@ def cluster(
     format_: FormatOption = None,
     infer: InferOption = False,
     name: NameOption = None,
+    columns: MapOption = None,
     strict: StrictOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Make a cluster file from a list of machines: scontrol show node, sinfo, lshosts and bhosts, or a published list.
+    """Make a cluster file from a list of machines (slurm.conf, scontrol, sinfo, lshosts, published ones) or from a log.
 
     For instance:
 
@@ -71,6 +73,8 @@ def cluster(
         lshosts -w > hosts.txt; bhosts -w > slots.txt; shunter trace cluster hosts.txt slots.txt -o farm.toml
 
         shunter trace cluster machine_events.csv.gz -o google.toml
+
+        shunter trace cluster /etc/slurm/slurm.conf -o cluster.toml
 
         shunter trace cluster sacct.txt --infer -o as-used.toml
     """
@@ -88,18 +92,19 @@ def cluster(
     elif force:
         raise InputError("--force is given without --output; it lets --output overwrite a file, and means nothing else")
     with step(f"reading {paths[0]}"):
-        found, ledger, comment = find_cluster(paths, format=format_, infer=infer, strict=strict)
+        mapping = None if columns is None else ",".join(columns)
+        found, ledger, notes = find_cluster(paths, format=format_, infer=infer, strict=strict, columns=mapping)
     if name is not None:
         found = replace(found, name=name)
     if output is None:
-        typer.echo(cluster_toml(found, [comment]), nl=False)
+        typer.echo(cluster_toml(found, list(notes)), nl=False)
     else:
-        write_cluster(found, output, [comment])
-    _print(found, ledger, output)
+        write_cluster(found, output, list(notes))
+    _print(found, ledger, notes if infer else (), output)
 
 
-def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
-    """Prints what was repaired and written; beside the file itself, if that is printed."""
+def _print(found: Cluster, ledger: Ledger, notes: tuple[str, ...], output: Path | None) -> None:
+    """Prints what was repaired, inferred and written; beside the file itself, if that is printed."""
     from rich.console import Console
 
     from shunter.report.tables import ledger_table
@@ -108,5 +113,7 @@ def _print(found: Cluster, ledger: Ledger, output: Path | None) -> None:
     console = Console(stderr=output is None)
     if ledger:
         console.print(ledger_table(ledger))
+    for note in notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
     if output is not None:
         console.print(f"written: {output} ({found.label})", markup=False, highlight=False, soft_wrap=True)

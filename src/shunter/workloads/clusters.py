@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
+from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
+from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.log import Ledger
+from shunter.workloads.formats import FORMATS, detect_format
+from shunter.workloads.hosts_used import infer_nodes
 from shunter.workloads.machines import MACHINES, detect_machines, read_machines
 from shunter.workloads.reading import cluster_of, read_workload
 from shunter.workloads.text.source import open_source
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
+    from shunter.workloads.text.source import Source
 
 GPUS_PER_NODE: Final = 8
 """How many GPUs a node gets at least, where nodes are made up for a log."""
@@ -29,57 +34,95 @@ class FoundCluster(NamedTuple):
     cluster: Cluster
     ledger: Ledger
     """What was repaired or left out."""
-    origin: str
-    """Where the cluster comes from, as a sentence."""
+    notes: tuple[str, ...]
+    """Where the cluster comes from, and how sure that is: sentences."""
 
 
 def find_cluster(
-    paths: Sequence[Path], *, format: str | None = None, infer: bool = False, strict: bool = False
+    paths: Sequence[Path],
+    *,
+    format: str | None = None,
+    infer: bool = False,
+    strict: bool = False,
+    columns: str | None = None,
 ) -> FoundCluster:
     """Returns the cluster that a list of machines or a job log tells of.
 
     Args:
         paths: The files of one list or of one log.
         format: One of `MACHINES` or `FORMATS`; by default what the content says.
-        infer: Whether the files are a log that does not tell its machine, and what its jobs had in use at once counts.
+        infer: Whether the files are a log that does not tell its machine, and what its jobs had in use at once counts:
+            on each host, if it names hosts.
         strict: Whether each repair is an error instead.
+        columns: For a log that is a table with names of its own, what gives each of our columns.
 
     Raises:
         InputError: The files cannot be read, or tell of no cluster.
     """
-    if not infer and (format in MACHINES or (format is None and detect_machines(open_source(paths[0])))):
+    if format is not None:
+        check_name("format", format, (*MACHINES, *FORMATS))
+    source = open_source(paths[0])
+    if not infer and (format in MACHINES or (format is None and detect_machines(source))):
         cluster, ledger = read_machines(paths, format=format, strict=strict)
-        return FoundCluster(cluster, ledger, f"From {', '.join(file.name for file in paths)}.")
-    workload = read_workload(paths, format=format, strict=strict)
+        return FoundCluster(cluster, ledger, (f"From {', '.join(file.name for file in paths)}.",))
+    if format is None and columns is None and detect_format(source) is None:
+        raise _unknown(source)
+    workload = read_workload(paths, format=format, strict=strict, columns=columns)
     if infer:
-        origin = f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes."
-        return FoundCluster(infer_cluster(workload), workload.ledger, origin)
+        cluster, notes = infer_cluster(workload)
+        return FoundCluster(cluster, workload.ledger, notes)
     try:
-        return FoundCluster(cluster_of(workload), workload.ledger, f"As {workload.name} says.")
+        return FoundCluster(cluster_of(workload), workload.ledger, (f"As {workload.name} says.",))
     # A log that does not tell its machine still tells what its jobs used.
     except InputError as error:
         raise InputError(f"{error}; or add --infer to take what the jobs had in use at once") from None
 
 
-def infer_cluster(workload: Workload) -> Cluster:
-    """Returns a cluster as large as what the jobs had in use at once, by the log's own times.
+def _unknown(source: Source) -> InputError:
+    first = source.head_lines[0][:60] if source.head_lines else ""
+    lists = "; ".join(f"{name} ({what})" for name, what in MACHINES.items())
+    return InputError(
+        f"{source.where}: is neither a list of machines nor a log that is known (it begins with {first!r}); lists that "
+        f"are read are {lists}; logs are those of 'shunter trace info'"
+    )
 
-    Where jobs have no GPUs, it is one pool of cores. Otherwise it has nodes of eight GPUs, or of as many as the largest
-    task has. The true cluster may have been larger, for a log shows only what was used. A job whose wait the log does
-    not tell is taken as started when it was submitted.
+
+def infer_cluster(workload: Workload) -> tuple[Cluster, tuple[str, ...]]:
+    """Returns a cluster as large as what the jobs had in use at once, by the log's own times, and how sure that is.
+
+    The true cluster may have been larger, for a log shows only what was used. A job whose wait the log does not tell is
+    taken as started when it was submitted.
     """
-    jobs = workload.jobs
-    cores, gpus = _most_together(jobs, "cores_per_task"), _most_together(jobs, "gpus_per_task")
     name = f"{workload.name}, inferred"
+    used = infer_nodes(workload)
+    if used is not None:
+        cluster = Cluster.from_nodes(used.nodes, name)
+        notes = used.notes
+    else:
+        cluster = Cluster.from_nodes(_pool(workload.jobs), name)
+        notes = (
+            f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes.",
+            "The log names no hosts, so that nodes and their sizes are not known.",
+        )
+    shapes = workload.jobs.select(shape_columns(workload.jobs))
+    misfits = int((~can_ever_fit(shapes, cluster)).sum())
+    if misfits:
+        notes = (*notes, f"{misfits:,} jobs do not fit on it.")
+    return cluster, notes
+
+
+def _pool(jobs: pl.DataFrame) -> tuple[Node, ...]:
+    """Returns one pool of cores, or nodes of eight GPUs (or as many as the largest task has) where jobs have some."""
+    cores, gpus = _most_together(jobs, "cores_per_task"), _most_together(jobs, "gpus_per_task")
     if gpus == 0:
-        return Cluster.from_nodes((Node("pool", float(max(1, math.ceil(cores)))),), name)
+        return (Node("pool", float(max(1, math.ceil(cores)))),)
     largest = math.ceil(float(jobs.select(pl.col("gpus_per_task").max()).item()))
     # A task cannot be spread over nodes, so a node must hold the largest one.
     each = min(max(GPUS_PER_NODE, largest), GPUS_LIMIT)
     count = math.ceil(gpus / each)
     wide = float(jobs.select(pl.col("cores_per_task").max()).item())
     node_cores = float(max(1, math.ceil(cores / count), math.ceil(wide)))
-    return Cluster.from_nodes(tuple(Node(f"node{index}", node_cores, None, each) for index in range(count)), name)
+    return tuple(Node(f"node{index}", node_cores, None, each) for index in range(count))
 
 
 def _most_together(jobs: pl.DataFrame, amount: str) -> float:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MACHINES: Final[dict[str, str]] = {
     "scontrol": "Slurm: 'scontrol show node'",
     "sinfo": "Slurm: 'sinfo --Node' or 'sinfo --json'",
+    "slurm-conf": "Slurm: slurm.conf",
     "lshosts": "LSF: 'lshosts', with 'bhosts' for the slots",
     "philly-machines": "Philly: cluster_machine_list",
     "helios-gpus": "Helios: cluster_gpu_number.csv, GPUs per virtual cluster and day",
