@@ -70,7 +70,7 @@ def test_each_host_is_a_node_as_large_as_what_was_in_use_on_it_at_once() -> None
     assert used is not None
     # What ends at 10 s makes room for what starts then.
     assert [(node.name, node.cores) for node in used.nodes] == [("n1", 16), ("n2", 16), ("n10", 16)]
-    assert "2 of 3 were seen full, so the sizes are plausible" in used.notes[1]
+    assert "2 of 3 reached the same cores as a like-named one, so the sizes are plausible" in used.notes[1]
 
 
 def test_cores_of_a_list_without_numbers_are_divided_evenly() -> None:

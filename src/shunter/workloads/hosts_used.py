@@ -21,7 +21,7 @@ _PAIRS: Final = 4_000_000
 _COMMON: Final = 0.1
 """A size that so large a share of like-named nodes has reached is taken as a real one."""
 _WELL_SUPPORTED, _PLAUSIBLE = 0.8, 0.3
-"""Shares of the nodes that were seen full, from which sizes are called so."""
+"""Shares of the nodes that reached the same size as a like one, from which sizes are called so."""
 _MB_PER_GB: Final = 1024
 _NOISE: Final = 1e-6
 
@@ -144,7 +144,7 @@ def _peaks_of(pairs: pl.DataFrame) -> pl.DataFrame:
 
 def _sizes(peaks: Sequence[_Peak], *, has_memory: bool) -> tuple[list[int], list[int], list[int]]:
     """Returns cores, GPUs and memory in MB of each node; memory of 0 is not known."""
-    kinds = [re.sub(r"\d+", "#", peak.host) for peak in peaks]
+    kinds = [_kind(peak.host) for peak in peaks]
     cores = _plausible([_whole(peak.cores) or 1 for peak in peaks], kinds, _plausible_cores)
     gpus = _plausible([_whole(peak.gpus) for peak in peaks], kinds, lambda count: 1 << (count - 1).bit_length())
     if not has_memory:
@@ -189,6 +189,11 @@ def _sold_memory_mb(memory_mb: float) -> int:
     return (power * 3 // 4 if gigabytes <= power * 3 // 4 else power) * _MB_PER_GB
 
 
+def _kind(host: str) -> str:
+    """Returns what the names of like nodes have in common."""
+    return re.sub(r"\d+", "#", host)
+
+
 def _whole(amount: float) -> int:
     # Shares of a job on several hosts have errors in their last digits.
     return math.ceil(amount - _NOISE)
@@ -208,16 +213,16 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def _notes(workload: Workload, hosted: int, peaks: Sequence[_Peak], nodes: Sequence[Node]) -> tuple[str, ...]:
     count = len(nodes)
-    full = sum(_whole(peak.cores) >= node.cores for peak, node in zip(peaks, nodes, strict=True))
-    share = full / count
-    how_sure = (
-        "well supported" if share >= _WELL_SUPPORTED else "plausible" if share >= _PLAUSIBLE else "a guess from below"
-    )
+    reached = Counter((_kind(peak.host), _whole(peak.cores)) for peak in peaks)
+    alike = sum(number for number in reached.values() if number > 1)
+    share = alike / count
+    how_sure = "well supported" if share >= _WELL_SUPPORTED else "plausible" if share >= _PLAUSIBLE else "a guess"
     notes = [
         f"Inferred from the hosts of {hosted:,} jobs of {workload.name}: {count:,} nodes. "
         "A node that ran no job is not seen.",
         "Each node has the most cores, GPUs and memory that were in use on it at once, raised to the size of "
-        f"like-named nodes; {full:,} of {count:,} were seen full, so the sizes are {how_sure}.",
+        f"like-named nodes. {alike:,} of {count:,} reached the same cores as a like-named one, so the sizes are "
+        f"{how_sure}.",
     ]
     if hosted < len(workload):
         notes.append(f"{len(workload) - hosted:,} jobs name no hosts that can be read, and are not counted.")

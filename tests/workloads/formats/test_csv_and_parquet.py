@@ -14,6 +14,7 @@ from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, Workload
 from shunter.workloads import read_workload
 from shunter.workloads.write import write_table
+from tests.support import trace
 from tests.workloads.formats.test_swf import FIVE_JOBS, read_or_message, read_text
 
 
@@ -73,6 +74,15 @@ def test_tasks_of_an_array_may_share_an_id(tmp_path: Path, name: str) -> None:
     assert (entry.rule, entry.count, entry.example) == what
     with pytest.raises(InputError, match=r"jobs\..*job_id 7 .*run without --strict"):
         read_workload(path, strict=True)
+
+
+def test_a_real_table_whose_array_tasks_share_an_id() -> None:
+    columns = "submit_s=submit_time,run_s=run_time,requested_s=wallclock_req,tasks=nodes_req,status=state"
+    workload = read_workload(trace("nrel_eagle/sample_eagle_data.csv.gz"), columns=columns)
+    assert len(workload) == 1000
+    assert workload.jobs["job_id"].is_unique().all()
+    (entry,) = workload.ledger.entries
+    assert (entry.count, entry.example) == (451, "line 550: job_id 532939")
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])

@@ -33,7 +33,7 @@ BOMB_RATIO: Final = 64
 """A gzip file that unpacks to more than both of these is no log: text of jobs shrinks 4 to 12 times."""
 SEPARATORS: Final = (",", ";", "\t", "|")
 """What may stand between the cells of a table of one's own."""
-PIPE_BYTES: Final = 1 << 32
+PIPE_BYTES: Final = 1 << 31
 """The most that is kept of what comes through a pipe, which may have no end."""
 PARQUET_MAGIC: Final = b"PAR1"
 """The first bytes of the only binary format that is read."""
@@ -262,19 +262,21 @@ class _Pipe:
         """Returns a file with the first bytes, so many at least as far as there are any; None: with all of them."""
         with _reading(self._path):
             while not self._is_over and (least_bytes is None or self._bytes < least_bytes):
-                piece = self._pipe.read(_PIECE_BYTES)
-                self._kept.write(piece)
-                self._bytes += len(piece)
-                if self._bytes > PIPE_BYTES:
-                    raise InputError(
-                        f"{self._path}: more than {PIPE_BYTES >> 30} GB came through the pipe, and it goes on; "
-                        "name the file itself, or pack it with gzip"
-                    )
-                if not piece:
-                    self._is_over = True
-                    self._opened.__exit__(None, None, None)
+                self._keep(self._pipe.read(_PIECE_BYTES))
             self._kept.flush()
+        if self._bytes > PIPE_BYTES:
+            raise InputError(
+                f"{self._path}: more than {PIPE_BYTES >> 30} GB came through the pipe, and it goes on; "
+                "name the file itself, or pack it with gzip"
+            )
         return Path(self._kept.name)
+
+    def _keep(self, piece: bytes) -> None:
+        self._kept.write(piece)
+        self._bytes += len(piece)
+        self._is_over = not piece or self._bytes > PIPE_BYTES
+        if self._is_over:
+            self._opened.__exit__(None, None, None)
 
 
 @cache
