@@ -8,6 +8,7 @@ line takes the help of its options from the same place. Every error is one line 
 from __future__ import annotations
 
 import math
+import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -27,6 +28,13 @@ MOST_SEED: Final = 2**64 - 1
 NOTHING: Final = "none"
 """What stands for None in a table: TOML has no word of its own for it."""
 
+TIME: Final = "TIME"
+"""What the help of an option calls a time; `seconds_of` says how one may be written."""
+
+_AMOUNT: Final = r"(\d+(?:\.\d*)?|\.\d+)"
+_UNITS_S: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION: Final = re.compile("".join(f"(?:{_AMOUNT}{unit}{'(?:in)?' if unit == 'm' else ''})?" for unit in _UNITS_S))
+
 _KEY: Final = "declared"
 _WORDS: Final = {
     bool: "true or false",
@@ -37,7 +45,14 @@ _WORDS: Final = {
 }
 
 
-def check_name(kind: str, value: str, names: Iterable[str], also: str = "", where: str = "") -> str:
+def check_name(
+    kind: str,
+    value: str,
+    names: Iterable[str],
+    also: str = "",
+    where: str = "",
+    synonyms: Mapping[str, str] | None = None,
+) -> str:
     """Returns the value if it is one of the names, and otherwise raises an error with the nearest of them.
 
     Args:
@@ -46,14 +61,17 @@ def check_name(kind: str, value: str, names: Iterable[str], also: str = "", wher
         names: The values allowed.
         also: What else is allowed, for the error message.
         where: Begins the error message: the file or the option, with a colon and a blank.
+        synonyms: Other words for some of the names, which are suggested but not taken.
     """
     names = list(names)
     if value in names:
         return value
-    nearest = get_close_matches(str(value).lower(), names, n=5, cutoff=0.4)
+    written = str(value).lower().replace("_", "-")
+    nearest = get_close_matches(written, names, n=5)
     # Letters are often swapped: sfj is sjf, though srf is as near.
-    nearest.sort(key=lambda name: sorted(name) != sorted(str(value).lower()))
-    hint = f"did you mean {nearest[0]!r}? The" if nearest else "the"
+    nearest.sort(key=lambda name: sorted(name) != sorted(written))
+    meant = [name for word, name in (synonyms or {}).items() if word == written and name in names] + nearest
+    hint = f"did you mean {meant[0]!r}? The" if meant else "the"
     raise InputError(f"{where}unknown {kind} {value!r}; {hint} known ones are {', '.join(names)}{also}")
 
 
@@ -84,6 +102,37 @@ def number(
     else:
         expected = "a finite number" + (f" of {low:g} or more" if math.isfinite(low) else "")
     raise InputError(f"{name} is {value!r}; expected {expected}{unit and ' ' + unit}")
+
+
+def seconds_of(text: str) -> float | None:
+    """Returns the seconds that a text means: ``1d``, ``36h``, ``90m``, ``2h30m``, or a number; None: it means none."""
+    try:
+        return float(text)
+    except ValueError:
+        match = _DURATION.fullmatch(text.strip().lower())
+    amounts = zip(match.groups() if match else (), _UNITS_S.values(), strict=False)
+    parts = [float(amount) * size for amount, size in amounts if amount is not None]
+    return math.fsum(parts) if parts else None
+
+
+def timed(name: str, value: object, called: str = "") -> Any:  # noqa: ANN401 - the value itself, mostly
+    """Returns the seconds where a time is given as text, such as ``36h``; anything else stays as it is.
+
+    Args:
+        name: Of the field or parameter; one that ends in ``_s`` is a time.
+        value: What was given for it.
+        called: What errors call it, if that is not its name.
+
+    Raises:
+        InputError: The text of a time is none.
+    """
+    if not (name.endswith("_s") and isinstance(value, str)) or value == NOTHING:
+        return value
+    found = seconds_of(value)
+    if found is None:
+        expected = "a time such as 90m, 36h, 1d or 2h30m, or a number of seconds"
+        raise InputError(f"{called or name} is {value!r}; expected {expected}")
+    return found
 
 
 def pair(name: str, value: object, low: int, high: int) -> tuple[int, int]:
@@ -207,7 +256,7 @@ def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:
         # Where nothing bounds it, 64 bits do: that much the core and NumPy can hold.
         whole(name, value, int(said.low), int(said.high) if math.isfinite(said.high) else MOST_SEED)
     elif said.low is not None and float in kinds and not (isinstance(value, str) and str in kinds):
-        number(name, value, said.low, said.high, above=said.above, unit="seconds" if said.metavar == "S" else "")
+        number(name, value, said.low, said.high, above=said.above, unit="seconds" if said.metavar == TIME else "")
     elif kinds == (bool,) and not isinstance(value, bool):
         raise InputError(f"{name} is {value!r}; expected true or false")
 
@@ -262,7 +311,7 @@ def from_table(kind: type[T], table: object, where: str) -> T:
     try:
         for key in table:
             check_name("key", key, names)
-        return kind(**{key: typed(value, hints[key], key) for key, value in table.items()})
+        return kind(**{key: typed(timed(key, value), hints[key], key) for key, value in table.items()})
     except InputError as error:
         # A dataclass names its section too, for those who make it without a file.
         file, _, section = where.rpartition(" ")

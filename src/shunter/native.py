@@ -36,6 +36,9 @@ _C_TYPES: Final = {
 """The C types of arrays, by NumPy's names for the types of their values."""
 
 
+_STALE: Final = "the compiled core is older than this code; build it again with 'make install'"
+
+
 def core_numbers(name: str) -> dict[str, int]:
     """Returns the core's numbers for the names of one of its enums: ``core_numbers("Estimate")["last-two"]``.
 
@@ -43,9 +46,19 @@ def core_numbers(name: str) -> dict[str, int]:
     here names are spelled as users write them.
     """
     prefix = f"SHUNTER_{re.sub(r'(?<=[a-z])(?=[A-Z])', '_', name).upper()}_"
-    found: dict[str, int] = ffi.typeof(f"enum Shunter{name}").relements
+    try:
+        found: dict[str, int] = ffi.typeof(f"enum Shunter{name}").relements
+    except ffi.error:
+        raise ShunterError(_STALE) from None
     ordered = sorted(found.items(), key=itemgetter(1))
-    return {label.removeprefix(prefix).replace("_", "-").lower(): number for label, number in ordered}
+    return _Numbers((label.removeprefix(prefix).replace("_", "-").lower(), number) for label, number in ordered)
+
+
+class _Numbers(dict[str, int]):
+    """Numbers by name; a name that this code knows and the compiled library does not is one that came later."""
+
+    def __missing__(self, name: str) -> int:
+        raise ShunterError(_STALE)
 
 
 RESULTS: Final = core_numbers("Result")

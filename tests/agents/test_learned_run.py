@@ -50,7 +50,7 @@ def same(one: Schedule, other: Schedule) -> bool:
         ("reserve", "fcfs", "easy", {}),
         ("reserve", GATED, "easy", {}),
         ("feasible", "f2", "greedy", {"estimate": "posterior", "placement": "best-fit"}),
-        ("committed", "saf", "committed", {"missing_request": 60.0}),
+        ("committed", "saf", "committed", {"missing_request": 60}),
         ("committed-backfill", "sjf", "committed-backfill", {"reserve_by": "estimate", "estimate": "last-two"}),
     ],
 )

@@ -50,8 +50,10 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shunter(capsys: pytest.CaptureFixture[str]) -> Command:
+def shunter(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
     """Returns a function that runs ``shunter`` with these arguments."""
+    # On a machine that is busy, work that is long would be told of on standard error.
+    monkeypatch.setattr("shunter.cli.outputs.LINES_AFTER_S", (1e6,))
 
     def run(*arguments: object) -> Answer:
         with pytest.raises(SystemExit) as exit_:

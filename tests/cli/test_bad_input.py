@@ -137,7 +137,7 @@ def test_a_bad_cluster(shunter: Command, log: Path, cluster: str) -> None:
         ("--length", "9", ["9", "4 jobs"]),
         ("--max-wait", "-3", ["--max-wait (max_wait_s) is -3"]),
         ("--max-wait", "nan", ["--max-wait (max_wait_s) is nan"]),
-        ("--max-wait", "soon", ["--max-wait", "'soon' is not a number"]),
+        ("--max-wait", "soon", ["--max-wait", "'soon' is not a time"]),
         ("--missing-request", "never", ["--missing-request (missing_request) is 'never'", "run-time"]),
         ("--missing-request", "-1", ["--missing-request (missing_request) is '-1'"]),
         ("--missing-request", "inf", ["--missing-request (missing_request) is 'inf'"]),
@@ -166,7 +166,7 @@ def test_options_are_checked_before_the_workload_is_read(shunter: Command, tmp_p
 
 
 def test_the_workload_is_required(shunter: Command) -> None:
-    assert "--workload" in shunter("simulate").error()
+    assert "no job log is given" in shunter("simulate").error()
     assert "'simulat'" in shunter("simulat").error()
 
 

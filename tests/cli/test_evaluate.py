@@ -171,4 +171,4 @@ def test_a_policy_that_chooses_hosts(shunter: Command, tmp_path: Path) -> None:
 def test_help_has_examples(shunter: Command) -> None:
     answer = shunter("evaluate", "--help")
     assert answer.code == 0
-    assert "shunter evaluate runs/first runs/second --workload log.swf.gz" in answer.out
+    assert "shunter evaluate runs/first runs/second log.swf.gz" in answer.out

@@ -107,7 +107,8 @@ def test_a_placement_of_ones_own(shunter: Command, site: Site, out: Path) -> Non
     assert shunter("simulate", *site.inputs, *options, "--json").json()["placement"] == f"{path}:LastFit"
     assert times(out) == {"1": (0.0, 200.0)}, "the last nodes are slow"
     broken = shunter("simulate", *site.inputs, "--placement", f"{path}:Broken").error()
-    assert broken == "placement 'own': place() failed (RuntimeError: no idea)"
+    line = next(at for at, text in enumerate(path.read_text().splitlines(), 1) if "no idea" in text)
+    assert broken == f"placement 'own': place() failed ({path}:{line}: RuntimeError: no idea)"
 
 
 def test_what_stood_in_for_the_solver_is_counted(shunter: Command, site: Site) -> None:

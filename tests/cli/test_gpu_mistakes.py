@@ -62,7 +62,7 @@ def test_a_share_of_several_devices_is_no_share(shunter: Command, site: Site, st
     [
         (("20,f0,down", "30,f9,down"), ':3: node "f9" is not in the cluster two types; did you mean "f1"?'),
         (("20,f0,up",), ':2: node "f0" comes up at 20 s, but was never down'),
-        (("20,f0,broken",), ":2: unknown event 'broken'; did you mean 'down'?"),
+        (("20,f0,broken",), ":2: unknown event 'broken'; the known ones are down, up"),
         (("soon,f0,down",), ":2: time_s is 'soon'; expected a number from"),
         (("20,f0",), ":2: has 2 cells; expected time_s,node,event"),
         ((), ": holds no event; write a line"),

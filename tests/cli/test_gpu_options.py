@@ -58,7 +58,7 @@ def test_which_verbs_have_the_options(shunter: Command) -> None:
             ("--preemption-overhead", "-5"),
             "--preemption-overhead (preemption_overhead_s) is -5.0; expected a number",
         ),
-        (("--min-run", "x"), "'x' is not a number"),
+        (("--min-run", "x"), "'x' is not a time"),
         (("--preempted-progress", "some"), "unknown --preempted-progress (preempted_progress) 'some'"),
         (("--mtbf", "5"), "--mtbf (mtbf_s) is 5, but --mttr (mttr_s) is not given; give both"),
         (("--failures", "gone.csv"), "gone.csv: no such failures file; check the path"),

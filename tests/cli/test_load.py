@@ -72,9 +72,9 @@ def test_a_generated_cluster_for_other_jobs(shunter: Command, log: Path, tmp_pat
 @pytest.mark.parametrize(
     ("load", "part"),
     [
-        ("0", "--load (load) is 0; expected 0.001 to 1000"),
+        ("0", "--load (load) is 0; expected 0.001 to 10"),
         ("nan", "--load (load) is nan"),
-        ("high", "'high' is not a number"),
+        ("high", "'high' is not a load"),
     ],
 )
 def test_bad_loads_are_told_before_the_workload_is_read(shunter: Command, tmp_path: Path, load: str, part: str) -> None:

@@ -34,7 +34,8 @@ def run(*arguments: str) -> tuple[RunArguments, int, bool]:
 def test_every_argument_and_every_setting_has_one_option() -> None:
     groups = [SITE, LOAD, POLICY, WINDOW, STOPS, SETTINGS]
     own = [field.name for field in fields(RunArguments) if field.name not in ("given", "asked")]
-    assert sorted(name for group in groups for name in group) == sorted([*own, *SETTING_NAMES])
+    # What is trusted acts at once, and is no argument.
+    assert sorted(name for group in groups for name in group) == sorted([*own, *SETTING_NAMES, "trust"])
 
 
 def test_options_stand_where_the_arguments_stood_behind_what_is_required_and_the_cluster() -> None:

@@ -46,7 +46,7 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
         assert f" --{name} {option.said.metavar} " in text
         assert option.said.help, name
     assert text.count("[default: ") == len(training_options()) + len(
-        ("--set", "--preset", "--config", "--out", "--resume", "--force", "--json")
+        ("--set", "--preset", "--config", "--out", "--resume", "--force", "--trust", "--json")
     )
     assert "[default: (1024 in [episodes], 512 in [validation])]" in text
 

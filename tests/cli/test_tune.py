@@ -193,7 +193,7 @@ def test_the_same_seed_gives_the_same_weights(shunter: Command, out: Path, tmp_p
         (("--bound", "mean-wait"), "--bound is 'mean-wait'; expected a metric and a positive factor"),
         (("--bound", "mean-wait=-1"), "--bound is 'mean-wait=-1'"),
         (("--bound", "wate=1"), "unknown bound 'wate'"),
-        (("--kind", "neural"), "unknown kind 'neural'; did you mean 'linear'"),
+        (("--kind", "neural"), "unknown kind 'neural'; the known ones are linear"),
         (("--site", "fcsf/easy"), "unknown policy 'fcsf'"),
         (("--site", "missing.toml/easy"), "missing.toml: no such file"),
         (("--dispatch", "eazy"), "unknown dispatch 'eazy'"),

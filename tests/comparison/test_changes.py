@@ -132,7 +132,7 @@ def test_settings() -> None:
         ("cluster=nowhere.toml", "no such cluster file"),
         ("request=600", "request=600: expected a factor above 0, as in 0.5x"),
         ("request=0x", "request=0x: expected a factor above 0"),
-        ("limit=day", "limit=day: expected a number of seconds"),
+        ("limit=day", "limit=day: expected a time such as 36h"),
         ("seed=1.5", "seed=1.5: expected a whole number"),
         ("kill-at-request=true", "kill-at-request=true: expected yes or no"),
     ],

@@ -77,7 +77,7 @@ def test_what_it_brings(tmp_path: Path) -> None:
     )
     settings = resolve_scheduler(policy=checkpoint, seed=9).settings
     assert (settings.policy, settings.dispatch, settings.estimate) == (checkpoint, "greedy", "posterior")
-    assert (settings.placement, settings.missing_request, settings.reserve_by) == ("pack", "3600.0", "estimate")
+    assert (settings.placement, settings.missing_request, settings.reserve_by) == ("pack", "3600", "estimate")
     assert (settings.scan_depth, settings.max_wait_s) == (50, 7200.0)
     assert (settings.seed, settings.kill_at_request) == (9, False)
     again = resolve_scheduler(
@@ -91,7 +91,7 @@ def test_what_it_brings(tmp_path: Path) -> None:
         max_wait_s=100.0,
         kill_at_request=True,
     ).settings
-    assert (again.missing_request, again.max_wait_s, again.kill_at_request) == ("3600.0", 100.0, True)
+    assert (again.missing_request, again.max_wait_s, again.kill_at_request) == ("3600", 100.0, True)
 
 
 @pytest.mark.parametrize(

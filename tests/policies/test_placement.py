@@ -98,7 +98,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "defines 0 placements (none); derive one from shunter.Placer"),
-        ("1 / 0", "fails when it is run: ZeroDivisionError"),
+        ("1 / 0", ".py:1: ZeroDivisionError"),
         (WIDEST.replace("def place", "def put"), "the placement cannot be made without arguments"),
     ],
 )

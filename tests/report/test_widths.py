@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 from rich.table import Table
 
 import shunter
@@ -16,6 +15,7 @@ from shunter.comparison.comparison import Comparison
 from shunter.comparison.roles import BASELINE, BEST, CHOSEN, CHOSEN_SAME, ROLES, TUNED
 from shunter.report.comparisons import contender_table, contrast_table, metric_table
 from shunter.report.tables import folded, print_fitted
+from shunter.report.terminal import Console
 from shunter.report.tuning import later_beside_table
 from shunter.report.what_if import fitted_tables
 from tests.tuning.handmade import log_report

@@ -180,6 +180,7 @@ class Failing(Policy):
 def test_a_mistake_in_a_policy_is_told_in_one_line() -> None:
     workload, cluster = tables_of(PAIR)
     with pytest.raises(
-        InputError, match=r"policy 'failing': score\(\) failed on a queue of 2 jobs \(ValueError: could"
+        InputError,
+        match=r"policy 'failing': score\(\) failed on a queue of 2 jobs \(.*py:\d+: ValueError: could",
     ):
         simulate(workload, cluster, policy=Failing())

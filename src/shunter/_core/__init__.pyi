@@ -10,6 +10,7 @@ _Pointer: TypeAlias = Any
 class _FFI:
     # Looser than cffi's own stubs, which know neither the fields of structures nor numpy's arrays as buffers.
     CData: type[_Pointer]
+    error: type[Exception]
     NULL: _Pointer
     def new(self, cdecl: str | CType, init: object = ...) -> _Pointer: ...
     def new_allocator(self, *, should_clear_after_alloc: bool = ...) -> Callable[[str, int], _Pointer]: ...

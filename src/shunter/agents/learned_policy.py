@@ -15,6 +15,7 @@ from shunter.agents.training.checkpoint_files import POLICY, PolicyRecord, load_
 from shunter.checks import MOST_SEED, whole
 from shunter.errors import InputError
 from shunter.policies.checkpoint import POLICY_FILE, checkpoint_folder, read_record
+from shunter.policies.trust import trusting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,8 +128,12 @@ class LearnedPolicy:
         return *self.network(seen, allowed), allowed
 
 
-def load_policy(path: str | Path) -> LearnedPolicy:
+def load_policy(path: str | Path, *, trust: bool = False) -> LearnedPolicy:
     """Returns the policy of a checkpoint, or of a run: its best, if there is one, else its last.
+
+    Args:
+        path: The folder of either.
+        trust: Whether a Python file is run that the checkpoint names.
 
     Raises:
         InputError: There is no checkpoint, it cannot be read, or its weights are not finite.
@@ -136,7 +141,8 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     folder = checkpoint_folder(str(path))
     where, weights = folder / POLICY_FILE, folder / f"{POLICY}.safetensors"
     part = read_part(folder, POLICY)
-    record = PolicyRecord.from_json({**part.facts, "options": read_record(str(path))["options"]}, str(where))
+    with trusting(trust):
+        record = PolicyRecord.from_json({**part.facts, "options": read_record(str(path))["options"]}, str(where))
     # Both are written for people to read; one that was edited alone would shift every feature.
     if record.options.layout != record.layout:
         raise InputError(f"{where}: layout and options do not agree; take another copy")

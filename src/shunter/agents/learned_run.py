@@ -21,6 +21,7 @@ from shunter.model.log import Log
 from shunter.model.schedule import whole_milliseconds
 from shunter.model.windows import Windows
 from shunter.policies.checkpoint import Checkpoint
+from shunter.policies.trust import words_of_a_file
 from shunter.simulation.core_inputs import numbers
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.windows import WindowResults, WindowRunner
@@ -240,7 +241,8 @@ def checkpoint_options(checkpoint: Checkpoint) -> PickJobOptions:
     Raises:
         InputError: Its options are wrong.
     """
-    options = environment_from(checkpoint.record["options"], f"{checkpoint.file}: options")
+    with words_of_a_file():
+        options = environment_from(checkpoint.record["options"], f"{checkpoint.file}: options")
     assert isinstance(options, PickJobOptions), "a policy that picks hosts is refused when it is resolved"
     return options
 

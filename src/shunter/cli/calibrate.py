@@ -20,7 +20,9 @@ REPORT, WAITS, WAITS_CSV = "calibration.json", "waits.parquet", "waits.csv"
 
 OutOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="DIR", help="Write the report, the waits of each job and a manifest."),
+    typer.Option(
+        "--out", "-o", parser=path, metavar="DIR", help="Write the report, the waits of each job and a manifest."
+    ),
 ]
 PlotOption = Annotated[
     Path | None,
@@ -41,11 +43,11 @@ def calibrate(
 
     For instance:
 
-        shunter calibrate --workload log.swf.gz --policy fcfs --dispatch easy
+        shunter calibrate log.swf.gz --policy fcfs --dispatch easy
 
-        shunter calibrate --workload log.swf.gz --cluster nodes.toml --plot waits.png
+        shunter calibrate log.swf.gz --cluster nodes.toml --plot waits.png
 
-        shunter calibrate --workload log.swf.gz --out calibration --json
+        shunter calibrate log.swf.gz --out calibration --json
     """
     from shunter.metrics.run_folder import MANIFEST
 
@@ -82,6 +84,7 @@ def _report(arguments: RunArguments, scheduler: Scheduler) -> CalibrationReport:
 
 
 def _write(folder: Path, report: CalibrationReport, given: dict[str, Any]) -> None:
+    from shunter.files import csv_writer
     from shunter.metrics.run_folder import build_manifest, to_json_text, write_folder
 
     text = to_json_text(report.to_json()) + "\n"
@@ -89,7 +92,7 @@ def _write(folder: Path, report: CalibrationReport, given: dict[str, Any]) -> No
     writers: dict[str, Callable[[BinaryIO], object]] = {
         REPORT: lambda file: file.write(text.encode()),
         WAITS: frame.write_parquet,
-        WAITS_CSV: frame.write_csv,
+        WAITS_CSV: csv_writer(frame),
     }
     with step(f"writing {folder}"):
         run = report.run

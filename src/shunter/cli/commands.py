@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import Parameter, Signature
 from io import TextIOWrapper
 from typing import Annotated, Any, Final
 
@@ -19,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from shunter.checks import check_name
-from shunter.errors import ShunterError
+from shunter.errors import InputError, ShunterError, visible
 
 EXIT_DIFFERENT: Final = 1
 EXIT_BAD_INPUT: Final = 2
@@ -71,11 +73,64 @@ OPTION_GROUPS: Final = {
 """The groups in which the help of a verb shows its options, by the names of their parameters."""
 OTHER_OPTIONS: Final = "Options"
 ARGUMENTS: Final = "Arguments"
+WORKLOAD: Final = "workload"
+"""The option for a job log; wherever a verb has it, the log may be given by its place instead."""
+BY_PLACE: Final = "file"
+"""The argument that stands for it."""
 _GROUP_OF: Final = {name: group for group, names in OPTION_GROUPS.items() for name in names}
 
 
 class GroupedCommand(TyperCommand):
-    """A verb whose help shows its options in groups, each with its default."""
+    """A verb whose help shows its options in groups, each with its default; ``FILE`` stands for ``--workload FILE``."""
+
+    _log: Any = None
+    """The option ``--workload``, if the verb has one and it has been looked at."""
+    _by_place: Sequence[Any] = ()
+    """The argument that stands for it."""
+    _needs_log = False
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
+        """Returns the options and arguments of the verb, and the argument that stands for ``--workload``."""
+        own = self.own_params(ctx)
+        # Click asks several times for one command line, and must see the same objects.
+        if self._log is None:
+            self._log = next((one for one in own if one.name == WORKLOAD and not one.hidden), None)
+            if self._log is not None:
+                self._let_come_by_place(own)
+        return [*own, *self._by_place]
+
+    def own_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context
+        """Returns the options and arguments that the verb declares."""
+        return list(super().get_params(ctx))
+
+    def _let_come_by_place(self, own: list[Any]) -> None:
+        # Behind a list of other things, a verb has to tell a log from them itself.
+        if all(one.param_type_name == "option" or one.nargs > 0 for one in own):
+            self._by_place = [_argument_for(self._log)]
+            self._log.help = f"The same as {self._log.metavar}, written as an option."
+        # The log may come either way: `parse_args` sees whether it has come.
+        self._needs_log, self._log.required = self._log.required, False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's context
+        """Reads the command line; a log that is given by its place becomes the value of ``--workload``."""
+        rest = list(super().parse_args(ctx, args))
+        words = self.logs_by_place(ctx)
+        if words:
+            if ctx.params[WORKLOAD]:
+                raise InputError(f"the log is given twice, as {words[0]} and with --workload; give it once")
+            if len(words) > 1 and not self._log.multiple:
+                raise InputError(f"several logs are given: {', '.join(words)}; name one")
+            ctx.params[WORKLOAD] = words if self._log.multiple else words[0]
+            ctx.set_parameter_source(WORKLOAD, type(ctx.get_parameter_source(WORKLOAD)).COMMANDLINE)
+        elif self._needs_log and not ctx.params[WORKLOAD] and not ctx.resilient_parsing:
+            example = f"'{ctx.command_path} log.swf.gz'"
+            raise InputError(f"no job log is given; name one, as in {example}; see '{ctx.command_path} --help'")
+        return rest
+
+    def logs_by_place(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context
+        """Returns the logs that are given by their place, having taken them out of the context."""
+        given = ctx.params.pop(BY_PLACE, None) or []
+        return [given] if isinstance(given, str) else list(given)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Click's types, which Typer hides
         """Writes the options, group by group; those of the verb alone come last."""
@@ -96,6 +151,28 @@ class GroupedCommand(TyperCommand):
     def group_of(self, parameter: str) -> str:
         """Returns the group of an option, by the name of its parameter."""
         return _GROUP_OF.get(parameter, OTHER_OPTIONS)
+
+
+def _argument_for(option: Any) -> Any:  # noqa: ANN401 - Click's parameters, which Typer hides
+    """Returns an argument that takes what an option takes."""
+    from shunter.cli.options import given_text
+
+    kind = list[str] | None if option.multiple else str | None
+    shown = typer.Argument(parser=given_text, metavar=option.metavar, help=option.help, show_default=False)
+    place = Parameter(BY_PLACE, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown])
+    (argument,) = typer_params([place])
+    return argument
+
+
+def typer_params(parameters: Sequence[Parameter]) -> list[Any]:
+    """Returns options and arguments as Click knows them, made by Typer of a function that has them as parameters."""
+
+    def declared() -> None: ...
+
+    declared.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    app.command()(declared)
+    return list(get_command(app).params)
 
 
 def _with_default(parameter: Any, text: str) -> str:  # noqa: ANN401 - Click's parameters, which Typer hides
@@ -141,7 +218,8 @@ class Shunter(TyperGroup):
                 args, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra
             )
 
-        sys.exit(run_with_one_line_errors(run))
+        # What one command line trusts, another in the same process need not.
+        sys.exit(copy_context().run(run_with_one_line_errors, run))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context
         """Returns the names of all verbs."""
@@ -186,8 +264,8 @@ def run_with_one_line_errors(run: Callable[[], object]) -> int:
 
 
 def print_error(message: str) -> None:
-    """Prints one line to standard error, whatever the width of the terminal."""
-    line = " ".join(message.split("\n"))
+    """Prints one line to standard error, whatever the width of the terminal, and whatever names it holds."""
+    line = visible(" ".join(message.split("\n")))
     if sys.stderr is not None:
         sys.stderr.write(f"error: {line}\n")
 
@@ -205,7 +283,11 @@ def _message_of(error: Exception) -> str | None:
         return f"{where}: {reason}"
     # Typer's own errors (a missing option, a word for a number) have no public base class.
     format_message = getattr(error, "format_message", None)
-    return None if format_message is None else f"{format_message().rstrip('.')}; see 'shunter --help'"
+    if format_message is None:
+        return None
+    message, context = format_message().rstrip("."), getattr(error, "ctx", None)
+    help = f"'{'shunter' if context is None else context.command_path} --help'"
+    return f"{message} See {help}" if message.endswith("?") else f"{message}; see {help}"
 
 
 def _forget_standard_output() -> None:
@@ -244,7 +326,7 @@ def root(
 
     For instance:
 
-        shunter simulate --workload log.swf.gz --policy sjf --dispatch easy
+        shunter simulate log.swf.gz --policy sjf --dispatch easy
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -82,7 +82,11 @@ class ComparisonOutputs:
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=path, metavar="DIR", help="Write the comparison, every window and a manifest to this folder."
+            "--out",
+            "-o",
+            parser=path,
+            metavar="DIR",
+            help="Write the comparison, every window and a manifest to this folder.",
         ),
     ] = None
     force: ForceOption = False
@@ -149,9 +153,9 @@ def compare(
 
     For instance:
 
-        shunter compare --workload log.swf.gz --policy fcfs,sjf,f2 --dispatch easy,conservative
+        shunter compare log.swf.gz --policy fcfs,sjf,f2 --dispatch easy,conservative
 
-        shunter compare --workload log.swf.gz --part 0.7:1 --baseline fcfs/easy --plot compare.png
+        shunter compare log.swf.gz --part 0.7:1 --baseline fcfs/easy --plot compare.png
     """
     from shunter.comparison.combinations import combine
 

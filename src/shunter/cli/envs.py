@@ -19,9 +19,11 @@ from shunter.cli.options import (
     whole_number,
 )
 from shunter.cli.outputs import check_folder, print_json, step
-from shunter.errors import InputError
+from shunter.errors import InputError, visible
 
-OutOption = Annotated[Path, typer.Option(parser=path, metavar="DIR", help="Write the episodes to this folder.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", parser=path, metavar="DIR", help="Write the episodes to this folder.")
+]
 WorkloadOption = Annotated[
     str | None,
     typer.Option(
@@ -64,7 +66,7 @@ def root(context: typer.Context) -> None:
 
     For instance:
 
-        shunter envs export --workload log.swf.gz --out episodes
+        shunter envs export log.swf.gz --out episodes
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -93,9 +95,9 @@ def export(
 
         shunter envs export --out hosts
 
-        shunter envs export --workload log.swf.gz --out episodes
+        shunter envs export log.swf.gz --out episodes
 
-        shunter simulate --workload episodes/seed-42.csv --cluster episodes/seed-42.toml
+        shunter simulate episodes/seed-42.csv --cluster episodes/seed-42.toml
     """
     from shunter.envs.episodes import EpisodeOptions
     from shunter.envs.export import FILES, pick_host_episodes, pick_job_episodes, write_episodes
@@ -118,7 +120,8 @@ def export(
         return
     for episode in index["episodes"]:
         jobs = f"{episode['measured']} jobs" + (f" after {episode['warmup']}" if episode["warmup"] else "")
-        typer.echo(f"seed {episode['seed']}: episode {episode['episode']}, {jobs}, {out / episode['jobs'][0]}")
+        file = visible(str(out / episode["jobs"][0]))
+        typer.echo(f"seed {episode['seed']}: episode {episode['episode']}, {jobs}, {file}")
 
 
 def _check_no_log(context: typer.Context) -> None:

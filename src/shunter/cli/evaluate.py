@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from shunter.cli.commands import GroupedCommand
 from shunter.cli.compare import ComparisonOutputs, check_top
 from shunter.cli.options import (
     LOAD,
@@ -31,7 +33,7 @@ CheckpointsArgument = Annotated[
         metavar="CHECKPOINT",
         show_default="the newest run under runs/",
         help="Folders of runs (their best checkpoint is taken) or of checkpoints, such as runs/first or "
-        "runs/first/last.",
+        "runs/first/last; and the job log, if --workload does not name it.",
     ),
 ]
 AgainstOption = Annotated[
@@ -56,6 +58,28 @@ TopOption = Annotated[
 ]
 
 
+class EvaluateCommand(GroupedCommand):
+    """Takes a file among the checkpoints, which are folders, for the log."""
+
+    def logs_by_place(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context, which Typer hides
+        """Returns the logs among the words, and leaves the checkpoints."""
+        words = list(ctx.params["checkpoints"] or ())
+        logs = [word for word in words if _is_log(word)]
+        ctx.params["checkpoints"] = [word for word in words if word not in logs]
+        return logs
+
+
+def _is_log(word: str) -> bool:
+    from shunter.model.cluster import GENERATE
+    from shunter.policies.checkpoint import POLICY_FILE
+
+    is_file = os.path.isfile(word) and os.path.basename(word) != POLICY_FILE
+    return is_file or word.startswith(GENERATE) or "*" in word
+
+
+COMMAND = EvaluateCommand
+
+
 @takes(SITE | LOAD | SETTINGS)
 @takes_fields(WindowArguments, part="0.7:1")
 @takes_fields(ComparisonOutputs)
@@ -74,11 +98,11 @@ def evaluate(
 
     For instance:
 
-        shunter evaluate --workload log.swf.gz
+        shunter evaluate log.swf.gz
 
-        shunter evaluate runs/first runs/second --workload log.swf.gz --also tuned.toml --plot evaluation.png
+        shunter evaluate runs/first runs/second log.swf.gz --also tuned.toml --plot evaluation.png
 
-        shunter evaluate runs/first/last --workload log.swf.gz --against fcfs/easy,f2/easy --length 512 --json
+        shunter evaluate runs/first/last log.swf.gz --against fcfs/easy,f2/easy --length 512 --json
     """
     from shunter.comparison.combinations import ALL
     from shunter.comparison.evaluation import NONE, find_entrants, newest_checkpoint, run_evaluation

@@ -11,6 +11,7 @@ from shunter.cli.options import (
     JsonOption,
     PartOption,
     SeedOption,
+    TrustOption,
     WindowCountOption,
     WindowLengthOption,
     given_text,
@@ -45,6 +46,7 @@ def inspect(
     windows: WindowCountOption = 8,
     length: WindowLengthOption = 256,
     seed: SeedOption = 0,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show what a learned policy was made for, which features it uses, and whether it has collapsed.
@@ -56,16 +58,17 @@ def inspect(
 
         shunter inspect runs/first
 
-        shunter inspect runs/first/last --workload log.swf.gz --part 0.7:1
+        shunter inspect runs/first/last log.swf.gz --part 0.7:1
 
-        shunter inspect runs/first --workload log.swf.gz --json
+        shunter inspect runs/first log.swf.gz --json
     """
     # PyTorch is loaded here, and not for --help.
     from shunter.agents.inspection.inspect import Sample
     from shunter.agents.inspection.inspect import inspect as inspect_policy
     from shunter.cli.outputs import step
 
-    inspected = inspect_policy(checkpoint, workload, cluster, Sample(part, windows, length, seed), stage=step)
+    sample = Sample(part, windows, length, seed)
+    inspected = inspect_policy(checkpoint, workload, cluster, sample, trust=trust, stage=step)
     if json:
         print_json(inspected.result())
         return

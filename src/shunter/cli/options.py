@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin, get_type_hi
 
 import typer
 
+from shunter.checks import TIME, seconds_of
 from shunter.cli.running import DEFAULT_WORDS, RunArguments
 from shunter.errors import InputError
 from shunter.model.settings import DECLARED, SETTING_NAMES, Settings
@@ -50,6 +51,24 @@ def number(text: str) -> float:
         return float(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a number") from None
+
+
+def duration(text: str) -> float:
+    """Returns the seconds that an option was given: ``36h``, ``2h30m``, ``90``."""
+    found = seconds_of(text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not a time; write 90m, 36h, 1d, 2h30m, or a number of seconds")
+    return found
+
+
+def offered_load(text: str) -> float:
+    """Returns the load that an option was given: ``0.9`` or ``90%``."""
+    from shunter.workloads.load import parse_load
+
+    try:
+        return parse_load(text)
+    except InputError:
+        raise typer.BadParameter(f"{text!r} is not a load; write 0.9 or 90%") from None
 
 
 def given_text(text: str) -> str:
@@ -93,10 +112,10 @@ ClusterOption = Annotated[
 LoadOption = Annotated[
     float | None,
     typer.Option(
-        parser=number,
+        parser=offered_load,
         metavar="X",
         show_default="the arrivals as they are",
-        help="Stretch the arrivals of the whole workload so that its offered load on the cluster is X.",
+        help="Stretch the arrivals of the whole workload so that its offered load on the cluster is X: 0.9 or 90%.",
     ),
 ]
 StartOption = Annotated[
@@ -133,7 +152,7 @@ OnlyOption = Annotated[
         "--only",
         metavar="STATUS,...",
         show_default="all jobs",
-        help="Keep only the jobs that ended so: completed, failed, cancelled, timeout ...",
+        help="Keep only the jobs that ended so: completed, failed, cancelled, timeout ... in any case of letters.",
     ),
 ]
 StrictOption = Annotated[
@@ -141,13 +160,38 @@ StrictOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="DIR", help="Write the schedule, the metrics and a manifest to this folder."),
+    typer.Option(
+        "--out",
+        "-o",
+        parser=path,
+        metavar="DIR",
+        help="Write the schedule, the metrics and a manifest to this folder.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite the run in a folder.")]
 PlotOption = Annotated[
     Path | None,
     typer.Option(
         parser=path, metavar="FILE", help="Draw utilization, queue and a Gantt chart: a .png, .svg or .pdf file."
+    ),
+]
+
+
+def _trust(is_given: bool) -> bool:
+    """Lets Python files be run that files name, as long as this command runs."""
+    if is_given:
+        from shunter.policies.trust import trust_files
+
+        trust_files()
+    return is_given
+
+
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        callback=_trust,
+        help="Run Python files that a file names (a manifest, a checkpoint, a training file), and not you.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -236,9 +280,8 @@ def setting_option(name: str) -> object:
         return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=setting_help(name))]
     kinds = getattr(hint, "__args__", (hint,))
     # Some settings take a number or text in Python; on the command line the first of these types that they take.
-    kind, parse = next(
-        (kind, parse) for kind, parse in ((int, whole_number), (float, number), (str, given_text)) if kind in kinds
-    )
+    parsers = ((int, whole_number), (float, duration if said.metavar == TIME else number), (str, given_text))
+    kind, parse = next((kind, parse) for kind, parse in parsers if kind in kinds)
     shown = said.shown_default or (str(getattr(Settings(), name)) if said.is_open else "")
     option = typer.Option(parser=parse, metavar=said.metavar, help=setting_help(name), show_default=shown or True)
     return Annotated[kind | None if said.is_open or type(None) in kinds else kind, option]
@@ -262,12 +305,13 @@ SETTINGS: Options = {
     "columns": MapOption,
     "only": OnlyOption,
     "strict": StrictOption,
+    "trust": TrustOption,
 }
 
 
 def takes(options: Options, **defaults: str) -> Callable[[Verb], Verb]:
     """Returns a decorator for a verb whose `RunArguments` come from these options, some with defaults of its own."""
-    return fills(RunArguments, options, _make, DEFAULT_WORDS | defaults)
+    return fills(RunArguments, options, _make, DEFAULT_WORDS | {"trust": False} | defaults)
 
 
 def takes_fields(kind: type, **defaults: object) -> Callable[[Verb], Verb]:
@@ -276,6 +320,8 @@ def takes_fields(kind: type, **defaults: object) -> Callable[[Verb], Verb]:
 
 
 def _make(values: dict[str, Any], given: dict[str, Any]) -> RunArguments:
+    # It has acted already, and is no argument of a run.
+    values.pop("trust", None)
     if values.get("columns") is not None:
         values["columns"] = ",".join(values["columns"])
     settings = {name: values.pop(name) for name in SETTING_NAMES if name in values}

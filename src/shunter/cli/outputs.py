@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
 
-from shunter.errors import InputError
+from shunter.errors import InputError, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,24 +26,61 @@ if TYPE_CHECKING:
 PLOT_SUFFIXES: Final = (".png", ".svg", ".pdf")
 DELAY_S = 1.0
 """Steps that are done sooner show nothing."""
+LINES_AFTER_S: Final = (10.0, 30.0)
+LINE_EVERY_S: Final = 60.0
+"""Where standard error is no terminal, a line tells after so many seconds how far a step is, and then every minute."""
+
+
+class Pulse:
+    """Prints a line now and then, for those who look at a log file and would see nothing of a bar."""
+
+    def __init__(self, words: Callable[[], str]) -> None:
+        """Takes what returns the line; printing begins with `start`."""
+        self._words = words
+        self._is_over = threading.Event()
+        # An interpreter that is leaving must not wait for a line.
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Begins to wait for the first line."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Prints nothing any more."""
+        self._is_over.set()
+
+    def _run(self) -> None:
+        begun = time.monotonic()
+        for after_s in chain(LINES_AFTER_S, count(LINE_EVERY_S, LINE_EVERY_S)):
+            if self._is_over.wait(max(0.0, begun + after_s - time.monotonic())):
+                return
+            passed_s = round(time.monotonic() - begun)
+            typer.echo(visible(f"{self._words()} ({passed_s // 60}:{passed_s % 60:02d} min)"), err=True)
 
 
 class Step:
-    """One step of the work, whose bar appears once the step has taken a second."""
+    """One step of the work: a bar that appears after a second, or lines now and then where there is no terminal."""
 
     def __init__(self, description: str) -> None:
         """Remembers what is done; nothing is shown yet."""
-        self._description = description
+        self._description = visible(description)
         self._lock = threading.Lock()
         self._over = False
+        self._share = ""
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
     def __call__(self, done: int, total: int) -> None:
         """Moves the bar: so many of so many jobs are done."""
         with self._lock:
+            self._share = f": {100 * done / total:.0f} %" if total else ""
             if self._progress is not None and self._task is not None:
                 self._progress.update(self._task, completed=done, total=total)
+
+    @property
+    def words(self) -> str:
+        """What is done, and how far it is."""
+        return f"{self._description}{self._share}"
 
     def show(self) -> None:
         """Shows the bar, unless the step is over."""
@@ -72,16 +111,24 @@ class Step:
 def step(description: str) -> Iterator[Step]:
     """Yields a step that is called with (done, total) as the work goes on."""
     shown = Step(description)
-    timer = threading.Timer(DELAY_S, shown.show)
+    timer, pulse = threading.Timer(DELAY_S, shown.show), Pulse(lambda: shown.words)
     # An interpreter that is leaving must not wait for a bar.
     timer.daemon = True
-    if sys.stderr is not None and sys.stderr.isatty():
+    if is_terminal():
         timer.start()
+    else:
+        pulse.start()
     try:
         yield shown
     finally:
         timer.cancel()
+        pulse.stop()
         shown.finish()
+
+
+def is_terminal() -> bool:
+    """Returns whether somebody watches standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 ReadFiles = Mapping[str, str | Path | None]

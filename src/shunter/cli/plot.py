@@ -9,12 +9,14 @@ import typer
 
 from shunter.cli.options import path
 from shunter.cli.outputs import PLOT_SUFFIXES, save_figure
-from shunter.errors import InputError
+from shunter.errors import InputError, visible
 
 RunsArgument = Annotated[list[Path], typer.Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train'.")]
 OutOption = Annotated[
     Path | None,
     typer.Option(
+        "--out",
+        "-o",
         parser=path,
         metavar="FILE",
         show_default="learning.png in the first run's folder",
@@ -40,4 +42,4 @@ def plot(runs: RunsArgument, out: OutOption = None) -> None:
     if file.suffix.lower() not in PLOT_SUFFIXES:
         raise InputError(f"--out {file}: unknown suffix {file.suffix!r}; give a name that ends in .png, .svg or .pdf")
     save_figure(file, draw_learning(curves))
-    typer.echo(f"written: {file}")
+    typer.echo(visible(f"written: {file}"))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shunter.cli.commands import EXIT_DIFFERENT
-from shunter.cli.options import JsonOption, given_text
+from shunter.cli.options import JsonOption, TrustOption, given_text
 from shunter.cli.running import RunArguments
-from shunter.errors import InputError
+from shunter.errors import InputError, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,24 +34,26 @@ def replay(
     cluster: Annotated[
         str | None, typer.Option(metavar="FILE", show_default="as recorded", help="Where the cluster file is now.")
     ] = None,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run a simulation again from its manifest and compare the schedules.
 
-    The exit code is 0 if they are the same and 1 if they differ.
+    The exit code is 0 if they are the same and 1 if they differ. A Python file that the manifest names is run only
+    with --trust.
 
     For instance:
 
         shunter replay runs/pack
 
-        shunter replay runs/pack --workload moved/log.swf.gz
+        shunter replay runs/pack moved/log.swf.gz
     """
     from shunter import __version__
     from shunter.metrics.run_folder import read_manifest, read_schedule, to_json_text
 
     manifest = read_manifest(folder)
     rows = read_schedule(folder)
-    result = run_again(folder, manifest, workload, cluster)
+    result = run_again(folder, manifest, workload, cluster, trust)
     difference = first_difference(rows, result.schedule.to_frame())
     sha256 = result.schedule.content_sha256
     report = {
@@ -63,15 +65,18 @@ def replay(
         "version": __version__,
         "recorded_version": manifest.get("shunter"),
     }
-    typer.echo(to_json_text(report) if json else replay_text(folder, report))
+    typer.echo(to_json_text(report) if json else visible(replay_text(folder, report)))
     if not report["same"]:
         raise typer.Exit(EXIT_DIFFERENT)
 
 
-def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None) -> Run:
+def run_again(
+    folder: Path, manifest: dict[str, Any], workload: str | None, cluster: str | None, trust: bool = False
+) -> Run:
     """Simulates with the recorded settings, having checked that the inputs are unchanged."""
     from shunter.cli.running import run
     from shunter.metrics.run_folder import RECORDED
+    from shunter.policies.trust import trusting, words_of_a_file
 
     with _naming(folder):
         recorded = RunArguments.from_json(manifest["arguments"]["resolved"])
@@ -92,7 +97,9 @@ def run_again(folder: Path, manifest: dict[str, Any], workload: str | None, clus
     # What is wrong with a file is said under the file's own name.
     named = [file for file in (workload, cluster, *(_file_of(given) for given in files.values())) if file]
     with _naming(folder, *(f"{name}:" for file in named for name in (file, Path(file))), *by_user):
-        return run(inputs, inspect=check_unchanged)
+        with words_of_a_file(), trusting(trust):
+            scheduler = inputs.scheduler()
+        return run(inputs, scheduler, inspect=check_unchanged)
 
 
 @contextmanager

@@ -41,17 +41,17 @@ def simulate(
 
     For instance:
 
-        shunter simulate --workload log.swf.gz --policy sjf --dispatch easy
+        shunter simulate log.swf.gz --policy sjf --dispatch easy
 
-        shunter simulate --workload log.swf --cluster nodes.toml --plot pack.png
+        shunter simulate log.swf --cluster nodes.toml --plot pack.png
 
-        shunter simulate --workload log.csv --cluster 256 --length 1024 --json
+        shunter simulate log.csv --cluster 256 --length 1024 --json
 
-        shunter simulate --workload 'generate:eda?seed=42' --load 0.9
+        shunter simulate 'generate:eda?seed=42' --load 0.9
 
-        shunter simulate --workload log.csv --cluster gpus.toml --policy las --preemption-overhead 30 --min-run 300
+        shunter simulate log.csv --cluster gpus.toml --policy las --preemption-overhead 30 --min-run 300
 
-        shunter simulate --workload log.csv --cluster gpus.toml --failures failures.csv
+        shunter simulate log.csv --cluster gpus.toml --failures failures.csv
     """
     from shunter.cli.running import run
     from shunter.metrics.run_folder import RUN_FILES

@@ -30,6 +30,7 @@ OutputOption = Annotated[
     Path | None,
     typer.Option(
         "--output",
+        "--out",
         "-o",
         parser=path,
         metavar="FILE.toml",
@@ -105,9 +106,8 @@ def cluster(
 
 def _print(found: Cluster, ledger: Ledger, notes: tuple[str, ...], output: Path | None) -> None:
     """Prints what was repaired, inferred and written; beside the file itself, if that is printed."""
-    from rich.console import Console
-
     from shunter.report.tables import ledger_table
+    from shunter.report.terminal import Console
 
     # Standard output is the cluster file itself then, and may go into a pipe.
     console = Console(stderr=output is None)

@@ -36,6 +36,9 @@ EstimatesOption = Annotated[
 SaveOption = Annotated[
     Path | None,
     typer.Option(
+        "--save",
+        "--out",
+        "-o",
         parser=path,
         metavar="FILE",
         show_default="not written",
@@ -105,7 +108,7 @@ def estimate(
 
         shunter trace estimate log.swf.gz --save prior.toml --plot estimates.png
 
-        shunter simulate --workload log.swf.gz --policy sjf --estimate prior.toml
+        shunter simulate log.swf.gz --policy sjf --estimate prior.toml
     """
     if workload is not None:
         # Other verbs name a log by --workload; people expect it here too.

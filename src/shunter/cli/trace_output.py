@@ -21,6 +21,7 @@ OutputOption = Annotated[
     Path,
     typer.Option(
         "--output",
+        "--out",
         "-o",
         parser=path,
         metavar="FILE",
@@ -65,10 +66,9 @@ def write_workload(workload: Workload, output: Path, clock: Clock | None = None)
     # A time zone is a small offset; a large one is the date of second 0, which our files do not carry.
     if clock is not None and clock.offset_s >= UNIX_TIMES_FROM_S:
         lost.append(f"the date of the log's second 0 (Unix time {clock.offset_s:.15g}, {clock.meaning})")
-    from rich.console import Console
-
     from shunter.metrics.labels import counted
     from shunter.report.tables import ledger_table
+    from shunter.report.terminal import Console
 
     console = Console()
     if workload.ledger:

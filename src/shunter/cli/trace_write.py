@@ -210,6 +210,7 @@ FolderOption = Annotated[
     Path,
     typer.Option(
         "--output",
+        "--out",
         "-o",
         parser=path,
         metavar="DIR",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shunter.cli.commands import EXIT_INTERRUPTED
-from shunter.cli.options import JsonOption, path
+from shunter.cli.options import JsonOption, TrustOption, path
 from shunter.cli.outputs import print_json
 from shunter.cli.train_options import SetOption, TrainCommand, given_changes
 
@@ -35,7 +35,12 @@ ConfigOption = Annotated[
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        parser=path, metavar="DIR", show_default="runs/pick-job-1, or the next number", help="The folder of the run."
+        "--out",
+        "-o",
+        parser=path,
+        metavar="DIR",
+        show_default="runs/pick-job-1, or the next number",
+        help="The folder of the run.",
     ),
 ]
 ResumeOption = Annotated[
@@ -57,6 +62,7 @@ def train(
     out: OutOption = None,
     resume: ResumeOption = False,
     force: ForceOption = False,
+    trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
     """Train a policy by reinforcement learning on the first days of a log, and judge it on later days.
@@ -67,13 +73,13 @@ def train(
 
     For instance:
 
-        shunter train --workload log.swf.gz --out runs/first
+        shunter train log.swf.gz --out runs/first
 
-        shunter train --workload log.swf.gz --init tuned.toml --bound mean-wait=1.1 --out runs/second
+        shunter train log.swf.gz --init tuned.toml --bound mean-wait=1.1 --out runs/second
 
         shunter train --resume --out runs/first --steps 5000000
 
-        shunter compare --workload log.swf.gz --part 0.7:1 --policy fcfs,f2,runs/first
+        shunter compare log.swf.gz --part 0.7:1 --policy fcfs,f2,runs/first
     """
     from shunter.agents.training.train import train as train_policy
     from shunter.cli.train_screen import TrainingScreen
@@ -85,6 +91,7 @@ def train(
         out=out,
         resume=resume,
         force=force,
+        trust=trust,
         watcher=TrainingScreen(),
     )
     if json:

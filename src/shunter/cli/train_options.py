@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from inspect import Parameter, Signature
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import typer
-from typer.main import get_command
 
-from shunter.checks import NOTHING
-from shunter.cli.commands import GroupedCommand
-from shunter.cli.options import given_text, number, whole_number
+from shunter.checks import NOTHING, TIME
+from shunter.cli.commands import GroupedCommand, typer_params
+from shunter.cli.options import duration, given_text, number, whole_number
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,12 +87,12 @@ class TrainCommand(GroupedCommand):
 
     _made: list[Any] | None = None
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
+    def own_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
         """Returns the options: those of a training first."""
         # Click asks several times for one command line.
         if self._made is None:
             self._made = _training_params()
-        return [*self._made, *super().get_params(ctx)]
+        return [*self._made, *super().own_params(ctx)]
 
     def group_of(self, parameter: str) -> str:
         """Returns the section of the training file that an option stands for, in words."""
@@ -130,18 +129,12 @@ def given_changes(context: typer.Context, texts: Iterable[str]) -> Sections:
 
 
 def _training_params() -> list[Any]:
-    """Returns the options as Click knows them, made by Typer of a function that has them as parameters."""
+    """Returns the options as Click knows them."""
     from shunter.agents.training.config import load_config
     from shunter.agents.training.option_table import default_text, training_options
 
-    def declared() -> None: ...
-
     sections = load_config(preset="pick-job").sections()
-    parameters = [_parameter(option, default_text(option, sections)) for option in training_options().values()]
-    declared.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    app = typer.Typer(add_completion=False)
-    app.command()(declared)
-    return list(get_command(app).params)
+    return typer_params([_parameter(option, default_text(option, sections)) for option in training_options().values()])
 
 
 def _parameter_name(option: str) -> str:
@@ -172,7 +165,7 @@ def _parser(option: Option) -> Callable[[str], Any]:
     if int in kinds:
         parse = whole_number
     elif float in kinds and str not in kinds:
-        parse = number
+        parse = duration if option.said.metavar == TIME else number
     if type(None) not in kinds or parse is given_text:
         return parse
     return lambda text: NOTHING if text == NOTHING else parse(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shunter.agents.training.train import Watcher
-from shunter.cli.outputs import step
+from shunter.cli.outputs import Pulse, is_terminal, step
+from shunter.errors import visible
 
 if TYPE_CHECKING:
     from shunter.agents.training.trainer import Progress
@@ -22,7 +22,7 @@ class TrainingScreen(Watcher):
 
     def note(self, text: str) -> None:
         """Prints a line."""
-        typer.echo(text, err=True)
+        typer.echo(visible(text), err=True)
 
     def stage(self, description: str) -> AbstractContextManager[Callable[[int, int], None]]:
         """Shows a bar once the work has taken a second."""
@@ -35,10 +35,22 @@ class TrainingScreen(Watcher):
 
 @contextmanager
 def _training_bar(chosen: Sequence[Combination]) -> Iterator[Callable[[Progress], None]]:
-    """Yields what is called after each update; it shows a bar on standard error if that is a terminal."""
+    """Yields what is called after each update; it shows a bar on standard error, or a line now and then."""
+    rival = chosen[0].label if len(chosen) == 1 else "the classics"
+    words = BarWords(rival)
     # In a log file a bar would be thousands of lines.
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda progress: None
+    if not is_terminal():
+        line = ["training"]
+        pulse = Pulse(lambda: line[-1])
+        pulse.start()
+
+        def told(progress: Any) -> None:  # noqa: ANN401 - as below
+            line[:] = [f"training: {100 * progress.steps / progress.total_steps:.0f} % · {words(progress)}"]
+
+        try:
+            yield told
+        finally:
+            pulse.stop()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -51,8 +63,6 @@ def _training_bar(chosen: Sequence[Combination]) -> Iterator[Callable[[Progress]
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    rival = chosen[0].label if len(chosen) == 1 else "the classics"
-    words = BarWords(rival)
     # On standard error, so that --json can be piped; and gone when it is done.
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
         task = shown.add_task("training", total=None)

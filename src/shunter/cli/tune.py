@@ -51,7 +51,10 @@ ClustersOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path, typer.Option(parser=path, metavar="FILE", help="Write the policy: a .toml file, for --policy and --estimate.")
+    Path,
+    typer.Option(
+        "--out", "-o", parser=path, metavar="FILE", help="Write the policy: a .toml file, for --policy and --estimate."
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite a file.")]
 PlotOption = Annotated[
@@ -141,11 +144,11 @@ def tune(
 
     For instance:
 
-        shunter tune --workload log.swf.gz --out tuned.toml --bound mean-wait=1.1
+        shunter tune log.swf.gz --out tuned.toml --bound mean-wait=1.1
 
-        shunter tune --workload log.swf.gz --site slurm.toml --kind multifactor --out tuned.toml --plot tuned.png
+        shunter tune log.swf.gz --site slurm.toml --kind multifactor --out tuned.toml --plot tuned.png
 
-        shunter simulate --workload log.swf.gz --policy tuned.toml --estimate tuned.toml
+        shunter simulate log.swf.gz --policy tuned.toml --estimate tuned.toml
     """
     from shunter.tuning.tune import run_tuning
     from shunter.workloads.reading import one_cluster_each

@@ -15,8 +15,8 @@ ChangeOption = Annotated[
     typer.Option(
         metavar="NAME=VALUE,...",
         help="What is different; give it several times for several cases. cores=+25% (or 1.5x, +64, 512), "
-        "cluster=FILE, load=1.2x (or 0.9), request=0.5x, limit=SECONDS, or any setting: policy=sjf, "
-        "dispatch=conservative, max-wait=86400, kill-at-request=yes. With commas: together.",
+        "cluster=FILE, load=1.2x (or 0.9, or 90%), request=0.5x, limit=24h, or any setting: policy=sjf, "
+        "dispatch=conservative, max-wait=36h, kill-at-request=yes. With commas: together.",
     ),
 ]
 
@@ -31,9 +31,9 @@ def what_if(
 
     For instance:
 
-        shunter what-if --workload log.swf.gz --change cores=+25% --change load=1.2x
+        shunter what-if log.swf.gz --change cores=+25% --change load=1.2x
 
-        shunter what-if --workload log.swf.gz --policy sjf --change limit=86400,kill-at-request=yes
+        shunter what-if log.swf.gz --policy sjf --change limit=1d,kill-at-request=yes
     """
     from shunter.cli.running import read_inputs
     from shunter.comparison.changes import resolve_changes

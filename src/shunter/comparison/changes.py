@@ -10,17 +10,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
-from shunter.checks import check_name
+from shunter.checks import check_name, seconds_of
 from shunter.comparison.believability import Believability, believe_schedule, quiet_note
 from shunter.comparison.marks import Marks, marks_of
 from shunter.errors import InputError
 from shunter.metrics.labels import counted
 from shunter.metrics.run import run_log
 from shunter.model.cluster import CORES_LIMIT, Cluster, Node
-from shunter.model.settings import SETTING_NAMES, Settings
+from shunter.model.settings import SETTING_NAMES, Settings, plain_request
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads import read_cluster
-from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
+from shunter.workloads.load import offered_load, parse_load, scale_arrivals, scale_to_load
 from shunter.workloads.reading import read_log
 from shunter.workloads.variants import limit_requests, scale_requests
 
@@ -183,7 +183,9 @@ def _with_nodes(cluster: Cluster, factor: float) -> Cluster:
 
 
 def _to_load(text: str) -> Step:
-    amount = Adjustment.parse("load", text)
+    # 90% is a load by itself, unlike +90%.
+    is_share = text.endswith("%") and text[:1] not in ("+", "-")
+    amount = Adjustment(value=parse_load(text)) if is_share else Adjustment.parse("load", text)
 
     def step(site: Situation) -> tuple[Situation, str]:
         workload, cluster = site.log.workload, site.log.cluster
@@ -239,10 +241,10 @@ STEPS: dict[str, Callable[[str], Step]] = {
 
 
 def _seconds(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--change {name}={text}: expected a number of seconds") from None
+    found = seconds_of(text)
+    if found is None:
+        raise InputError(f"--change {name}={text}: expected a time such as 36h, or a number of seconds")
+    return found
 
 
 _HINTS: Final = get_type_hints(Settings)
@@ -268,7 +270,7 @@ def _to_setting(name: str, text: str) -> Any:  # noqa: ANN401 - each setting has
             return int(text)
         except ValueError:
             raise InputError(f"--change {name}={text}: expected a whole number") from None
-    return text
+    return plain_request(text) if SETTING_OF[name] == "missing_request" else text
 
 
 @dataclass(frozen=True)

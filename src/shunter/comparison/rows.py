@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from shunter.comparison.report import largest_known
+from shunter.files import csv_writer
 from shunter.metrics.run_folder import MANIFEST, file_record, provenance, write_folder
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def write_comparison(
     frames = {COMPARISON: pl.DataFrame(flat, infer_schema_length=None), WINDOWS: window_frame(comparison)}
     writers: dict[str, Writer] = {}
     for name, frame in frames.items():
-        writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": frame.write_csv}
+        writers |= {f"{name}.parquet": frame.write_parquet, f"{name}.csv": csv_writer(frame)}
     # So that a later reader can tell whether a policy's file is still what it was.
     files = {name: path for one in comparison.scored for name, path in one.combination.files.items()}
     manifest = provenance(comparison.workload, comparison.cluster, given, resolved) | {

@@ -12,6 +12,7 @@ from shunter.envs.pick_host import PickHostOptions, drawn_log
 from shunter.envs.pick_job import episode_windows
 from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
+from shunter.files import csv_writer
 from shunter.metrics.run_folder import to_json_text, write_folder
 from shunter.model.cluster_file import cluster_toml
 from shunter.model.log import Log
@@ -111,7 +112,7 @@ def write_episodes(
     writers: dict[str, Writer] = {}
     for episode in episodes:
         name = f"seed-{episode.seed}"
-        writers[f"{name}.csv"] = episode.log.workload.jobs.write_csv
+        writers[f"{name}.csv"] = csv_writer(episode.log.workload.jobs)
         writers[f"{name}.parquet"] = episode.log.workload.jobs.write_parquet
         writers[f"{name}.toml"] = _text(cluster_text(episode.log.cluster))
     write_folder(folder, writers | {INDEX: _text(to_json_text(index) + "\n")}, {"shunter": __version__, "index": INDEX})

@@ -13,6 +13,7 @@ from shunter.checks import MOST_SEED, check_fields, deal_out, declared, pair
 from shunter.comparison.combinations import Combination
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import MILLI, EpisodeOptions, Episodes, log_episodes
+from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
 from shunter.envs.rewards import RewardOptions
 from shunter.envs.single import SingleEnv
@@ -160,18 +161,24 @@ def pick_host_vector(
     """
     # Its checks are those of the keyword.
     DrawnEpisodes(episodes)
-    stepping, scheduler = VectorOptions(**vector), options.scheduler
+    stepping = VectorOptions(**vector)
+    return build_vector(lambda: _world(options, reward, episodes, stepping, bounding), options, reward, stepping)
 
-    def world() -> World:
-        logs = [drawn_log(options, episode) for episode in range(episodes)]
-        rows = [
-            log_episodes(0, log, Windows.whole(len(log.workload)), scheduler, reward, stepping, bounding)
-            for log in logs
-        ]
-        table, played = _one_table(logs, rows, options.episode_length)
-        return World((table,), tuple(log.cluster for log in logs), played, scheduler)
 
-    return build_vector(world, options, reward, stepping)
+def _world(
+    options: PickHostOptions,
+    reward: RewardOptions,
+    episodes: int,
+    stepping: VectorOptions,
+    bounding: Scheduler | None = None,
+) -> World:
+    """Returns what environments are made of; the arguments are those of `pick_host_vector`."""
+    logs, scheduler = [drawn_log(options, episode) for episode in range(episodes)], options.scheduler
+    rows = [
+        log_episodes(0, log, Windows.whole(len(log.workload)), scheduler, reward, stepping, bounding) for log in logs
+    ]
+    table, played = _one_table(logs, rows, options.episode_length)
+    return World((table,), tuple(log.cluster for log in logs), played, scheduler)
 
 
 def _one_table(logs: Sequence[Log], parts: Sequence[Episodes], length_s: int) -> tuple[Workload, Episodes]:
@@ -199,7 +206,11 @@ def make_vector(num_envs: int, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN
     """
     kinds = (PickHostOptions, RewardOptions, DrawnEpisodes, VectorOptions)
     options, reward, drawn, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
-    return pick_host_vector(options, reward, episodes=drawn.episodes, **vars(vector))
+
+    def world() -> World:
+        return _world(options, reward, drawn.episodes, vector)
+
+    return build_vector(lambda: prepared(PICK_HOST, keywords, world), options, reward, vector)
 
 
 class PickHostSource(EpisodeSource):

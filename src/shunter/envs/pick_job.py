@@ -8,11 +8,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.checks import check_fields, deal_out, declared, distinct_names
+from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names, timed
 from shunter.comparison.classics import classics
 from shunter.comparison.combinations import combine_like
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import EpisodeOptions, Episodes, log_episodes, with_fitting_jobs
+from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
 from shunter.envs.rewards import RewardOptions, check_only_starts
 from shunter.envs.single import SingleEnv
@@ -74,14 +75,15 @@ class PickJobOptions(EnvironmentOptions):
     kill_at_request: bool = declared(False, "Whether a job ends when its requested time is over.")
     max_wait_s: float | None = declared(
         None,
-        "A job that has waited this many seconds must be chosen before all others. none: no such rule.",
+        "A job that has waited so long must be chosen before all others, as in 36h. none: no such rule.",
         option="max-wait",
-        metavar="S",
+        metavar=TIME,
     )
     scan_depth: int = declared(1000, "How many waiting jobs are looked at in each pass.")
     seed: int = declared(0, "The seed of everything random in the simulation.")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "max_wait_s", timed("max_wait_s", self.max_wait_s))
         check_fields(self)
         # TOML and JSON give lists; a tuple can be compared and hashed.
         object.__setattr__(self, "features", distinct_names("features", self.features))
@@ -152,20 +154,29 @@ def pick_job_vector(
     Raises:
         InputError: A number or a name is wrong, or no job of a window can ever run.
     """
-    stepping, scheduler = VectorOptions(**vector), options.scheduler
-
+    stepping = VectorOptions(**vector)
     # A function, so that all that is cheap to check is checked before policies are simulated for the reward.
-    def world() -> World:
-        each = zip(logs, windows, bounding or [None] * len(logs), strict=True)
-        episodes = [
-            log_episodes(place, log, chosen, scheduler, reward, stepping, one)
-            for place, (log, chosen, one) in enumerate(each)
-        ]
-        # Whole tables: what estimates learn before a window is part of what an episode begins with.
-        tables = tuple(log.workload.whole() for log in logs)
-        return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
+    return build_vector(lambda: _world(logs, windows, options, reward, stepping, bounding), options, reward, stepping)
 
-    return build_vector(world, options, reward, stepping)
+
+def _world(
+    logs: Sequence[Log],
+    windows: Sequence[Windows],
+    options: PickJobOptions,
+    reward: RewardOptions,
+    stepping: VectorOptions,
+    bounding: Sequence[Scheduler | None] | None = None,
+) -> World:
+    """Returns what environments are made of; the arguments are those of `pick_job_vector`."""
+    scheduler = options.scheduler
+    each = zip(logs, windows, bounding or [None] * len(logs), strict=True)
+    episodes = [
+        log_episodes(place, log, chosen, scheduler, reward, stepping, one)
+        for place, (log, chosen, one) in enumerate(each)
+    ]
+    # Whole tables: what estimates learn before a window is part of what an episode begins with.
+    tables = tuple(log.workload.whole() for log in logs)
+    return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
 
 
 def make_vector(
@@ -188,8 +199,13 @@ def make_vector(
     """
     kinds = (PickJobOptions, RewardOptions, EpisodeOptions, VectorOptions)
     options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
-    log = read_log(workload, cluster)
-    return pick_job_vector([log], [episode_windows(log, episodes)], options, reward, **vars(vector))
+
+    def world() -> World:
+        log = read_log(workload, cluster)
+        return _world([log], [episode_windows(log, episodes)], options, reward, vector)
+
+    given = {"workload": workload, "cluster": cluster, **keywords}
+    return build_vector(lambda: prepared(PICK_JOB, given, world), options, reward, vector)
 
 
 def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:

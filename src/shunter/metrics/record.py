@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NEEDED = ("job_id", "submit_s", "latest_start_s", "end_s", "tasks", "cores", "memory_mb", "gpus", "partition", "nodes")
 """Columns that a record cannot do without; runs of versions before this one lack some."""
 MILLI = 1000
+_WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What comes of tables and manifests that do not fit each other."""
 NEAREST = 3
 """So many ids are named for one that no job has."""
 
@@ -78,8 +80,16 @@ class Record:
             names = (str(resolved["policy"]), str(resolved["dispatch"]), str(resolved["placement"]))
             may_fail = any(resolved.get(name) is not None for name in ("failures", "mtbf_s"))
             return cls._of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
-        except (KeyError, TypeError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{folder / MANIFEST}: does not fit {SCHEDULE} ({error!r}); simulate again") from error
+        # Whatever is wrong with files that were changed by hand, or damaged: they do not tell what a run did.
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+            pl.exceptions.PolarsError,
+        ) as error:
+            raise InputError(f"{folder / MANIFEST}: does not fit {SCHEDULE}; simulate again") from error
 
     @classmethod
     def _of_tables(
@@ -92,6 +102,9 @@ class Record:
     ) -> Record:
         policy, dispatch, placement = names
         tasks = rows["tasks"].to_numpy()
+        amounts = rows.select("submit_s", "tasks", "cores", "gpus").to_numpy()
+        if not (np.isfinite(amounts).all() and (tasks > 0).all()):
+            raise ValueError("a job has no size")
         return cls(
             rows=rows,
             submit_ms=whole_milliseconds(rows["submit_s"].to_numpy()),

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.files import Writer, write_file
+from shunter.files import LOCK, Writer, csv_writer, file_meant, locked, parse_json, read_parquet, write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,7 +127,8 @@ def _check_folder(folder: Path, force: bool, files: Sequence[str]) -> None:
 
 def _check_overwriting(folder: Path, force: bool, files: Sequence[str]) -> None:
     """Raises an error if a folder holds anything but a run, whole or not, that may be overwritten."""
-    held = {path.name for path in folder.iterdir()}
+    # What a killed process has left is removed when the run is written.
+    held = {file_meant(path.name) for path in folder.iterdir() if path.name != LOCK}
     if not held:
         return
     # A run whose writing was cut short has no manifest, but nothing else than a run's files either.
@@ -143,28 +145,32 @@ def write_run(folder: Path, schedule: Schedule, result: dict[str, Any], manifest
     frame = schedule.to_frame()
     writers: dict[str, Writer] = {
         SCHEDULE: frame.write_parquet,
-        SCHEDULE_CSV: csv_frame(frame, len(schedule.cluster.nodes)).write_csv,
+        SCHEDULE_CSV: csv_writer(csv_frame(frame, len(schedule.cluster.nodes))),
         SCHEDULE_JSONL: frame.write_ndjson,
         METRICS: _json_writer(result),
     }
-    # What an overwritten run has left here would be taken for this one's.
-    for name in (MANIFEST, STOPS):
-        (folder / name).unlink(missing_ok=True)
     if schedule.stops is not None and len(schedule.stops):
         writers[STOPS] = stops_frame(schedule, schedule.stops).write_parquet
     write_folder(folder, writers, manifest)
 
 
 def write_folder(folder: Path, writers: Mapping[str, Writer], manifest: dict[str, Any]) -> None:
-    """Writes files by name and a manifest; it comes last, so that a folder that has one is complete."""
+    """Writes files by name and a manifest; it comes last, so that a folder that has one is complete.
+
+    Raises:
+        InputError: The folder cannot be written, or another process is writing to it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be created ({error.strerror}); give another folder") from error
-    (folder / MANIFEST).unlink(missing_ok=True)
-    for name, write in writers.items():
-        write_file(folder / name, write)
-    write_file(folder / MANIFEST, _json_writer(manifest))
+    with locked(folder):
+        # What an overwritten run has left here would be taken for this one's.
+        for name in (MANIFEST, STOPS):
+            (folder / name).unlink(missing_ok=True)
+        for name, write in writers.items():
+            write_file(folder / name, write)
+        write_file(folder / MANIFEST, _json_writer(manifest))
 
 
 def _json_writer(value: object) -> Writer:
@@ -187,41 +193,45 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"{folder}: no {MANIFEST} here; give a folder that 'shunter simulate --out' has written")
-    try:
-        manifest = json.loads(path.read_bytes())
-        needed = manifest["workload"]["sha256"], manifest["cluster"]["sha256"], manifest["schedule_sha256"]
-        resolved = manifest["arguments"]["resolved"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path}: not a manifest that this version understands ({error!r})") from error
-    hashes_are_text = all(isinstance(value, str) for value in needed)
-    if not (isinstance(resolved, dict) and hashes_are_text and _paths_are_text(manifest)):
-        raise InputError(f"{path}: not a manifest that this version understands")
+    manifest = parse_json(path.read_bytes(), str(path))
+    for keys, kinds in _NEEDED.items():
+        _check_entry(manifest, keys.split("."), kinds, path)
+    for name in RECORDED:
+        # The record of a file: there is none where a setting does not come from one.
+        if isinstance(manifest.get(name), dict):
+            _check_entry(manifest, [name, "path"], (str,), path)
+        elif manifest.get(name) is not None:
+            raise InputError(f"{path}: {name} is {manifest[name]!r}; expected the record of a file; take another copy")
     return dict(manifest)
 
 
-def _paths_are_text(manifest: dict[str, Any]) -> bool:
-    """Returns whether the files that a manifest names are named by text, or not at all."""
-    records = [manifest[name] for name in RECORDED if manifest.get(name) is not None]
-    if not all(isinstance(record, dict) and isinstance(record.get("path"), str) for record in records):
-        return False
-    return all(isinstance(manifest[what].get("path"), str | None) for what in ("workload", "cluster"))
+_NEEDED: Final[dict[str, tuple[type, ...]]] = {
+    "workload.sha256": (str,),
+    "workload.path": (str, NoneType),
+    "cluster.sha256": (str,),
+    "cluster.path": (str, NoneType),
+    "schedule_sha256": (str,),
+    "arguments.resolved": (dict,),
+}
+"""What every reader of a manifest relies on, with the types that it may have."""
+
+
+def _check_entry(manifest: object, keys: Sequence[str], kinds: tuple[type, ...], path: Path) -> None:
+    """Raises an error if a manifest has no entry of one of these types; one that may be None may be missing."""
+    value = manifest
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, kinds):
+        what = f"{'.'.join(keys)} is missing" if value is None else f"{'.'.join(keys)} is {value!r}"
+        raise InputError(f"{path}: {what}; expected a manifest of 'shunter simulate --out': take another copy")
 
 
 def read_schedule(folder: Path) -> pl.DataFrame:
     """Returns the rows of a run folder."""
-    return _read_table(folder / SCHEDULE)
+    return read_parquet(folder / SCHEDULE)
 
 
 def read_stops(folder: Path) -> pl.DataFrame | None:
     """Returns the stops of a run folder, one a row; None if no job was stopped."""
     path = folder / STOPS
-    return _read_table(path) if path.exists() else None
-
-
-def _read_table(path: Path) -> pl.DataFrame:
-    import polars as pl
-
-    try:
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from error
+    return read_parquet(path) if path.exists() else None

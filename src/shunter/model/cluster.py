@@ -121,9 +121,10 @@ class Cluster:
             return cls.pool(_whole_cores(spec))
         # A preset goes before a file of the same name in the current folder: scripts must mean the same everywhere.
         presets, path = preset_names(), Path(spec)
-        if spec not in presets and (path.suffix.lower() == ".toml" or "/" in spec or path.is_file()):
+        if spec not in presets and (path.suffix.lower() == ".toml" or "/" in spec or (spec and path.exists())):
             return cls.read(path)
-        check_name("cluster", spec, presets, also="; or give a number of cores, or a TOML file")
+        make = "'shunter trace cluster' makes one of a list of machines or a log"
+        check_name("cluster", spec, presets, also=f"; or give a number of cores, or a TOML file ({make})")
         from shunter.model.cluster_file import cluster_from_toml
 
         text = (resources.files("shunter") / "presets" / f"{spec}.toml").read_text(encoding="utf-8")

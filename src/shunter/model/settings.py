@@ -6,11 +6,10 @@ configuration follow from the fields of `Settings`.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
-from shunter.checks import check_fields, declarations, declared
+from shunter.checks import TIME, check_fields, declarations, declared, seconds_of, timed
 from shunter.errors import InputError
 
 FailureEvent = tuple[float, str, str]
@@ -47,7 +46,7 @@ def _is_kept(progress: str) -> bool:
     return progress == "kept"
 
 
-_SECONDS: Final[dict[str, Any]] = {"metavar": "S", "low": 0.0, "high": LONGEST_S, "to_core": _to_ms}
+_SECONDS: Final[dict[str, Any]] = {"metavar": TIME, "low": 0.0, "high": LONGEST_S, "to_core": _to_ms}
 """What is declared of every time."""
 # The core counts milliseconds, and a mean of none would be no failure at all.
 _MEAN: Final = _SECONDS | {"low": 0.001, "shown_default": "no failures are drawn"}
@@ -73,9 +72,9 @@ class Settings:
     )
     missing_request: str = declared(
         RUN_TIME,
-        "What stands in for a requested time that the log does not have: the run time, or a number of seconds. The "
+        "What stands in for a requested time that the log does not have: the run time, or a time such as 12h. The "
         "ledger counts these jobs.",
-        metavar="run-time|S",
+        metavar="run-time|TIME",
         core="missing_request_ms",
         to_core=_request_to_ms,
     )
@@ -90,7 +89,7 @@ class Settings:
     kill_at_request: bool = declared(False, "Kill a job that outlives its requested time.", core="kill_at_request")
     max_wait_s: float | None = declared(
         None,
-        "Starvation guard: a job that has waited S seconds goes before all others.",
+        "Starvation guard: a job that has waited so long goes before all others: --max-wait 36h.",
         shown_default="off",
         core="max_wait_ms",
         **_SECONDS,
@@ -106,7 +105,7 @@ class Settings:
     seed: int = declared(0, "The seed of everything random.", metavar="N", low=0, high=2**64 - 1, core="seed")
     preemption_overhead_s: float = declared(
         0.0,
-        "Seconds that each restart of a stopped job costs before it makes progress: --preemption-overhead 30.",
+        "What each restart of a stopped job costs before it makes progress: --preemption-overhead 30s.",
         core="preemption_overhead_ms",
         **_SECONDS,
     )
@@ -118,7 +117,7 @@ class Settings:
     )
     min_run_s: float = declared(
         0.0,
-        "Seconds that a job runs at least before the policy may stop it: --min-run 300.",
+        "How long a job runs at least before the policy may stop it: --min-run 5m.",
         core="minimum_run_ms",
         **_SECONDS,
     )
@@ -130,13 +129,13 @@ class Settings:
     )
     mtbf_s: float | None = declared(
         None,
-        "Draw failures: the mean time in seconds until a node fails, as in --mtbf 2592000 --mttr 7200.",
+        "Draw failures: the mean time until a node fails, as in --mtbf 30d --mttr 2h.",
         core="mtbf_ms",
         **_MEAN,
     )
     mttr_s: float | None = declared(
         None,
-        "The mean time in seconds until a failed node is up again. Goes with --mtbf.",
+        "The mean time until a failed node is up again. Goes with --mtbf.",
         core="mttr_ms",
         **_MEAN,
     )
@@ -153,11 +152,10 @@ class Settings:
         Raises:
             InputError: A value is out of range, or two of them contradict each other.
         """
+        given = {name: timed(name, value, option_of(name)) for name, value in self.words().items()}
         # From Python, missing_request=3600 is as good as "3600".
-        settings = replace(self, missing_request=str(self.missing_request))
-        check_fields(settings, names=_OPTIONS)
-        given = settings.words()
-        _check_missing_request(given["missing_request"])
+        given["missing_request"] = plain_request(str(self.missing_request))
+        check_fields(Settings(**given), names=_OPTIONS)
         for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s")):
             if given[name] is not None and given[other] is None:
                 what = f"{option_of(name)} is {given[name]:g}, but {option_of(other)} is not given"
@@ -191,13 +189,16 @@ def option_of(name: str) -> str:
 _OPTIONS: Final = {name: option_of(name) for name in SETTING_NAMES}
 
 
-def _check_missing_request(value: str) -> None:
+def plain_request(value: str) -> str:
+    """Returns what stands in for missing requests: `RUN_TIME`, or a number of seconds as text.
+
+    Raises:
+        InputError: It is neither of them, nor a time such as ``12h``.
+    """
     if value == RUN_TIME:
-        return
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = math.nan
-    if not 0 <= seconds <= LONGEST_S:
-        expected = f"{RUN_TIME!r}, or 0 to {LONGEST_S:.0f} seconds"
+        return value
+    seconds = seconds_of(value)
+    if seconds is None or not 0 <= seconds <= LONGEST_S:
+        expected = f"{RUN_TIME!r}, a time such as 12h, or 0 to {LONGEST_S:.0f} seconds"
         raise InputError(f"{option_of('missing_request')} is {value!r}; expected {expected}")
+    return f"{seconds:.15g}"

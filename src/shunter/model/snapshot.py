@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.files import parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,15 +103,14 @@ class Snapshot:
         Raises:
             InputError: It is no such object.
         """
-        try:
-            told = json.loads(text)
-        except ValueError as error:
-            raise InputError(f"snapshot: this is not JSON ({error})") from None
+        told = parse_json(text, "snapshot")
+        if not isinstance(told, dict):
+            raise InputError(f"snapshot: is a {type(told).__name__}; expected an object with the fields of a snapshot")
         # A field that is missing would take its default, and one too many would be a slip that nobody sees.
         names = {field.name for field in fields(cls)}
-        if not isinstance(told, dict) or set(told) != names:
-            wrong = sorted(names ^ set(told)) if isinstance(told, dict) else sorted(names)
-            raise InputError(f"snapshot: expected an object with just the fields of a snapshot; look at {wrong[0]!r}")
+        if wrong := sorted(names ^ set(told)):
+            what = f"{wrong[0]!r} is {'missing' if wrong[0] in names else 'no field of it'}"
+            raise InputError(f"snapshot: expected an object with just the fields of a snapshot; {what}")
         return cls(**{name: _read(name, value) for name, value in told.items()})
 
 

@@ -142,6 +142,22 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
         preempts=True,
     ),
 }
+SYNONYMS: Final = {
+    **dict.fromkeys(("backfill", "backfilling", "easy-backfill", "easy-backfilling", "sched/backfill"), "easy"),
+    **dict.fromkeys(("conservative-backfill", "conservative-backfilling"), "conservative"),
+    **dict.fromkeys(("no-backfill", "builtin", "sched/builtin"), "strict"),
+    "first-come-first-served": "fcfs",
+    **dict.fromkeys(("shortest", "shortest-job-first", "shortest-first", "spt", "spf"), "sjf"),
+    **dict.fromkeys(("longest", "longest-job-first", "lpt"), "ljf"),
+    **dict.fromkeys(("fairshare", "fair"), "fair-share"),
+    **dict.fromkeys(("slurm", "priority/multifactor"), "multifactor"),
+    **dict.fromkeys(("tiresias", "least-attained-service"), "las"),
+    **dict.fromkeys(("srpt", "shortest-remaining-time"), "srtf"),
+    **dict.fromkeys(("oracle", "actual", "clairvoyant"), "perfect"),
+    **dict.fromkeys(("walltime", "timelimit", "request"), "requested"),
+}
+"""What the field calls some of these things otherwise: suggested in errors, but not taken."""
+
 POLICIES: Final[dict[str, str]] = {name: known.words for name, known in KNOWN_POLICIES.items()}
 """The order in which waiting jobs are considered, by name, with one line each."""
 

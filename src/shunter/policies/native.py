@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from shunter.checks import check_name, read_query
+from shunter.checks import check_name, read_query, timed
 from shunter.errors import InputError
 from shunter.files import read_toml
 from shunter.policies.catalog import (
@@ -30,6 +30,7 @@ from shunter.policies.catalog import (
     MAY_BE_INFINITE,
     POLICIES,
     POSITIVE,
+    SYNONYMS,
     KnownPolicy,
 )
 
@@ -92,10 +93,10 @@ def read_spec(what: str, text: str, names: Mapping[str, str], parameters: Parame
     if path is not None:
         return _from_file(what, path, names, parameters)
     name, _, query = text.partition("?")
-    check_name(what, name, names, also=also)
+    check_name(what, name, names, also=also, synonyms=SYNONYMS)
     where = f"{what} {text!r}"
     texts = read_query(query, where, "name?aging=0.5&other=1")
-    given = {key: _parsed(value, f"{where}: {key}") for key, value in texts.items()}
+    given = {key: _parsed(timed(key, value, f"{where}: {key}"), f"{where}: {key}") for key, value in texts.items()}
     return Spec(name, _filled(what, name, given, parameters, where), where=where)
 
 
@@ -109,7 +110,8 @@ def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Para
         raise InputError(f'{path}: [{what}] has no kind; add a line such as kind = "{next(iter(parameters))}"')
     check_name(what, kind, names, where=f"{path}: ")
     tables = {key: value for key, value in section.items() if isinstance(value, dict | list)}
-    given = {key: _to_number(value, f"{path}: {key}") for key, value in section.items() if key not in tables}
+    plain = {key: timed(key, value, f"{path}: {key}") for key, value in section.items() if key not in tables}
+    given = {key: _to_number(value, f"{path}: {key}") for key, value in plain.items()}
     return Spec(kind, _filled(what, kind, given, parameters, str(path)), tables, where=str(path))
 
 
@@ -122,11 +124,11 @@ def _filled(what: str, kind: str, given: dict[str, float], parameters: Parameter
     return {**defaults, **given}
 
 
-def _parsed(text: str, where: str) -> float:
+def _parsed(value: object, where: str) -> float:
     try:
-        return _to_number(float(text), where)
+        return _to_number(float(value) if isinstance(value, str) else value, where)
     except ValueError:
-        raise InputError(f"{where} is {text!r}; expected a number") from None
+        raise InputError(f"{where} is {value!r}; expected a number") from None
 
 
 def _to_number(value: object, where: str) -> float:

@@ -1,13 +1,16 @@
 """Policies and placements of the user's own, written in Python.
 
 A policy gives a score for each waiting job; a placer says on which nodes a job starts. Either is handed over as an
-object, or as the file that defines it: ``my_policy.py``, or ``my_policy.py:ClassName``.
+object, or as the file that defines it: ``my_policy.py``, or ``my_policy.py:ClassName``. Such a
+file is run, so the user must have named it, or trust who did (``trust.py``).
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import sysconfig
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.policies.trust import check_trusted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +36,8 @@ Own = TypeVar("Own")
 
 _FILE: Final = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
 MILLI: Final = 1000
+_NOT_THE_USERS: Final = ("<", str(Path(__file__).parents[1]), *sysconfig.get_paths().values())
+"""How the names of files begin whose code is not the user's: Shunter's own, and Python's libraries."""
 
 Assignment: TypeAlias = list[tuple[int, int]]
 """Pairs of a node's number and how many of the job's tasks it gets."""
@@ -263,6 +269,17 @@ def python_path(text: str) -> Path | None:
     return Path(match["path"]) if match else None
 
 
+def failure(error: BaseException) -> str:
+    """Returns what went wrong in code of the user's own, with the file and the line where it did."""
+    frames = traceback.extract_tb(error.__traceback__)
+    # The last line that is neither ours nor one of a library that was called is the user's own.
+    own = [frame for frame in frames if not frame.filename.startswith(_NOT_THE_USERS)]
+    place = f"{own[-1].filename}:{own[-1].lineno}: " if own else ""
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{error.filename}:{error.lineno}: "
+    return f"{place}{type(error).__name__}: {error}"
+
+
 def load_class(text: str, base: type[Own], what: str, plural: str) -> type[Own]:
     """Returns the class that a file derives from one of ours; the file is run, as a script of yours would be.
 
@@ -279,6 +296,7 @@ def load_class(text: str, base: type[Own], what: str, plural: str) -> type[Own]:
     if match is None or not Path(match["path"]).is_file():
         raise InputError(f"{what} {text!r}: there is no such file; expected FILE.py or FILE.py:CLASS")
     path, name = Path(match["path"]), match["name"]
+    check_trusted(path, what)
     module = _run(path, what)
     classes = {
         found: value
@@ -325,5 +343,5 @@ def _run(path: Path, what: str) -> ModuleType:
         spec.loader.exec_module(module)
     # A script may call sys.exit(); the command line must still say which file did.
     except (Exception, SystemExit) as error:
-        raise InputError(f"{path}: fails when it is run: {type(error).__name__}: {error}") from error
+        raise InputError(f"{path}: fails when it is run: {failure(error)}") from error
     return module

@@ -25,11 +25,13 @@ from shunter.policies.catalog import (
     POLICIES,
     PYTHON_PLACEMENTS,
     RESERVING,
+    SYNONYMS,
     KnownPolicy,
 )
 from shunter.policies.checkpoint import BROUGHT, Checkpoint, is_checkpoint, resolve_checkpoint
 from shunter.policies.native import Estimate, NativePolicy, read_spec, resolve_estimate, resolve_native, spec_file
 from shunter.policies.own import Placer, Policy, PythonPolicy, load_class, load_python_policy, make, python_path
+from shunter.policies.trust import trusting, words_of_a_file
 
 AnyPolicy = NativePolicy | PythonPolicy | Checkpoint
 """A policy that the core runs, one of the user's own in Python, or a learned one."""
@@ -164,7 +166,7 @@ def resolve_dispatch(text: str) -> Dispatch:
         if int(text) > MOST_RESERVATIONS:
             raise InputError(f"dispatch {text} is too deep; expected 0 to {MOST_RESERVATIONS}, or 'conservative'")
         return Dispatch(text, RESERVING, int(text))
-    check_name("dispatch", text, DISPATCHES, also=", or a number of reservations")
+    check_name("dispatch", text, DISPATCHES, also=", or a number of reservations", synonyms=SYNONYMS)
     return Dispatch(text, *DISPATCH_CODES[text])
 
 
@@ -189,7 +191,8 @@ def resolve_placement(given: str | Placer | Placement) -> Placement:
         kind = load_class(given, Placer, "placement", "placements")  # type: ignore[type-abstract]
         return Placement(given, lambda: make(kind, given, "placement"))
     name = given.partition("?")[0]
-    check_name("placement", name, PLACEMENTS, also=", or a file FILE.py with a placement of your own")
+    also = ", or a file FILE.py with a placement of your own"
+    check_name("placement", name, PLACEMENTS, also=also, synonyms=SYNONYMS)
     if name in PYTHON_PLACEMENTS:
         return Placement(given, _milp(given))
     raise InputError(f"placement {given!r}: {name!r} has no parameters; leave out what follows the name")
@@ -227,6 +230,7 @@ def resolve_scheduler(
     estimate: str | Estimate | None = None,
     asked: Collection[str] = (),
     hosts: bool = False,
+    trust: bool = False,
     **words: Any,  # noqa: ANN401 - the fields of Settings
 ) -> Scheduler:
     """Returns one way to schedule, checked.
@@ -239,6 +243,7 @@ def resolve_scheduler(
         asked: The settings that the user named, where a default that was asked for by name must be told from one that
             was not: a checkpoint refuses what it does not do.
         hosts: Whether a checkpoint that chooses hosts will do, as in `resolve`.
+        trust: Whether a Python file is run that a checkpoint names.
         words: The other fields of `shunter.model.settings.Settings`.
 
     Raises:
@@ -251,7 +256,8 @@ def resolve_scheduler(
     found = resolve(policy, hosts=hosts)
     if isinstance(found, Checkpoint):
         open_words = {"dispatch": _text(dispatch), "placement": _text(placement), "estimate": _text(estimate)}
-        return _learned(found, given, open_words, asked)
+        with trusting(trust):
+            return _learned(found, given, open_words, asked)
     known = KnownPolicy("a policy of the user's own", GIVEN)
     if isinstance(found, NativePolicy):
         known = found.known
@@ -292,7 +298,8 @@ def _learned(
     business, and a starvation guard may be added.
     """
     try:
-        scheduler = resolve_scheduler(**checkpoint.settings.words() | {"policy": checkpoint.order})
+        with words_of_a_file():
+            scheduler = resolve_scheduler(**checkpoint.settings.words() | {"policy": checkpoint.order})
     except InputError as error:
         raise InputError(f"{checkpoint.file}: options: {error}") from None
     own, plain = scheduler.settings, Settings()

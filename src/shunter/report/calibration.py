@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -15,6 +14,7 @@ from shunter.metrics.calibration import HOUR_S, HOURS
 from shunter.metrics.labels import percent
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
 from shunter.report.tables import format_seconds, ledger_table, print_written, rejection_table, run_title
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

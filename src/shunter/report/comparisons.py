@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -27,6 +26,7 @@ from shunter.report.tables import (
     short,
     titled_table,
 )
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.comparison.comparison import Comparison, Scored

@@ -36,9 +36,9 @@ GRID_CELLS: Final = 60
 
 def new_figure(width: float, height: float) -> Figure:
     """Returns an empty figure of so many inches, to be saved with ``savefig``."""
-    from matplotlib.figure import Figure
+    from shunter.report.plain_figure import PlainFigure
 
-    return Figure(figsize=(width, height), dpi=120, layout="constrained")
+    return PlainFigure(figsize=(width, height), dpi=120, layout="constrained")
 
 
 def finish(figure: Figure, panels: Iterable[Axes], title: str) -> Figure:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -17,6 +16,7 @@ from shunter.metrics.labels import percent
 from shunter.model.schedule import BASES, BOUNDED_SLOWDOWN_THRESHOLD_S, count_bases
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
 from shunter.report.tables import brief_seconds, ledger_table, print_written, short, titled_table
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -13,6 +12,7 @@ from shunter.metrics.explanation_text import amount, clock, conclusion, duration
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.occupancy import RESOURCES
 from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     import numpy as np

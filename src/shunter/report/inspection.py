@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from shunter.agents.inspection.measures import LEAST_CHOICES
 from shunter.metrics.labels import percent
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.agents.inspection.inspect import Inspected

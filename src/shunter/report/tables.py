@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
@@ -17,6 +16,7 @@ from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
 from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
 from shunter.model.log import FROM_WORKLOAD
 from shunter.policies.native import NativePolicy
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.metrics.run import Run

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from rich.columns import Columns
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from shunter.metrics.labels import counted, percent
 from shunter.report.tables import brief_seconds, ledger_table, print_written, short
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload

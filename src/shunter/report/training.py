@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,6 +11,7 @@ from shunter.comparison.roles import CHOSEN, LEARNED, ROLES
 from shunter.metrics.labels import counted, percent
 from shunter.report.comparisons import contender_table, in_unit, ratio_text, role_name, used_columns, wait_unit
 from shunter.report.tables import ledger_table, short, titled_table
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.agents.training.train import Training

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -25,6 +24,7 @@ from shunter.report.comparisons import (
 )
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 from shunter.report.tables import hours, ledger_table, print_written, short, titled_table
+from shunter.report.terminal import Console
 from shunter.tuning.later_days import HELD_AGAINST, later_rows
 
 if TYPE_CHECKING:

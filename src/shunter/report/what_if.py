@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
@@ -22,6 +21,7 @@ from shunter.report.tables import (
     run_title,
     told_metrics,
 )
+from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.comparison.changes import Case, WhatIf

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from shunter.metrics.labels import percent, shortened
 from shunter.metrics.sizes import core_class
 from shunter.model.fitting import can_ever_fit
-from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, name_ticks, time_unit
+from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, name_ticks, new_figure, time_unit
 from shunter.workloads.statistics import HOUR_S, UNKNOWN, with_sizes
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def draw_workload(workload: Workload, cluster: Cluster | None, description: Desc
     """
     jobs = with_sizes(workload.jobs).with_columns(size=pl.col(description.sizes_of))
     jobs = jobs.with_columns(work=pl.col("size") * pl.col("run_s"))
-    figure = Figure(figsize=(17, 9.5), dpi=110, layout="constrained")
+    figure = new_figure(17, 9.5)
     panels = figure.subplots(2, 3)
     _draw_arrivals(panels[0, 0], jobs, cluster, description)
     _draw_week(panels[0, 1], jobs, description)

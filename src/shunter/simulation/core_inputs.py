@@ -16,7 +16,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.native import Handle, ffi, lib, opened, pointers
 from shunter.policies.native import CorePolicy
-from shunter.policies.own import Requests, Scene, check_answer
+from shunter.policies.own import Requests, Scene, check_answer, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -221,13 +221,12 @@ class AskedPlacer:
 
     def raise_failure(self) -> None:
         """Raises what went wrong since the last call, if anything did."""
-        failure, self.failure = self.failure, None
-        if failure is None:
+        error, self.failure = self.failure, None
+        if error is None:
             return
-        if isinstance(failure, InputError) or not isinstance(failure, Exception):
-            raise failure
-        what = f"{type(failure).__name__}: {failure}"
-        raise InputError(f"placement {self.placer.name!r}: place() failed ({what})") from failure
+        if isinstance(error, InputError) or not isinstance(error, Exception):
+            raise error
+        raise InputError(f"placement {self.placer.name!r}: place() failed ({failure(error)})") from error
 
     def _answer(self, _context: int, told: Any, nodes: Any, tasks: Any, capacity: int) -> int:  # noqa: ANN401
         # After a failure nothing is asked any more: the core comes back soon, and the first cause is what counts.
@@ -238,8 +237,8 @@ class AskedPlacer:
             for place, (node, count) in enumerate(pairs[:capacity]):
                 nodes[place], tasks[place] = node, count
         # Ctrl-C too: it would be lost in the core otherwise.
-        except BaseException as failure:
-            self.failure = failure
+        except BaseException as error:
+            self.failure = error
             return 0
         return len(pairs)
 

@@ -13,7 +13,7 @@ from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
 from shunter.native import check, lib
 from shunter.policies.checkpoint import Checkpoint
-from shunter.policies.own import Policy, PythonPolicy, QueueView
+from shunter.policies.own import Policy, PythonPolicy, QueueView, failure
 from shunter.policies.scheduler import FIRST_FIT, resolve_placement, resolve_scheduler
 from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_jobs, user_numbers
 from shunter.simulation.learned import learned_runner
@@ -235,8 +235,8 @@ def _scores(policy: Policy, queue: QueueView) -> NDArray[np.float64]:
     try:
         scores = np.asarray(policy.score(queue), dtype=np.float64)
     except Exception as error:
-        what = f"{type(error).__name__}: {error}"
-        raise InputError(f"policy {policy.name!r}: score() failed on a queue of {jobs} jobs ({what})") from error
+        what = f"policy {policy.name!r}: score() failed on a queue of {jobs} jobs"
+        raise InputError(f"{what} ({failure(error)})") from error
     if scores.shape != (jobs,):
         raise InputError(f"policy {policy.name!r} gave scores of shape {scores.shape} for {jobs} jobs; give one each")
     if not np.isfinite(scores).all():

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
 
 MILLI = 1000
-LOAD_RANGE: Final = (0.001, 1000.0)
-"""The offered loads that can be asked for."""
+LOAD_RANGE: Final = (0.001, 10.0)
+"""The offered loads that can be asked for; at 1, as much work arrives as the cluster can do."""
 
 
 def offered_load(workload: Workload, cluster: Cluster) -> float | None:
@@ -67,7 +67,21 @@ def check_load(load: float) -> None:
     """Raises an error for a load out of range."""
     low, high = LOAD_RANGE
     if not low <= load <= high:
-        raise InputError(f"--load (load) is {load:g}; expected {low:g} to {high:g}")
+        # Who writes 90 means percent.
+        meant = f"; did you mean {load / 100:g}, which is {load:g}%?" if high < load <= 100 * high else ""
+        raise InputError(f"--load (load) is {load:g}; expected {low:g} to {high:g}{meant}")
+
+
+def parse_load(text: str) -> float:
+    """Returns the load that a text means: ``0.9`` or ``90%``.
+
+    Raises:
+        InputError: It is neither.
+    """
+    try:
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise InputError(f"--load (load) is {text!r}; expected a number such as 0.9, or 90%") from None
 
 
 def scale_arrivals(workload: Workload, factor: float) -> Workload:

@@ -133,7 +133,9 @@ def cluster_of(workload: Workload, option: str = "--cluster") -> Cluster:
     """
     if workload.cluster_spec is None:
         why = workload.cluster_note or "does not tell how many cores its machine had"
-        raise InputError(f"{workload.name}: {why}; give {option} with a number of cores, a preset or a TOML file")
+        make = f"make one with 'shunter trace cluster {workload.name} --infer -o cluster.toml'"
+        expected = f"give {option} with a number of cores, a preset or a TOML file ({make})"
+        raise InputError(f"{workload.name}: {why}; {expected}")
     return read_cluster(workload.cluster_spec)
 
 

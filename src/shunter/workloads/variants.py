@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
+from shunter.checks import seconds_of
 from shunter.errors import InputError
 from shunter.model.workload import DURATION_LIMIT_S
 from shunter.workloads.clock import UNIX_TIMES_FROM_S
@@ -28,7 +29,6 @@ PARTS: Final = ("train", "validation", "report")
 SALT_BITS: Final = 128
 """The length of the secret that names are drawn with where no seed is given: nobody can try them all."""
 
-_UNITS_S: Final = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 
 NAMES: Final = {"user": "user", "group": "group", "account": "account", "executable": "program", "name": "name"}
 """The columns that are replaced always, and what their new names begin with."""
@@ -42,14 +42,16 @@ def keep_statuses(workload: Workload, only: str) -> Workload:
     Raises:
         InputError: No job has such a status, or the log tells none.
     """
-    wanted = [name.strip() for name in only.split(",")]
+    asked = [name.strip() for name in only.split(",")]
     known = sorted(workload.jobs["status"].drop_nulls().unique().to_list())
     if not known:
         raise InputError(f"{workload.name}: tells no statuses; leave --only (only) out")
-    for name in wanted:
-        if name not in known:
+    for name in asked:
+        if name.lower() not in map(str.lower, known):
             statuses = ", ".join(known)
             raise InputError(f'{workload.name}: no job has the status "{name}" of --only (only); it has {statuses}')
+    # In any case of letters: what is completed here is COMPLETED to sacct.
+    wanted = [name for one in asked for name in known if name.lower() == one.lower()]
     kept = workload.jobs["status"].is_in(wanted).fill_null(False)
     dropped = workload.jobs.filter(~kept)
     if dropped.height == 0:
@@ -101,16 +103,11 @@ def moment_s(text: str, first_s: float, option: str, zero_s: float | None = 0.0)
     Raises:
         InputError: It is none of these.
     """
-    since, unit = text.lstrip("+"), "s"
-    if text.startswith("+"):
-        unit = next((unit for unit in ("min", "s", "h", "d", "w") if since.endswith(unit)), "s")
-        since = since.removesuffix(unit)
-    try:
-        seconds = float(since) * _UNITS_S[unit]
-        if math.isfinite(seconds):
-            return first_s + seconds if text.startswith("+") else seconds
-    except ValueError:
-        pass
+    # Without a plus, a number is one of the log's own clock; 3d would be nothing on it.
+    is_since = text.startswith("+")
+    seconds = seconds_of(text.removeprefix("+")) if is_since or not text.strip()[-1:].isalpha() else None
+    if seconds is not None and math.isfinite(seconds):
+        return first_s + seconds if is_since else seconds
     try:
         date = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.files import Writer, write_file
+from shunter.files import Writer, csv_writer, write_file
 from shunter.workloads.formats.parquet import CLUSTER_KEY
 from shunter.workloads.reading import read_cluster
 
@@ -55,7 +55,7 @@ def write_table(workload: Workload, path: str | Path) -> list[str]:
         text, lost = to_swf(workload)
         content = partial(_write_bytes, text)
     else:
-        content = workload.jobs.write_csv
+        content = csv_writer(workload.jobs)
         if workload.cluster_spec is not None:
             lost = [f"the cluster: give --cluster {workload.cluster_spec}"]
     write_file(path, partial(_packed, content) if name.endswith(".gz") else content)

@@ -120,7 +120,7 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("lublin?jobs=" + "9" * 40, "expected a whole number from 1 to 100000000"),
         ("lublin?cores=-4", "cores is -4; expected a whole number"),
         ("lublin?seed=-1", "seed is -1; expected a whole number"),
-        ("lublin?load=0", "load is 0.0; expected a number from 0.001 to 1000"),
+        ("lublin?load=0", "load is 0.0; expected a number from 0.001 to 10"),
         ("lublin?load=nan", "load is nan; expected a number"),
         ("lublin?load=high", "load is 'high'; expected a number"),
         ("lublin?jobs=1&load=1", "ask for at least 2 jobs"),
@@ -128,7 +128,7 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("lublin?jobs=5&jobs=6", "parameter 'jobs' is given twice"),
         (
             "lublin?requests=some",
-            "unknown requests 'some'; did you mean 'none'? The known ones are none, accurate, factor",
+            "unknown requests 'some'; the known ones are none, accurate, factor",
         ),
         ("lublin?kind=night", "unknown kind 'night'; the known ones are all, batch"),
         ("poisson?load=1&mean_gap_s=5", "load and mean_gap_s both say how fast jobs arrive; give one of them"),
@@ -142,7 +142,7 @@ def test_known_jobs_of_a_seed(name: str) -> None:
         ("helios-like?mean_gap_s=5&load=1", "load and mean_gap_s both say how fast jobs arrive"),
         (
             "philly-like?arrival=daily",
-            "unknown arrival 'daily'; did you mean 'diurnal'? The known ones are steady, bursty, diurnal",
+            "unknown arrival 'daily'; the known ones are steady, bursty, diurnal",
         ),
         ("bursty-gpu?correlation=1.1", "correlation is 1.1; expected a number from -1 to 1"),
         ("bursty-gpu?sigma=inf", "sigma is inf; expected a number from 0 to 10"),
@@ -211,7 +211,7 @@ def test_generated_clusters() -> None:
         ("generate:edaa", "unknown generator 'edaa'; did you mean 'eda'?"),
         ("generate:poisson", "the cluster of this generator is a number of cores; give that instead"),
         ("generate:eda?host=3", "generate:eda: unknown parameter 'host'; did you mean 'hosts'?"),
-        ("generate:eda?jobs=3", "generate:eda: unknown parameter 'jobs'; did you mean 'hosts'?"),
+        ("generate:eda?jobs=3", "generate:eda: unknown parameter 'jobs'; the known ones are"),
         ("generate:bursty-gpu?nodes=0", "nodes is 0; expected a whole number from 1 to 1000000"),
     ],
 )

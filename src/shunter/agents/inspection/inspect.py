@@ -104,6 +104,7 @@ def inspect(
     cluster: str | None = None,
     sample: Sample | None = None,
     *,
+    trust: bool = False,
     stage: Stage = nullcontext,
 ) -> Inspected:
     """Loads a learned policy, watches it decide, and measures how it does so.
@@ -113,6 +114,7 @@ def inspect(
         workload: The log in which it is watched; None: a generated one.
         cluster: The cluster of the log; None: the one that the log describes.
         sample: Which windows of the log.
+        trust: Whether a Python file is run that the checkpoint names.
         stage: Surrounds each piece of the work, for those who show progress.
 
     Raises:
@@ -120,7 +122,7 @@ def inspect(
     """
     sample = sample or Sample()
     folder = str(checkpoint_folder(checkpoint))
-    policy = load_policy(folder)
+    policy = load_policy(folder, trust=trust)
     with stage("watching it decide"):
         if policy.kind == PICK_JOB:
             watched, decisions, agreed = _watch_jobs(policy, checkpoint, workload, cluster, sample)

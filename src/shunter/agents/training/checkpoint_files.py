@@ -23,6 +23,7 @@ from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.policies.checkpoint import ASIDE, POLICY_FILE
 from shunter.policies.native import spec_file
+from shunter.policies.trust import words_of_a_file
 
 if TYPE_CHECKING:
     import torch
@@ -90,9 +91,11 @@ class PolicyRecord:
         layout = from_table(Layout, content["layout"], f"{where}: layout")
         if "features" in content:
             check_features(content["features"], layout, where)
+        with words_of_a_file():
+            options = environment_from(content["options"], f"{where}: options")
         return PolicyRecord(
             layout,
-            environment_from(content["options"], f"{where}: options"),
+            options,
             from_table(NetworkOptions, content["network"], f"{where}: network"),
             content.get("training", {}),
         )

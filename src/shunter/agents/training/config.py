@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,10 +22,13 @@ from shunter.files import read_toml, toml_value
 from shunter.model.windows import MOST_COUNT, check_numbers, parse_part
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.native import spec_file
+from shunter.policies.trust import words_of_a_file
 
 PRESETS: Final = ("pick-job", "pick-job-committed", "pick-host", "quick")
 FILE_KEYS: Final = (("training", "init"), ("environment", "order"), ("environment", "estimate"))
 """The keys, with their sections, that may name TOML files."""
+OPTIONS: Final = "options"
+"""What errors call what the user says beside a file."""
 ALGORITHM: Final = "algorithm"
 """The field of `TrainConfig` whose section has the name of the algorithm."""
 DEVICES: Final = ("cpu", "cuda", "auto")
@@ -283,13 +287,14 @@ def load_config(
         layers.append(("--init", beginning))
     if path is not None:
         layers.append((str(path), file_sections(path)))
-    layers.append(("options", changes or {}))
+    layers.append((OPTIONS, changes or {}))
     sections: dict[str, Any] = {}
     config = TrainConfig()
     for where, layer in layers:
         sections = _laid_over(sections, layer, where)
         # Each layer is read by itself, so that an error names the layer that it is in.
-        config = config_from(sections, where)
+        with nullcontext() if where == OPTIONS else words_of_a_file():
+            config = config_from(sections, where)
     return config
 
 

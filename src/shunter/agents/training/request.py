@@ -15,7 +15,7 @@ from shunter.agents.training.option_table import option_name
 from shunter.checks import NOTHING, check_name
 from shunter.envs.kinds import ENVIRONMENTS
 from shunter.errors import InputError
-from shunter.files import read_toml
+from shunter.files import LOCK, file_meant, read_toml
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import LAST
 from shunter.policies.native import spec_file
@@ -136,10 +136,11 @@ RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CO
 def check_run_folder(folder: Path, force: bool) -> None:
     """Raises an error if a new run cannot have this folder: it holds something else, or a run without ``--force``."""
     try:
-        held = {path.name for path in folder.iterdir()} if folder.exists() else set()
+        held = {_meant(path.name) for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
     # Whatever is not a run is never overwritten, not even with --force.
+    held -= {LOCK}
     if held and not (CONFIG_FILE in held or held <= set(RUN_NAMES)):
         raise InputError(f"--out {folder}: the folder is not empty, and no run (no {CONFIG_FILE}); give another")
     if held and not force:
@@ -162,14 +163,30 @@ def prepare_folder(folder: Path) -> None:
     Raises:
         InputError: The folder cannot be written.
     """
+    make_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
-            # What a write that was cut short has left.
-            if path.name.removesuffix(".old").removesuffix(".new") in RUN_NAMES:
+            if _meant(path.name) in RUN_NAMES:
                 _remove(path)
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+
+
+def make_folder(folder: Path) -> None:
+    """Creates a folder, if it is not there.
+
+    Raises:
+        InputError: It cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be used ({error.strerror}); give another folder") from error
+
+
+def _meant(name: str) -> str:
+    """Returns what a file or folder was to become whose writing was cut short; any other name stays."""
+    return file_meant(name.removesuffix(".old").removesuffix(".new"))
 
 
 def _remove(path: Path) -> None:

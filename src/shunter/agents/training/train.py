@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any
 from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.held_out import report_parts
 from shunter.agents.training.provenance import ancestor_days, recorded_days
-from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_init, check_run_folder, prepare_folder
+from shunter.agents.training.request import (
+    CONFIG_FILE,
+    TrainRequest,
+    check_init,
+    check_run_folder,
+    make_folder,
+    prepare_folder,
+)
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.validation import objective_note
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
-from shunter.files import write_file
+from shunter.files import locked, write_file
+from shunter.policies.trust import trusting
 from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
@@ -107,6 +115,7 @@ def train(
     changes: Sections | None = None,
     resume: bool = False,
     force: bool = False,
+    trust: bool = False,
     watcher: Watcher | None = None,
 ) -> Training:
     """Trains a policy on the first days of a log, and judges it on later days, as ``shunter train`` does.
@@ -124,6 +133,7 @@ def train(
         changes: Sections that override a training file. The arguments above override both.
         resume: Go on with the run in `out`.
         force: Overwrite the run in `out`.
+        trust: Run Python files that a training file or a checkpoint names.
         watcher: Hears notes and progress; None: nobody does.
 
     Returns:
@@ -150,7 +160,8 @@ def train(
         resume=resume,
         force=force,
     )
-    return _run(request, watcher or Watcher())
+    with trusting(trust):
+        return _run(request, watcher or Watcher())
 
 
 def _merged(
@@ -183,6 +194,15 @@ def _run(request: TrainRequest, watcher: Watcher) -> Training:
     """Reads, trains and judges; all that can be checked is checked before the training."""
     request.check()
     folder = request.folder()
+    with ExitStack() as held:
+        # A folder that is not there yet is made, and kept, only when all has been checked.
+        if folder.is_dir():
+            held.enter_context(locked(folder))
+        return _run_in(folder, request, watcher, held)
+
+
+def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitStack) -> Training:
+    """Reads, trains and judges in a folder; `held` keeps it from other processes."""
     resumed = request.is_resumed(folder)
     if not resumed:
         # A run that was cut short before its first checkpoint begins anew in its own folder.
@@ -201,7 +221,7 @@ def _run(request: TrainRequest, watcher: Watcher) -> Training:
     with watcher.stage("choosing classics on training days") as progress:
         chosen = tuple(site.choose(progress))
     if not resumed:
-        site = _settle(site, folder)
+        site = _settle(site, folder, held)
     with watcher.training(chosen) as callback:
         trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
         # What a run that goes on has otherwise from now on must be there when it goes on again.
@@ -239,8 +259,11 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
     return [note for note in found if note is not None]
 
 
-def _settle(site: Site, folder: Path) -> Site:
+def _settle(site: Site, folder: Path, held: ExitStack) -> Site:
     """Prepares the folder of a new run: what it names is copied there, and its configuration is written."""
+    if not folder.is_dir():
+        make_folder(folder)
+        held.enter_context(locked(folder))
     # What is copied may lie in the folder that is cleared.
     copies = Copies.of(site.config)
     check_init(site.config, folder)

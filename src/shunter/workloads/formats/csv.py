@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.files import plain_text
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import number_anew, to_workload
@@ -53,7 +54,7 @@ def _mapped(source: Source, repairs: Repairs, columns: Mapping[str, str]) -> Ite
         # A header line that nobody needs where columns are given by their numbers.
         skipped = int(is_numbered and is_first and _is_header(text.drop(PLACE).row(0)))
         is_first = False
-        yield apply_mapping(text.slice(skipped), columns, source.where)
+        yield apply_mapping(plain_text(text.slice(skipped)), columns, source.where)
 
 
 def _is_header(cells: Sequence[str | None]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
-from shunter.checks import MOST_SEED, check_field, check_name, declarations, declared, read_query
+from shunter.checks import MOST_SEED, check_field, check_name, declarations, declared, read_query, timed
 from shunter.errors import InputError
 from shunter.model.cluster import CORES_LIMIT
 from shunter.workloads.load import LOAD_RANGE
@@ -83,7 +83,7 @@ class JobParameters:
         try:
             for name, text in texts.items():
                 check_name("parameter", name, said if known is None else known)
-                given[name] = _value(text, hints[name])
+                given[name] = _value(timed(name, text), hints[name])
                 check_field(name, given[name], hints[name], said[name])
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
@@ -128,8 +128,10 @@ class PoolParameters(JobParameters):
         return self.cores if n_max is None else n_max
 
 
-def _value(text: str, hint: Any) -> object:  # noqa: ANN401 - any type hint
+def _value(text: object, hint: Any) -> object:  # noqa: ANN401 - any type hint
     """Returns a text as a number where a number is wanted; other texts stay as they are, for the check to refuse."""
+    if not isinstance(text, str):
+        return text
     kinds = get_args(hint) or (hint,)
     # int() alone would accept underscores, blanks and digits of other scripts.
     if int in kinds and re.fullmatch(r"-?[0-9]{1,25}", text):

@@ -1,0 +1,174 @@
+"""What people type: the log by its place, -o, times, loads in percent, other words for a rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Command, swf_line, write_log
+
+
+def plain(result: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in result.items() if name not in ("simulated_in_s", "seconds", "cases", "base")}
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["simulate"],
+        ["calibrate"],
+        ["compare", "--policy", "fcfs,sjf", "--windows", "2", "--length", "2"],
+        ["what-if", "--change", "cores=+100%"],
+    ],
+    ids=lambda verb: verb[0],
+)
+def test_the_log_by_its_place(shunter: Command, log: Path, verb: list[str]) -> None:
+    if verb == ["calibrate"]:
+        write_log(
+            log, [f"{job} {submit} 5 100 8 -1 -1 8 200 -1 1 3 1 -1 1 -1 -1 -1\n" for job, submit in ((1, 0), (2, 9))]
+        )
+    by_option = shunter(*verb, "--workload", log, "--json").json()
+    for words in ([*verb, log], [verb[0], log, *verb[1:]]):
+        assert plain(shunter(*words, "--json").json()) == plain(by_option)
+    message = shunter(*verb, log, "--workload", log).error()
+    assert message == f"the log is given twice, as {log} and with --workload; give it once"
+    message = shunter(*verb).error()
+    assert message.startswith(f"no job log is given; name one, as in 'shunter {verb[0]} log.swf.gz'")
+    assert message.endswith(f"see 'shunter {verb[0]} --help'")
+
+
+def test_the_manifest_says_workload_wherever_it_stood(shunter: Command, log: Path, tmp_path: Path) -> None:
+    import json
+
+    assert shunter("simulate", log, "-o", tmp_path / "run").code == 0
+    given = json.loads((tmp_path / "run" / "manifest.json").read_text())["arguments"]["given"]
+    assert given == {"workload": str(log), "out": str(tmp_path / "run")}
+
+
+@pytest.mark.parametrize(
+    "verb", ["simulate", "compare", "calibrate", "what-if", "tune", "train", "inspect", "replay", "envs export"]
+)
+def test_the_help_shows_file_as_an_argument(shunter: Command, verb: str) -> None:
+    text = shunter(*verb.split(), "--help").out
+    usage = text.partition("\n\n")[0]
+    assert "FILE" in usage, usage
+    assert "The same as FILE" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "verb", ["simulate", "compare", "calibrate", "tune", "train", "evaluate", "plot", "envs export", "trace convert",
+             "trace slice", "trace scale", "trace split", "trace generate", "trace anonymize", "trace cluster",
+             "trace estimate"]
+)  # fmt: skip
+def test_dash_o_and_out_wherever_something_is_written(shunter: Command, verb: str) -> None:
+    text = shunter(*verb.split(), "--help").out
+    assert any("-o" in line and "--out" in line for line in text.splitlines()), text
+
+
+def test_several_logs_by_their_place(shunter: Command, tmp_path: Path) -> None:
+    message = shunter("simulate", "a.swf", "b.swf").error()
+    assert "b.swf" in message
+    assert message.endswith("see 'shunter simulate --help'")
+    # Of tune there may be several; the first is looked for first.
+    message = shunter("tune", tmp_path / "a.swf", tmp_path / "b.swf", "-o", tmp_path / "x.toml").error()
+    assert message.startswith(str(tmp_path / "a.swf"))
+
+
+def test_the_log_among_checkpoints(shunter: Command, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    message = shunter("evaluate", tmp_path / "run", log).error()
+    assert message.startswith(f"{tmp_path / 'run'}: no checkpoint here")
+    assert shunter("evaluate", tmp_path / "run").error().startswith("no job log is given")
+    assert shunter("evaluate", log, "generate:lublin?jobs=5").error().startswith("several logs are given")
+
+
+def test_times_on_the_command_line(shunter: Command, log: Path) -> None:
+    words = ["--max-wait", "1m30s", "--missing-request", "2m", "--preemption-overhead", "10s", "--min-run", "1m"]
+    spelled = shunter("simulate", log, "--policy", "las", *words, "--json").json()
+    words = ["--max-wait", "90", "--missing-request", "120", "--preemption-overhead", "10", "--min-run", "60"]
+    assert plain(spelled) == plain(shunter("simulate", log, "--policy", "las", *words, "--json").json())
+    message = shunter("simulate", log, "--max-wait", "soon").error()
+    assert "'soon' is not a time; write 90m, 36h, 1d, 2h30m, or a number of seconds" in message
+    assert message.endswith("see 'shunter simulate --help'")
+
+
+def test_a_load_in_percent(shunter: Command, log: Path) -> None:
+    spelled = shunter("simulate", log, "--load", "90%", "--json").json()
+    assert plain(spelled) == plain(shunter("simulate", log, "--load", "0.9", "--json").json())
+    changed = shunter("what-if", log, "--change", "load=90%", "--json").json()["cases"][0]
+    assert changed["notes"] == shunter("what-if", log, "--change", "load=0.9", "--json").json()["cases"][0]["notes"]
+    message = shunter("simulate", log, "--load", "90").error()
+    assert message == "--load (load) is 90; expected 0.001 to 10; did you mean 0.9, which is 90%?"
+    assert "'much' is not a load; write 0.9 or 90%" in shunter("simulate", log, "--load", "much").error()
+
+
+def test_statuses_in_any_case_of_letters(shunter: Command, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("submit_s,run_s,status\n0,10,completed\n1,10,failed\n2,10,OOM\n")
+    for given, jobs in (("COMPLETED", 1), ("Completed,FAILED", 2), ("oom", 1)):
+        assert shunter("simulate", path, "--cluster", 8, "--only", given, "--json").json()["jobs"] == jobs
+    assert 'no job has the status "TIMEOUT"' in shunter("simulate", path, "--cluster", 8, "--only", "TIMEOUT").error()
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "meant"),
+    [
+        ("--dispatch", "backfill", "easy"),
+        ("--dispatch", "Backfilling", "easy"),
+        ("--policy", "shortest", "sjf"),
+        ("--policy", "shortest_job_first", "sjf"),
+        ("--policy", "fairshare", "fair-share"),
+        ("--policy", "sfj", "sjf"),
+        ("--estimate", "oracle", "perfect"),
+        ("--placement", "bestfit", "best-fit"),
+    ],
+)
+def test_other_words_are_suggested(shunter: Command, log: Path, option: str, given: str, meant: str) -> None:
+    message = shunter("simulate", log, option, given).error()
+    assert f"did you mean {meant!r}?" in message
+
+
+@pytest.mark.parametrize("option", ["--policy", "--dispatch", "--placement", "--estimate", "--cluster"])
+def test_nothing_far_fetched_is_suggested(shunter: Command, log: Path, option: str) -> None:
+    message = shunter("simulate", log, option, "nope").error()
+    assert "'nope'" in message
+    assert "did you mean" not in message
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(["simulat"], "simulate"), (["whatif"], "what-if"), (["trace", "inof"], "info"), (["envs", "exprot"], "export")],
+)
+def test_mistyped_verbs(shunter: Command, words: list[str], meant: str) -> None:
+    message = shunter(*words).error()
+    assert f"did you mean {meant!r}?" in message.lower()
+    assert "?;" not in message
+
+
+def test_errors_name_the_help_of_the_verb(shunter: Command, log: Path) -> None:
+    assert shunter("simulate", log, "--polcy", "sjf").error().endswith("see 'shunter simulate --help'")
+    assert shunter("trace", "convert", log, "--nope").error().endswith("see 'shunter trace convert --help'")
+    assert shunter("tune", log).error().endswith("see 'shunter tune --help'")
+
+
+def test_a_cluster_that_is_missing_or_a_folder(
+    shunter: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in (".", str(tmp_path)):
+        message = shunter("simulate", log, "--cluster", folder).error()
+        assert message == f"{folder}: is a directory; name a TOML file in it"
+    table = tmp_path / "log.csv"
+    table.write_text("submit_s,run_s\n0,10\n")
+    message = shunter("simulate", table).error()
+    assert "give --cluster with a number of cores, a preset or a TOML file" in message
+    assert "'shunter trace cluster log.csv --infer -o cluster.toml'" in message
+    assert "'shunter trace cluster' makes one" in shunter("simulate", table, "--cluster", "no-such").error()
+
+
+def test_a_log_of_an_option_with_nothing(shunter: Command, tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log.swf", [swf_line(1, 0, 10, 1)])
+    assert "it is empty; give a name" in shunter("simulate", "").error()
+    assert shunter("simulate", log).code == 0
