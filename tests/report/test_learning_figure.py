@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shunter.errors import InputError
-from shunter.report.learning_figure import PANELS, draw_learning, read_curves, smoothed
+from shunter.report.learning_figure import PANELS, Curves, draw_learning, read_curves, smoothed
 
 ROWS = (
     "steps,validation/ratio,validation/wait_ratio,return,entropy,approximate_kl,wait_share,explained_variance,"
@@ -115,3 +115,14 @@ def test_no_run(tmp_path: Path) -> None:
         InputError, match=r"progress.csv: cannot be read \(No such file or directory\); give the folder"
     ):
         read_curves(tmp_path)
+
+
+def test_what_is_not_recorded_is_said() -> None:
+    steps = np.array([0.0, 64.0])
+    columns = {"steps": steps, "wait_share": np.zeros(2), "return": np.full(2, np.nan)}
+    figure = draw_learning([Curves("run", columns)])
+    panels = {panel.get_title(loc="left").split("\n")[0]: panel for panel in figure.axes}
+    empty = panels["return of an episode"]
+    assert [text.get_text() for text in empty.texts] == ["nothing recorded yet"]
+    # A share that is always 0 is no noise around 0.
+    assert panels["share of decisions to wait"].get_ylim() == (0, 1)

@@ -30,7 +30,8 @@ LONG = "a-score-that-was-tuned-on-last-year.toml/conservative/tiered-defrag/post
         ("fcfs/easy/requested", 12, ["fcfs/easy/", "requested"]),
         ("chosen on training days", 20, ["chosen on training", "days"]),
         ("limit=3600,kill-at-request=yes", 16, ["limit=3600,", "kill-at-request=", "yes"]),
-        ("a-name-of-one-piece.toml/easy", 11, ["a-nam…toml/", "easy"]),
+        ("a-name-with-hyphens.toml/easy", 12, ["a-name-with-", "hyphe…toml/", "easy"]),
+        ("abcdefghijklmnop.toml/easy", 11, ["abcde…toml/", "easy"]),
     ],
 )
 def test_names_are_folded_behind_separators(name: str, most: int, lines: list[str]) -> None:

@@ -72,6 +72,8 @@ class Comparison(LogReport):
     seed: int = 0
     seconds: float = 0.0
     """How long the simulations and their statistics took."""
+    reference_role: str = BASELINE
+    """What the reference is, of the roles of `shunter.comparison.roles`."""
     site: Scheduler | None = None
     """What the site has, whose simulated waits are held against those of the log; None: fcfs under easy."""
 
@@ -158,22 +160,25 @@ class Comparison(LogReport):
         """The combination that all others are held against."""
         return self.against.combination
 
-    def held_against(self, reference: str, others: Collection[str] = (), seed: int = 0) -> Comparison:
-        """Returns the same with another of its combinations as the baseline: nothing is simulated again.
+    def held_against(
+        self, reference: str, others: Collection[str] = (), seed: int = 0, role: str = BASELINE
+    ) -> Comparison:
+        """Returns the same with another of its combinations as the reference: nothing is simulated again.
 
         Args:
-            reference: The role of the baseline.
-            others: The roles of more combinations that all are held against.
+            reference: The label of the reference.
+            others: The labels of more combinations that all are held against.
             seed: For the drawing of blocks in the intervals.
+            role: What the reference is.
         """
         # The reference may be one of the others; each costs thousands of draws.
         roles = dict.fromkeys([reference, *others])
         held = hold_against(self.contenders, self.block, self.objective, reference, roles, seed)
-        return replace(self, reference=reference, contenders=held)
+        return replace(self, reference=reference, contenders=held, reference_role=role)
 
     def verdict(self) -> list[Finding]:
         """Returns what can be said of each combination against the baseline, the best first."""
-        others = {self.reference: OTHERS[BASELINE]}
+        others = {self.reference: OTHERS[self.reference_role]}
         judged = [one.label for one in self.scored if one.label != self.reference]
         return [finding for label in judged for finding in self.findings(label, self.shown_label(label), others)]
 

@@ -73,7 +73,8 @@ class Evaluation:
         if best is not None:
             estimates = {one.settings.estimate for one in entrants.judged if learns(one.scheduler)}
             found = (_best(comparison, entrants, estimate) for estimate in sorted(estimates))
-            comparison = comparison.held_against(best.label, [one.label for one in found if one is not None], seed)
+            others = [one.label for one in found if one is not None]
+            comparison = comparison.held_against(best.label, others, seed, BEST)
         return Evaluation(comparison, entrants)
 
     def best(self, estimate: str = REQUESTED) -> Scored | None:

@@ -9,6 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentF
 
 from shunter.comparison.bench import Bench
 from shunter.comparison.marks import mark_lines, marked, shared_lines
+from shunter.comparison.roles import ROLES
 from shunter.metrics.labels import counted, shortened
 from shunter.metrics.usage import Usage
 from shunter.model.log import Log
@@ -35,8 +36,10 @@ BOXES = 12
 """So many combinations have a box, besides the baseline."""
 LINES = 3
 """So many of the best have a line of waits by size, besides the baseline."""
-DECADES = 30.0
+DECADES = 12.0
 """Values that span more than this factor are drawn on a logarithmic axis."""
+MANY_DECADES = 1000.0
+"""Up to this factor, places between the powers of ten are named too."""
 BINS = 160
 
 
@@ -100,7 +103,8 @@ def _draw_boxes(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
         box.set(facecolor=color, alpha=0.35, edgecolor=color)
         spread = number + random.uniform(-0.16, 0.16, size=len(each))
         panel.plot(each, spread, "o", color=color, markersize=3, alpha=0.75, markeredgewidth=0)
-    names = [_called(comparison, label) + "\n(baseline)" * (label == comparison.baseline.label) for label in labels]
+    reference = f"\n({ROLES[comparison.reference_role]})"
+    names = [_called(comparison, label) + reference * (label == comparison.reference) for label in labels]
     panel.set_yticks(np.arange(1, len(names) + 1), names, fontsize=9)
     # The best on top, as in the table.
     panel.invert_yaxis()
@@ -118,7 +122,7 @@ def _choose_scale(panel: Axes, axis: str, values: NDArray[np.float64]) -> None:
     getattr(panel, f"set_{axis}scale")("log")
     scale = getattr(panel, f"{axis}axis")
     # Within few decades the powers of ten alone would name too few places.
-    narrow = values.max() < DECADES**2 * values.min()
+    narrow = values.max() < MANY_DECADES * values.min()
     scale.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if narrow else (1.0,)))
     scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     scale.set_minor_formatter(NullFormatter())
@@ -135,7 +139,7 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     for label, waits in lines.items():
         baseline = label == comparison.baseline.label
         style: dict[str, Any] = {"linestyle": "--" if baseline else "-", "marker": "o", "markersize": 4}
-        name = _called(comparison, label) + " (baseline)" * baseline
+        name = _called(comparison, label) + f" ({ROLES[comparison.reference_role]})" * baseline
         panel.plot(np.arange(len(filled)), waits[filled] / seconds, color=colors[label], label=name, **style)
     panel.set_xticks(np.arange(len(filled)), [resource.label(number) for number in filled.tolist()], fontsize=8)
     _choose_scale(panel, "y", every / seconds)

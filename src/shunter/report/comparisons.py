@@ -178,7 +178,12 @@ def used_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def contender_table(
-    one: LogReport, title: str, roles: Mapping[str, str], against: Mapping[str, str], wins: str | None = None
+    one: LogReport,
+    title: str,
+    roles: Mapping[str, str],
+    against: Mapping[str, str],
+    most: int = NAME_WIDTH,
+    wins: str | None = None,
 ) -> Table:
     """Returns the metric that counts of each contender, and its ratios to some of them.
 
@@ -187,6 +192,7 @@ def contender_table(
         title: Of the table.
         roles: What the table calls each role.
         against: By role: the heading of the column of ratios to it.
+        most: How long the lines of a name may be.
         wins: The role against which windows won are counted; None: they are not.
     """
     table = titled_table(title)
@@ -204,7 +210,7 @@ def contender_table(
         ]
         if wins is not None:
             ratios.append("=" if wins == role else percent(contender.against[wins].win_rate))
-        table.add_row(role_name(roles, role, one.shown_label(role)), *means, *ratios)
+        table.add_row(role_name(roles, role, one.shown_label(role), most), *means, *ratios)
     return table
 
 

@@ -163,9 +163,21 @@ def _draw_column(panel: Axes, runs: Sequence[Curves], column: str) -> None:
         ratios = np.concatenate([run.of(column)[1] for run in runs])
         if len(ratios):
             _cut_off(panel, ratios)
+    _name_emptiness(panel, [run.of(column)[1] for run in runs])
     # A logarithmic axis without a positive value is an error.
     if column == CHANGE and any((run.of(column)[1] > 0).any() for run in runs):
         panel.set_yscale("log")
+
+
+def _name_emptiness(panel: Axes, values: Sequence[NDArray[np.float64]]) -> None:
+    """Says that there is nothing to draw, and keeps an axis of shares that are all 0 from looking like noise."""
+    every = np.concatenate(values)
+    if not len(every):
+        where: dict[str, Any] = {"transform": panel.transAxes, "ha": "center", "va": "center", "color": "gray"}
+        panel.text(0.5, 0.5, "nothing recorded yet", **where)
+        panel.set_yticks([])
+    elif not every.any():
+        panel.set_ylim(0, 1)
 
 
 def smoothed(values: NDArray[np.float64]) -> NDArray[np.float64]:

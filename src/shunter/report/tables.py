@@ -46,16 +46,26 @@ def titled_table(title: str, first: str = "") -> Table:
 
 
 def folded(name: str, most: int = NAME_WIDTH) -> str:
-    """Returns a name in lines of so many characters, broken behind slashes, commas, blanks and the like alone.
+    """Returns a name in lines of so many characters, broken behind slashes, commas, hyphens and the like alone.
 
     A part that is longer than a line loses its middle.
     """
     lines = [""]
-    for part in re.split(r"(?<=[/, =?&])", name):
+
+    def add(part: str) -> None:
         if lines[-1] and len(lines[-1]) + len(part.rstrip()) > most:
             lines.append("")
         lines[-1] += part if len(part.rstrip()) <= most else shortened(part, most)
-    return "\n".join(line.rstrip() for line in lines)
+
+    for part in re.split(r"(?<=[/, ?&])", name):
+        if len(part.rstrip()) <= most:
+            add(part)
+            continue
+        # A word is torn apart only where it does not fit on a line of its own.
+        lines.append("")
+        for piece in re.split(r"(?<=[=_-])", part):
+            add(piece)
+    return "\n".join(line.rstrip() for line in lines if line)
 
 
 def print_fitted(console: Console, build: Callable[[int], Table]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -10,7 +11,7 @@ from rich.table import Table
 from shunter.comparison.roles import CHOSEN, LEARNED, ROLES
 from shunter.metrics.labels import counted, percent
 from shunter.report.comparisons import contender_table, in_unit, ratio_text, role_name, used_columns, wait_unit
-from shunter.report.tables import ledger_table, short, titled_table
+from shunter.report.tables import NAME_WIDTH, ledger_table, print_fitted, short, titled_table
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ def print_training(training: Training) -> None:
     for part in training.parts:
         for one in part.report.logs:
             console.print(_group_title(part.part, one), soft_wrap=True, highlight=False)
-            console.print(contender_table(one, metric, ROLES, {CHOSEN: "to the chosen"}, wins=CHOSEN))
-            console.print(trained_beside_table(one))
+            against = {CHOSEN: "to the chosen"}
+            print_fitted(console, partial(contender_table, one, metric, ROLES, against, wins=CHOSEN))
+            print_fitted(console, partial(trained_beside_table, one))
             if one.interval_note:
                 notes[one.interval_note] = None
         if part.report.pooled and (pooled := part.report.pooled[LEARNED].against[CHOSEN]) is not None:
@@ -88,8 +90,8 @@ def _group_title(part: str, one: LogReport) -> str:
     return f"\n[bold]{escape(one.name)}[/bold]\n{PARTS[part]}: {where}"
 
 
-def trained_beside_table(one: LogReport) -> Table:
-    """Returns what lies beside the metric."""
+def trained_beside_table(one: LogReport, most: int = NAME_WIDTH) -> Table:
+    """Returns what lies beside the metric, with names in lines of so many characters."""
     rows = [one.row_object(role) for role in one.contenders]
     # Drawn episodes of pick-host last seconds, and logs last months.
     unit, seconds = wait_unit(row["max_wait_s"] for row in rows)
@@ -100,7 +102,7 @@ def trained_beside_table(one: LogReport) -> Table:
     for row in rows:
         mean, longest = (in_unit(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
         ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
-        name = role_name(ROLES, row["role"], one.shown_label(row["role"]))
+        name = role_name(ROLES, row["role"], one.shown_label(row["role"]), most)
         table.add_row(name, mean, ratio, longest, *(percent(row[share], 1) for share in used.values()))
     return table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +12,9 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.comparison.marks import marked
 from shunter.comparison.roles import BEST, CHOSEN, ROLES, TUNED
-from shunter.metrics.labels import counted, percent
+from shunter.metrics.labels import counted, percent, shortened
 from shunter.metrics.table import METRICS
 from shunter.report.comparisons import (
     contender_table,
@@ -23,7 +25,7 @@ from shunter.report.comparisons import (
     used_columns,
 )
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
-from shunter.report.tables import hours, ledger_table, print_written, short, titled_table
+from shunter.report.tables import NAME_WIDTH, hours, ledger_table, print_fitted, print_written, short, titled_table
 from shunter.report.terminal import Console
 from shunter.tuning.later_days import HELD_AGAINST, later_rows
 
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 TUNED_COLOR, OTHER_COLOR = COLORS[0], "#777777"
 AGAINST: Final = {BEST: "to the best", CHOSEN: "to the chosen"}
 """The ratios that tables show, and their headings."""
-LONGEST_NAME = 44
+LONGEST_NAME = 64
 """Of a log: as many characters as there is room for."""
 TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (8.0, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)),
@@ -59,8 +61,9 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
         print_grounds(console, one)
         if one.quiet_note is not None:
             continue
-        console.print(contender_table(one, f"{one.metric} on later days", ROLES, AGAINST))
-        console.print(later_beside_table(one))
+        title = f"{one.metric} on later days"
+        print_fitted(console, partial(contender_table, one, title, ROLES, AGAINST))
+        print_fitted(console, partial(later_beside_table, one))
         if one.contenders[TUNED].ledger:
             console.print(ledger_table(one.contenders[TUNED].ledger))
         print_findings(console, one.findings(TUNED, TUNED, HELD_AGAINST))
@@ -118,8 +121,8 @@ def _log_title(tuning: Tuning, one: Comparison) -> str:
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
 
 
-def later_beside_table(one: Comparison) -> Table:
-    """Returns what lies beside the metric, and whether bounds hold."""
+def later_beside_table(one: Comparison, most: int = NAME_WIDTH) -> Table:
+    """Returns what lies beside the metric, and whether bounds hold, with names in lines of so many characters."""
     table = titled_table("waits in hours; ratio and bounds: to the classic chosen on training days")
     bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.contenders[TUNED].held]
     rows = later_rows(one)
@@ -130,7 +133,7 @@ def later_beside_table(one: Comparison) -> Table:
         cells = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
         cells += [percent(row[name], 1) for name in used.values()]
         cells += [_bound_text(row["role"], bound) for bound in row["bounds"]]
-        table.add_row(role_name(ROLES, row["role"], one.shown_label(row["role"])), *cells)
+        table.add_row(role_name(ROLES, row["role"], one.shown_label(row["role"]), most), *cells)
     return table
 
 
@@ -219,16 +222,16 @@ def _panels(report: Report[Comparison]) -> list[tuple[str, list[_Point]]]:
 
 
 def _panel_title(one: Comparison) -> str:
-    name = one.workload.name
-    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    return f"{short} on {one.cluster.label}, on later days"
+    # In two lines: names of logs and of clusters are long.
+    name, cluster = shortened(one.workload.name, LONGEST_NAME), shortened(one.cluster.label, LONGEST_NAME)
+    return f"{name}\non {cluster}, on later days"
 
 
 def _log_points(one: Comparison) -> list[_Point]:
     points = []
     for role, row in one.contenders.items():
         contrast = row.against[BEST]
-        name = f"{ROLES[role]}\n{row.label}"
+        name = f"{ROLES[role]}\n{marked(shortened(row.label), row.marks, one.shared_marks)}"
         points.append(_Point(role, name, contrast.ratio, contrast.ratio_interval))
     return points
 
