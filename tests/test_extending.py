@@ -145,7 +145,7 @@ def test_a_setting_is_a_field(house: House) -> None:
         "    seed: int",
         '    mood: str = declared("calm", "How it feels.", metavar="M", choices=("calm", "merry"))',
     )
-    house.add_line("cli/commands.py", '        "scan_depth", "seed"', '        "mood",')
+    house.add_line("cli/commands.py", '        "size_by", "scan_depth", "seed"', '        "mood",')
     shown = house.run("simulate", "--help")
     assert "--mood M" in shown
     assert "How it feels.  [default: calm]" in shown

@@ -59,7 +59,7 @@ enum ShunterResult {
 enum ShunterPolicy {
     SHUNTER_POLICY_FCFS = 0,             /* first come, first served */
     SHUNTER_POLICY_SJF = 1,              /* shortest estimate first */
-    SHUNTER_POLICY_SMALLEST = 2,         /* fewest cores first */
+    SHUNTER_POLICY_SMALLEST = 2,         /* smallest size first, see enum ShunterSizeBy */
     SHUNTER_POLICY_F1 = 3,               /* F1 to F4: formulas in docs/policies.md */
     SHUNTER_POLICY_F2 = 4,
     SHUNTER_POLICY_F3 = 5,
@@ -68,10 +68,10 @@ enum ShunterPolicy {
     SHUNTER_POLICY_GIVEN = 8,            /* scores that the caller brings, the lowest first */
     SHUNTER_POLICY_LCFS = 9,             /* last come, first served */
     SHUNTER_POLICY_LJF = 10,             /* longest estimate first */
-    SHUNTER_POLICY_LARGEST = 11,         /* most cores first */
-    SHUNTER_POLICY_SAF = 12,             /* smallest area (estimate x cores) first */
+    SHUNTER_POLICY_LARGEST = 11,         /* largest size first */
+    SHUNTER_POLICY_SAF = 12,             /* smallest area (estimate x size) first */
     SHUNTER_POLICY_LAF = 13,             /* largest area first */
-    SHUNTER_POLICY_SRF = 14,             /* smallest ratio (estimate / cores) first */
+    SHUNTER_POLICY_SRF = 14,             /* smallest ratio (estimate / size) first */
     SHUNTER_POLICY_LRF = 15,             /* largest ratio first */
     SHUNTER_POLICY_HYBRID = 16,          /* SJF with aging; parameters: aging */
     SHUNTER_POLICY_SEXP = 17,            /* smallest expansion factor first; from here on the orders move */
@@ -83,13 +83,13 @@ enum ShunterPolicy {
                                         half_life_s, then nothing or a share for each user; the caller brings
                                         what does not move, as scores, the highest first */
     SHUNTER_POLICY_RANDOM_FEASIBLE = 23, /* a number drawn for each job at every pass */
-    SHUNTER_POLICY_LINEAR = 24,          /* parameters: estimate, cores, wait, wait_ratio, free_estimate,
-                                        free_cores, queue_estimate, queue_cores, reserve_below, hold_share,
+    SHUNTER_POLICY_LINEAR = 24,          /* parameters: estimate, size, wait, wait_ratio, free_estimate,
+                                        free_size, queue_estimate, queue_size, reserve_below, hold_share,
                                         hold_from_s, hold_patience_s */
-    SHUNTER_POLICY_QSSF = 25,            /* least service (estimate x GPUs) first */
+    SHUNTER_POLICY_QSSF = 25,            /* least service (estimate x size) first */
     SHUNTER_POLICY_SRTF = 26,            /* least remaining time first, stopping those behind; with greedy dispatch */
     SHUNTER_POLICY_LAS = 27              /* least attained service first, likewise; parameters: where levels end, in
-                                        GPU-seconds, ascending */
+                                        seconds x size, ascending */
 };
 
 /* What happens when the next job does not fit. */
@@ -128,6 +128,13 @@ enum ShunterEstimate {
                                        bin of requests (powers of two of seconds; the last: no request) the mean run
                                        time in seconds and the mean of 1 / max(run time, 10 s) */
     SHUNTER_ESTIMATE_HISTORY = 5    /* the mean of the user's jobs of that size that have ended, or of wider groups */
+};
+
+/* What a job's size is counted in, by which policies, shares and features go. */
+enum ShunterSizeBy {
+    SHUNTER_SIZE_BY_CORES = 0,      /* cores; GPUs count as that share of all cores, if it is larger */
+    SHUNTER_SIZE_BY_GPUS = 1,       /* GPUs; cores count as that share of all GPUs, if it is larger */
+    SHUNTER_SIZE_BY_CORES_ALONE = 2 /* cores, whatever GPUs a job has; QSSF and LAS count GPUs where a job has them */
 };
 
 /* What an estimate rests on. */
@@ -225,6 +232,7 @@ typedef struct ShunterSnapshot {
     uint8_t *stop_by_failure;  /* 1: a node failed; 0: another job needed the room */
     int64_t committed_job;     /* the job that a committed rule starts next, or SHUNTER_UNKNOWN */
     int64_t committed_ms;      /* when it was expected to start */
+    int32_t size_by;           /* enum ShunterSizeBy, or SHUNTER_UNKNOWN: as the simulation has it that is loaded */
 } ShunterSnapshot;
 
 /* A decision: what becomes of each job. */
@@ -294,6 +302,7 @@ typedef struct ShunterConfig {
     size_t node_events_length;
     ShunterPlacer placer;           /* for SHUNTER_PLACEMENT_EXTERNAL, else null */
     uint64_t placer_context;        /* handed to it */
+    int32_t size_by;                /* enum ShunterSizeBy */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */
@@ -628,6 +637,7 @@ typedef struct ShunterEpisode {
     double relative[10];      /* what is subtracted from each objective */
     double wait_bound_s;      /* the mean wait that is not to be exceeded; below 0: none */
     double utilization_bound; /* the utilization that is to be reached; below 0: none */
+    int32_t size_by;          /* enum ShunterSizeBy; that of the configuration does not count */
 } ShunterEpisode;
 
 /*

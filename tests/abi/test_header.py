@@ -47,7 +47,12 @@ def type_name(kind: Any) -> str:  # noqa: ANN401 - as above
 def header_numbers(header: Any, enum: str) -> dict[str, int]:  # noqa: ANN401 - as above
     """Returns the numbers of one of the header's enums, by name as users write it, without the prefix that all have."""
     numbers = header.typeof(f"enum Shunter{enum}").relements
-    prefix = {"Result": "SHUNTER_", "RejectReason": "SHUNTER_REJECT_", "TierOrder": "SHUNTER_TIER_ORDER_"}
+    prefix = {
+        "Result": "SHUNTER_",
+        "RejectReason": "SHUNTER_REJECT_",
+        "TierOrder": "SHUNTER_TIER_ORDER_",
+        "SizeBy": "SHUNTER_SIZE_BY_",
+    }
     own = prefix.get(enum, f"SHUNTER_{enum.upper()}_")
     return {as_written(name.removeprefix(own)): code for name, code in numbers.items()}
 

@@ -15,7 +15,7 @@ from shunter.model.schedule import Outcome, RejectReason, Schedule, Stops
 from shunter.model.settings import Settings
 from shunter.model.workload import Workload
 
-SETTINGS = Settings("fcfs", "easy", "first-fit", "requested", "run-time", "requested", False, None, 1000, 0)
+SETTINGS = Settings()
 
 
 @dataclass

@@ -71,6 +71,7 @@ def run_core(
         reserve_by=config.reserve_by,
         kill_at_request=config.kill_at_request,
         max_wait_s=None if config.max_wait_ms is None else config.max_wait_ms / 1000,
+        size_by=config.size_by,
         scan_depth=config.scan_depth,
         seed=config.seed,
     )

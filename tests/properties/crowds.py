@@ -13,6 +13,7 @@ from tests.properties.strategies import (
     PRIORITIES,
     QUEUES,
     SECOND_MS,
+    SIZE_BY,
     USERS,
     Palette,
     Scene,
@@ -67,4 +68,5 @@ def crowd_config(random: Random, dispatch: str) -> Config:
         placement=random.choice(PLACEMENTS),
         max_wait_ms=random.choice([None, None, 6000]),
         seed=random.getrandbits(63),
+        size_by=random.choice(SIZE_BY),
     )

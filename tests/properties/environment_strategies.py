@@ -198,11 +198,11 @@ def gated_linear(random: Random) -> str:
     """Returns a linear policy with a threshold and a gate that act in small scenes."""
     choices: dict[str, list[float | str]] = {
         "estimate": [1, -0.5, 0.31, 0],
-        "cores": [0, 1, -0.7],
+        "size": [0, 1, -0.7],
         "wait": [0, 360, 2000],
         "wait_ratio": [0, 0.25, -0.1],
         "free_estimate": [0, 0.8],
-        "queue_cores": [0, 30],
+        "queue_size": [0, 30],
         "reserve_below": ["inf", 0, -2, -5, -9, -11],
         "hold_share": [0, 0.1, 0.4],
         "hold_from_s": [0.5, 2, 6],

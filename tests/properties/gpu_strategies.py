@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from shunter.model.schedule import RejectReason
-from tests.properties.strategies import DISPATCHES, PARTITIONS, USERS, Scene, modest, random_durations_ms
+from tests.properties.strategies import DISPATCHES, PARTITIONS, SIZE_BY, USERS, Scene, modest, random_durations_ms
 from tests.reference.model import Config, RefJob, RefNode
 from tests.reference.resources import reject_reason
 
@@ -16,7 +16,10 @@ PLACEMENTS = [
     *["first-fit", "best-fit", "worst-fit", "pack", "spread", "random", "fastest", "slowest-that-fits"],
     *["tiered-defrag", "tiered-balance", "tiered-lex", "fgd", "topology"],
 ]
-POLICIES = ["fcfs", "fcfs", "sjf", "saf", "random", "qssf", "wfp3", "fair-share"]
+POLICIES = [
+    *["fcfs", "sjf", "saf", "laf", "smallest", "largest", "srf", "f2", "f4", "random", "qssf", "wfp3", "unicef"],
+    *["fair-share", "multifactor", "linear?size=0.6&free_size=2&queue_size=7&hold_share=0.2&hold_from_s=1"],
+]
 PREEMPTIVE = ["srtf", "las?first_s=6&second_s=30", "las?first_s=2&second_s=2.5"]
 ESTIMATES = ["requested", "perfect", "last-two", "history"]
 NOWHERE = 1 << 62
@@ -123,6 +126,7 @@ def gpu_configs(
         max_wait_ms=st.sampled_from([None, None, None, 4000]),
         seed=st.integers(0, 2**64 - 2),
         mix=st.sampled_from([False, False, True]),
+        size_by=st.sampled_from(SIZE_BY),
     )
 
 

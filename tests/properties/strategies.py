@@ -20,12 +20,12 @@ STANDING = [
 MOVING = [
     *["sexp", "lexp", "wfp3", "unicef", "fair-share", "fair-share?half_life_s=6", "multifactor"],
     "multifactor?age=3&max_age_s=12&size=2&fair_share=5&half_life_s=9&priority=1&favor_small=1",
-    "linear?cores=0.6&wait=900&wait_ratio=0.2&free_estimate=-0.4&queue_cores=7",
+    "linear?size=0.6&wait=900&wait_ratio=0.2&free_estimate=-0.4&queue_size=7",
 ]
 """Policies whose order moves, but for the one of random draws, which knows but one dispatch rule."""
 GATED = [
     "linear?estimate=0&reserve_below=0",
-    "linear?estimate=0.7&cores=-0.4&reserve_below=-5.7",
+    "linear?estimate=0.7&size=-0.4&reserve_below=-5.7",
     "linear?wait=300&hold_share=0.3&hold_from_s=3&hold_patience_s=9",
 ]
 """Policies that are more than an order: some jobs hold no reservation, or are held back."""
@@ -33,6 +33,8 @@ POLICIES = [*STANDING, *MOVING]
 FIXED_ESTIMATES = ["requested", "perfect"]
 LEARNED_ESTIMATES = ["last-two", "posterior", "posterior?user_decay=0.8&decay=0.3&user_strength=1&size_strength=4"]
 ESTIMATES = [*FIXED_ESTIMATES, "noisy", "noisy?sigma=0.3", *LEARNED_ESTIMATES]
+
+SIZE_BY = ["auto", "auto", "cores", "gpus", "cores-alone"]
 
 PARTITIONS = ["left", "right"]
 USERS = ["ann", "ann", "bob", "eve", None]
@@ -219,4 +221,5 @@ def random_configs(
         max_wait_ms=st.sampled_from([None, None, 0, 2000, 7000, 15_500]),
         scan_depth=st.sampled_from([1000, 1000, 1, 2, 4]),
         seed=st.integers(0, 2**64 - 2),
+        size_by=st.sampled_from(SIZE_BY),
     )

@@ -18,7 +18,7 @@ from tests.simulation.driving import observe
 
 WIDE = 20
 """A window through which the whole queue is seen."""
-PLAIN = ["fcfs", "sjf", "wfp3", "unicef", "fair-share", "linear?cores=0.6&wait=900&queue_cores=7"]
+PLAIN = ["fcfs", "sjf", "wfp3", "unicef", "fair-share", "linear?size=0.6&wait=900&queue_size=7"]
 
 
 def undisturbed(play: Play) -> Play:

@@ -22,6 +22,7 @@ from tests.reference.environment_jobs import MODES
 from tests.reference.environment_rewards import OBJECTIVES, Reward, objectives
 from tests.reference.model import Config, Result
 from tests.reference.simulator import run_instants
+from tests.reference.sizes import sizes_of
 from tests.reference.state import State
 from tests.simulation.driving import settings_of
 
@@ -98,7 +99,9 @@ def episode_of(play: Play, first: int, words: RewardOptions, factor: float | Non
     jobs, begin = play.scene.jobs, first - WARMUP
     scene = replace(play.scene, jobs=jobs[begin : first + LENGTH])
     limits = Limits(horizon_ms=None if factor is None else horizon_ms(scene, factor))
-    episode = replace(play, scene=scene, limits=limits, before=jobs[:begin], autoreset=False)
+    # The whole log decides what sizes are counted in, not the episode.
+    config = replace(play.config, size_by=sizes_of(play.config.size_by, jobs, play.scene.nodes, False, "").by)
+    episode = replace(play, scene=scene, config=config, limits=limits, before=jobs[:begin], autoreset=False)
     return replace(episode, reward=in_numbers(episode, words, scaled_priorities(play.scene)[begin : first + LENGTH]))
 
 
@@ -118,6 +121,7 @@ def options_of(play: Play) -> PickJobOptions:
         reserve_by=settings.reserve_by,
         kill_at_request=settings.kill_at_request,
         max_wait_s=settings.max_wait_s,
+        size_by=settings.size_by,
         scan_depth=settings.scan_depth,
         seed=settings.seed,
     )

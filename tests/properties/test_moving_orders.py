@@ -115,13 +115,13 @@ def random_linear(draw: st.DrawFn) -> str:
     """Draws a linear policy, often with a threshold or a gate that acts in small scenes."""
     parameters = {
         "estimate": draw(weights(1, -0.5, 0.31)),
-        "cores": draw(weights(1, -0.7)),
+        "size": draw(weights(1, -0.7)),
         "wait": draw(weights(360, 2000)),
         "wait_ratio": draw(weights(0.25, -0.1)),
         "free_estimate": draw(weights(0.8, -2)),
-        "free_cores": draw(weights(1.3)),
+        "free_size": draw(weights(1.3)),
         "queue_estimate": draw(weights(90, -40)),
-        "queue_cores": draw(weights(30)),
+        "queue_size": draw(weights(30)),
         "reserve_below": draw(st.sampled_from([float("inf"), 0, -2, -5, -9, -11])),
         "hold_share": draw(weights(0.1, 0.4)),
         "hold_from_s": draw(st.sampled_from([0.5, 2, 6])),

@@ -50,10 +50,10 @@ def observation(
 
 def cluster_features(state: State, order: Order) -> list[float]:
     """Returns what the cluster, the queue, the pass's reservation and the clock look like."""
-    free, total_cores = state.free_now(), state.total_cores_milli / 1000
+    free, capacity = state.free_now(), state.sizes.capacity_milli / 1000
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
-    area = sum(at_least_a_second(state, job) * cores(state.jobs[job]) for job in order.jobs)
+    area = sum(at_least_a_second(state, job) * state.sizes.size(state.jobs[job]) for job in order.jobs)
     urgency = sum(HOUR_S / max(state.estimate_s(job), 10.0) for job in order.jobs)
     waits_s = [state.wait_s(state.jobs[job]) for job in state.waiting]
     return [
@@ -62,7 +62,7 @@ def cluster_features(state: State, order: Order) -> list[float]:
         sum(sum(node.devices) for node in free) / gpus_milli if gpus_milli else 0.0,
         math.log(1 + len(state.running)) / 10,
         math.log(1 + len(state.waiting)) / 10,
-        math.log(1 + area / (total_cores * HOUR_S)) / 10,
+        math.log(1 + area / (capacity * HOUR_S)) / 10,
         scaled_log(urgency),
         scaled_log(max(waits_s, default=0.0)),
         math.log(1 + recent_arrivals(state)) / 10,
@@ -78,11 +78,13 @@ def recent_arrivals(state: State) -> int:
 
 
 def reservation_features(state: State) -> list[float]:
-    """Returns whether the pass has a reservation, for when, and the part of the cores that it leaves then."""
+    """Returns whether the pass has a reservation, for when, and the part of the cluster that it leaves then."""
     for job, held in state.reservations.items():
         then = free_at(state, running_holds(state), held.start_ms)
-        spare = sum(node.cores_milli for node in then) - state.jobs[job].total_cores_milli
-        return [1.0, scaled_log((held.start_ms - state.now_ms) / 1000), spare / state.total_cores_milli]
+        by_gpus, capacity = state.sizes.by_gpus, state.sizes.capacity_milli
+        free_milli = sum(sum(node.devices) if by_gpus else node.cores_milli for node in then)
+        spare = free_milli - state.sizes.micro(state.jobs[job]) / 1000
+        return [1.0, scaled_log((held.start_ms - state.now_ms) / 1000), spare / capacity]
     return [0.0, 0.0, 0.0]
 
 
@@ -95,8 +97,8 @@ def circle(now_ms: int, period_s: int) -> list[float]:
 def job_features(state: State, place: int, choice: Choice, priority: float) -> list[float]:
     """Returns what one row shows."""
     job = state.jobs[place]
-    e, n, w = at_least_a_second(state, place), cores(job), state.wait_s(job)
-    total_cores, free_cores = state.total_cores_milli / 1000, state.free_cores_milli() / 1000
+    e, n, w = at_least_a_second(state, place), state.sizes.size(job), state.wait_s(job)
+    capacity, free = state.sizes.capacity_milli / 1000, state.free_milli() / 1000
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)
     fits = state.place(place, state.free_now()) is not None
@@ -109,17 +111,17 @@ def job_features(state: State, place: int, choice: Choice, priority: float) -> l
         w / (w + HOUR_S),
         w / (w + DAY_S),
         w / (w + e),
-        n / total_cores,
-        math.log(1 + n) / math.log(1 + total_cores),
+        job.total_cores_milli / state.total_cores_milli if state.total_cores_milli else 0.0,
+        math.log(1 + n) / math.log(1 + capacity),
         job.tasks * job.gpu_milli / gpus_milli if gpus_milli else 0.0,
         job.tasks * (job.memory_mb or 0) / memory_mb if memory_mb else 0.0,
         math.log(1 + e * n) / 28,
         priority,
-        n / (n + free_cores) if n else 0.0,
+        n / (n + free) if n else 0.0,
         float(fits),
         float(fits and delays_the_reservation(state, place, choice.order)),
         age_rank(place, choice),
-        user_cores(state, job.user) / total_cores,
+        user_size(state, job.user) / capacity,
         1 - min(gap(state, place, choice), 16) / 16,
         float(place in choice.held_back),
     ]
@@ -128,11 +130,6 @@ def job_features(state: State, place: int, choice: Choice, priority: float) -> l
 def at_least_a_second(state: State, place: int) -> float:
     """Returns a job's estimate."""
     return max(state.estimate_s(place), 1.0)
-
-
-def cores(job: RefJob) -> float:
-    """Returns a job's cores over all tasks."""
-    return job.total_cores_milli / 1000
 
 
 def delays(state: State, place: int, other: int, reserved_ms: int) -> bool:
@@ -157,10 +154,10 @@ def age_rank(place: int, choice: Choice) -> float:
     return sum(other < place for other in choice.ranked) / len(choice.ranked)
 
 
-def user_cores(state: State, user: str | None) -> float:
-    """Returns the cores that a user's running jobs hold; nobody is not a user."""
+def user_size(state: State, user: str | None) -> float:
+    """Returns the sizes of a user's running jobs, added; nobody is not a user."""
     running = [state.jobs[running.job] for running in state.running]
-    return sum(cores(job) for job in running if user is not None and job.user == user)
+    return sum(state.sizes.size(job) for job in running if user is not None and job.user == user)
 
 
 def gap(state: State, place: int, choice: Choice) -> float:
@@ -195,8 +192,8 @@ def is_known(job: RefJob) -> bool:
 
 
 def likeness(job: RefJob) -> tuple[str | None, int | None, int]:
-    """Returns what like jobs have in common: the user, the request and the size."""
-    return job.user, job.requested_ms, job.total_cores_milli
+    """Returns what like jobs have in common: the user, the request and what is asked for."""
+    return job.user, job.requested_ms, job.asked_milli
 
 
 def ended(state: State) -> list[RefJob]:

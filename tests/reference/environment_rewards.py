@@ -108,7 +108,7 @@ def objectives(state: State, begin_ms: int, reward: Reward, log: bool) -> dict[s
     ended = sum(state.result.end_ms[job] is not None for job in measured)
     return {
         **{name: mean_of_jobs(state, reward, name, log) for name in OF_JOBS},
-        "utilization": used_core_s(state) / (state.total_cores_milli / 1000 * elapsed_s) if elapsed_s else 0.0,
+        "utilization": used_s(state) / (state.sizes.capacity_milli / 1000 * elapsed_s) if elapsed_s else 0.0,
         "makespan": elapsed_s,
         "completion": ended / len(measured),
         "queue": sum(wait_s(state, job) for job in in_the_queue_so_far(state)) / elapsed_s if elapsed_s else 0.0,
@@ -181,12 +181,10 @@ def runs_until_now(state: State) -> list[tuple[int, int, int]]:
     return runs
 
 
-def used_core_s(state: State) -> float:
-    """Returns the core-seconds used so far, by measured jobs or not."""
-    used = sum(
-        state.jobs[job].total_cores_milli * (end_ms - start_ms) for job, start_ms, end_ms in runs_until_now(state)
-    )
-    return used / 1_000_000
+def used_s(state: State) -> float:
+    """Returns the core-seconds or GPU-seconds used so far, by measured jobs or not."""
+    runs = runs_until_now(state)
+    return sum(state.sizes.amount_milli(state.jobs[job]) * (end_ms - start_ms) for job, start_ms, end_ms in runs) / 1e6
 
 
 def unevenness_s(state: State, begin_ms: int) -> float:

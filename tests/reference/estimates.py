@@ -81,8 +81,8 @@ class History:
 
 def groups_of(job: RefJob) -> list[Group]:
     """Returns the groups that a job belongs to, the narrowest first; nobody's jobs are in no user's group."""
-    of_anybody: list[Group] = [(None, job.size_milli), (None, None)]
-    of_user: list[Group] = [] if job.user is None else [(job.user, job.size_milli), (job.user, None)]
+    of_anybody: list[Group] = [(None, job.asked_milli), (None, None)]
+    of_user: list[Group] = [] if job.user is None else [(job.user, job.asked_milli), (job.user, None)]
     return of_user + of_anybody
 
 

@@ -18,23 +18,23 @@ DAY_S = 86_400
 
 def linear_score(state: State, place: int, looked_at: Sequence[int]) -> float:
     """Returns the job's score now; the queue is that of the jobs that the pass looks at."""
-    r, n = at_least_a_second(state, place), cores(state, place)
-    total_cores = state.total_cores_milli / 1000
-    x, y, w = math.log(r / DAY_S), math.log(n / total_cores), state.wait_s(state.jobs[place])
-    f = state.free_cores_milli() / state.total_cores_milli
-    area = added(at_least_a_second(state, other) * cores(state, other) for other in looked_at)
-    q = math.log(1 + area / (total_cores * HOUR_S))
+    r, n = at_least_a_second(state, place), size(state, place)
+    capacity = state.sizes.capacity_milli / 1000
+    x, y, w = math.log(r / DAY_S), math.log(n / capacity), state.wait_s(state.jobs[place])
+    f = state.free_milli() / state.sizes.capacity_milli
+    area = added(at_least_a_second(state, other) * size(state, other) for other in looked_at)
+    q = math.log(1 + area / (capacity * HOUR_S))
 
     def weight(key: str) -> float:
         return state.policy.number(key, 1 if key == "estimate" else 0)
 
     return (
         weight("estimate") * x
-        + weight("cores") * y
+        + weight("size") * y
         - weight("wait") * w / HOUR_S
         - weight("wait_ratio") * w / r
-        + f * (weight("free_estimate") * x + weight("free_cores") * y)
-        + q * (weight("queue_estimate") * x + weight("queue_cores") * y)
+        + f * (weight("free_estimate") * x + weight("free_size") * y)
+        + q * (weight("queue_estimate") * x + weight("queue_size") * y)
     )
 
 
@@ -43,9 +43,9 @@ def at_least_a_second(state: State, place: int) -> float:
     return max(state.estimate_s(place), 1.0)
 
 
-def cores(state: State, place: int) -> float:
-    """Returns the job's cores over all tasks, at least a thousandth."""
-    return max(state.jobs[place].total_cores_milli / 1000, 0.001)
+def size(state: State, place: int) -> float:
+    """Returns the job's size, at least a thousandth."""
+    return max(state.sizes.size(state.jobs[place]), 0.001)
 
 
 def may_reserve(state: State, order: Order, place: int) -> bool:
@@ -69,6 +69,8 @@ def is_held_back(state: State, place: int) -> bool:
     job, policy = state.jobs[place], state.policy
     if not state.running or state.wait_s(job) >= policy.number("hold_patience_s", math.inf):
         return False
-    left = (state.free_cores_milli() - job.total_cores_milli) / state.total_cores_milli
+    left = (1000 * state.free_milli() - state.sizes.micro(job)) / (1000 * state.sizes.capacity_milli)
     length = math.log(at_least_a_second(state, place) / policy.number("hold_from_s", HOUR_S))
-    return left < policy.number("hold_share", 0) * max(0.0, length)
+    wanted = policy.number("hold_share", 0) * max(0.0, length)
+    # Where nothing is to be left, nobody is held back, not even a job whose size is more than what is free.
+    return wanted > 0 and left < wanted

@@ -37,7 +37,12 @@ class RefJob:
         return self.tasks * self.cores_milli
 
     @property
-    def size_milli(self) -> int:
+    def total_gpu_milli(self) -> int:
+        """What it asks for, over all tasks."""
+        return self.tasks * self.gpu_milli
+
+    @property
+    def asked_milli(self) -> int:
         """Its milli-GPUs over all tasks; of a job without GPUs, its milli-cores."""
         return self.tasks * (self.gpu_milli or self.cores_milli)
 
@@ -99,6 +104,8 @@ class Config:
     """The mean time to failure of a node; None: no failures are drawn."""
     mttr_ms: int | None = None
     """The mean time to repair, given if and only if the mean time to failure is."""
+    size_by: str = "auto"
+    """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.reference.state import State
 
 LEAST_S = 1.0
-LEAST_CORES = 0.001
+LEAST_SIZE = 0.001
 LEAST_LOG2 = 1e-15
 
 
@@ -33,7 +33,7 @@ class Order:
 
 
 def formula_score(policy: str, r: float, n: float, s: float, w: float, aging: float) -> float:
-    """Returns the score of a policy that is a formula of estimate r, cores n, submit time s and wait w."""
+    """Returns the score of a policy that is a formula of estimate r, size n, submit time s and wait w."""
     ratio = w / max(r, LEAST_S)
     scores = {
         "fcfs": s,
@@ -46,8 +46,8 @@ def formula_score(policy: str, r: float, n: float, s: float, w: float, aging: fl
         "largest": -n,
         "saf": r * n,
         "laf": -r * n,
-        "srf": r / max(n, LEAST_CORES),
-        "lrf": -r / max(n, LEAST_CORES),
+        "srf": r / max(n, LEAST_SIZE),
+        "lrf": -r / max(n, LEAST_SIZE),
         "f1": log10(r) * n + 870 * log10(s),
         "f2": math.sqrt(r) * n + 25600 * log10(s),
         "f3": r * n + 6860000 * log10(s),
@@ -56,7 +56,7 @@ def formula_score(policy: str, r: float, n: float, s: float, w: float, aging: fl
         "sexp": (w + max(r, LEAST_S)) / max(r, LEAST_S),
         "lexp": -(w + max(r, LEAST_S)) / max(r, LEAST_S),
         "wfp3": -ratio * ratio * ratio * n,
-        "unicef": -w / (max(math.log2(max(n, LEAST_CORES)), LEAST_LOG2) * max(r, LEAST_S)),
+        "unicef": -w / (max(math.log2(max(n, LEAST_SIZE)), LEAST_LOG2) * max(r, LEAST_S)),
     }
     return scores[policy]
 
@@ -65,7 +65,7 @@ def multifactor_score(state: State, job: RefJob) -> float:
     """Returns the negative of Slurm's priority."""
     policy = state.policy
     age = min(state.wait_s(job) / policy.number("max_age_s", WEEK_S), 1)
-    part = job.total_cores_milli / 1000 / (state.total_cores_milli / 1000)
+    part = state.sizes.size(job) / (state.sizes.capacity_milli / 1000)
     moving = (
         policy.number("age", 1000) * age
         + policy.number("size", 1000) * (1 - part if policy.number("favor_small", 0) else part)
@@ -87,7 +87,7 @@ SCORES: dict[str, PlaceScore] = {
     "random-feasible": lambda state, place, job: feasible_score(state.config.seed, state.number(place), state.now_ms),
     "fair-share": lambda state, place, job: state.usage.used_by_share(job.user, state.now_ms),
     "multifactor": lambda state, place, job: multifactor_score(state, job),
-    "qssf": lambda state, place, job: state.estimate_s(place) * (job.size_milli / 1000),
+    "qssf": lambda state, place, job: state.estimate_s(place) * state.sizes.size(job),
     "srtf": lambda state, place, job: measure(state, place),
     "las": lambda state, place, job: measure(state, place),
 }
@@ -106,7 +106,7 @@ def score(state: State, place: int, looked_at: Sequence[int]) -> float:
     return formula_score(
         state.policy.name,
         r=state.estimate_s(place),
-        n=job.total_cores_milli / 1000,
+        n=state.sizes.size(job),
         s=job.submit_ms / 1000,
         w=state.wait_s(job),
         aging=state.policy.number("aging", 1),

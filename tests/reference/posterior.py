@@ -72,7 +72,7 @@ class Posterior:
 
     def _groups(self, job: RefJob) -> list[Sums]:
         """Returns the sums of the groups that a job belongs to, the widest first."""
-        keys = [(job.user,), (job.user, job.requested_ms), (job.user, job.requested_ms, job.total_cores_milli)]
+        keys = [(job.user,), (job.user, job.requested_ms), (job.user, job.requested_ms, job.asked_milli)]
         return [self._sums[key] if job.user is not None else Sums() for key in keys]
 
     def estimate_ms(self, number: int, job: RefJob) -> int:

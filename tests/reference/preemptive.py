@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.reference.state import State
 
 THRESHOLDS_S = {"first_s": 3600.0, "second_s": 36_000.0}
-"""The parameters of ``las`` in GPU-seconds, ascending, and their defaults."""
+"""The parameters of ``las`` in seconds times size, ascending, and their defaults."""
 
 Key: TypeAlias = tuple[bool, int, int]
 """Whether the guard does not put the job first, what the policy measures, and the job."""
@@ -30,15 +30,15 @@ def measure(state: State, job: int) -> int:
     running = running_of(state, job)
     if state.policy.name == "las":
         held_ms = state.held_ms[job] + (state.now_ms - running.start_ms if running else 0)
-        service = state.jobs[job].size_milli * held_ms
+        service = state.sizes.micro(state.jobs[job]) * held_ms
         return sum(service >= threshold for threshold in thresholds(state))
     done_ms = state.done_ms(running) if running else state.progress_ms.get(job, 0)
     return max(state.estimate_ms(job) - done_ms, 0)
 
 
 def thresholds(state: State) -> list[int]:
-    """Returns the thresholds of ``las``, in milli-units times milliseconds."""
-    return [nearest(state.policy.number(name, default) * 1000 * 1000) for name, default in THRESHOLDS_S.items()]
+    """Returns the thresholds of ``las``, in millionths of a size times milliseconds."""
+    return [1000 * nearest(state.policy.number(name, default) * 1000 * 1000) for name, default in THRESHOLDS_S.items()]
 
 
 def key(state: State, job: int) -> Key:
@@ -103,7 +103,7 @@ def reviews_ms(state: State) -> list[int]:
     times = [running.start_ms + state.config.minimum_run_ms for running in state.running]
     if state.policy.name == "las":
         for running in state.running:
-            size_milli = state.jobs[running.job].size_milli
+            size = state.sizes.micro(state.jobs[running.job])
             since_ms = running.start_ms - state.held_ms[running.job]
-            times += [since_ms + -(-threshold // size_milli) for threshold in thresholds(state) if size_milli]
+            times += [since_ms + -(-threshold // size) for threshold in thresholds(state) if size]
     return [time_ms for time_ms in times if time_ms > state.now_ms]

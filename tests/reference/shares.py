@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tests.reference.arithmetic import added
 from tests.reference.model import RefJob
+from tests.reference.sizes import MICRO, Sizes
 from tests.reference.specs import Spec
 
 WEEK_S = 604_800
@@ -20,34 +21,35 @@ def half_after(periods: float) -> float:
 
 @dataclass
 class Account:
-    """Core-seconds used until a moment, each second weighing less as it ages, and the cores held since then."""
+    """Sizes times seconds used until a moment, each second weighing less as it ages, and the sizes held since then."""
 
     half_life_s: float
-    core_seconds: float = 0.0
-    cores_milli: int = 0
+    size_seconds: float = 0.0
+    held_micro: int = 0
     since_ms: int = 0
 
     def used(self, now_ms: int) -> float:
-        """Returns the core-seconds until now."""
+        """Returns the sizes times seconds until now."""
         d = half_after((now_ms - self.since_ms) / 1000 / self.half_life_s)
-        c = self.cores_milli / 1000
-        return self.core_seconds * d + c * (1 - d) * self.half_life_s / math.log(2)
+        c = self.held_micro / MICRO
+        return self.size_seconds * d + c * (1 - d) * self.half_life_s / math.log(2)
 
-    def change(self, cores_milli: int, now_ms: int) -> None:
-        """Brings the sum up to now; from now on so many cores more, or less, are held."""
-        self.core_seconds, self.since_ms = self.used(now_ms), now_ms
-        self.cores_milli += cores_milli
+    def change(self, micro: int, now_ms: int) -> None:
+        """Brings the sum up to now; from now on so much more, or less, is held."""
+        self.size_seconds, self.since_ms = self.used(now_ms), now_ms
+        self.held_micro += micro
 
 
 class Usage:
     """The accounts and shares of all users; all jobs without a user are those of one user, None."""
 
-    def __init__(self, jobs: Sequence[RefJob], policy: Spec) -> None:
+    def __init__(self, jobs: Sequence[RefJob], policy: Spec, sizes: Sizes) -> None:
         half_life_s = policy.number("half_life_s", WEEK_S)
         given = policy.table("shares")
         self._shares = {job.user: given.get(job.user, 1) for job in jobs}
         self._accounts = {user: Account(half_life_s) for user in self._shares}
         self._all = Account(half_life_s)
+        self._sizes = sizes
 
     def share(self, user: str | None) -> float:
         """Returns the user's part of all shares."""
@@ -56,7 +58,7 @@ class Usage:
     def change(self, job: RefJob, sign: int, now_ms: int) -> None:
         """Takes note that a job starts (1) or stops (-1)."""
         for account in (self._accounts[job.user], self._all):
-            account.change(sign * job.total_cores_milli, now_ms)
+            account.change(sign * self._sizes.micro(job), now_ms)
 
     def used_by_share(self, user: str | None, now_ms: int) -> float:
         """Returns U/S, the score of ``fair-share``."""

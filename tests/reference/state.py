@@ -32,6 +32,7 @@ from tests.reference.placements import place_job
 from tests.reference.policies import Order, in_order
 from tests.reference.resources import FreeNodes, empty, reject_reason, usable, without
 from tests.reference.shares import Usage
+from tests.reference.sizes import Sizes, sizes_of
 from tests.reference.specs import OWN, Spec, order_moves, read_spec
 from tests.reference.speeds import done_ms, lasts_ms, least_speed_milli, speed_milli
 
@@ -61,6 +62,7 @@ class State:
     moves: bool = field(init=False)
     """Whether the order is made anew at every pass."""
     estimates: Estimator = field(init=False)
+    sizes: Sizes = field(init=False)
     usage: Usage = field(init=False)
     failures: Failures = field(init=False)
     classes: Counter[JobClass] = field(init=False)
@@ -71,7 +73,9 @@ class State:
         self.policy = read_spec(policy, "policy") if isinstance(policy, str) else OWN
         self.moves = self.config.moving or order_moves(self.policy, estimate)
         self.estimates = estimator(estimate, self.config)
-        self.usage = Usage([*self.before, *self.jobs], self.policy)
+        log = [*self.before, *self.jobs]
+        self.sizes = sizes_of(self.config.size_by, log, self.nodes, self.config.mix, self.policy.name)
+        self.usage = Usage(log, self.policy, self.sizes)
         self.failures = Failures.of(self.config, self.nodes, self.now_ms)
         self.classes = classes_of([*self.before, *self.jobs])
         for job in sorted(self.before, key=lambda job: job.logged_end_ms):
@@ -87,6 +91,13 @@ class State:
         """Returns the cores that nobody uses now, those of nodes that are down left out."""
         used = sum(self.jobs[running.job].total_cores_milli for running in self.running)
         return sum(self.nodes[node].cores_milli for node in self.up()) - used
+
+    def free_milli(self) -> int:
+        """Returns what nobody uses now of what sizes are counted in, that of nodes that are down left out."""
+        if not self.sizes.by_gpus:
+            return self.free_cores_milli()
+        used = sum(self.jobs[running.job].total_gpu_milli for running in self.running)
+        return 1000 * sum(self.nodes[node].gpus for node in self.up()) - used
 
     def up(self) -> list[int]:
         """Returns the nodes that are not down now."""

@@ -13,6 +13,7 @@ from tests.reference.posterior import Posterior
 from tests.reference.randomness import standard_normal
 from tests.reference.shares import Account, Usage
 from tests.reference.simulator import simulate
+from tests.reference.sizes import Sizes
 from tests.reference.specs import Spec, read_spec
 
 DAY_MS = 86_400_000
@@ -20,15 +21,15 @@ DAY_MS = 86_400_000
 
 def test_use_fades_by_half() -> None:
     account = Account(half_life_s=100)
-    account.change(4000, 0)
+    account.change(4_000_000, 0)
     assert account.used(100_000) == pytest.approx(200 / math.log(2))
-    account.change(-4000, 100_000)
+    account.change(-4_000_000, 100_000)
     assert account.used(200_000) == pytest.approx(100 / math.log(2))
 
 
 def test_who_has_used_everything_has_less_than_who_has_not() -> None:
     jobs = [RefJob(0, 1, user="ann"), RefJob(0, 1, user="bob"), RefJob(0, 1), RefJob(0, 1)]
-    usage = Usage(jobs, Spec("multifactor", {"shares": {"ann": 2, "stranger": 7}}))
+    usage = Usage(jobs, Spec("multifactor", {"shares": {"ann": 2, "stranger": 7}}), Sizes("cores", 8000, 0))
     assert [usage.share(user) for user in ("ann", "bob", None)] == [1 / 2, 1 / 4, 1 / 4]
     assert usage.factor("ann", 0) == 1
     usage.change(jobs[0], 1, 0)

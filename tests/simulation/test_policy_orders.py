@@ -93,11 +93,11 @@ MOVING: dict[str, Formula] = {
     "multifactor?age=3&size=70&fair_share=0": lambda job: -3 * job.w / 604_800 - 70 * job.n / CORES,
     "multifactor?age=30&size=1&fair_share=0&favor_small=1": lambda job: -30 * job.w / 604_800 + job.n / CORES,
     "linear": lambda job: job.r,
-    "linear?estimate=1&cores=0.37": lambda job: job.r * job.n**0.37,
+    "linear?estimate=1&size=0.37": lambda job: job.r * job.n**0.37,
     "linear?estimate=1&wait=2&wait_ratio=0.1": lambda job: math.log(job.r) - job.w / 1800 - job.w / job.r / 10,
-    "linear?estimate=0&cores=-1&free_estimate=40": lambda job: math.log(job.r) * 40 / CORES - math.log(job.n),
-    "linear?estimate=-1&free_cores=-128": lambda job: -2 * math.log(job.n) - math.log(job.r),
-    "linear?estimate=0&wait=1&queue_estimate=-1&queue_cores=0.5": lambda job: (
+    "linear?estimate=0&size=-1&free_estimate=40": lambda job: math.log(job.r) * 40 / CORES - math.log(job.n),
+    "linear?estimate=-1&free_size=-128": lambda job: -2 * math.log(job.n) - math.log(job.r),
+    "linear?estimate=0&wait=1&queue_estimate=-1&queue_size=0.5": lambda job: (
         math.log(1 + job.area / CORES / 3600) * math.log(math.sqrt(job.n) / job.r) - job.w / 3600
     ),
 }

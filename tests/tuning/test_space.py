@@ -21,11 +21,11 @@ def vector(kind: str, **numbers: float) -> np.ndarray:
 
 
 def test_linear() -> None:
-    numbers = {"cores": 0.7, "wait": 0.02, "wait_ratio": -0.5, "free_estimate": -0.3, "reserve_below": -1.0}
+    numbers = {"size": 0.7, "wait": 0.02, "wait_ratio": -0.5, "free_estimate": -0.3, "reserve_below": -1.0}
     logs = {"log_hold_from": math.log(600.0), "log_hold_patience": 0.0}
     parameters = SPACES["linear"].parameters(vector("linear", **numbers, **logs, hold_share=-0.1))
     assert parameters["estimate"] == 1.0
-    assert (parameters["cores"], parameters["free_estimate"], parameters["reserve_below"]) == (0.7, -0.3, -1.0)
+    assert (parameters["size"], parameters["free_estimate"], parameters["reserve_below"]) == (0.7, -0.3, -1.0)
     # Waiting never speaks against a job, and a share that is held back is not negative.
     assert (parameters["wait"], parameters["wait_ratio"], parameters["hold_share"]) == (0.02, 0.0, 0.0)
     assert parameters["hold_from_s"] == pytest.approx(600.0)

@@ -114,17 +114,17 @@ class Slope:
 
     def measure(self, scheduler: Scheduler, metrics: object) -> dict[str, NDArray[np.float64]]:
         """Returns a metric that is large enough for nothing to be made of what is added to it."""
-        spreads = float(scheduler.policy.text.removeprefix("linear?cores=")) / SPREAD
+        spreads = float(scheduler.policy.text.removeprefix("linear?size=")) / SPREAD
         return {METRIC: np.full(3, 1e6 * np.exp(-self.gain * spreads))}
 
 
 def tuned_slope(gain: float) -> float:
     """Returns how many first spreads the search went."""
     bench: Any = Slope(gain)
-    space = Space("linear", (Axis("cores", 0.0, SPREAD),), lambda numbers: numbers)
+    space = Space("linear", (Axis("size", 0.0, SPREAD),), lambda numbers: numbers)
     base = Choice(classics(SCHEDULER, ["requested"])[0], {METRIC: np.full(3, 1e6)})
     found = find_weights([bench], [base], SCHEDULER, space, Objective(METRIC), Plan(generations=60, population=60))
-    return found.parameters["cores"] / SPREAD
+    return found.parameters["size"] / SPREAD
 
 
 def test_a_step_away_from_the_first_score_must_pay() -> None:

@@ -24,7 +24,7 @@ from tests.tuning.small import small_log
 
 TRAIN = (0.0, 0.6)
 PARAMETERS = {
-    "linear": {"estimate": 1.0, "cores": 0.1 + 0.2, "wait": 1 / 3, "hold_share": 1e-17, "reserve_below": math.inf},
+    "linear": {"estimate": 1.0, "size": 0.1 + 0.2, "wait": 1 / 3, "hold_share": 1e-17, "reserve_below": math.inf},
     "multifactor": {"age": 1e3 / 7, "size": 2 / 3, "favor_small": 1.0, "half_life_s": 1e16 / 3},
 }
 
@@ -43,7 +43,7 @@ def written(path: Path, kind: str, parameters: dict[str, float], estimate: str, 
     }
     logs: list[dict[str, Any]] = [{"name": 'odd "name" \\ μ \x7f\n', "jobs": 600}, {"name": "second", "jobs": 1}]
     section = estimate_section(estimate, [log], TRAIN)
-    write_tuned(path, tuned_text(tuned(kind, parameters), section, facts, logs, ["what this is"]))
+    write_tuned(path, tuned_text(tuned(kind, parameters), section, facts, logs, ["what this is"], "cores"))
     return path
 
 

@@ -144,13 +144,13 @@ fn check(simulation: &Simulation, dispatch: Dispatch, priority: &[f64]) -> Resul
     check_priority(priority)
 }
 
-/// What observations need to know of the past: who holds how many cores.
+/// What observations need to know of the past: who holds how much.
 fn tally(simulation: &Simulation, priority: Arc<[f64]>) -> Tally {
     let setup = &simulation.setup;
     let mut tally = Tally::new(&setup.jobs, priority, 0, 0);
     for (job, state) in (0..).zip(&simulation.states) {
         if state.phase == Phase::Running {
-            tally.held[setup.jobs.user[setup.place(job)] as usize] += setup.cores_milli(state);
+            tally.held[setup.jobs.user[setup.place(job)] as usize] += setup.sizes.micro(state.shape);
         }
     }
     tally

@@ -147,6 +147,19 @@ impl Head {
         }
     }
 
+    /// Which part of the cluster is free at the head's time beside it, by size.
+    pub(crate) fn spare_part(&self, simulation: &Simulation) -> f64 {
+        let sizes = &simulation.setup.sizes;
+        let left = |free: &Free| sizes.part_left(free, sizes.micro(simulation.state(self.job).shape));
+        match &self.beside {
+            // Nobody holds GPUs on a pool, so that as many are free then as now.
+            Beside::Cores(_) if sizes.by_gpus => left(&simulation.machine.free),
+            Beside::Cores(spare) => *spare as f64 / sizes.capacity_milli.max(1) as f64,
+            Beside::Nodes(free) => left(free),
+            Beside::Nothing => 0.0,
+        }
+    }
+
     /// On a pool: who may start that fits now.
     #[inline]
     pub(crate) fn pool_terms(&self, simulation: &Simulation) -> PoolTerms {

@@ -94,16 +94,16 @@ fn level(simulation: &Simulation, job: u32, instant_ms: i64) -> usize {
         .config
         .policy_parameters
         .iter()
-        .take_while(|&&threshold_s| service >= milli_ms(threshold_s))
+        .take_while(|&&threshold_s| service >= service_of(threshold_s))
         .count()
 }
 
-/// Milli-GPUs times milliseconds that a job has held.
+/// Size, in millionths, times milliseconds that a job has held its nodes.
 fn service(simulation: &Simulation, job: u32, instant_ms: i64) -> i128 {
     let state = &simulation.states[job as usize];
     let present_ms =
         if simulation.state(job).phase == Phase::Running { instant_ms - state.segment_start_ms } else { 0 };
-    i128::from(simulation.shape_of(job).size_milli()) * i128::from(state.held_ms + present_ms)
+    i128::from(simulation.setup.sizes.micro(state.shape)) * i128::from(state.held_ms + present_ms)
 }
 
 /// Stops as many running jobs behind this one as it needs, and starts it; false if all of them are not enough.
@@ -211,9 +211,9 @@ fn reviews_of(simulation: &Simulation, job: u32) -> impl Iterator<Item = i64> {
 /// When a running job's service reaches the next threshold.
 fn falls_ms(simulation: &Simulation, job: u32) -> Option<i64> {
     let threshold =
-        milli_ms(*simulation.setup.config.policy_parameters.get(level(simulation, job, simulation.now_ms()))?);
+        service_of(*simulation.setup.config.policy_parameters.get(level(simulation, job, simulation.now_ms()))?);
     let missing = threshold - service(simulation, job, simulation.now_ms());
-    let size = i128::from(simulation.shape_of(job).size_milli());
+    let size = i128::from(simulation.setup.sizes.micro(simulation.state(job).shape));
     if size == 0 {
         return None;
     }
@@ -221,7 +221,8 @@ fn falls_ms(simulation: &Simulation, job: u32) -> Option<i64> {
     i64::try_from((missing + size - 1) / size).ok().filter(|&ms| ms < i64::MAX / 4).map(|ms| simulation.now_ms() + ms)
 }
 
-/// GPU-seconds as milli-GPUs times milliseconds; an infinite threshold is never reached.
-fn milli_ms(threshold_s: f64) -> i128 {
-    (threshold_s * 1e6).min(1e30) as i128
+/// A threshold in seconds times size, as `service` counts; an infinite one is never reached.
+fn service_of(threshold_s: f64) -> i128 {
+    // To a millionth, as ever: whole thousandths of what `service` counts.
+    (threshold_s * 1e6).min(1e30) as i128 * 1000
 }

@@ -93,12 +93,12 @@ fn first_beside(simulation: &Simulation, head: Option<&Head>, from: u32) -> Opti
 fn first_indexed_beside(simulation: &Simulation, terms: PoolTerms) -> Option<u32> {
     let PoolTerms { spare_cores_milli, longest_ms } = terms;
     let free = simulation.machine.free.cores_milli[0];
-    let (queue, sizes) = (&simulation.waiting.queue, &simulation.setup.jobs.sizes);
-    let beside = queue.first_below(sizes.count_within(spare_cores_milli.min(free)));
+    let (queue, cores) = (&simulation.waiting.queue, &simulation.setup.jobs.shape_cores);
+    let beside = queue.first_below(cores.count_within(spare_cores_milli.min(free)));
     if spare_cores_milli >= free {
         return beside;
     }
-    let fitting = sizes.count_within(free);
+    let fitting = cores.count_within(free);
     let before = match queue.shortest_below(fitting) {
         shortest_ms if shortest_ms > longest_ms => None,
         _ => queue.first_allowed(fitting, 0, longest_ms, |_| Some(longest_ms)),
@@ -113,7 +113,7 @@ pub(super) fn fill_nodes(simulation: &mut Simulation, mut head: Option<&mut Head
     let mut bounds = ByShape::new(head.as_ref().is_none_or(|head| head.is_quick_to_bound(simulation)));
     let mut from = 0;
     loop {
-        let shapes = simulation.setup.jobs.sizes.count_within(simulation.machine.free.total_cores_milli());
+        let shapes = simulation.setup.jobs.shape_cores.count_within(simulation.machine.free.total_cores_milli());
         let found = simulation.waiting.queue.first_allowed(shapes, from, i64::MAX, |shape| match &mut head {
             None => simulation.machine.fits(&simulation.setup, shape).then_some(i64::MAX),
             Some(head) => bounds.get(shape, || head.bound_ms(simulation, shape)),

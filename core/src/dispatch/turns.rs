@@ -104,8 +104,8 @@ fn is_held(simulation: &Simulation, turn: &Turn) -> bool {
     if turn.leave_free <= 0.0 || simulation.machine.running() == 0 {
         return false;
     }
-    let left = (simulation.machine.free.total_cores_milli() - simulation.cores_milli(turn.job)) as f64;
-    left / (simulation.setup.cluster.empty.total_cores_milli() as f64) < turn.leave_free
+    let sizes = &simulation.setup.sizes;
+    sizes.part_left(&simulation.machine.free, sizes.micro(simulation.state(turn.job).shape)) < turn.leave_free
 }
 
 /// Whether a pass takes no notice of a job: it fits but is held back, or does not fit and may hold no reservation.

@@ -6,6 +6,7 @@ use crate::envs::baseline::Baseline;
 use crate::envs::decision::Decision;
 use crate::envs::episode::Episode;
 use crate::envs::world::World;
+use crate::model::config::Config;
 use crate::model::random::mix;
 use crate::sim::accrual::OF_JOBS;
 use crate::sim::simulation::Simulation;
@@ -90,7 +91,8 @@ impl Environment {
         let cluster = world.clusters[episode.cluster].clone();
         let window = episode.first..episode.first + episode.count;
         let scores = table.scores.get(window.clone()).unwrap_or_default();
-        let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, world.config.clone(), scores)?;
+        let config = Config { size_by: episode.size_by, ..world.config.clone() };
+        let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, config, scores)?;
         // What episodes come to is told of every objective, but this one costs a look at every host: only where it is
         // wanted.
         let tells_balance = world.kind().tells_balance() || world.env.weights[objective::BALANCE] != 0.0;

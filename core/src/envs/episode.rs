@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::model::codes::from_code;
+use crate::model::size::SizeBy;
 use crate::sim::accrual::OF_JOBS;
 use crate::sim::tally::OBJECTIVES;
 
@@ -137,4 +138,6 @@ pub struct Episode {
     pub wait_bound_s: Option<f64>,
     /// The utilization that is to be reached.
     pub utilization_bound: Option<f64>,
+    /// What jobs' sizes are counted in.
+    pub size_by: SizeBy,
 }

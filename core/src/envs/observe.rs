@@ -8,6 +8,7 @@ use crate::envs::pass::Pass;
 use crate::model::cluster::UNTRACKED;
 use crate::model::config::Estimate;
 use crate::model::job::UNKNOWN;
+use crate::model::size::{units, units_f32};
 use crate::model::slowdown::divisor_s;
 use crate::order::scores::seconds;
 use crate::sim::simulation::Simulation;
@@ -61,7 +62,8 @@ struct Standing {
     log_request: f32,
     has_request: f32,
     cores: f32,
-    log_cores: f32,
+    size: f32,
+    log_size: f32,
     gpus: f32,
     memory: f32,
     log_area: f32,
@@ -77,7 +79,8 @@ const NOT_YET: Standing = Standing {
     log_request: 0.0,
     has_request: 0.0,
     cores: 0.0,
-    log_cores: 0.0,
+    size: 0.0,
+    log_size: 0.0,
     gpus: 0.0,
     memory: 0.0,
     log_area: 0.0,
@@ -89,7 +92,9 @@ pub(crate) struct Observer {
     pub(crate) layout: Layout,
     standing: Vec<Standing>,
     cores: f64,
-    log_cores: f64,
+    /// The size of a job that takes the whole cluster.
+    capacity: f64,
+    log_capacity: f64,
     memory_mb: i64,
     gpus_milli: i64,
     /// The instant of `circles`.
@@ -104,7 +109,8 @@ impl Observer {
             layout,
             standing: Vec::new(),
             cores: 0.0,
-            log_cores: 0.0,
+            capacity: 0.0,
+            log_capacity: 0.0,
             memory_mb: 0,
             gpus_milli: 0,
             circles_at_ms: None,
@@ -117,7 +123,8 @@ impl Observer {
         self.standing.clear();
         self.standing.resize(simulation.states.len(), NOT_YET);
         self.cores = (simulation.setup.cluster.empty.total_cores_milli() as f64 / 1000.0).max(1e-3);
-        self.log_cores = (1.0 + self.cores).ln();
+        self.capacity = simulation.setup.sizes.capacity().max(1e-3);
+        self.log_capacity = (1.0 + self.capacity).ln();
         self.memory_mb = tracked_memory(simulation, &simulation.setup.cluster.empty.memory_mb);
         self.gpus_milli =
             i64::from(crate::model::cluster::DEVICE_MILLI) * simulation.machine.free.device_milli.len() as i64;
@@ -158,7 +165,7 @@ impl Observer {
         features[2] = part(free_gpus, self.gpus_milli);
         features[3] = count(simulation.machine.running() as usize);
         features[4] = count(simulation.waiting.queue.len());
-        features[5] = ((1.0 + area_s / (self.cores * HOUR_S)).ln() / 10.0).min(1.0) as f32;
+        features[5] = ((1.0 + area_s / (self.capacity * HOUR_S)).ln() / 10.0).min(1.0) as f32;
         features[6] = log_time(urgency);
         features[7] = log_time(longest_s);
         features[8] = count(self.recent_arrivals(simulation));
@@ -166,7 +173,7 @@ impl Observer {
         if let Some(head) = &pass.head {
             features[9] = 1.0;
             features[10] = log_time(seconds(head.reserved_ms - simulation.now_ms()));
-            features[11] = part(head.spare_cores_milli(simulation), all_cores_milli).clamp(0.0, 1.0);
+            features[11] = (head.spare_part(simulation) as f32).clamp(0.0, 1.0);
         }
         // Sines are the dearest part of an observation, and many decisions fall on one instant.
         if self.circles_at_ms != Some(simulation.now_ms()) {
@@ -189,18 +196,17 @@ impl Observer {
     }
 
     fn observe_jobs(&self, simulation: &Simulation, pass: &Pass, shown: &[u32], width: usize, features: &mut [f32]) {
-        let free_cores = simulation.machine.free.total_cores_milli() as f32 / 1000.0;
-        let all_cores = self.cores as f32;
+        let free = simulation.setup.sizes.free_milli(&simulation.machine.free) as f32 / 1000.0;
+        let capacity = self.capacity as f32;
         let held = simulation.accounts.tally().map(|tally| &tally.held[..]).unwrap_or_default();
         let mut rows = features.chunks_exact_mut(width);
         for (&place, row) in shown.iter().zip(&mut rows) {
             let slot = &pass.slots[place as usize];
             let standing = &self.standing[slot.job() as usize];
             let wait_s = seconds(simulation.now_ms() - simulation.setup.submit_ms(slot.job())) as f32;
-            let cores = slot.cores_milli as f32 / 1000.0;
             let place = simulation.setup.window.start + slot.job() as usize;
             let user = simulation.setup.jobs.known_user(place);
-            let user_cores = user.map_or(0.0, |user| held[user as usize] as f32 / 1000.0);
+            let held_by_user = user.map_or(0.0, |user| units_f32(held[user as usize]));
             let flag = |is_so: bool| f32::from(u8::from(is_so));
             let values: [f32; JOB_FEATURES] = [
                 1.0,
@@ -212,16 +218,16 @@ impl Observer {
                 wait_s / (wait_s + 86_400.0),
                 wait_s / (wait_s + standing.estimate_s),
                 standing.cores,
-                standing.log_cores,
+                standing.log_size,
                 standing.gpus,
                 standing.memory,
                 standing.log_area,
                 standing.priority,
-                if cores > 0.0 { cores / (cores + free_cores) } else { 0.0 },
+                if standing.size > 0.0 { standing.size / (standing.size + free) } else { 0.0 },
                 flag(slot.fits),
                 flag(slot.delays),
                 slot.age_rank,
-                (user_cores / all_cores).min(1.0),
+                (held_by_user / capacity).min(1.0),
                 slot.order_gap,
                 flag(slot.held_back),
             ];
@@ -243,6 +249,8 @@ impl Observer {
         let shape = simulation.shape_of(job);
         let estimate_s = seconds(simulation.estimate(job).0).max(1.0);
         let cores = shape.total_cores_milli() as f64 / 1000.0;
+        let micro = simulation.setup.sizes.micro(simulation.state(job).shape);
+        let size = units(micro);
         let request_ms = simulation.setup.jobs.requested_ms[place];
         let part = |amount: i64, all: i64| if all == 0 { 0.0 } else { (amount as f64 / all as f64).min(1.0) as f32 };
         let like_jobs = match simulation.setup.config.estimate {
@@ -253,16 +261,17 @@ impl Observer {
         self.standing[job as usize] = Standing {
             stamp,
             estimate_s: estimate_s as f32,
-            area_s: estimate_s * cores,
+            area_s: estimate_s * size,
             log_estimate: log_time(estimate_s),
             confidence: (1.0 - 2.0 / (like_jobs + 2.0)) as f32,
             log_request: if request_ms == UNKNOWN { 0.0 } else { log_time(seconds(request_ms)) },
             has_request: f32::from(u8::from(request_ms != UNKNOWN)),
             cores: (cores / self.cores).min(1.0) as f32,
-            log_cores: ((1.0 + cores).ln() / self.log_cores).min(1.0) as f32,
+            size: units_f32(micro),
+            log_size: ((1.0 + size).ln() / self.log_capacity).min(1.0) as f32,
             gpus: part(shape.gpu_milli * tasks, self.gpus_milli),
             memory: part(shape.memory_mb * tasks, self.memory_mb),
-            log_area: ((1.0 + estimate_s * cores).ln() / 28.0).min(1.0) as f32,
+            log_area: ((1.0 + estimate_s * size).ln() / 28.0).min(1.0) as f32,
             priority: simulation.accounts.tally().map_or(0.0, |tally| tally.priority(place)) as f32,
         };
     }

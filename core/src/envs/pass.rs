@@ -33,7 +33,7 @@ pub(crate) struct Slot {
     pub(crate) order_gap: f32,
     /// The feature `age_rank`.
     pub(crate) age_rank: f32,
-    /// Estimate times cores, in seconds; below 0 until the job is looked at.
+    /// Estimate times size, in seconds; below 0 until the job is looked at.
     pub(crate) area_s: f64,
     /// By how much an hour of waiting makes its bounded slowdown grow, if the estimate is right.
     pub(crate) urgency: f64,

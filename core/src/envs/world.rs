@@ -8,6 +8,7 @@ use crate::envs::episode::{EnvConfig, Episode};
 use crate::model::cluster::{reject_reason, Cluster, RejectReason};
 use crate::model::config::Config;
 use crate::model::job::{Fingerprint, Jobs, MAX_TIME_MS};
+use crate::model::size::{JobSizes, SizeBy};
 
 /// The start of a job that never starts.
 pub(crate) const NEVER_MS: i64 = i64::MIN;
@@ -61,6 +62,7 @@ impl World {
         let mut hash = Fingerprint::default();
         let mut relative_from = 0_usize;
         let mut rejects: HashMap<(usize, usize, u32), bool> = HashMap::new();
+        let mut counts_more: HashMap<(usize, usize, SizeBy), bool> = HashMap::new();
         // Means are over jobs that can ever run; episodes share shapes, so each shape is asked about once.
         for (number, episode) in episodes.iter_mut().enumerate() {
             check_episode(number, episode, &tables, &clusters)?;
@@ -78,7 +80,13 @@ impl World {
             episode.measured = (episode.first + episode.warmup..last).filter(|&job| can_run(job)).count() as u32;
             hash.add(jobs.fingerprint);
             hash.add(cluster.fingerprint);
-            add_text(&mut hash, &format!("{episode:?}"));
+            add_text(&mut hash, &words(episode, episode.size_by));
+            let counts_more = *counts_more.entry((episode.table, episode.cluster, episode.size_by)).or_insert_with_key(
+                |&(.., by)| JobSizes::new(cluster, jobs, by, config.policy).count_more_than_cores(jobs),
+            );
+            if counts_more {
+                hash.add(1 + episode.size_by.code() as u64);
+            }
         }
         if !relative_start_ms.is_empty() && relative_start_ms.len() != relative_from {
             let given = relative_start_ms.len();
@@ -86,7 +94,8 @@ impl World {
         }
         relative_start_ms.iter().for_each(|&start_ms| hash.add(start_ms as u64));
         // What decides how episodes go; the seed is kept with each state, and may be another.
-        add_text(&mut hash, &format!("{config:?}{:?}", EnvConfig { seed: 0, ..env.clone() }));
+        add_text(&mut hash, &words(&config, config.size_by));
+        add_text(&mut hash, &format!("{:?}", EnvConfig { seed: 0, ..env.clone() }));
         for table in &tables {
             table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
         }
@@ -119,6 +128,12 @@ pub(crate) fn check_priority(priority: &[f64]) -> Result<(), String> {
         true => Ok(()),
         false => Err("a priority is not from 0 to 1; scale them".to_string()),
     }
+}
+
+/// A value in words, without what sizes are counted in. Before there was a choice these were the words, and environments
+/// that were kept then must be known again.
+fn words(value: &impl std::fmt::Debug, size_by: SizeBy) -> String {
+    format!("{value:?}").replace(&format!(", size_by: {size_by:?}"), "")
 }
 
 fn add_text(hash: &mut Fingerprint, text: &str) {

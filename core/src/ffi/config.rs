@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::placer::{Callback, ShunterScene};
 use super::{check_pointer, read, Failure};
-use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
+use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
 use crate::model::job::MAX_TIME_MS;
 use crate::place::external::SharedPlacer;
 use crate::sim::failures::NodeEvent;
@@ -74,6 +74,14 @@ pub struct ShunterConfig {
     >,
     /// What the placer is told about itself.
     pub placer_context: u64,
+    /// A number of `SizeBy`.
+    pub size_by: i32,
+}
+
+/// What sizes are counted in, by its number.
+pub(super) fn size_by(code: i32) -> Result<SizeBy, Failure> {
+    let unknown = || Failure::argument(format!("size_by is {code}; there is none with this number"));
+    SizeBy::from_code(code.into()).ok_or_else(unknown)
 }
 
 /// # Safety
@@ -115,6 +123,7 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
             let context = given.placer_context;
             SharedPlacer(Arc::new(Callback { ask, context }))
         }),
+        size_by: size_by(given.size_by)?,
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)

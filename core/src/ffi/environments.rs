@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::config::{read_config, ShunterConfig};
+use super::config::{read_config, size_by, ShunterConfig};
 use super::handles::{find, locked, open};
 use super::{borrow, check_pointer, guard, hand_over, read, target, write, Failure};
 use crate::envs::decision::Sizes;
@@ -72,6 +72,8 @@ pub struct ShunterEpisode {
     pub wait_bound_s: f64,
     /// Below 0: none.
     pub utilization_bound: f64,
+    /// A number of `SizeBy`; that of the configuration does not count.
+    pub size_by: i32,
 }
 
 /// # Safety
@@ -119,6 +121,7 @@ fn episode(given: &ShunterEpisode) -> Result<Episode, Failure> {
         relative_from: 0,
         wait_bound_s: bound(given.wait_bound_s),
         utilization_bound: bound(given.utilization_bound),
+        size_by: size_by(given.size_by)?,
     })
 }
 

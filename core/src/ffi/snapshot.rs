@@ -1,5 +1,6 @@
 //! Snapshots across the border: what is known at an instant, written for the caller and taken from them.
 
+use super::config::size_by;
 use super::results::check_capacity;
 use super::simulation::with;
 use super::{borrow, check_pointer, guard, read, target, Failure};
@@ -144,6 +145,8 @@ pub struct ShunterSnapshot {
     pub committed_job: i64,
     /// When it was expected to start.
     pub committed_ms: i64,
+    /// A number of `SizeBy`; −1: as the simulation has it that takes this up.
+    pub size_by: i32,
 }
 
 /// An array that may be left out: as many of what stands for nothing.
@@ -201,6 +204,7 @@ pub(super) unsafe fn read_snapshot(
         down: down.iter().map(|&down| down != 0).collect(),
         stops: unsafe { read_stops(given) }?,
         commitment: u32::try_from(given.committed_job).ok().map(|job| (job, given.committed_ms)),
+        size_by: Some(given.size_by).filter(|&code| code != -1).map(size_by).transpose()?,
     })
 }
 
@@ -260,6 +264,7 @@ pub unsafe extern "C" fn shunter_simulation_snapshot(simulation: u64, snapshot: 
         let target = unsafe { target("snapshot", snapshot) }?;
         let told = with(simulation, |simulation| Ok(simulation.snapshot()))?;
         target.now_ms = told.now_ms;
+        target.size_by = told.size_by.map_or(-1, |by| by.code() as i32);
         (target.committed_job, target.committed_ms) = told.commitment.map_or((-1, 0), |(job, ms)| (i64::from(job), ms));
         if target.phase.is_null() {
             (target.jobs, target.nodes, target.stops) = (told.jobs.len(), told.down.len(), told.stops.len());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::model::codes::from_code;
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
+pub use crate::model::size::SizeBy;
 pub use crate::order::estimate::Estimate;
 pub use crate::order::scores::Policy;
 use crate::place::external::SharedPlacer;
@@ -68,6 +69,8 @@ pub struct Config {
     pub node_events: Arc<[NodeEvent]>,
     /// Who is asked for nodes.
     pub placer: Option<SharedPlacer>,
+    /// What jobs' sizes are counted in.
+    pub size_by: SizeBy,
 }
 
 impl Config {

@@ -59,6 +59,18 @@ impl Free {
         self.total_cores_milli
     }
 
+    /// Milli-cores that are free on nodes that are up.
+    pub(crate) fn up_cores_milli(&self) -> i64 {
+        let down = self.down.iter().zip(&self.cores_milli).filter(|(&down, _)| down);
+        self.total_cores_milli - down.map(|(_, &cores_milli)| cores_milli).sum::<i64>()
+    }
+
+    /// Milli-GPUs that are free on nodes that are up.
+    pub(crate) fn up_gpu_milli(&self) -> i64 {
+        let down = self.down.iter().zip(&self.gpus).filter(|(&down, _)| down);
+        self.total_gpu_milli - down.map(|(_, gpus)| gpus.milli).sum::<i64>()
+    }
+
     /// Whether a job of this shape asks for more than all nodes together have free.
     pub fn is_too_little(&self, shape: &Shape) -> bool {
         shape.total_cores_milli() > self.total_cores_milli || shape.total_gpu_milli() > self.total_gpu_milli

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::model::shape_sizes::ShapeSizes;
+use crate::model::shape_cores::ShapeCores;
 use crate::order::learner::KnownWindows;
 use crate::place::fragments::Class;
 use crate::place::gang_rules::classes;
@@ -48,8 +48,8 @@ impl Shape {
         (self.gpu_milli as usize).div_ceil(1000)
     }
 
-    /// What a policy for GPUs counts: milli-GPUs over all tasks; milli-cores of a job that has none.
-    pub fn size_milli(&self) -> i64 {
+    /// What estimates tell like jobs by: milli-GPUs over all tasks; milli-cores of a job that has none.
+    pub fn asked_milli(&self) -> i64 {
         if self.gpu_milli > 0 {
             self.total_gpu_milli()
         } else {
@@ -103,7 +103,7 @@ pub struct Jobs {
     /// The distinct shapes, those with the fewest cores first.
     pub shapes: Vec<Shape>,
     /// How many cores each shape needs.
-    pub sizes: ShapeSizes,
+    pub shape_cores: ShapeCores,
     /// Tells this table from any other.
     pub fingerprint: u64,
     /// For each job, its user; all that are unknown have the last number.
@@ -165,7 +165,7 @@ impl Jobs {
             by_logged_end: OnceLock::new(),
             known: KnownWindows::default(),
             classes: OnceLock::new(),
-            sizes: ShapeSizes::new(shapes.iter().map(Shape::total_cores_milli).collect()),
+            shape_cores: ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
             shapes,
         })
@@ -174,11 +174,6 @@ impl Jobs {
     /// How many jobs there are.
     pub fn len(&self) -> usize {
         self.submit_ms.len()
-    }
-
-    /// A job's cores over all tasks.
-    pub fn cores(&self, job: usize) -> f64 {
-        self.sizes.cores_milli(self.shape[job]) as f64 / 1000.0
     }
 
     /// A job's user, if the log names one.

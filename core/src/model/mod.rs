@@ -6,6 +6,7 @@ pub mod config;
 pub mod free;
 pub mod job;
 pub mod random;
-pub mod shape_sizes;
+pub mod shape_cores;
+pub(crate) mod size;
 pub(crate) mod slowdown;
 pub mod swf;

@@ -56,7 +56,7 @@ impl Groups {
 
 fn keys(jobs: &Jobs, job: usize) -> impl Iterator<Item = GroupKey> {
     let user = jobs.known_user(job);
-    let size = jobs.shapes[jobs.shape[job] as usize].size_milli();
+    let size = jobs.shapes[jobs.shape[job] as usize].asked_milli();
     let of_user = user.map(|user| [(Some(user), Some(size)), (Some(user), None)]);
     of_user.into_iter().flatten().chain([(None, Some(size)), (None, None)])
 }

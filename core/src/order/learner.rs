@@ -319,8 +319,8 @@ fn ended_before<'a>(jobs: &'a Jobs, window: &Range<usize>) -> impl Iterator<Item
 fn group_keys(jobs: &Jobs, job: usize, user: u32) -> [(u32, i64, i64); 3] {
     const ANY: i64 = -2;
     let request_ms = jobs.requested_ms[job];
-    let cores_milli = jobs.sizes.cores_milli(jobs.shape[job]);
-    [(user, ANY, ANY), (user, request_ms, ANY), (user, request_ms, cores_milli)]
+    let asked_milli = jobs.shapes[jobs.shape[job] as usize].asked_milli();
+    [(user, ANY, ANY), (user, request_ms, ANY), (user, request_ms, asked_milli)]
 }
 
 /// What each job of a table would be estimated at when it was submitted, had the jobs ended when the log says.

@@ -2,7 +2,8 @@
 
 use crate::model::config::{Config, Policy};
 use crate::model::random::mix;
-use crate::order::scores::{ascending_bits, drawn, LEAST_CORES, POLICY_SALT};
+use crate::model::size::JobSizes;
+use crate::order::scores::{ascending_bits, drawn, LEAST_SIZE, POLICY_SALT};
 use crate::order::usage::Usage;
 
 /// What a linear score counts run times from.
@@ -19,7 +20,7 @@ pub(crate) struct Candidate {
     pub(crate) cores_milli: i64,
     /// The estimate in seconds, at least 1.
     pub(crate) r: f64,
-    /// Cores over all tasks.
+    /// The size.
     pub(crate) n: f64,
     /// What does not move: a standing policy's score, or what the caller brought.
     pub(crate) standing: f64,
@@ -35,7 +36,7 @@ pub(crate) struct Turn {
     pub(crate) job: u32,
     /// Whether it may hold a reservation.
     pub(crate) may_reserve: bool,
-    /// Which part of the cluster's cores its start must leave free.
+    /// Which part of the cluster its start must leave free.
     pub(crate) leave_free: f64,
 }
 
@@ -64,13 +65,13 @@ pub(crate) struct Multifactor {
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
     estimate: f64,
-    cores: f64,
+    size: f64,
     wait: f64,
     wait_ratio: f64,
     free_estimate: f64,
-    free_cores: f64,
+    free_size: f64,
     queue_estimate: f64,
-    queue_cores: f64,
+    queue_size: f64,
     reserve_below: f64,
     hold_share: f64,
     hold_from_s: f64,
@@ -98,8 +99,9 @@ pub(crate) struct Scene<'a> {
     pub(crate) seed: u64,
     /// The first job's place in the table.
     pub(crate) first_job: usize,
-    pub(crate) free_cores_milli: i64,
-    pub(crate) total_cores_milli: i64,
+    /// Of what sizes are counted in.
+    pub(crate) free_milli: i64,
+    pub(crate) sizes: &'a JobSizes,
     pub(crate) usage: Option<&'a Usage>,
     /// For each job of the table, its user.
     pub(crate) user: &'a [u32],
@@ -135,13 +137,13 @@ impl Ranking {
             }),
             Policy::Linear => Score::Linear(Linear {
                 estimate: p[0],
-                cores: p[1],
+                size: p[1],
                 wait: p[2],
                 wait_ratio: p[3],
                 free_estimate: p[4],
-                free_cores: p[5],
+                free_size: p[5],
                 queue_estimate: p[6],
-                queue_cores: p[7],
+                queue_size: p[7],
                 reserve_below: p[8],
                 hold_share: p[9],
                 hold_from_s: p[10],
@@ -158,10 +160,10 @@ impl Ranking {
     }
 
     /// The logarithms that the score needs.
-    pub(crate) fn logs(&self, r: f64, n: f64, total_cores: f64) -> [f64; 2] {
+    pub(crate) fn logs(&self, r: f64, n: f64, capacity: f64) -> [f64; 2] {
         match self.score {
             Score::Unicef => [n.log2().max(1e-15), 0.0],
-            Score::Linear(_) => [(r / DAY_S).ln(), (n.max(LEAST_CORES) / total_cores).ln()],
+            Score::Linear(_) => [(r / DAY_S).ln(), (n.max(LEAST_SIZE) / capacity).ln()],
             _ => [0.0; 2],
         }
     }
@@ -246,7 +248,7 @@ impl Scene<'_> {
 impl Multifactor {
     fn priority(&self, scene: &Scene, one: &Candidate, fair_share: f64) -> f64 {
         let age = (wait_s(scene.now_ms as f64, one) / self.max_age_s).min(1.0);
-        let part = one.n / (scene.total_cores_milli as f64 / 1000.0);
+        let part = one.n / scene.sizes.capacity();
         let size = if self.favor_small { 1.0 - part } else { part };
         self.age * age + self.size * size + self.fair_share * fair_share + one.standing
     }
@@ -255,16 +257,16 @@ impl Multifactor {
 impl Linear {
     fn turns(&self, candidates: &[Candidate], scene: &Scene) -> Vec<Turn> {
         let now_ms = scene.now_ms as f64;
-        let total_cores = scene.total_cores_milli as f64 / 1000.0;
-        let f = scene.free_cores_milli as f64 / scene.total_cores_milli as f64;
-        let area: f64 = candidates.iter().map(|one| one.r * one.n.max(LEAST_CORES)).sum();
-        let q = (1.0 + area / (total_cores * 3600.0)).ln();
+        let capacity = scene.sizes.capacity();
+        let f = scene.free_milli as f64 / scene.sizes.capacity_milli as f64;
+        let area: f64 = candidates.iter().map(|one| one.r * one.n.max(LEAST_SIZE)).sum();
+        let q = (1.0 + area / (capacity * 3600.0)).ln();
         let turn = |one: &Candidate| {
             let [x, y] = one.logs;
             let w = wait_s(now_ms, one);
-            let score = self.estimate * x + self.cores * y - self.wait * w / 3600.0 - self.wait_ratio * w / one.r
-                + f * (self.free_estimate * x + self.free_cores * y)
-                + q * (self.queue_estimate * x + self.queue_cores * y);
+            let score = self.estimate * x + self.size * y - self.wait * w / 3600.0 - self.wait_ratio * w / one.r
+                + f * (self.free_estimate * x + self.free_size * y)
+                + q * (self.queue_estimate * x + self.queue_size * y);
             let held = self.hold_share > 0.0 && w < self.hold_patience_s;
             Turn {
                 rank: ascending_bits(score),

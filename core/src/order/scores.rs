@@ -6,6 +6,7 @@ use crate::model::codes::from_code;
 use crate::model::config::Config;
 use crate::model::job::Jobs;
 use crate::model::random::SplitMix64;
+use crate::model::size::JobSizes;
 use crate::order::estimate::fixed_estimate_ms;
 
 /// The policies by name; formulas and sources are in `docs/policies.md`.
@@ -16,7 +17,7 @@ pub enum Policy {
     Fcfs = 0,
     /// Shortest estimate first.
     Sjf = 1,
-    /// Fewest cores first.
+    /// Smallest size first.
     Smallest = 2,
     /// log10(r)·n + 870·log10(s).
     F1 = 3,
@@ -34,7 +35,7 @@ pub enum Policy {
     Lcfs = 9,
     /// Longest estimate first.
     Ljf = 10,
-    /// Most cores first.
+    /// Largest size first.
     Largest = 11,
     /// Smallest area first: r·n.
     Saf = 12,
@@ -62,12 +63,12 @@ pub enum Policy {
     RandomFeasible = 23,
     /// A weighted sum, with a threshold for reservations and a gate. Parameters: see `Linear`.
     Linear = 24,
-    /// Least service first: estimate times GPUs.
+    /// Least service first: r·n.
     Qssf = 25,
     /// Least remaining time first; others are stopped for it.
     Srtf = 26,
     /// Least attained service first, by levels; others are stopped for it. Parameters: where levels end, in
-    /// GPU-seconds.
+    /// seconds times size.
     Las = 27,
 }
 
@@ -101,7 +102,7 @@ impl Policy {
 
 /// The jobs of a window, in order: for each place, the job (counted from the window's first). Orders that move begin as
 /// the table's.
-pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) -> Vec<u32> {
+pub(crate) fn order(jobs: &Jobs, window: Range<usize>, config: &Config, sizes: &JobSizes, given: &[f64]) -> Vec<u32> {
     let policy = config.policy;
     let count = window.len() as u32;
     if policy == Policy::Fcfs || policy.preempts() || config.order_moves() {
@@ -113,7 +114,7 @@ pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) 
             let score = match policy {
                 Policy::Given => given[place as usize],
                 Policy::Random => drawn(config.seed ^ POLICY_SALT, job as u32),
-                _ => standing_score(config, jobs, job, fixed_estimate_ms(jobs, job, config)),
+                _ => standing_score(config, jobs, sizes, job, fixed_estimate_ms(jobs, job, config)),
             };
             (ascending_bits(score), place)
         })
@@ -123,32 +124,31 @@ pub fn order(jobs: &Jobs, window: Range<usize>, config: &Config, given: &[f64]) 
 }
 
 /// The score of a policy whose order stands still as long as the estimate does.
-pub(crate) fn standing_score(config: &Config, jobs: &Jobs, job: usize, estimate_ms: i64) -> f64 {
+pub(crate) fn standing_score(config: &Config, jobs: &Jobs, sizes: &JobSizes, job: usize, estimate_ms: i64) -> f64 {
     let r = seconds(estimate_ms);
     let s = seconds(jobs.submit_ms[job]);
-    let n = jobs.cores(job);
+    let n = sizes.of(jobs.shape[job]);
     match config.policy {
         Policy::Lcfs => -s,
         Policy::Sjf => r,
         Policy::Ljf => -r,
         Policy::Smallest => n,
         Policy::Largest => -n,
-        Policy::Saf => r * n,
+        Policy::Saf | Policy::Qssf => r * n,
         Policy::Laf => -(r * n),
-        Policy::Srf => r / n.max(LEAST_CORES),
-        Policy::Lrf => -(r / n.max(LEAST_CORES)),
+        Policy::Srf => r / n.max(LEAST_SIZE),
+        Policy::Lrf => -(r / n.max(LEAST_SIZE)),
         Policy::F1 => log10(r) * n + 870.0 * log10(s),
         Policy::F2 => r.sqrt() * n + 25_600.0 * log10(s),
         Policy::F3 => r * n + 6_860_000.0 * log10(s),
         Policy::F4 => r * n.sqrt() + 530_000.0 * log10(s),
-        Policy::Qssf => r * (jobs.shapes[jobs.shape[job] as usize].size_milli() as f64 / 1000.0),
         Policy::Hybrid => r + config.policy_parameters[0] * s,
         _ => s,
     }
 }
 
 /// As a divisor, and in a logarithm.
-pub(crate) const LEAST_CORES: f64 = 0.001;
+pub(crate) const LEAST_SIZE: f64 = 0.001;
 
 pub(crate) fn seconds(milliseconds: i64) -> f64 {
     milliseconds as f64 / 1000.0

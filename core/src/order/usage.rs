@@ -1,34 +1,34 @@
-//! What users have used: core-seconds that weigh half as much after every half-life.
+//! What users have used: their jobs' sizes times seconds, which weigh half as much after every half-life.
 
 use std::f64::consts::LN_2;
 
-use crate::model::job::MAX_AMOUNT;
+use crate::model::size::units;
 use crate::sim::bytes::{Reader, Writer};
 
 /// One user's use so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
-    /// Core-seconds, decayed, at `at_ms`.
-    pub core_seconds: f64,
+    /// Sizes times seconds, decayed, at `at_ms`.
+    pub used: f64,
     /// When the sum was last brought up to date.
     pub at_ms: i64,
-    /// What the user holds since then.
-    pub cores_milli: i64,
+    /// The size of what the user holds since then, in millionths.
+    pub held_micro: i64,
 }
 
 impl Account {
     fn at(&self, now_ms: i64, half_life_s: f64) -> f64 {
         let elapsed_s = (now_ms - self.at_ms) as f64 / 1000.0;
         let decayed = (-(elapsed_s / half_life_s) * LN_2).exp();
-        let cores = self.cores_milli as f64 / 1000.0;
-        // What was used before fades; what is held since then is the integral of cores · 2^(−age / half-life).
-        self.core_seconds * decayed + cores * (1.0 - decayed) * half_life_s / LN_2
+        let held = units(self.held_micro);
+        // What was used before fades; what is held since then is the integral of held · 2^(−age / half-life).
+        self.used * decayed + held * (1.0 - decayed) * half_life_s / LN_2
     }
 
-    fn change(&mut self, now_ms: i64, half_life_s: f64, cores_milli: i64) {
-        self.core_seconds = self.at(now_ms, half_life_s);
+    fn change(&mut self, now_ms: i64, half_life_s: f64, micro: i64) {
+        self.used = self.at(now_ms, half_life_s);
         self.at_ms = now_ms;
-        self.cores_milli += cores_milli;
+        self.held_micro = self.held_micro.saturating_add(micro);
     }
 }
 
@@ -68,10 +68,17 @@ impl Usage {
         })
     }
 
-    /// A job of the user starts (cores above 0) or stops (below).
-    pub fn change(&mut self, user: u32, now_ms: i64, cores_milli: i64) {
-        self.accounts[user as usize].change(now_ms, self.half_life_s, cores_milli);
-        self.total.change(now_ms, self.half_life_s, cores_milli);
+    /// A job of the user starts (its size, in millionths) or stops (minus that).
+    pub fn change(&mut self, user: u32, now_ms: i64, micro: i64) {
+        self.accounts[user as usize].change(now_ms, self.half_life_s, micro);
+        self.total.change(now_ms, self.half_life_s, micro);
+    }
+
+    /// A job of the user is found running: it has counted since the accounts were brought up to date.
+    pub(crate) fn hold(&mut self, user: u32, micro: i64) {
+        for account in [&mut self.accounts[user as usize], &mut self.total] {
+            account.held_micro = account.held_micro.saturating_add(micro);
+        }
     }
 
     /// A user's use, divided by the user's share.
@@ -91,17 +98,18 @@ impl Usage {
 
     pub(crate) fn write(&self, out: &mut Writer) {
         for account in self.accounts.iter().chain([&self.total]) {
-            out.put_float(account.core_seconds);
+            out.put_float(account.used);
             out.put(account.at_ms);
-            out.put(account.cores_milli);
+            out.put(account.held_micro);
         }
     }
 
     pub(crate) fn read(&mut self, input: &mut Reader) -> Result<(), String> {
         for account in self.accounts.iter_mut().chain([&mut self.total]) {
-            account.core_seconds = input.float()?;
+            account.used = input.float()?;
             account.at_ms = input.time()?;
-            account.cores_milli = input.get()?.clamp(-MAX_AMOUNT, MAX_AMOUNT);
+            // What is held follows from who runs: `hold` is told of it. What was saved may be in other units.
+            input.get()?;
         }
         Ok(())
     }
@@ -114,8 +122,8 @@ mod tests {
     #[test]
     fn half_is_left_after_a_half_life() {
         let mut usage = Usage::new(&[true; 2], 100.0, &[], 0).unwrap();
-        usage.change(0, 0, 4000);
-        usage.change(0, 10_000, -4000);
+        usage.change(0, 0, 4_000_000);
+        usage.change(0, 10_000, -4_000_000);
         let then = usage.accounts[0].at(10_000, 100.0);
         // Four cores for ten seconds, the first of them worth a little less.
         assert!((38.0..40.0).contains(&then));

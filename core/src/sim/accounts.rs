@@ -8,7 +8,7 @@ use crate::order::learner::Learner;
 use crate::order::usage::Usage;
 use crate::sim::accrual::Served;
 use crate::sim::bytes::{Reader, Writer};
-use crate::sim::job_state::JobState;
+use crate::sim::job_state::{JobState, Phase};
 use crate::sim::setup::Setup;
 use crate::sim::tally::Tally;
 
@@ -97,7 +97,7 @@ impl Accounts {
     #[inline]
     pub(crate) fn pass_time(&mut self, setup: &Setup, elapsed_ms: i64, waiting: usize, free: &Free) {
         if let Some(tally) = &mut self.tally {
-            tally.pass_time(elapsed_ms, waiting, free, &setup.cluster);
+            tally.pass_time(elapsed_ms, waiting, free, setup);
         }
     }
 
@@ -121,27 +121,27 @@ impl Accounts {
             let estimate = learner.estimate(&setup.jobs, setup.window.start, job, &setup.config);
             learner.at_start[job as usize] = estimate;
         }
-        self.charge(setup, job, setup.cores_milli(state), now_ms);
+        self.charge(setup, job, setup.sizes.micro(state.shape), now_ms);
     }
 
     /// A job runs no longer: its user is not charged for it any more.
     #[inline]
     pub(crate) fn stop(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) {
-        self.charge(setup, job, -setup.cores_milli(state), now_ms);
+        self.charge(setup, job, -setup.sizes.micro(state.shape), now_ms);
     }
 
-    /// A job's user holds so many cores more from now on.
+    /// A job's user holds so much more from now on, in millionths of what sizes are counted in.
     #[inline]
-    fn charge(&mut self, setup: &Setup, job: u32, cores_milli: i64, now_ms: i64) {
+    fn charge(&mut self, setup: &Setup, job: u32, micro: i64, now_ms: i64) {
         if self.usage.is_none() && self.tally.is_none() {
             return;
         }
         let user = setup.jobs.user[setup.place(job)];
         if let Some(usage) = &mut self.usage {
-            usage.change(user, now_ms, cores_milli);
+            usage.change(user, now_ms, micro);
         }
         if let Some(tally) = &mut self.tally {
-            tally.held[user as usize] += cores_milli;
+            tally.held[user as usize] += micro;
         }
     }
 
@@ -166,9 +166,14 @@ impl Accounts {
         self.usage.iter().for_each(|usage| usage.write(out));
     }
 
-    pub(crate) fn read(&mut self, input: &mut Reader) -> Result<(), String> {
+    pub(crate) fn read(&mut self, setup: &Setup, states: &[JobState], input: &mut Reader) -> Result<(), String> {
         self.learner.as_mut().map_or(Ok(()), |learner| learner.read(input))?;
-        self.usage.as_mut().map_or(Ok(()), |usage| usage.read(input))
+        let Some(usage) = &mut self.usage else { return Ok(()) };
+        usage.read(input)?;
+        for (job, state) in states.iter().enumerate().filter(|(_, state)| state.phase == Phase::Running) {
+            usage.hold(setup.jobs.user[setup.place(job as u32)], setup.sizes.micro(state.shape));
+        }
+        Ok(())
     }
 }
 

@@ -132,7 +132,7 @@ impl Machine {
     #[inline]
     pub(crate) fn fits(&self, setup: &Setup, shape: u32) -> bool {
         if setup.is_pool {
-            return setup.jobs.sizes.cores_milli(shape) <= self.free.cores_milli[0];
+            return setup.jobs.shape_cores.cores_milli(shape) <= self.free.cores_milli[0];
         }
         self.free.fits(&setup.cluster, &setup.jobs.shapes[shape as usize])
     }

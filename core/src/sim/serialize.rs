@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::cluster::{Cluster, RejectReason};
-use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule};
+use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
 use crate::model::job::Jobs;
 use crate::place::placement::belongs;
 use crate::sim::bytes::{checked_time, Reader, Writer};
@@ -13,7 +13,10 @@ use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
-const MAGIC: i64 = 0x3152_544E_5548_5303;
+const MAGIC: i64 = 0x3152_544E_5548_5304;
+
+/// The form before sizes had a choice: they were cores.
+const MAGIC_OF_CORES: i64 = 0x3152_544E_5548_5303;
 
 impl Simulation {
     /// The whole state as bytes.
@@ -24,6 +27,7 @@ impl Simulation {
             [MAGIC, jobs.fingerprint as i64, cluster.fingerprint as i64, window.start as i64, window.end as i64];
         fixed.into_iter().for_each(|value| out.put(value));
         write_config(&mut out, config);
+        out.put(config.size_by.code());
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
         out.put(self.now_ms());
@@ -44,7 +48,8 @@ impl Simulation {
     /// The simulation that was saved, on the same jobs and cluster.
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
-        if input.get()? != MAGIC {
+        let magic = input.get()?;
+        if magic != MAGIC && magic != MAGIC_OF_CORES {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
         if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
@@ -54,7 +59,10 @@ impl Simulation {
         if window.start >= window.end || window.end > jobs.len() {
             return Err("the saved state has an impossible window".to_string());
         }
-        let config = read_config(&mut input)?;
+        let mut config = read_config(&mut input)?;
+        if magic == MAGIC {
+            config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
+        }
         let given = input.floats()?;
         let wanted = if config.order_moves() && config.policy.wants_given() { window.len() } else { 0 };
         if given.len() != wanted || given.iter().any(|value| !value.is_finite()) {
@@ -84,7 +92,7 @@ impl Simulation {
             state.done_ms = (self.setup.work_ms(job as u32, state) - state.remaining_ms).max(0);
         }
         self.check_start_numbers()?;
-        self.accounts.read(input)?;
+        self.accounts.read(&self.setup, &self.states, input)?;
         self.read_failures(input)?;
         self.read_stops(input)?;
         if !input.is_empty() {
@@ -262,6 +270,7 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         estimate_parameters: input.floats()?.into(),
         node_events: read_node_events(input)?,
         placer: None,
+        size_by: SizeBy::CoresAlone,
     })
 }
 

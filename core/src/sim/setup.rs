@@ -7,7 +7,9 @@ use crate::model::cluster::{reject_reason, stretched_ms, Cluster, RejectReason, 
 use crate::model::config::Config;
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
+use crate::model::size::JobSizes;
 use crate::order::estimate::requested_ms;
+use crate::order::scores::order;
 use crate::place::placement::Placement;
 use crate::place::rules::{Rule, Search};
 use crate::sim::job_state::JobState;
@@ -21,6 +23,8 @@ pub struct Setup {
     pub(crate) config: Config,
     /// What the caller brought for each job, where an order that moves needs it.
     pub(crate) given: Arc<[f64]>,
+    /// How large each shape counts.
+    pub(crate) sizes: Arc<JobSizes>,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
 }
@@ -40,12 +44,18 @@ impl Setup {
         }
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
+            sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },
             cluster,
             jobs,
             window,
             config,
         })
+    }
+
+    /// The jobs in the policy's order; `given` are the caller's scores, where the policy wants them.
+    pub(crate) fn order(&self, given: &[f64]) -> Vec<u32> {
+        order(&self.jobs, self.window.clone(), &self.config, &self.sizes, given)
     }
 
     /// A job's place in the table.
@@ -73,7 +83,7 @@ impl Setup {
     /// A job's milli-cores over all tasks.
     #[inline]
     pub(crate) fn cores_milli(&self, state: &JobState) -> i64 {
-        self.jobs.sizes.cores_milli(state.shape)
+        self.jobs.shape_cores.cores_milli(state.shape)
     }
 
     /// Why a job of this shape can never run here.

@@ -11,7 +11,6 @@ use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
 use crate::order::estimate::Basis;
 use crate::order::ranking::Turn;
-use crate::order::scores;
 use crate::place::external;
 use crate::place::placement::{place_as_told, Part, Placement};
 use crate::sim::accounts::Accounts;
@@ -58,8 +57,9 @@ impl Simulation {
             return Err(format!("job {job}: the score is {}; expected a finite number", given[job]));
         }
         config.check()?;
-        let order = scores::order(&jobs, window.clone(), &config, given);
-        Self::with_order(Setup::new(cluster, jobs, window, config, given)?, order)
+        let setup = Setup::new(cluster, jobs, window, config, given)?;
+        let order = setup.order(given);
+        Self::with_order(setup, order)
     }
 
     /// A simulation in which the policy's order is known.

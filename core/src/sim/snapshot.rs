@@ -2,7 +2,7 @@
 
 use crate::dispatch::preemptive::plan_review;
 use crate::model::cluster::{reject_reason, RejectReason};
-use crate::model::config::{Config, Dispatch};
+use crate::model::config::{Dispatch, Policy, SizeBy};
 use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS};
 use crate::place::placement::{belongs, Placement};
 use crate::sim::failures::NodeEvent;
@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub stops: Vec<RunSnapshot>,
     /// The job that a committed rule starts next, and when it was expected to start.
     pub commitment: Option<(u32, i64)>,
+    /// What jobs' sizes are counted in; none: as the simulation has it that takes this up.
+    pub size_by: Option<SizeBy>,
 }
 
 /// What is known of one job. Of the last four fields a scheduler other than ours may know nothing.
@@ -104,13 +106,14 @@ impl Simulation {
             down: (0..self.setup.cluster.nodes.len() as u32).map(|node| self.machine.free.is_down(node)).collect(),
             stops: self.machine.stops().iter().map(stop).collect(),
             commitment: self.promises.commitment().map(|held| (held.job, held.earliest_ms)),
+            size_by: Some(self.setup.config.size_by),
         }
     }
 
     /// Puts a simulation that has just been made into the state that a snapshot tells. It decides from then on as the one
     /// that told it.
     pub fn load(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        let Snapshot { now_ms, jobs, down, stops, commitment } = snapshot;
+        let Snapshot { now_ms, jobs, down, stops, commitment, size_by } = snapshot;
         if self.machine.starts() > 0 || self.clock.next_arrival > 0 {
             return Err("a snapshot can be loaded only into a simulation that has not begun".to_string());
         }
@@ -127,9 +130,7 @@ impl Simulation {
         if now_ms < self.now_ms() || now_ms > MAX_TIME_MS {
             return Err(format!("the snapshot's time, {now_ms} ms, is before the first submit, or absurd"));
         }
-        if down.contains(&true) && !self.setup.config.has_failures() {
-            self.expect_failures(now_ms, &down)?;
-        }
+        self.begin_as_told(now_ms, &down, size_by)?;
         self.clock.now_ms = now_ms;
         self.clock.undecided = true;
         let limits: Vec<Option<i64>> = jobs.iter().map(|told| told.limit_ms).collect();
@@ -144,14 +145,25 @@ impl Simulation {
         Ok(())
     }
 
-    /// Nodes are down though none was configured to fail: from now on the simulation is one in which that can be.
-    fn expect_failures(&mut self, now_ms: i64, down: &[bool]) -> Result<(), String> {
-        let failed = |(node, _): (usize, &bool)| NodeEvent { time_ms: now_ms, node: node as u32, up: false };
-        let events = down.iter().enumerate().filter(|(_, &down)| down).map(failed);
-        let config = Config { node_events: events.collect(), ..self.setup.config.clone() };
-        let order = self.waiting.queue.order().collect();
+    /// From now on the simulation is one in which nodes can be down, if any is, and which counts sizes as was told.
+    fn begin_as_told(&mut self, now_ms: i64, down: &[bool], size_by: Option<SizeBy>) -> Result<(), String> {
+        let mut config = self.setup.config.clone();
+        if down.contains(&true) && !config.has_failures() {
+            let failed = |(node, _): (usize, &bool)| NodeEvent { time_ms: now_ms, node: node as u32, up: false };
+            config.node_events = down.iter().enumerate().filter(|(_, &down)| down).map(failed).collect();
+        }
+        let as_before = self.setup.config.size_by;
+        config.size_by = size_by.unwrap_or(as_before);
+        if config.size_by == as_before && config.has_failures() == self.setup.config.has_failures() {
+            return Ok(());
+        }
         let Setup { cluster, jobs, window, given, .. } = &self.setup;
         let setup = Setup::new(cluster.clone(), jobs.clone(), window.clone(), config, given)?;
+        // The caller's scores are not kept once they have given the order; no size changes it.
+        let order = match setup.config.policy {
+            Policy::Given => self.waiting.queue.order().collect(),
+            _ => setup.order(&[]),
+        };
         // Made anew, since several parts keep other books where nodes can fail; nothing has happened yet that would be
         // lost.
         *self = Simulation::with_order(setup, order)?;

@@ -7,6 +7,7 @@ use crate::model::free::Free;
 use crate::model::job::Jobs;
 use crate::order::scores::seconds;
 use crate::sim::accrual::{Accrual, Served, OF_JOBS};
+use crate::sim::setup::Setup;
 
 /// How many objectives there are.
 pub(crate) const OBJECTIVES: usize = 10;
@@ -44,7 +45,7 @@ pub(crate) struct Tally {
     elapsed_s: f64,
     pub(crate) max_wait_s: f64,
     pub(crate) started: u32,
-    /// Milli-cores that each user's running jobs hold.
+    /// The size of what each user's running jobs hold, in millionths.
     pub(crate) held: Vec<i64>,
 }
 
@@ -84,17 +85,18 @@ impl Tally {
     }
 
     /// The clock moves.
-    pub(crate) fn pass_time(&mut self, elapsed_ms: i64, queued: usize, free: &Free, cluster: &Cluster) {
+    pub(crate) fn pass_time(&mut self, elapsed_ms: i64, queued: usize, free: &Free, setup: &Setup) {
         if elapsed_ms == 0 {
             return;
         }
         let elapsed_s = seconds(elapsed_ms);
         self.of_jobs.pass_time(elapsed_ms);
-        let used = (cluster.empty.total_cores_milli() - free.total_cores_milli()) as f64;
-        self.sums[UTILIZATION] += used / (cluster.empty.total_cores_milli() as f64) * elapsed_s;
+        let all = setup.sizes.capacity_milli;
+        let used = (all - setup.sizes.free_milli(free)) as f64;
+        self.sums[UTILIZATION] += used / (all.max(1) as f64) * elapsed_s;
         self.sums[QUEUE] += queued as f64 * elapsed_s;
         if self.balance {
-            self.sums[BALANCE] += variance_of_use(free, cluster) * elapsed_s;
+            self.sums[BALANCE] += variance_of_use(free, &setup.cluster) * elapsed_s;
         }
         self.elapsed_s += elapsed_s;
     }

@@ -133,8 +133,8 @@ impl Waiting {
             now_ms,
             seed: setup.config.seed,
             first_job: setup.window.start,
-            free_cores_milli: free.total_cores_milli(),
-            total_cores_milli: setup.cluster.empty.total_cores_milli(),
+            free_milli: setup.sizes.free_milli(free),
+            sizes: &setup.sizes,
             usage: accounts.usage(),
             user: &setup.jobs.user,
         });
@@ -157,19 +157,19 @@ fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32) ->
     let place = setup.place(job);
     let estimate_ms = accounts.estimate(setup, job).0;
     let r = seconds(estimate_ms).max(1.0);
-    let n = setup.jobs.cores(place);
+    let n = setup.sizes.of(setup.jobs.shape[place]);
     Candidate {
         job,
         changes: accounts.changes(job),
         submit_ms: setup.jobs.submit_ms[place] as f64,
-        cores_milli: setup.jobs.sizes.cores_milli(setup.jobs.shape[place]),
+        cores_milli: setup.jobs.shape_cores.cores_milli(setup.jobs.shape[place]),
         r,
         n,
         standing: match setup.given.get(job as usize) {
             Some(&given) => given,
-            None => standing_score(&setup.config, &setup.jobs, place, estimate_ms),
+            None => standing_score(&setup.config, &setup.jobs, &setup.sizes, place, estimate_ms),
         },
-        logs: ranking.logs(r, n, setup.cluster.empty.total_cores_milli() as f64 / 1000.0),
+        logs: ranking.logs(r, n, setup.sizes.capacity()),
     }
 }
 

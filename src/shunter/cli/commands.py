@@ -60,7 +60,7 @@ OPTION_GROUPS: Final = {
     "The log and the cluster": ("workload", "cluster", "load", "format", "map", "columns", "only", "strict"),
     "How to schedule": (
         "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request", "max_wait",
-        "scan_depth", "seed",
+        "size_by", "scan_depth", "seed",
     ),
     "Preemption and failures": (
         "preemption_overhead", "preempted_progress", "min_run", "failures", "mtbf", "mttr", "failed_progress",

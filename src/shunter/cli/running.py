@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 from shunter.checks import typed
 from shunter.cli.outputs import step
 from shunter.errors import InputError
-from shunter.model.settings import DECLARED, SETTING_NAMES, Settings
+from shunter.model.settings import CORES_ALONE, DECLARED, SETTING_NAMES, Settings
 
 if TYPE_CHECKING:
     from shunter.cli.outputs import ReadFiles
@@ -106,6 +106,8 @@ class RunArguments:
             if value is not None or type(None) not in get_args(hints[name]):
                 typed(value, hints[name], f"argument {name}")
         settings = {name: value for name, value in values.items() if name in SETTING_NAMES}
+        # A manifest that does not say what sizes are counted in is of a version that counted cores.
+        settings.setdefault("size_by", CORES_ALONE)
         return cls(**{name: value for name, value in values.items() if name in own}, given=settings)
 
 

@@ -24,6 +24,7 @@ from shunter.errors import InputError
 from shunter.metrics.sizes import used_resources
 from shunter.metrics.table import METRICS, MILLISECONDS, higher_is_better, window_metrics
 from shunter.model.schedule import Phase, count_bases
+from shunter.model.size import resolved_size_by
 from shunter.simulation.run import result_ledger
 
 if TYPE_CHECKING:
@@ -160,6 +161,11 @@ class Comparison(LogReport):
         """The combination that all others are held against."""
         return self.against.combination
 
+    @property
+    def size_by(self) -> str:
+        """What the baseline counts jobs' sizes in."""
+        return resolved_size_by(self.baseline.scheduler.size_by, self.workload, self.cluster)
+
     def held_against(
         self, reference: str, others: Collection[str] = (), seed: int = 0, role: str = BASELINE
     ) -> Comparison:
@@ -205,6 +211,7 @@ class Comparison(LogReport):
             "cluster": self.cluster.name,
             "cluster_from": self.log.cluster_from,
             "load": self.log.load,
+            "size_by": self.size_by,
             "part": self.part,
             "seed": self.seed,
             "version": __version__,

@@ -13,6 +13,7 @@ from shunter.comparison.bench import Bench
 from shunter.envs.rewards import OBJECTIVES, ORDER, reference_policy
 from shunter.metrics.table import MILLISECONDS
 from shunter.model.schedule import bounded_slowdown
+from shunter.model.size import GPUS, resolved_size_by
 from shunter.simulation.core_inputs import numbers
 from shunter.simulation.simulation import Simulation
 
@@ -70,7 +71,8 @@ class Baselines:
             whole = scaled_priority(self.log.workload.whole())
             priority = whole[-len(self.log.workload) :][part.columns.index]
             balances = self._balances(scheduler, part.columns) if self.balance else np.zeros(len(self.windows))
-            self._runs[scheduler] = BaselineRun(part.columns, priority, results, balances)
+            by_gpus = resolved_size_by(scheduler.size_by, self.log.workload, self.log.cluster) == GPUS
+            self._runs[scheduler] = BaselineRun(part.columns, priority, results, balances, by_gpus)
         return self._runs[scheduler]
 
     def _balances(self, scheduler: Scheduler, columns: WindowColumns) -> NDArray[np.float64]:
@@ -104,6 +106,7 @@ class BaselineRun:
         priority: NDArray[np.float64],
         results: WindowResults,
         balance: NDArray[np.float64],
+        by_gpus: bool,
     ) -> None:
         """Works out waits and run times.
 
@@ -112,6 +115,7 @@ class BaselineRun:
             priority: Of each job, from 0 to 1.
             results: What happened to them.
             balance: (windows,): the balance of hosts, or zeros.
+            by_gpus: Whether GPUs are what sizes are counted in, and use is measured by.
         """
         self._columns = columns
         self._priority = priority
@@ -126,6 +130,7 @@ class BaselineRun:
         last_ms = np.where(self._ran, results.end_ms, columns.submit_ms[:, :1]).max(axis=1)
         self._elapsed_s = (last_ms - columns.submit_ms[:, 0]) / MILLISECONDS
         self._balance = balance
+        self._by_gpus = by_gpus
 
     def objectives(self, logarithms: Collection[str] = ()) -> NDArray[np.float64]:
         """Returns (windows, objectives), with each job's logarithm in some of them; 0 where one has no meaning.
@@ -136,7 +141,9 @@ class BaselineRun:
         bounded = bounded_slowdown(turnaround_s, self._run_s)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
         weighted_s = self._priority * self._wait_s
-        used_s = (self._columns.cores * self._run_s).sum(axis=1) / self._columns.cluster.total_cores
+        columns, cluster = self._columns, self._columns.cluster
+        amount, capacity = (columns.gpus, cluster.total_gpus) if self._by_gpus else (columns.cores, cluster.total_cores)
+        used_s = (amount * self._run_s).sum(axis=1) / capacity
         values = {
             "bounded_slowdown": self._mean(bounded),
             "wait": self._mean(self._wait_s),

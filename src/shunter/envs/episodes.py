@@ -14,6 +14,7 @@ from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
 from shunter.metrics.window_metrics import WindowColumns
 from shunter.model.fitting import can_ever_fit
+from shunter.model.size import SIZE_CODES, resolved_size_by
 from shunter.model.windows import MOST_COUNT, Days, check_numbers, parse_part
 from shunter.simulation.core_inputs import numbers
 
@@ -109,6 +110,7 @@ EPISODE: Final = np.dtype(
         ("relative", np.float64, (len(OBJECTIVES),)),
         ("wait_bound_s", np.float64),
         ("utilization_bound", np.float64),
+        ("size_by", np.int32),
     ],
     align=True,
 )
@@ -199,6 +201,7 @@ def log_episodes(
     episodes["first"] = windows.simulated_first + np.uintp(before)
     episodes["count"] = windows.simulated_length
     episodes["warmup"] = windows.warmup
+    episodes["size_by"] = SIZE_CODES[resolved_size_by(scheduler.size_by, log.workload, log.cluster)]
     factor = vector.horizon_factor
     episodes["horizon_ms"] = NONE if factor is None else _horizon_ms(log, windows, factor)
     baselines = Baselines(log, windows, scheduler, balance="balance" in reward.weights, threads=vector.threads)

@@ -11,19 +11,29 @@ from shunter.policies.catalog import PICK_HOST, PICK_JOB
 
 LOOKAHEAD: Final = "lookahead"
 
+_OLD_NAMES: Final = {
+    "waiting_size_area": "waiting_area",
+    "reserved_spare_size": "reserved_spare",
+    "log_size": "log_cores",
+    "log_size_area": "log_area",
+    "size_of_free": "share_of_free",
+    "user_size": "user_share",
+}
+"""What the features by size were called when they counted cores alone."""
+
 CLUSTER_FEATURES: Final = (
     "free_cores",
     "free_memory",
     "free_gpus",
     "running_jobs",
     "waiting_jobs",
-    "waiting_area",
+    "waiting_size_area",
     "waiting_urgency",
     "longest_wait",
     "recent_arrivals",
     "holds_reservation",
     "reserved_in",
-    "reserved_spare",
+    "reserved_spare_size",
     "hour_sine",
     "hour_cosine",
     "week_sine",
@@ -41,16 +51,16 @@ JOB_FEATURES: Final = (
     "wait_days",
     "wait_ratio",
     "cores",
-    "log_cores",
+    "log_size",
     "gpus",
     "memory",
-    "log_area",
+    "log_size_area",
     "priority",
-    "share_of_free",
+    "size_of_free",
     "fits",
     "delays",
     "age_rank",
-    "user_share",
+    "user_size",
     "order_gap",
     "held_back",
 )
@@ -93,6 +103,8 @@ class Layout:
     extra_features: tuple[str, ...] = ()
     """Features of the user's own, at the end of each row."""
     num_hosts: int = 0
+    counts: str = "cores"
+    """What features count: jobs' sizes, or cores alone, as all checkpoints did that do not say."""
 
     def __post_init__(self) -> None:
         if self.kind not in (PICK_JOB, PICK_HOST):
@@ -105,11 +117,13 @@ class Layout:
         """The parts by name, in the order in which they stand in an observation."""
         if self.kind == PICK_HOST:
             return {"hosts": LayoutPart(HOST_FEATURES, self.num_hosts), "job": LayoutPart(HOST_JOB_FEATURES)}
+        old = {} if self.counts == "size" else _OLD_NAMES
+        cluster, jobs = (tuple(old.get(name, name) for name in names) for names in (CLUSTER_FEATURES, JOB_FEATURES))
         return {
-            "cluster": LayoutPart(CLUSTER_FEATURES),
+            "cluster": LayoutPart(cluster),
             # The numbers of the look-ahead have no names of their own.
             LOOKAHEAD: LayoutPart((LOOKAHEAD,) * self.lookahead_size),
-            "jobs": LayoutPart(JOB_FEATURES + self.extra_features, self.window),
+            "jobs": LayoutPart(jobs + self.extra_features, self.window),
         }
 
     @cached_property

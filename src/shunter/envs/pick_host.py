@@ -216,9 +216,11 @@ def make_vector(num_envs: int, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN
 class PickHostSource(EpisodeSource):
     """Drawn episodes, on which a policy that chooses hosts is trained and judged."""
 
+    options: PickHostOptions
+
     def __init__(self, options: PickHostOptions) -> None:
         """Takes what is drawn; `PickHostOptions.open_source` makes it."""
-        self._options = options
+        self.options = options
 
     def check(self, parts: Mapping[str, EpisodeOptions]) -> None:
         """Finds nothing wrong: parts of a log mean nothing here."""
@@ -259,7 +261,7 @@ class PickHostSource(EpisodeSource):
         return self.rivals()[0]
 
     def _drawn(self, use: Use) -> PickHostOptions:
-        return replace(self._options, seed=self._options.seed + use)
+        return replace(self.options, seed=self.options.seed + use)
 
     @staticmethod
     def _count(episodes: EpisodeOptions) -> int:

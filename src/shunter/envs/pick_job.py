@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -20,9 +20,11 @@ from shunter.envs.single import SingleEnv
 from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
+from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
 from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
 from shunter.policies.native import REQUESTED, resolve_native
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
+from shunter.simulation.core_inputs import common_size_by
 from shunter.workloads.reading import one_cluster_each, read_log
 
 if TYPE_CHECKING:
@@ -79,6 +81,9 @@ class PickJobOptions(EnvironmentOptions):
         option="max-wait",
         metavar=TIME,
     )
+    size_by: str = declared(
+        AUTO, "What jobs' sizes are counted in: cores or GPUs, whichever binds on the log.", choices=SIZE_BY
+    )
     scan_depth: int = declared(1000, "How many waiting jobs are looked at in each pass.")
     seed: int = declared(0, "The seed of everything random in the simulation.")
 
@@ -104,6 +109,7 @@ class PickJobOptions(EnvironmentOptions):
             estimate=self.estimate,
             missing_request=str(self.missing_request),
             reserve_by=self.reserve_by,
+            size_by=self.size_by,
             kill_at_request=self.kill_at_request,
             max_wait_s=self.max_wait_s,
             scan_depth=self.scan_depth,
@@ -113,7 +119,8 @@ class PickJobOptions(EnvironmentOptions):
     @property
     def layout(self) -> Layout:
         """The layout of the observations."""
-        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features)
+        counts = "cores" if self.scheduler.size_by == CORES_ALONE else "size"
+        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features, counts=counts)
 
     @property
     def core_mode(self) -> CoreMode:
@@ -129,7 +136,10 @@ class PickJobOptions(EnvironmentOptions):
         if not workloads:
             raise InputError("no log to learn from; give --workload LOG, or [data] workload in --config")
         pairs = zip(workloads, one_cluster_each(workloads, clusters), strict=True)
-        return PickJobSource(self, tuple(read_log(workload, cluster) for workload, cluster in pairs))
+        logs = tuple(read_log(workload, cluster) for workload, cluster in pairs)
+        # Written down with the policy: where it decides later, nobody may know the whole log.
+        pinned = replace(self, size_by=common_size_by(self.scheduler, logs))
+        return PickJobSource(pinned, logs)
 
 
 def pick_job_vector(
@@ -216,9 +226,11 @@ def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
 class PickJobSource(EpisodeSource):
     """Windows of logs, on which a policy that chooses jobs is trained and judged."""
 
+    options: PickJobOptions
+
     def __init__(self, options: PickJobOptions, logs: Sequence[Log]) -> None:
         """Takes the logs; `PickJobOptions.open_source` reads them."""
-        self._options = options
+        self.options = options
         self.logs = tuple(logs)
 
     def windows(self, episodes: EpisodeOptions) -> list[Windows]:
@@ -256,15 +268,15 @@ class PickJobSource(EpisodeSource):
         **vector: Any,  # noqa: ANN401 - the fields of VectorOptions
     ) -> NativeVectorEnv:
         """Returns environments that play the same windows."""
-        return pick_job_vector(self.logs, self.windows(episodes), self._options, reward, bounding=bounding, **vector)
+        return pick_job_vector(self.logs, self.windows(episodes), self.options, reward, bounding=bounding, **vector)
 
     def rivals(self) -> Sequence[Combination]:
         """Returns the classics, with requested times: what a site can have by changing its settings."""
-        return classics(self._options.scheduler, [REQUESTED])
+        return classics(self.options.scheduler, [REQUESTED])
 
     def usual(self) -> Combination:
         """Returns `USUAL` with the placement, the starvation guard and so on of the environment."""
-        return combine_like(USUAL, self._options.scheduler)[0]
+        return combine_like(USUAL, self.options.scheduler)[0]
 
 
 def _fractions(episodes: EpisodeOptions) -> str:

@@ -78,6 +78,8 @@ class EpisodeGroup:
 class EpisodeSource(ABC):
     """Where the episodes of one kind of decision come from, and what one would have there without learning."""
 
+    options: EnvironmentOptions
+    """What is decided, with what only the logs could tell."""
     logs: tuple[Log, ...] = ()
     """The logs that are learned from; none where jobs are drawn."""
 

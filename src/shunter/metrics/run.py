@@ -44,7 +44,8 @@ class Run:
 
     def resolved(self) -> dict[str, Any]:
         """Returns all arguments as a plain object, with what stood in for those not given."""
-        return {**self.arguments, **self.scheduler.settings.words()}
+        # What sizes are counted in follows from the log, and a part of it would not tell.
+        return {**self.arguments, **self.scheduler.settings.words(), "size_by": self.schedule.size_by}
 
     def result(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
@@ -120,6 +121,7 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
         "estimated_from": schedule.bases(),
         "workload": schedule.workload.name,
         "cluster": schedule.cluster.name,
+        "size_by": schedule.size_by,
         "seed": settings.seed,
         "version": __version__,
         "seconds": round(seconds, 6),

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.model.settings import AUTO
+from shunter.model.size import resolved_size_by
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -79,13 +82,8 @@ GPUS: Final = Resource("gpus", "GPUs", "gpus_per_task", "gpu_utilization", gpu_c
 
 
 def binding_resource(workload: Workload, cluster: Cluster) -> Resource:
-    """Returns the resource of which the jobs would keep the larger part of the cluster busy; of two alike cores."""
-    run_s = workload.jobs["run_s"].to_numpy()
-    cores, gpus = (
-        float(np.sum(one.per_job(workload) * run_s)) / total if (total := one.total(cluster)) else 0.0
-        for one in (CORES, GPUS)
-    )
-    return GPUS if gpus > cores else CORES
+    """Returns the resource in which policies count sizes, if nobody says otherwise."""
+    return GPUS if resolved_size_by(AUTO, workload, cluster) == GPUS.name else CORES
 
 
 def used_resources(workload: Workload, cluster: Cluster) -> tuple[Resource, ...]:

@@ -165,6 +165,8 @@ class Schedule:
     """The segments that did not end their job, of those that ended and those that did not; None if there are none."""
     failures: NDArray[np.int32] | None = None
     """How often a node failed under each job; None if none could."""
+    size_by: str = "cores"
+    """What jobs' sizes were counted in, by which the policy tells large jobs from small ones: a word of the setting."""
 
     def __len__(self) -> int:
         return len(self.start_s)

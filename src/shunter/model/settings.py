@@ -27,6 +27,17 @@ PROGRESS: Final[dict[str, str]] = {
 }
 """What becomes of the work of a job that is stopped, by a policy or by the failure of a node."""
 
+AUTO: Final = "auto"
+CORES_ALONE: Final = "cores-alone"
+"""How sizes were counted before there was a choice: what files of that time mean."""
+SIZE_BY: Final[dict[str, str]] = {
+    AUTO: "cores or GPUs, whichever the log's jobs ask more of than the cluster has",
+    "cores": "cores; a job's GPUs count as that share of all cores, where it is larger",
+    "gpus": "GPUs; a job's cores count as that share of all GPUs, where it is larger",
+    CORES_ALONE: "cores, whatever GPUs a job has: how earlier versions counted",
+}
+"""What a job's size is counted in."""
+
 RUN_TIME: Final = "run-time"
 LONGEST_S: Final = 1e9
 UNKNOWN_MS: Final = -1
@@ -93,6 +104,13 @@ class Settings:
         shown_default="off",
         core="max_wait_ms",
         **_SECONDS,
+    )
+    size_by: str = declared(
+        AUTO,
+        "What a job's size is counted in, by which policies tell large jobs from small ones: cores or GPUs, whichever "
+        "the log's jobs ask more of than the cluster has.",
+        metavar="|".join(SIZE_BY),
+        choices=SIZE_BY,
     )
     scan_depth: int = declared(
         1000,

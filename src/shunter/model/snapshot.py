@@ -39,6 +39,8 @@ ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
     "stop_by_failure": np.uint8,
 }
 """The arrays, each with the type of its values."""
+_MAY_LACK: Final = ("size_by",)
+"""Fields that snapshots of earlier versions do not have."""
 PLACES: Final = ("node_offsets", "nodes", "tasks", "device_offsets", "devices", "millis")
 """The arrays that tell where jobs are."""
 
@@ -90,6 +92,9 @@ class Snapshot:
     """The job that a committed rule starts next."""
     committed_ms: int = 0
     """When it was expected to start."""
+    size_by: int = UNKNOWN
+    """What sizes are counted in, by the core's number: decisions from here on are by this. `UNKNOWN`: the simulation
+    that is loaded decides, by its settings and its log."""
 
     def to_json(self) -> str:
         """Returns the snapshot as a JSON object: a number or a list of whole numbers by the name of each field."""
@@ -108,7 +113,7 @@ class Snapshot:
             raise InputError(f"snapshot: is a {type(told).__name__}; expected an object with the fields of a snapshot")
         # A field that is missing would take its default, and one too many would be a slip that nobody sees.
         names = {field.name for field in fields(cls)}
-        if wrong := sorted(names ^ set(told)):
+        if wrong := sorted(names ^ {*told, *_MAY_LACK}):
             what = f"{wrong[0]!r} is {'missing' if wrong[0] in names else 'no field of it'}"
             raise InputError(f"snapshot: expected an object with just the fields of a snapshot; {what}")
         return cls(**{name: _read(name, value) for name, value in told.items()})

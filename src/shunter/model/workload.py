@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -75,6 +76,15 @@ _NUMERIC_SOURCES = (pl.String, pl.Null)
 _LINE: Final = "@line"
 
 
+@dataclass(frozen=True, eq=False)
+class WholeLog:
+    """The log that a workload is, or is a window of: it decides what is to be the same in all windows."""
+
+    jobs: pl.DataFrame
+    size_by: dict[str, str] = field(default_factory=dict)
+    """By a cluster's hash, what sizes are counted in there, once `shunter.model.size` has worked it out."""
+
+
 @dataclass(frozen=True)
 class Workload:
     """Jobs to be scheduled, and where they come from."""
@@ -97,6 +107,13 @@ class Workload:
     """Where this is a window: the jobs before it, from which estimates may have learned."""
     places: Places | None = None
     """Where the jobs stand in the source; None if the jobs were not read from a file."""
+    window_of: WholeLog | None = field(default=None, repr=False)
+    """Where this is a window: the log that it was cut from."""
+
+    @cached_property
+    def log(self) -> WholeLog:
+        """The log that this is, or is a window of."""
+        return self.window_of or WholeLog(self.whole().jobs)
 
     @classmethod
     def from_frame(
@@ -185,6 +202,7 @@ class Workload:
             jobs=self.jobs.slice(start, stop - start),
             name=f"{self.name}[{start}:{stop}]",
             earlier=before if self.earlier is None else pl.concat([self.earlier, before]),
+            window_of=self.log,
         )
 
     def derived(self, what: str, **changes: Any) -> Workload:  # noqa: ANN401 - fields of this class
@@ -195,7 +213,8 @@ class Workload:
             changes: The fields, by name.
         """
         digest = hashlib.sha256(f"{self.content_sha256} {what}".encode()).hexdigest()
-        return replace(self, content_sha256=digest, **changes)
+        # Other jobs are another log.
+        return replace(self, content_sha256=digest, **{"window_of": None} | changes)
 
     def whole(self) -> Workload:
         """Returns a window together with the jobs before it; a whole workload is returned as it is."""

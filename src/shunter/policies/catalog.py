@@ -1,7 +1,7 @@
 """Every policy, dispatch rule, placement and estimate that has a name, with what is known of it.
 
 To add a policy that the core runs, add an entry here, its score in the core (``order/``), and its formula in
-``docs/policies.md``. In the descriptions r is the estimated run time, n the cores, s the submit time and w the wait.
+``docs/policies.md``. In the descriptions r is the estimated run time, n the size, s the submit time and w the wait.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _MULTIFACTOR: Final = {
 # good on every log.
 _LINEAR: Final = {
     "estimate": 1.0,
-    "cores": 0.0,
+    "size": 0.0,
     "wait": 0.0,
     "wait_ratio": 0.0,
     "free_estimate": 0.0,
-    "free_cores": 0.0,
+    "free_size": 0.0,
     "queue_estimate": 0.0,
-    "queue_cores": 0.0,
+    "queue_size": 0.0,
     "reserve_below": INFINITE,
     "hold_share": 0.0,
     "hold_from_s": 3600.0,
@@ -84,8 +84,8 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
     "lcfs": KnownPolicy("last come, first served", _CODES["lcfs"]),
     "sjf": KnownPolicy("shortest estimated run time first", _CODES["sjf"]),
     "ljf": KnownPolicy("longest estimated run time first", _CODES["ljf"]),
-    "smallest": KnownPolicy("fewest cores first", _CODES["smallest"]),
-    "largest": KnownPolicy("most cores first", _CODES["largest"]),
+    "smallest": KnownPolicy("smallest size first: fewest cores or GPUs", _CODES["smallest"]),
+    "largest": KnownPolicy("largest size first", _CODES["largest"]),
     "saf": KnownPolicy("smallest area first: r·n", _CODES["saf"]),
     "laf": KnownPolicy("largest area first", _CODES["laf"]),
     "srf": KnownPolicy("smallest ratio first: r/n", _CODES["srf"]),
@@ -121,7 +121,7 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
         "fcfs on the first nodes with room (implies first-fit)", _CODES["fcfs"], placement="first-fit"
     ),
     "qssf": KnownPolicy(
-        "smallest GPU service first: GPUs·r, with r from history unless an estimate is named",
+        "smallest service first: r·n, with r from history unless an estimate is named",
         _CODES["qssf"],
         estimate="history",
     ),
@@ -134,7 +134,7 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
         preempts=True,
     ),
     "las": KnownPolicy(
-        "least attained GPU service first, by levels; stops jobs that have had more (implies greedy)",
+        "least attained service first, by levels; stops jobs that have had more (implies greedy)",
         _CODES["las"],
         {"first_s": 3600.0, "second_s": 36_000.0},
         dispatch="greedy",
@@ -176,6 +176,8 @@ BLIND: Final = (
     "las",
 )
 """Policies whose order does not look at how long a job will run."""
+RENAMED_PARAMETERS: Final = {"linear": {"cores": "size", "free_cores": "free_size", "queue_cores": "queue_size"}}
+"""Parameters of policies that had another name, and counted cores alone, in earlier versions."""
 POSITIVE: Final = ("half_life_s", "max_age_s", "hold_from_s", "first_s")
 """The parameters of policies that must be above 0."""
 MAY_BE_INFINITE: Final = ("reserve_below", "hold_patience_s", "second_s")

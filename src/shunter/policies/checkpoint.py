@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_name, typed
 from shunter.errors import InputError
-from shunter.model.settings import Settings
+from shunter.model.settings import CORES_ALONE, Settings
 from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_MODES, POLICIES
 from shunter.policies.native import resolve_native
 from shunter.policies.own import python_path
@@ -29,7 +29,7 @@ BEST, LAST = "best", "last"
 ASIDE: Final = ".old"
 """The end of a folder's name under which an interrupted write may have left a checkpoint."""
 
-BROUGHT: Final = ("dispatch", "placement", "estimate", "missing_request", "reserve_by", "scan_depth")
+BROUGHT: Final = ("dispatch", "placement", "estimate", "missing_request", "reserve_by", "size_by", "scan_depth")
 """The settings that a checkpoint brings; asking for another value is an error."""
 
 
@@ -115,7 +115,9 @@ def read_record(text: str) -> dict[str, Any]:
         raise InputError(f"{path}: is not JSON ({error}); take another copy") from None
     if not isinstance(content, dict) or not isinstance(content.get("options"), dict):
         raise InputError(f"{path}: has no 'options'; give a checkpoint that 'shunter train' has written")
-    return content | {"options": located(content["options"], path.parent)}
+    # A checkpoint that does not say what sizes are counted in is of a version that counted cores.
+    options = {"size_by": CORES_ALONE} if content["options"].get("kind", PICK_JOB) == PICK_JOB else {}
+    return content | {"options": options | located(content["options"], path.parent)}
 
 
 def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -171,6 +173,7 @@ def _settings(options: Mapping[str, Any]) -> Settings:
         "estimate": str,
         "missing_request": str | float,
         "reserve_by": str,
+        "size_by": str,
         "kill_at_request": bool,
         "max_wait_s": float | None,
         "scan_depth": int,

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from shunter.checks import check_name, read_query, timed
+from shunter.checks import check_name, read_query, timed, typed
 from shunter.errors import InputError
 from shunter.files import read_toml
+from shunter.model.settings import CORES_ALONE, SIZE_BY
 from shunter.policies.catalog import (
     ESTIMATE_CODES,
     ESTIMATE_PARAMETERS,
@@ -30,6 +31,7 @@ from shunter.policies.catalog import (
     MAY_BE_INFINITE,
     POLICIES,
     POSITIVE,
+    RENAMED_PARAMETERS,
     SYNONYMS,
     KnownPolicy,
 )
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 REQUESTED: Final = "requested"
 """The estimate of those who name none."""
+
+_SIZE_BY: Final = "size_by"
 
 Parameters = Mapping[str, Mapping[str, float]]
 """For each name that has parameters, their defaults."""
@@ -58,6 +62,8 @@ class Spec:
     tables: dict[str, Any] = field(default_factory=dict)
     where: str = ""
     """What errors call it."""
+    size_by: str | None = None
+    """What a policy's file says that sizes are counted in; None: it says nothing."""
 
     def numbers(self, table: str) -> dict[str, float]:
         """Returns a table of names and numbers from the file: the shares of users, for instance."""
@@ -77,7 +83,7 @@ def spec_file(text: str) -> Path | None:
 
 
 def read_spec(what: str, text: str, names: Mapping[str, str], parameters: Parameters, also: str = "") -> Spec:
-    """Returns what a spec asks for.
+    """Returns what a spec asks for. Parameters of earlier versions have their names of today.
 
     Args:
         what: What the spec describes, and the section of a file in which it stands: ``policy``.
@@ -97,11 +103,14 @@ def read_spec(what: str, text: str, names: Mapping[str, str], parameters: Parame
     where = f"{what} {text!r}"
     texts = read_query(query, where, "name?aging=0.5&other=1")
     given = {key: _parsed(timed(key, value, f"{where}: {key}"), f"{where}: {key}") for key, value in texts.items()}
-    return Spec(name, _filled(what, name, given, parameters, where), where=where)
+    renamed = _renamed(name, given)
+    size_by = CORES_ALONE if renamed != given else None
+    return Spec(name, _filled(what, name, renamed, parameters, where), where=where, size_by=size_by)
 
 
 def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Parameters) -> Spec:
-    section = read_toml(path).get(what)
+    document = read_toml(path)
+    section = document.get(what)
     if not isinstance(section, dict):
         raise InputError(f'{path}: has no section [{what}]; add one with kind = "..."')
     # One file may hold a policy and an estimate, each in its section: tuning writes both.
@@ -110,9 +119,25 @@ def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Para
         raise InputError(f'{path}: [{what}] has no kind; add a line such as kind = "{next(iter(parameters))}"')
     check_name(what, kind, names, where=f"{path}: ")
     tables = {key: value for key, value in section.items() if isinstance(value, dict | list)}
+    size_by = section.pop(_SIZE_BY, None) if what == "policy" else None
+    if size_by is not None:
+        check_name(_SIZE_BY, typed(size_by, str, f"{path}: {_SIZE_BY}"), SIZE_BY, where=f"{path}: ")
     plain = {key: timed(key, value, f"{path}: {key}") for key, value in section.items() if key not in tables}
     given = {key: _to_number(value, f"{path}: {key}") for key, value in plain.items()}
-    return Spec(kind, _filled(what, kind, given, parameters, str(path)), tables, where=str(path))
+    renamed = _renamed(kind, given)
+    # Files that tuning wrote say what sizes are counted in since there is a choice.
+    if size_by is None and what == "policy" and ("tuned" in document or renamed != given):
+        size_by = CORES_ALONE
+    return Spec(kind, _filled(what, kind, renamed, parameters, str(path)), tables, where=str(path), size_by=size_by)
+
+
+def _renamed(kind: str, given: dict[str, float]) -> dict[str, float]:
+    """Returns parameters, with those that earlier versions called otherwise under their names of today."""
+    renamed = RENAMED_PARAMETERS.get(kind, {})
+    # Beside a name of today, an old one is a slip.
+    if set(given) & set(renamed.values()):
+        return given
+    return {renamed.get(key, key): value for key, value in given.items()}
 
 
 def _filled(what: str, kind: str, given: dict[str, float], parameters: Parameters, where: str) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from shunter.checks import check_name
 from shunter.errors import InputError
-from shunter.model.settings import SETTING_NAMES, Settings
+from shunter.model.settings import AUTO, SETTING_NAMES, Settings
 from shunter.policies.catalog import (
     DISPATCH_CODES,
     DISPATCHES,
@@ -85,6 +85,13 @@ class Scheduler:
     dispatch: Dispatch = field(compare=False, repr=False)
     placement: Placement = field(compare=False, repr=False)
     estimate: Estimate = field(compare=False, repr=False)
+
+    @property
+    def size_by(self) -> str:
+        """What sizes are counted in: as the settings say, or else as the policy's file does."""
+        order = self.policy.order
+        brought = None if order is None else order.spec.size_by
+        return brought or AUTO if self.settings.size_by == AUTO else self.settings.size_by
 
     @property
     def files(self) -> dict[str, Path]:

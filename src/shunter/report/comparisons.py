@@ -15,6 +15,7 @@ from shunter.comparison.roles import BASELINE, CLASSIC, ROLES
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
 from shunter.model.log import FROM_WORKLOAD, Ledger
+from shunter.model.size import size_note
 from shunter.report.tables import (
     NAME_WIDTH,
     folded,
@@ -106,11 +107,13 @@ def _title(comparison: Comparison, common: str = "") -> str:
     blocks = counted(windows.blocks, "block")
     combinations = counted(len(comparison.scored), "combination")
     simulations = counted(len(comparison.scored) * len(windows), "simulation")
+    note = size_note(comparison.size_by, comparison.cluster)
+    sizes = f" · {note}" if note else ""
     return (
         f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(comparison.cluster.label + told)}\n"
         f"{counted(len(windows), 'window')} of {windows.length:,} jobs{warmup}, in {blocks} of "
         f"{comparison.part} of the log, seed {comparison.seed}\n"
-        f"{combinations}{common}, {simulations} in {comparison.seconds:.3g} s"
+        f"{combinations}{common}{sizes}, {simulations} in {comparison.seconds:.3g} s"
     )
 
 

@@ -15,6 +15,7 @@ from shunter.metrics.labels import shortened
 from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
 from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
 from shunter.model.log import FROM_WORKLOAD
+from shunter.model.size import size_note
 from shunter.policies.native import NativePolicy
 from shunter.report.terminal import Console
 
@@ -125,11 +126,13 @@ def run_title(run: Run) -> str:
     # A reader must see that the size of the machine was taken from the log, and not given.
     cluster = schedule.cluster.label + (", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else "")
     counts, bases = schedule.outcomes(), schedule.bases()
+    note = size_note(schedule.size_by, schedule.cluster)
+    sizes = f" · {note}" if note else ""
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (
         f"[bold]{escape(schedule.workload.name)}[/bold] on {escape(cluster)}\n"
         f"{escape(settings.policy)} · {settings.dispatch} · {settings.placement} · "
-        f"estimate {escape(settings.estimate)}{_bases(settings.estimate, bases)}\n"
+        f"estimate {escape(settings.estimate)}{_bases(settings.estimate, bases)}{sizes}\n"
         f"{len(schedule):,} jobs, {counts['rejected']:,} rejected{others}, simulated in {run.seconds:.3g} s"
     )
 

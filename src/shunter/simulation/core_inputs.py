@@ -14,6 +14,8 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.settings import AUTO
+from shunter.model.size import SIZE_CODES, resolved_size_by
 from shunter.native import Handle, ffi, lib, opened, pointers
 from shunter.policies.native import CorePolicy
 from shunter.policies.own import Requests, Scene, check_answer, failure
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
+    from shunter.model.log import Log
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
     from shunter.policies.own import Placer
@@ -184,10 +187,17 @@ def core_config(
             "node_event_up": columns[4],
             "node_events_length": len(events[0]),
             "placer": ffi.NULL if asked is None else asked.callback,
+            "size_by": SIZE_CODES[resolved_size_by(scheduler.size_by, workload, cluster)],
         },
     )
     # The core reads the arrays that the configuration points to, so they must live as long as it does.
     return CoreConfig(config, policy, estimate_parameters, events, asked)
+
+
+def common_size_by(scheduler: Scheduler, logs: Iterable[Log]) -> str:
+    """Returns what sizes are counted in on all of these logs; ``auto`` if the logs differ."""
+    found = {resolved_size_by(scheduler.size_by, log.workload, log.cluster) for log in logs}
+    return found.pop() if len(found) == 1 else AUTO
 
 
 def _node_events(settings: Settings, cluster: Cluster) -> tuple[NDArray[Any], ...]:

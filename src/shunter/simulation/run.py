@@ -11,6 +11,7 @@ from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
+from shunter.model.size import SIZE_WORDS
 from shunter.native import check, lib
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import Policy, PythonPolicy, QueueView, failure
@@ -275,6 +276,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         placement_nodes=placed.nodes,
         placement_tasks=placed.tasks,
         estimate_basis=basis,
+        size_by=SIZE_WORDS[placed.size_by],
     )
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from shunter.simulation.core_inputs import AskedPlacer
     from shunter.simulation.decision import Decision
 
+_SINGLE: Final = ("now_ms", "committed_job", "committed_ms", "size_by")
+"""The fields of a snapshot that are no arrays."""
 OK: Final = RESULTS["ok"]
 ALL_DECISIONS: Final = 2**64 - 1
 CALL_S: Final = 0.1
@@ -228,18 +230,16 @@ class Simulation:
         arrays = {name: np.empty(lengths.get(name, told.jobs), dtype) for name, dtype in ARRAYS.items()}
         _point(told, arrays)
         self._call(lib.shunter_simulation_snapshot, told)
-        return Snapshot(now_ms=told.now_ms, **arrays, committed_job=told.committed_job, committed_ms=told.committed_ms)
+        fields: dict[str, Any] = {**arrays, **{name: getattr(told, name) for name in _SINGLE}}
+        return Snapshot(**fields)
 
     def load(self, snapshot: Snapshot) -> None:
         """Puts this simulation, which must not have begun, into the state of a snapshot."""
         arrays = {name: np.ascontiguousarray(getattr(snapshot, name), dtype) for name, dtype in ARRAYS.items()}
         check_lengths(arrays)
         told = ffi.new("ShunterSnapshot *")
-        told.now_ms, told.committed_job, told.committed_ms = (
-            snapshot.now_ms,
-            snapshot.committed_job,
-            snapshot.committed_ms,
-        )
+        for name in _SINGLE:
+            setattr(told, name, getattr(snapshot, name))
         told.jobs, told.nodes, told.stops = len(snapshot.phase), len(snapshot.down), len(snapshot.stop_job)
         told.places.node_count, told.places.device_count = len(snapshot.nodes), len(snapshot.devices)
         _point(told, arrays)

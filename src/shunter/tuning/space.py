@@ -56,10 +56,10 @@ class Space:
 
 def _linear(numbers: dict[str, float]) -> dict[str, float]:
     # The weight of the estimate is 1: a score and its double give the same order.
-    parameters = {"estimate": 1.0, "cores": numbers["cores"]}
+    parameters = {"estimate": 1.0, "size": numbers["size"]}
     # A negative weight of the wait would let jobs starve; the search may step there, the policy may not.
     parameters |= {name: max(numbers[name], 0.0) for name in ("wait", "wait_ratio", "hold_share")}
-    as_they_are = ("free_estimate", "free_cores", "queue_estimate", "queue_cores", "reserve_below")
+    as_they_are = ("free_estimate", "free_size", "queue_estimate", "queue_size", "reserve_below")
     parameters |= {name: numbers[name] for name in as_they_are}
     # Times are searched in logarithms: from minutes to days is one even range then.
     parameters["hold_from_s"] = math.exp(numbers["log_hold_from"])
@@ -82,13 +82,13 @@ SPACES: Final[dict[str, Space]] = {
     "linear": Space(
         "linear",
         (
-            Axis("cores", 1.0, 0.15),
+            Axis("size", 1.0, 0.15),
             Axis("wait", 0.0, 0.02),
             Axis("wait_ratio", 0.0, 0.01),
             Axis("free_estimate", 0.0, 0.15),
-            Axis("free_cores", 0.0, 0.15),
+            Axis("free_size", 0.0, 0.15),
             Axis("queue_estimate", 0.0, 0.03),
-            Axis("queue_cores", 0.0, 0.03),
+            Axis("queue_size", 0.0, 0.03),
             Axis("reserve_below", 2.0, 2.0),
             Axis("hold_share", 0.02, 0.04),
             Axis("log_hold_from", math.log(1800.0), 1.0),

@@ -22,6 +22,7 @@ from shunter.model.fitting import can_ever_fit
 from shunter.model.windows import Days, parse_part
 from shunter.policies.native import REQUESTED
 from shunter.policies.scheduler import resolve_scheduler
+from shunter.simulation.core_inputs import common_size_by
 from shunter.tuning.later_days import HELD_AGAINST, Later, later_object, report_later
 from shunter.tuning.space import SPACES
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
@@ -210,7 +211,8 @@ def run_tuning(
         tuned, later = _search(request, logs, file, stage)
     seconds = time.perf_counter() - began
     facts, log_facts = _facts(request, tuned), [_log_facts(one) for one in later]
-    write_tuned(out, tuned_text(tuned, section, facts, log_facts, _comments(tuned, out)))
+    size_by = common_size_by(request.scheduler, logs)
+    write_tuned(out, tuned_text(tuned, section, facts, log_facts, _comments(tuned, out), size_by))
     scheduler = request.seeing(out).changed(policy=str(out))
     with stage("simulating later days") as progress:
         report = report_later(

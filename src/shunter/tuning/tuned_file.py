@@ -59,6 +59,7 @@ def tuned_text(
     facts: Mapping[str, Value],
     logs: Sequence[Mapping[str, Value]],
     comments: Sequence[str],
+    size_by: str,
 ) -> str:
     """Returns the whole file; its numbers are written so that reading them gives the same again.
 
@@ -68,9 +69,10 @@ def tuned_text(
         facts: What a reader should know of the tuning; no program reads it.
         logs: The same of each log.
         comments: Lines at the top: what this is, and how to use it.
+        size_by: What sizes are counted in on the logs.
     """
     parts = ["".join(f"# {line}\n" for line in comments)]
-    parts += [section("policy", {"kind": tuned.kind, **tuned.parameters}), estimate]
+    parts += [section("policy", {"kind": tuned.kind, **tuned.parameters, "size_by": size_by}), estimate]
     parts += [section("tuned", facts), *(section("[tuned.logs]", log) for log in logs)]
     return "\n".join(parts)
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.fitting import can_ever_fit, shape_columns
+from shunter.model.size import work_of
 from shunter.model.workload import SUBMIT_LIMIT_S
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
 
-MILLI = 1000
 LOAD_RANGE: Final = (0.001, 10.0)
 """The offered loads that can be asked for; at 1, as much work arrives as the cluster can do."""
 
@@ -27,23 +26,14 @@ def offered_load(workload: Workload, cluster: Cluster) -> float | None:
     Work is counted in core-seconds and, where there are GPUs, in GPU-seconds; the larger share of the two is the load.
     Jobs that can never fit do not count. None: no two jobs that fit arrive at different times.
     """
-    # Whole milliseconds add up exactly, in whatever order.
-    # Whether a job fits depends on its shape alone, and logs have few shapes.
-    shapes = workload.jobs.group_by(*shape_columns(workload.jobs)).agg(
-        run_ms=(pl.col("run_s") * MILLI).round().cast(pl.Int64).sum(),
-        first_s=pl.col("submit_s").min(),
-        last_s=pl.col("submit_s").max(),
-    )
-    shapes = shapes.filter(pl.Series(can_ever_fit(shapes, cluster), dtype=pl.Boolean))
-    if shapes.height == 0:
+    work = work_of(workload.jobs, cluster)
+    if work is None or work.first_s == work.last_s:
         return None
-    span_s = shapes["last_s"].to_numpy().max() - shapes["first_s"].to_numpy().min()
-    if not span_s:
-        return None
-    loads = [_work_s(shapes, "cores_per_task") / (cluster.total_cores * span_s)]
+    span_s = work.last_s - work.first_s
+    loads = [work.core_s / (cluster.total_cores * span_s)]
     if cluster.total_gpus:
         # The scarcer resource is what queues form for.
-        loads.append(_work_s(shapes, "gpus_per_task") / (cluster.total_gpus * span_s))
+        loads.append(work.gpu_s / (cluster.total_gpus * span_s))
     return float(max(loads))
 
 
@@ -110,9 +100,3 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
         # A window's history moves with it.
         earlier=None if workload.earlier is None else workload.earlier.with_columns(**stretched),
     )
-
-
-def _work_s(shapes: pl.DataFrame, amount: str) -> float:
-    """Returns the sum over all jobs of the amount times the run time."""
-    columns = (shapes[name].to_list() for name in ("tasks", amount, "run_ms"))
-    return math.fsum(tasks * each * run_ms for tasks, each, run_ms in zip(*columns, strict=True)) / MILLI

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
+from shunter.model.size import MILLI
 from shunter.workloads.clock import UNIX_TIMES_FROM_S, Clock
-from shunter.workloads.load import MILLI, offered_load
+from shunter.workloads.load import offered_load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

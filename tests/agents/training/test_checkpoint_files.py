@@ -181,7 +181,7 @@ def test_a_record_that_makes_no_sense_is_refused(change: dict[str, object], mess
             "idle_memory",
             "cluster feature 1 was idle_memory, here it is free_memo",
         ),
-        (ENVIRONMENT, "job", "cores", None, "job feature 8 was log_cores, here it is cores"),
+        (ENVIRONMENT, "job", "cores", None, "job feature 8 was log_size, here it is cores"),
         (ENVIRONMENT, "job", "held_back", None, "job feature 20 was not there, here it is held_back"),
         (PickHostOptions(), "host", "core_use", "load", "host feature 0 was load, here it is core_use"),
     ],

@@ -16,6 +16,7 @@ from shunter.checks import NOTHING, check_name
 from shunter.envs.kinds import ENVIRONMENTS
 from shunter.errors import InputError
 from shunter.files import LOCK, file_meant, read_toml
+from shunter.model.settings import CORES_ALONE
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import LAST
 from shunter.policies.native import spec_file
@@ -99,8 +100,11 @@ class TrainRequest:
                     f"{option} {given} is given with --resume; the run in {folder} goes on by its own {CONFIG_FILE}: "
                     f"leave {option} out, or train anew in another folder"
                 )
-        before = load_config(folder / CONFIG_FILE)
-        config = load_config(folder / CONFIG_FILE, None, without_copied(self.changes, before))
+        told = file_sections(folder / CONFIG_FILE)
+        # A run that does not say what sizes are counted in was begun by a version that counted cores.
+        unsaid = {"environment": {"size_by": CORES_ALONE}} if self._kind(told) == PICK_JOB else None
+        before = load_config(folder / CONFIG_FILE, beginning=unsaid)
+        config = load_config(folder / CONFIG_FILE, None, without_copied(self.changes, before), unsaid)
         if self.is_resumed(folder):
             check_resumable(before, config, folder)
         return Resolved(config, ())

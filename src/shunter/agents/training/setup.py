@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +55,8 @@ class Site:
         Raises:
             InputError: Logs or clusters are missing, are given where they mean nothing, or cannot be read.
         """
-        return Site(config, config.environment.open_source(config.data.workload, config.data.cluster))
+        source = config.environment.open_source(config.data.workload, config.data.cluster)
+        return Site(replace(config, environment=source.options), source)
 
     @property
     def logs(self) -> tuple[Log, ...]:

@@ -5,7 +5,7 @@ const LONGEST_TABLE: i64 = 1 << 20;
 
 /// The shapes of a table of jobs by their cores, the smallest first.
 #[derive(Debug)]
-pub struct ShapeSizes {
+pub struct ShapeCores {
     cores_milli: Vec<i64>,
     /// Every shape's cores are a multiple of it.
     unit_milli: u32,
@@ -13,7 +13,7 @@ pub struct ShapeSizes {
     within: Vec<u32>,
 }
 
-impl ShapeSizes {
+impl ShapeCores {
     /// Keeps the cores of each shape, which must ascend.
     pub fn new(cores_milli: Vec<i64>) -> Self {
         let unit = cores_milli.iter().fold(0, |unit, &cores| greatest_common_divisor(unit, cores)).max(1);
@@ -24,7 +24,7 @@ impl ShapeSizes {
             within =
                 (0..=units).map(|units| cores_milli.partition_point(|&cores| cores <= units * unit) as u32).collect();
         }
-        ShapeSizes { cores_milli, unit_milli, within }
+        ShapeCores { cores_milli, unit_milli, within }
     }
 
     /// What a shape needs, over all tasks.
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_table_agrees_with_a_search() {
         for sizes in [vec![0, 500, 1000, 64_000], vec![3, 7], vec![0], vec![1, 5_000_000_000], vec![6_000_000_000; 3]] {
-            let table = ShapeSizes::new(sizes.clone());
+            let table = ShapeCores::new(sizes.clone());
             for cores in [-1, 0, 1, 2, 3, 499, 500, 63_999, 64_000, 70_000, 4_999_999_999, 7_000_000_000] {
                 let expected = sizes.iter().filter(|&&needed| needed <= cores).count();
                 assert_eq!(table.count_within(cores), expected, "{sizes:?} {cores}");
