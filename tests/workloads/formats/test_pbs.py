@@ -11,7 +11,8 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
-from shunter.workloads.formats.pbs import DELETED, NO_END, WHOLE_ARRAY, exec_hosts, memory_mb, recognizes, sum_chunks
+from shunter.workloads.formats.pbs import DELETED, NO_END, WHOLE_ARRAY, recognizes
+from shunter.workloads.formats.pbs_values import exec_hosts, memory_mb, sum_chunks
 from shunter.workloads.text.records import NEVER_STARTED, ODD, OTHER_KIND
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
@@ -92,6 +93,10 @@ def test_a_job_of_torque(tmp_path: Path) -> None:
             "exec_host=h/0*0 exec_vnode=(h[0]:ncpus=24:ngpus=2+h[1]:ncpus=24:ngpus=2:mem=9kb) Resource_List.nodect=1 "
             "Resource_List.select=1:ncpus=48:ngpus=4",
             {"tasks": 1, "cores_per_task": 48, "gpus_per_task": 4, "hosts": None},
+        ),
+        (
+            "exec_host=nid7/24 Resource_List.mppwidth=64 Resource_List.mppdepth=2 Resource_List.ncpus=1",
+            {"tasks": 128, "cores_per_task": 1, "nodes": None, "hosts": None},
         ),
         ("exec_host=n1/0 exec_gpus=n1-gpu/0+n1-gpu/1", {"tasks": 1, "cores_per_task": 1, "gpus_per_task": 2}),
         ("Resource_List.nodect=1:ppn=24:gpu=4:reqmem=128849018880:gpu",
