@@ -57,8 +57,9 @@ class Said:
     """What a record says of a job, by key; the first of equal keys counts."""
 
     def __init__(self, text: str) -> None:
-        # A quote that is not closed is none.
-        tokens = _TOKEN.findall(text) if text.count('"') % 2 == 0 else text.split()
+        quotes = text.count('"')
+        # Quotes are rare, and cutting at blanks is quick. One that is not closed is none.
+        tokens = _TOKEN.findall(text) if quotes and quotes % 2 == 0 else text.split()
         self._pairs: dict[str, str] = {}
         for token in tokens:
             key, sign, value = token.partition("=")

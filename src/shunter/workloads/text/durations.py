@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
@@ -42,6 +43,7 @@ def _usual_duration_s(text: pl.Series) -> pl.Series:
     return text.alias("text").to_frame().select(pl.when(cell.str.contains(_USUAL)).then(total)).to_series()
 
 
+@lru_cache(1 << 12)
 def limit_s(text: str) -> float | None:
     """Returns a limit in seconds: ``36000``, ``10:00:00``, or ``1:00:00:00`` with days; None for all else."""
     if _PARTS.fullmatch(text) is None:
