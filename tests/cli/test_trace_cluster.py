@@ -85,11 +85,11 @@ def test_hosts_of_a_log_become_nodes(shunter: Command, tmp_path: Path) -> None:
     output = tmp_path / "cluster.toml"
     answer = shunter("trace", "cluster", log, "--infer", "-o", output)
     assert answer.code == 0
-    assert "Inferred from the hosts of 2 jobs of sacct.txt: 3 nodes." in answer.out
+    assert "Inferred from the hosts that sacct.txt names. Jobs that name some: 2. Nodes: 3." in answer.out
     assert "2 of 3 reached the same cores as a like-named one, so the sizes are plausible" in answer.out
     nodes = [(node.name, node.cores, node.partition) for node in Cluster.read(output).nodes]
     assert nodes == [("g1", 8.0, "gpu"), ("n01", 32.0, "batch"), ("n02", 32.0, "batch")]
-    assert "# Inferred from the hosts" in output.read_text()
+    assert "# Inferred from the hosts that sacct.txt names" in output.read_text()
 
 
 def test_a_table_may_name_its_hosts(shunter: Command, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_table_may_name_its_hosts(shunter: Command, tmp_path: Path) -> None:
     assert answer.code == 0
     assert '"n1", "n2",' in answer.out
     assert "cores = 8" in answer.out
-    assert "2 nodes" in answer.err
+    assert "Nodes: 2." in answer.err
 
 
 def test_what_is_neither_a_list_nor_a_log_is_told_which_lists_there_are(shunter: Command, tmp_path: Path) -> None:

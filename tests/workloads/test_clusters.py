@@ -127,9 +127,9 @@ def test_jobs_whose_hosts_are_not_known_are_counted() -> None:
     workload = _at_once(["n1", None, "n[broken", "n1"], [4, 400, 4, 4])
     cluster, notes = infer_cluster(workload)
     assert [(node.name, node.cores) for node in cluster.nodes] == [("n1", 8.0)]
-    assert "Inferred from the hosts of 2 jobs of log: 1 nodes." in notes[0]
-    assert "2 jobs name no hosts that can be read, and are not counted." in notes
-    assert notes[-1] == "1 jobs do not fit on it."
+    assert "Inferred from the hosts that log names. Jobs that name some: 2. Nodes: 1." in notes[0]
+    assert "Jobs that name no hosts that can be read, and do not count: 2." in notes
+    assert notes[-1] == "Jobs that do not fit on it: 1."
 
 
 def test_a_log_without_hosts_says_so() -> None:

@@ -107,7 +107,7 @@ def infer_cluster(workload: Workload) -> tuple[Cluster, tuple[str, ...]]:
     shapes = workload.jobs.select(shape_columns(workload.jobs))
     misfits = int((~can_ever_fit(shapes, cluster)).sum())
     if misfits:
-        notes = (*notes, f"{misfits:,} jobs do not fit on it.")
+        notes = (*notes, f"Jobs that do not fit on it: {misfits:,}.")
     return cluster, notes
 
 

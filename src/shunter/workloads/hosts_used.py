@@ -218,14 +218,14 @@ def _notes(workload: Workload, hosted: int, peaks: Sequence[_Peak], nodes: Seque
     share = alike / count
     how_sure = "well supported" if share >= _WELL_SUPPORTED else "plausible" if share >= _PLAUSIBLE else "a guess"
     notes = [
-        f"Inferred from the hosts of {hosted:,} jobs of {workload.name}: {count:,} nodes. "
+        f"Inferred from the hosts that {workload.name} names. Jobs that name some: {hosted:,}. Nodes: {count:,}. "
         "A node that ran no job is not seen.",
         "Each node has the most cores, GPUs and memory that were in use on it at once, raised to the size of "
         f"like-named nodes. {alike:,} of {count:,} reached the same cores as a like-named one, so the sizes are "
         f"{how_sure}.",
     ]
     if hosted < len(workload):
-        notes.append(f"{len(workload) - hosted:,} jobs name no hosts that can be read, and are not counted.")
+        notes.append(f"Jobs that name no hosts that can be read, and do not count: {len(workload) - hosted:,}.")
     if all(node.memory_mb is None for node in nodes):
         notes.append("Memory is not told of every job, and so not tracked.")
     if any(peak.partitions for peak in peaks) and all(node.partition is None for node in nodes):
