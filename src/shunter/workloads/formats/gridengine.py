@@ -68,10 +68,7 @@ _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "name": pl.String,
     "account": pl.String,
 }
-_CLUSTER_NOTE: Final = (
-    "Grid Engine's accounting does not list the machines; make a cluster of the hosts that its jobs ran on with "
-    "'shunter trace cluster LOG --infer'"
-)
+_CLUSTER_NOTE: Final = "Grid Engine's accounting does not list the machines"
 
 
 def recognizes(source: Source) -> bool:

@@ -51,10 +51,7 @@ _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "account": pl.String,
     "attempts": pl.Int64,
 }
-_CLUSTER_NOTE: Final = (
-    "PBS's logs of jobs do not list the machines; make a cluster of the hosts that its jobs ran on with "
-    "'shunter trace cluster LOG --infer'"
-)
+_CLUSTER_NOTE: Final = "PBS's logs of jobs do not list the machines"
 
 
 def recognizes(source: Source) -> bool:
