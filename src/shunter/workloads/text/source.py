@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -250,13 +250,12 @@ class _Pipe:
         self._path = path
         self._bytes = 0
         self._is_over = False
+        # Others may read the file until the program ends.
+        until_end = ExitStack()
+        atexit.register(until_end.close)
         with _reading(path):
-            self._opened = _piped(path)
-            self._pipe = self._opened.__enter__()
-            file = tempfile.NamedTemporaryFile(prefix="shunter-", delete=False)  # noqa: SIM115 - outlives this function
-            self._kept = file
-            # Others may read the file until the program ends.
-            atexit.register(Path(file.name).unlink, missing_ok=True)
+            self._pipe = until_end.enter_context(_piped(path))
+            self._kept = until_end.enter_context(tempfile.NamedTemporaryFile(prefix="shunter-"))  # noqa: SIM115 - it is
 
     def kept(self, least_bytes: int | None) -> Path:
         """Returns a file with the first bytes, so many at least as far as there are any; None: with all of them."""
@@ -275,8 +274,9 @@ class _Pipe:
         self._kept.write(piece)
         self._bytes += len(piece)
         self._is_over = not piece or self._bytes > PIPE_BYTES
-        if self._is_over:
-            self._opened.__exit__(None, None, None)
+        if self._is_over and self._path.name != STANDARD_INPUT:
+            # Whoever writes on is told that nobody reads.
+            self._pipe.close()
 
 
 @cache
