@@ -9,7 +9,7 @@ import pytest
 from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.workloads.machines import detect_machines, read_machines
-from shunter.workloads.machines.slurm_conf import INCLUDED
+from shunter.workloads.machines.slurm_conf import FUTURE, INCLUDED
 from shunter.workloads.machines.slurm_nodes import PARTITIONS_RULE
 from shunter.workloads.text.repairs import UNREADABLE
 from shunter.workloads.text.source import open_source
@@ -54,6 +54,12 @@ def test_partitions_that_share_nodes(tmp_path: Path) -> None:
     nodes, ledger = _read(tmp_path, CONFIGURATION + "PartitionName=all Nodes=ALL\n")
     assert {node.partition for node in nodes} == {None}
     assert ledger[PARTITIONS_RULE][0] == 4
+
+
+def test_nodes_to_come_are_left_out(tmp_path: Path) -> None:
+    nodes, ledger = _read(tmp_path, "NodeName=n1 CPUs=8\nNodeName=n[2-9] CPUs=8 State=FUTURE\n")
+    assert [node.name for node in nodes] == ["n1"]
+    assert ledger == {FUTURE: (1, "line 2: NodeName n[2-9]")}
 
 
 def test_what_cannot_be_read_is_skipped(tmp_path: Path) -> None:

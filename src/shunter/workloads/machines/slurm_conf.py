@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
     from shunter.workloads.text.source import Source
 
+FUTURE: Final = "State=FUTURE: not there yet, left out"
 INCLUDED: Final = "Include: the file is not followed, give it too"
 
 _KINDS: Final = ("nodename", "partitionname", "nodeset")
@@ -38,7 +39,7 @@ def recognizes(source: Source) -> bool:
 
 def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
     """Returns all nodes that the files configure."""
-    return nodes_of_records(_records(_lines(sources, repairs)), repairs)
+    return nodes_of_records(_records(_lines(sources, repairs), repairs), repairs)
 
 
 def _lines(sources: Sequence[Source], repairs: Repairs) -> Iterator[tuple[int, dict[str, str]]]:
@@ -59,7 +60,7 @@ def _lines(sources: Sequence[Source], repairs: Repairs) -> Iterator[tuple[int, d
                 yield place, pairs
 
 
-def _records(lines: Iterator[tuple[int, dict[str, str]]]) -> Iterator[NodeRecord]:
+def _records(lines: Iterator[tuple[int, dict[str, str]]], repairs: Repairs) -> Iterator[NodeRecord]:
     """Yields what is told of nodes, with the partitions that name them."""
     defaults: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
     told: dict[str, list[tuple[int, dict[str, str]]]] = {kind: [] for kind in _KINDS}
@@ -72,6 +73,9 @@ def _records(lines: Iterator[tuple[int, dict[str, str]]]) -> Iterator[NodeRecord
             told[kind].append((place, defaults[kind] | pairs))
     partitions = _partitions(told)
     for place, node in told["nodename"]:
+        if node.get("state", "").upper() == "FUTURE":
+            repairs.tell(FUTURE, 1, place, f"NodeName {node['nodename'][:40]}")
+            continue
         for names in _split(node["nodename"]):
             found = dict.fromkeys(name for one in node_names(names) or () for name in partitions.get(one, ()))
             everywhere = partitions.get(_ALL, ())
