@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from shunter.errors import InputError
 from shunter.model.cluster import Node
 from shunter.model.workload import Workload
 from shunter.workloads import read_workload
@@ -143,6 +144,14 @@ def test_many_pairs_of_jobs_and_hosts_are_looked_at_in_parts(monkeypatch: pytest
     monkeypatch.setattr("shunter.workloads.hosts_used._PAIRS", 7)
     assert infer_cluster(workload)[0].nodes == whole
     assert len(whole) == 39
+
+
+def test_lists_that_name_endless_hosts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shunter.workloads.hosts_used._LISTED", 100)
+    with pytest.raises(
+        InputError, match="log: its lists of hosts name more than 100 hosts; infer a cluster from a part"
+    ):
+        infer_cluster(_at_once(["n[1-50]", "n[1-51]"], [50, 51]))
 
 
 @pytest.mark.parametrize(

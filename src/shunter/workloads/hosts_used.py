@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
+from shunter.errors import InputError
 from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Node
 from shunter.workloads.text.hosts import read_hosts
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _PAIRS: Final = 4_000_000
 """How many pairs of a job and a host are looked at at once."""
+_LISTED: Final = 3_000_000
+"""How many hosts all lists that differ may name."""
 _COMMON: Final = 0.1
 """A size that so large a share of like-named nodes has reached is taken as a real one."""
 _WELL_SUPPORTED, _PLAUSIBLE = 0.8, 0.3
@@ -53,7 +56,7 @@ def infer_nodes(workload: Workload) -> UsedNodes | None:
     """
     if "hosts" not in workload.jobs.columns or workload.jobs["hosts"].null_count() == len(workload):
         return None
-    of_lists = _hosts_of_lists(workload.jobs["hosts"].drop_nulls().unique(maintain_order=True))
+    of_lists = _hosts_of_lists(workload.jobs["hosts"].drop_nulls().unique(maintain_order=True), workload.name)
     jobs = _jobs_with_hosts(workload.jobs, of_lists)
     if jobs.height == 0:
         return None
@@ -77,12 +80,21 @@ def infer_nodes(workload: Workload) -> UsedNodes | None:
     return UsedNodes(nodes, _notes(workload, jobs.height, peaks, nodes))
 
 
-def _hosts_of_lists(lists: pl.Series) -> pl.DataFrame:
-    """Returns a row for each host of each list that can be read: its cores, if they are told, and how many hosts."""
+def _hosts_of_lists(lists: pl.Series, where: str) -> pl.DataFrame:
+    """Returns a row for each host of each list that can be read: its cores, if they are told, and how many hosts.
+
+    Raises:
+        InputError: The lists are too long to be looked at.
+    """
     rows: list[tuple[str, str, float | None, int]] = []
     for text in lists.to_list():
         found = read_hosts(text) or {}
         rows.extend((text, host, cores, len(found)) for host, cores in found.items())
+        if len(rows) > _LISTED:
+            raise InputError(
+                f"{where}: its lists of hosts name more than {_LISTED:,} hosts; infer a cluster from a part of the log "
+                "('shunter trace slice')"
+            )
     schema = {"hosts": pl.String, "host": pl.String, "told": pl.Float64, "among": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
