@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.headroom import (
     LOGS,
     METRICS,
+    TRAIN,
     Measured,
     Row,
     classic_rows,
@@ -49,10 +50,13 @@ from shunter.envs.sources import Use
 from shunter.files import read_toml
 from shunter.model.log import Log
 from shunter.policies.catalog import PLACEMENTS
+from shunter.policies.prior import fit_prior, save_prior
 from shunter.policies.scheduler import resolve_scheduler
 
 STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"
+OWN = "own"
+"""The estimate of a tuned or learned policy: the one that its training days chose."""
 DRAWN = "generate:lublin?jobs=200000&cores=256&load=1.02&seed={seed}"
 
 
@@ -126,17 +130,20 @@ def reserve(study: Study, names: list[str]) -> list[Row]:
     rows: list[Row] = []
     for name, log in logs.items():
         cases = {start: report_case(log, warmup, study.report_seed, 2) for start, warmup in STARTS.items()}
-        tuned = {seed: found[name, seed][0] for seed in study.seeds}
-        estimates = {"requested": "requested", "posterior": str(tuned[study.seeds[0]])}
+        # Fitted on the same days as the tuned files; those may have chosen another estimate.
+        prior = study.runs / f"{name}-prior.toml"
+        save_prior(fit_prior(log.workload, part=TRAIN), prior)
+        estimates = {"requested": "requested", "posterior": str(prior)}
         for estimate, spec in estimates.items():
             rows += classic_rows(name, cases, estimate, spec)
         for seed in study.seeds:
             for start, case in cases.items():
                 toml, run = found[name, seed]
-                settings = resolve_scheduler(policy=str(toml), dispatch="easy", estimate=str(toml))
+                # The file brings its dispatch rule: what was tuned may be a classic under another one.
+                settings = resolve_scheduler(policy=str(toml), estimate=str(toml))
                 add = {"tuned": case.measure(settings, METRICS), "learned": measured_by(case, run)}
                 for method, values in add.items():
-                    rows.append(Row(name, start, method, "posterior", seed, method, values, case.block))
+                    rows.append(Row(name, start, method, OWN, seed, method, values, case.block))
         print(f"{name}: done", file=sys.stderr, flush=True)
     chosen = {name: chosen_classic(found[name, study.seeds[0]][0]) for name in names}
     for start in STARTS:
@@ -200,7 +207,7 @@ def print_reserve(rows: list[Row], start: str, chosen: dict[str, str]) -> None:
     print("| " + " | ".join([*columns, "learned", "learned against tuned"]) + " |")
     print("|---" * (len(columns) + 2) + "|")
     for log in logs:
-        tuned, learned = (select(rows, log, method, "posterior") for method in ("tuned", "learned"))
+        tuned, learned = (select(rows, log, method, OWN) for method in ("tuned", "learned"))
         against = ", ".join(
             f"{np.exp((one.log_metric - other.log_metric).mean()):.3f}"
             for one, other in zip(learned, tuned, strict=True)

@@ -57,9 +57,12 @@ def test_json_is_one_object(shunter: Command, out: Path) -> None:
     assert [part["part"] for part in result["parts"]] == ["validation", "report"]
     (log,) = result["parts"][1]["logs"]
     assert (log["name"], log["windows"], log["blocks"]) == (LUBLIN, 6, 6)
-    assert [row["role"] for row in log["rows"]] == ["baseline", "chosen", "beginning", "learned"]
-    assert [log["rows"][1]["label"]] == result["chosen"]
-    assert all(row["ratio_low"] <= row["ratio"] <= row["ratio_high"] for row in log["rows"])
+    roles = ["learned", "beginning", "chosen", "best", "best-same-estimate", "baseline"]
+    assert [row["role"] for row in log["rows"]] == roles
+    assert [log["rows"][2]["label"]] == result["chosen"]
+    for contrast in log["rows"][0]["against"].values():
+        assert contrast["ratio_low"] <= contrast["ratio"] <= contrast["ratio_high"]
+    assert [one["against"] for one in result["parts"][1]["verdict"]] == roles[1:]
     assert result["config"]["ppo"]["num_envs"] == 4
 
 
@@ -80,7 +83,9 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert "best on validation at step" in answer.out
     assert "validation, on which the best policy was chosen: 4 windows in 2 blocks" in answer.out
     assert "report, never looked at before: 6 windows in 6 blocks" in answer.out
-    assert f"{LUBLIN}: the learned policy" in answer.out
+    assert "report, never looked at before" in answer.out.partition("validation, on which")[0]
+    assert "the learned policy and the beginning (initial) " in answer.out
+    assert "longest" in answer.out
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
@@ -286,9 +291,12 @@ def test_why_the_beginning_was_kept(shunter: Command, out: Path) -> None:
     [
         (
             NearMiss(64, 0.0123, 0.0456),
-            "at step 64 it was lower by 0.0123, which is not more than 2 × its standard error of",
+            "in the logarithm of the metric, which is not more than 2 × its standard error of 0.0456",
         ),
-        (NearMiss(64, 0.0123, None), "at step 64 it was lower by 0.0123, and one validation window does not tell"),
+        (
+            NearMiss(64, 0.0123, None),
+            "at step 64 it was better by 0.0123 in the logarithm of the metric, and one validation window",
+        ),
     ],
 )
 def test_why_it_was_kept_in_words(near: NearMiss, words: str) -> None:
@@ -298,13 +306,13 @@ def test_why_it_was_kept_in_words(near: NearMiss, words: str) -> None:
 def test_several_logs(shunter: Command, out: Path) -> None:
     answer = shunter(*TRAIN, "--workload", OTHER, "--out", out)
     assert answer.code == 0
-    assert "over 2 logs: learned to chosen" in answer.out
+    assert "over 2 logs, each counting the same:\nthe learned policy" in answer.out
 
 
 def test_hosts(shunter: Command, out: Path) -> None:
     result = shunter(*HOSTS, "--out", out, "--json").json()
     (group,) = result["parts"][1]["logs"]
-    assert (result["objective"], group["windows"], group["rows"][0]["label"]) == ("mean_wait_s", 6, "first-fit")
+    assert (result["objective"], group["windows"], group["rows"][-1]["label"]) == ("mean_wait_s", 6, "first-fit")
 
 
 @pytest.mark.parametrize(

@@ -41,16 +41,26 @@ def test_a_bound_is_on_the_mean_over_windows() -> None:
     objective = Objective(SLOWDOWN, (Bound(WAIT, 1.1),))
     found = columns(mean_bounded_slowdown=[2.0, 8.0], mean_wait_s=[400.0, 120.0])
     assert objective.excess(objective.bounds[0], found, BASE) == pytest.approx(math.log(1.3 / 1.1), abs=1e-4)
-    assert objective.cost(found, BASE) == pytest.approx(PENALTY * (math.log(1.3 / 1.1) + SAFETY), abs=1e-4)
+    assert objective.search_cost(found, BASE) == pytest.approx(PENALTY * (math.log(1.3 / 1.1) + SAFETY), abs=1e-4)
+    assert objective.broken(found, BASE) == pytest.approx(math.log(1.3 / 1.1), abs=1e-4)
+    assert objective.cost(found, BASE) == pytest.approx(0.0)
 
 
-def test_bounds_are_kept_with_a_margin_and_cost_nothing_beyond_it() -> None:
+def test_a_search_aims_below_a_bound_that_holds_all_the_same() -> None:
     objective = Objective(SLOWDOWN, (Bound(WAIT, 1.1),))
     near = columns(mean_bounded_slowdown=[2.0, 8.0], mean_wait_s=[108.0, 324.0])
-    assert objective.excess(objective.bounds[0], near, BASE) < 0
-    assert objective.cost(near, BASE) == pytest.approx(PENALTY * (math.log(1.08 / 1.1) + SAFETY), abs=1e-4)
+    assert objective.broken(near, BASE) == 0.0
+    assert objective.search_cost(near, BASE) == pytest.approx(PENALTY * (math.log(1.08 / 1.1) + SAFETY), abs=1e-4)
     well = columns(mean_bounded_slowdown=[2.0, 8.0], mean_wait_s=[50.0, 150.0])
-    assert objective.cost(well, BASE) == pytest.approx(0.0)
+    assert objective.search_cost(well, BASE) == pytest.approx(0.0)
+
+
+def test_a_bound_is_exact() -> None:
+    """0.9499 times a utilization of 1 breaks a bound of 0.95, which a thousandth added to both would let pass."""
+    objective = Objective(SLOWDOWN, (Bound(USE, 0.95),))
+    base = {USE: np.array([0.5])}
+    assert objective.broken({USE: np.array([0.47499])}, base) > 0
+    assert objective.broken({USE: np.array([0.475])}, base) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_bound_from_below() -> None:
@@ -63,7 +73,8 @@ def test_a_bound_from_below() -> None:
 
 
 def test_a_ratio_of_means() -> None:
-    assert mean_ratio(np.array([300.0, math.nan]), BASE[WAIT]) == pytest.approx(1.5, abs=1e-4)
+    assert mean_ratio(np.array([300.0, math.nan]), np.array([100.0, 300.0])) == 1.5
+    assert mean_ratio(np.zeros(2), np.ones(2)) == pytest.approx(LEAST, rel=1e-2)
     assert mean_ratio(np.zeros(2), np.zeros(2)) == 1.0
 
 

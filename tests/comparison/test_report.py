@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shunter.comparison.comparison import Comparison
 from shunter.comparison.objective import Bound
-from shunter.comparison.report import Finding, Report
-from shunter.comparison.roles import BASELINE, BEST, CHOSEN, TUNED
-from shunter.tuning.later_days import HELD_AGAINST
+from shunter.comparison.report import Finding, Report, hold_against, make_report
+from shunter.comparison.roles import BASELINE, BEST, CHOSEN, JUDGED_AGAINST, TUNED
 from tests.tuning.handmade import log_report, pooled_rows
 
 METRIC = "mean_bounded_slowdown"
@@ -16,11 +17,11 @@ ONES = [1.0] * 5
 
 
 def findings_on(one: Comparison) -> list[Finding]:
-    return one.findings(TUNED, TUNED, HELD_AGAINST)
+    return one.findings(TUNED, TUNED, JUDGED_AGAINST)
 
 
 def findings_over_all(report: Report[Comparison]) -> list[Finding]:
-    return list(report.findings_over_all(TUNED, TUNED, HELD_AGAINST))
+    return list(report.findings_over_all(TUNED, TUNED, JUDGED_AGAINST))
 
 
 def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str = METRIC) -> Comparison:
@@ -36,7 +37,7 @@ def rows(tuned: list[float], best: list[float], chosen: list[float], metric: str
 def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     one = rows(tuned=[2.0] * 5, best=[4.0, 5.0, 4.0, 5.0, 4.0], chosen=[1.0, 4.0, 1.0, 4.0, 2.0])
     by_role = {finding.against: finding for finding in findings_on(one)}
-    assert list(by_role) == [BEST, CHOSEN, BASELINE]
+    assert list(by_role) == [CHOSEN, BEST, BASELINE]
     assert by_role[BEST].result == "better"
     start = "tuned is better than the best classic in hindsight (f2/easy): ratio 0.457 (95 %: "
     assert by_role[BEST].sentence.startswith(start)
@@ -47,7 +48,7 @@ def test_a_win_a_loss_and_what_cannot_be_told() -> None:
     assert by_role[BASELINE].sentence == (
         "tuned is better than the baseline (fcfs/easy): ratio 0.114 (95 %: 0.105 to 0.125)"
     )
-    lost = findings_on(rows(tuned=[3.0] * 5, best=[2.0] * 5, chosen=ONES))[0]
+    lost = findings_on(rows(tuned=[3.0] * 5, best=[2.0] * 5, chosen=ONES))[1]
     assert lost.result == "worse"
     assert lost.sentence.startswith("tuned is WORSE than the best classic in hindsight (f2/easy): ratio 1.5")
     assert lost.workload == one.workload.name
@@ -62,9 +63,34 @@ def test_of_utilization_more_is_better() -> None:
 def test_without_ratios_the_difference_decides() -> None:
     """Nobody waits in the first window under the tuned policy, so there is no logarithm."""
     one = rows(tuned=[0.0] + [10.0] * 4, best=[10.0] + [20.0] * 4, chosen=ONES, metric="mean_wait_s")
-    best = findings_on(one)[0]
+    best = findings_on(one)[1]
     assert best.result == "better"
     assert best.sentence.endswith("(f2/easy): difference -10 (95 %: -10 to -10)")
+
+
+def test_the_same_in_every_window_is_identical_and_no_ratio_of_one() -> None:
+    one = rows(tuned=[2.0] * 5, best=[2.0] * 5, chosen=[2.0, 2.0, 2.0, 2.0, 2.5])
+    by_role = {finding.against: finding for finding in findings_on(one)}
+    assert (by_role[BEST].result, by_role[CHOSEN].result) == ("identical", "unclear")
+    sentence = "tuned and the best classic in hindsight (f2/easy) are identical: the same in every window"
+    assert by_role[BEST].sentence == sentence
+    assert one.row_object(TUNED)["against"][BEST]["identical"] is True
+
+
+def test_what_differs_in_waits_alone_is_not_identical() -> None:
+    one = rows(tuned=[2.0] * 5, best=[2.0] * 5, chosen=ONES)
+    best = one.contenders[BEST]
+    other = replace(best, metrics=best.metrics | {"max_wait_s": np.array([1.0, 1.0, 1.0, 1.0, 1.5])})
+    held = hold_against({**one.contenders, BEST: other}, one.block, one.objective, CHOSEN)
+    assert not held[TUNED].against[BEST].identical
+    assert held[TUNED].against[CHOSEN].ratio == 2.0
+
+
+def test_over_all_logs_identical_is_identical_on_each() -> None:
+    same, other = rows([2.0] * 5, [2.0] * 5, ONES), rows([2.0] * 5, [3.0] * 5, ONES)
+    for logs, expected in (((same, same), "identical"), ((same, other), "better")):
+        found = {one.against: one for one in findings_over_all(make_report(logs))}
+        assert found[BEST].result == expected
 
 
 def test_few_blocks_tell_nothing_of_other_days() -> None:

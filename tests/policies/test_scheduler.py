@@ -224,3 +224,32 @@ def test_what_is_put_in_the_place_of_something_is_looked_up() -> None:
 def test_a_setting_that_there_is_none() -> None:
     with pytest.raises(InputError, match="unknown setting 'sead'; did you mean 'seed'"):
         resolve_scheduler(sead=3)
+
+
+def test_the_file_of_a_policy_brings_a_rule_and_a_guard(tmp_path: Path) -> None:
+    """For those who ask for nothing else."""
+    file = tmp_path / "kept.toml"
+    file.write_text('[policy]\nkind = "saf"\n\n[settings]\ndispatch = "conservative"\nmax_wait_s = 3600\n')
+    brought = resolve_scheduler(policy=str(file)).settings
+    assert (brought.dispatch, brought.max_wait_s) == ("conservative", 3600.0)
+    asked = resolve_scheduler(policy=str(file), dispatch="strict", max_wait_s=60.0).settings
+    assert (asked.dispatch, asked.max_wait_s) == ("strict", 60.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ('[settings]\ndispach = "easy"', "[settings]: unknown setting 'dispach'; did you mean 'dispatch'"),
+        ("[settings]\ndispatch = 3", "[settings]: dispatch is 3; expected text"),
+        ('[settings]\ndispatch = "eazy"', "unknown dispatch 'eazy'"),
+        ("[settings]\nmax_wait_s = -1", "--max-wait (max_wait_s) is -1.0"),
+        ("settings = 3", "[settings] is no section"),
+    ],
+)
+def test_settings_of_a_file_that_cannot_be(tmp_path: Path, settings: str, message: str) -> None:
+    file = tmp_path / "kept.toml"
+    policy = '[policy]\nkind = "saf"\n'
+    file.write_text(settings + "\n" + policy if settings.startswith("settings") else policy + settings + "\n")
+    with pytest.raises(InputError) as raised:
+        resolve_scheduler(policy=str(file))
+    assert message in str(raised.value)

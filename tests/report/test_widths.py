@@ -12,11 +12,11 @@ from rich.table import Table
 import shunter
 from shunter import read_workload
 from shunter.comparison.comparison import Comparison
-from shunter.comparison.roles import BASELINE, BEST, CHOSEN, CHOSEN_SAME, ROLES, TUNED
-from shunter.report.comparisons import contender_table, contrast_table, metric_table
+from shunter.comparison.roles import BASELINE, BEST, CHOSEN, CHOSEN_SAME, TUNED
+from shunter.report.comparisons import contrast_table, metric_table
+from shunter.report.standings import standing_table, waits_table
 from shunter.report.tables import folded, print_fitted
 from shunter.report.terminal import Console
-from shunter.report.tuning import later_beside_table
 from shunter.report.what_if import fitted_tables
 from tests.tuning.handmade import log_report
 
@@ -85,19 +85,17 @@ def report() -> Comparison:
 
 
 def test_reports_of_roles_fit() -> None:
-    tables = (
-        contender_table(report(), "later days", ROLES, {BEST: "to the best", CHOSEN: "to the chosen"}),
-        later_beside_table(report()),
-    )
-    for table in tables:
+    for table in (standing_table(report(), TUNED, "later days"), waits_table(report(), TUNED)):
         lines = printed(lambda console, table=table: console.print(table))  # type: ignore[misc]
         assert max(len(line) for line in lines) <= 80
         first = names(lines)
-        assert first[:2] == ["baseline", "fcfs/easy"]
-        assert first[2:5] == ["chosen on training", "days", "saf/conservative"]
         # What is too long for a line loses its middle, and the rest is whole.
+        assert first[0] == "tuned"
         assert "conservative/" in first
         assert "tiered-defrag/" in first
+        chosen = first.index("chosen on training")
+        assert first[chosen + 1 : chosen + 3] == ["days", "saf/conservative"]
+        assert first[-2:] == ["baseline", "fcfs/easy"]
 
 
 def test_many_cases_make_several_tables() -> None:

@@ -13,7 +13,7 @@ from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.comparison.objective import Bound, Objective, mean_ratio, parse_objective
 from shunter.comparison.report import Report
-from shunter.comparison.roles import BASELINE, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, TUNED
+from shunter.comparison.roles import BASELINE, BEGINNING, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, TUNED
 from shunter.comparison.statistics import contrast, pooled_ratio
 from shunter.model.windows import Days
 from shunter.policies.scheduler import resolve_scheduler
@@ -24,6 +24,7 @@ from tests.tuning.small import small_log
 DAYS = Days("--report", (0.7, 1.0), windows=6, length=40, warmup=0, seed=0)
 SCHEDULER = resolve_scheduler(policy="linear?cores=1", dispatch="easy", estimate="last-two")
 OWN = Combination("own/easy", SCHEDULER)
+BEGINS = Combination("linear/easy", SCHEDULER.changed(policy="linear?cores=0.5"))
 BASELINE_NOW = combine(["fcfs"], ["easy"]).possible[0]
 OBJECTIVE = parse_objective("bounded-slowdown", ["mean-wait=1.1", "utilization=2"])
 METRIC = "mean_bounded_slowdown"
@@ -40,7 +41,7 @@ OTHER = later("generate:lublin?seed=5&jobs=500&cores=32&load=1&requests=factor",
 
 @pytest.fixture(scope="module")
 def made() -> Report[Comparison]:
-    return report_later([LATER, OTHER], OWN, BASELINE_NOW, OBJECTIVE, seed=4)
+    return report_later([LATER, OTHER], OWN, BASELINE_NOW, OBJECTIVE, BEGINS, seed=4)
 
 
 def measured(one: Later, settings: str, estimate: str = "requested") -> dict[str, np.ndarray]:
@@ -55,9 +56,10 @@ def test_rows_are_what_they_are_called(made: Report[Comparison]) -> None:
             BASELINE: measured(source, "fcfs/easy"),
             CHOSEN: measured(source, "sjf/easy"),
             CHOSEN_SAME: measured(source, "f2/strict", "last-two"),
+            BEGINNING: measured(source, "linear?cores=0.5/easy", "last-two"),
             TUNED: measured(source, "linear?cores=1/easy", "last-two"),
         }
-        assert list(one.contenders) == [BASELINE, CHOSEN, BEST, CHOSEN_SAME, BEST_SAME, TUNED]
+        assert list(one.contenders) == [BASELINE, CHOSEN, BEST, CHOSEN_SAME, BEST_SAME, BEGINNING, TUNED]
         for role, metrics in expected.items():
             np.testing.assert_array_equal(one.contenders[role].metrics[METRIC], metrics[METRIC])
 
@@ -76,7 +78,8 @@ def test_ratios_and_bounds(made: Report[Comparison]) -> None:
     own, chosen = rows[TUNED].metrics, rows[CHOSEN].metrics
     for role, row in rows.items():
         expected = contrast(own[METRIC], row.metrics[METRIC], LATER.windows.block, seed=4)
-        assert rows[TUNED].against[role] == expected
+        same = all(np.array_equal(values, row.metrics[name], equal_nan=True) for name, values in own.items())
+        assert rows[TUNED].against[role] == replace(expected, identical=same)
     assert rows[TUNED].wait_ratio == mean_ratio(own["mean_wait_s"], chosen["mean_wait_s"])
     wait, use = rows[TUNED].held
     assert wait.ratio == rows[TUNED].wait_ratio
@@ -90,9 +93,9 @@ def test_ratios_and_bounds(made: Report[Comparison]) -> None:
 def test_a_bound_holds_up_to_its_factor_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that are a hundredth above and below what is found."""
     monkeypatch.setattr(combinations, "CLASSICS", ("sjf", "f2"))
-    wait = report_later([LATER], OWN, BASELINE_NOW, Objective(METRIC)).logs[0].contenders[TUNED].wait_ratio
+    wait = report_later([LATER], OWN, BASELINE_NOW, Objective(METRIC), BEGINS).logs[0].contenders[TUNED].wait_ratio
     bounds = tuple(Bound("mean_wait_s", wait * factor) for factor in (1.01, 0.99))
-    held = report_later([LATER], OWN, BASELINE_NOW, Objective(METRIC, bounds)).logs[0].contenders[TUNED].held
+    held = report_later([LATER], OWN, BASELINE_NOW, Objective(METRIC, bounds), BEGINS).logs[0].contenders[TUNED].held
     assert [one.holds for one in held] == [True, False]
 
 
@@ -105,9 +108,11 @@ def test_all_logs_together(made: Report[Comparison]) -> None:
 
 def test_requested_times_need_no_second_set_of_classics_and_a_site_may_have_a_policy_of_its_own() -> None:
     site = combine(["multifactor?age=1&size=0&fair_share=0"], ["strict"]).possible[0]
-    single = report_later([LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE)
+    single = report_later(
+        [LATER], replace(OWN, scheduler=SCHEDULER.changed(estimate="requested")), site, OBJECTIVE, BEGINS
+    )
     rows = single.logs[0].contenders
-    assert list(rows) == [BASELINE, CHOSEN, BEST, TUNED]
+    assert list(rows) == [BASELINE, CHOSEN, BEST, BEGINNING, TUNED]
     np.testing.assert_array_equal(rows[BASELINE].metrics[METRIC], measured(LATER, "fcfs/strict")[METRIC])
     assert single.pooled == {}
     assert single.pooled_objects() is None

@@ -90,7 +90,7 @@ def test_costs_are_those_of_the_first_policy_and_of_the_one_found() -> None:
     begin = spec_text("linear", SPACES["linear"].parameters(SPACES["linear"].center))
     for policy, cost in ((begin, found.costs[0]), (found.spec, found.costs[-1])):
         measured = benches[0].measure(SCHEDULER.changed(policy=policy), OBJECTIVE.metrics)
-        assert OBJECTIVE.cost(measured, chosen.measured) == cost
+        assert OBJECTIVE.search_cost(measured, chosen.measured) == cost
 
 
 def test_the_seed_decides_everything_and_threads_nothing() -> None:

@@ -43,7 +43,8 @@ def written(path: Path, kind: str, parameters: dict[str, float], estimate: str, 
     }
     logs: list[dict[str, Any]] = [{"name": 'odd "name" \\ μ \x7f\n', "jobs": 600}, {"name": "second", "jobs": 1}]
     section = estimate_section(estimate, [log], TRAIN)
-    write_tuned(path, tuned_text(tuned(kind, parameters), section, facts, logs, ["what this is"], "cores"))
+    spec = resolve_native(tuned(kind, parameters).spec).spec
+    write_tuned(path, tuned_text(spec, {"dispatch": "easy"}, section, facts, logs, ["what this is"], "cores"))
     return path
 
 

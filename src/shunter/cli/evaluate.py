@@ -128,6 +128,6 @@ def evaluate(
     if outputs.json:
         print_json(evaluation.to_json())
         return
-    from shunter.report.comparisons import print_evaluation
+    from shunter.report.evaluation import print_evaluation
 
     print_evaluation(evaluation, top, outputs.written, named=bool(checkpoints))

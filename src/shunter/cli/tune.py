@@ -14,12 +14,14 @@ from shunter.cli.options import (
     SETTINGS,
     JsonOption,
     ThreadsOption,
-    WarmupOption,
     WindowCountOption,
     WindowLengthOption,
+    duration,
     given_text,
+    listed_names,
     number,
     path,
+    setting_help,
     takes,
     takes_fields,
     whole_number,
@@ -28,7 +30,7 @@ from shunter.cli.outputs import check_plot, check_toml, print_json, save_figure,
 from shunter.cli.running import RunArguments, read_inputs
 
 if TYPE_CHECKING:
-    from shunter.tuning.tune import TuneRequest
+    from shunter.tuning.request import TuneRequest
 
 WorkloadsOption = Annotated[
     list[str],
@@ -63,6 +65,14 @@ PlotOption = Annotated[
         parser=path, metavar="FILE", help="Draw the search and the result on later days: a .png, .svg or .pdf file."
     ),
 ]
+
+OTHER_SETTINGS = {name: option for name, option in SETTINGS.items() if name != "max_wait_s"}
+"""All but the guard, of which there may be several here."""
+
+
+def guards(text: str) -> list[float | None]:
+    """Returns the starvation guards that an option was given, such as ``off,3d,12h``, in seconds; None for off."""
+    return [None if name == "off" else duration(name) for name in listed_names("max-wait", text)]
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,16 @@ class SearchArguments:
         int, typer.Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
     ] = 20
     length: WindowLengthOption = 1024
-    warmup: WarmupOption = 0
+    warmup: Annotated[
+        int | None,
+        typer.Option(
+            parser=whole_number,
+            metavar="N",
+            show_default="half of --length",
+            help="How many jobs before each window are simulated too, so that it does not begin on an empty cluster. "
+            "0: begin on an empty cluster.",
+        ),
+    ] = None
     generations: Annotated[
         int, typer.Option(parser=whole_number, metavar="N", help="How often candidates are drawn around the best.")
     ] = 30
@@ -119,15 +138,34 @@ class SearchArguments:
         32
     )
     threads: ThreadsOption = None
+    estimate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default="the best of requested, last-two and posterior on training days",
+            help=f"{setting_help('estimate')} Training days choose among three; name one to have that.",
+        ),
+    ] = None
+    max_wait_s: Annotated[
+        str | None,
+        typer.Option(
+            parser=guards,
+            metavar="TIME,...",
+            show_default="off; the table has off, 7d, 3d, 1d and 12h",
+            help="Starvation guard: a job that has waited this long goes before all others: 1d. One value holds for "
+            "everybody, and the file carries it. Several, as in off,3d,12h, are tried on the result: a table shows "
+            "what each costs.",
+        ),
+    ] = None
 
     def request(self, shared: RunArguments) -> TuneRequest:
         """Returns the tuning that these options describe, checked as far as that is possible without the logs."""
-        from shunter.tuning.tune import TuneRequest
+        from shunter.tuning.request import TuneRequest
 
-        return TuneRequest.of(**vars(self) | {"train": (0.0, self.train)} | shared.words)
+        return TuneRequest.of(**shared.words | vars(self) | {"train": (0.0, self.train)})
 
 
-@takes(LOAD | {name: POLICY[name] for name in ("dispatch", "placement", "estimate")} | SETTINGS, estimate="posterior")
+@takes(LOAD | {name: POLICY[name] for name in ("dispatch", "placement")} | OTHER_SETTINGS)
 @takes_fields(SearchArguments)
 def tune(
     *,
@@ -170,7 +208,7 @@ def tune(
         from shunter.report.tuning import draw_tuning
 
         with step(f"drawing {plot}"):
-            save_figure(plot, draw_tuning(tuning.tuned, tuning.report))
+            save_figure(plot, draw_tuning(tuning.found.tuned, tuning.report))
     if json:
         print_json(tuning.to_json())
         return

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.comparison.combinations import ALL, combine
+from shunter.comparison.combinations import ALL, NOT_ALL, combine
 from shunter.errors import InputError
 from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shunter.comparison.bench import Bench, Measured
-    from shunter.comparison.combinations import Combination
+    from shunter.comparison.combinations import Combination, Combinations
     from shunter.comparison.objective import Objective
     from shunter.policies.scheduler import Scheduler
 
 DISPATCHES: Final = ("strict", "greedy", "easy", "conservative")
-"""Under which rules classics are tried. ``committed`` is not among them: it is near the best on none of the logs of
-``docs/results-classics.md``, and costs as much."""
+"""Under which rules classics are tried."""
+NOT_DISPATCHES: Final = {
+    "committed": "near the best on none of the public logs",
+    "committed-backfill": "near the best on none of the public logs",
+    "a number of reservations": "between easy and conservative, which are tried",
+}
+"""Under which rules they are not tried, and why (``docs/results-classics.md``)."""
 
 Progress = Callable[[int, int], None]
 """Called with how many steps are done, and of how many."""
@@ -34,13 +41,31 @@ class Choice:
     measured: Measured
     """What it did in each training window."""
 
+    def take(self, rows: NDArray[np.int64]) -> Choice:
+        """Returns the same in some of the windows, by their places."""
+        return Choice(self.combination, {name: values[rows] for name, values in self.measured.items()})
+
 
 def classics(scheduler: Scheduler, estimates: Sequence[str]) -> tuple[Combination, ...]:
     """Returns every classic under every rule of `DISPATCHES` with each estimate; the rest is as in the settings."""
+    return _all_classics(scheduler, estimates).possible
+
+
+def _all_classics(scheduler: Scheduler, estimates: Sequence[str]) -> Combinations:
     shared = scheduler.settings.words()
     for name in ("policy", "dispatch", "estimate"):
         del shared[name]
-    return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared).possible
+    return combine([ALL], DISPATCHES, [shared.pop("placement")], estimates, **shared)
+
+
+def left_out(scheduler: Scheduler) -> tuple[str, ...]:
+    """Returns which policies and dispatch rules are not among the classics, and why, one line a reason."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for kind, those in (("policy", NOT_ALL), ("dispatch", NOT_DISPATCHES)):
+        for name, why in those.items():
+            named.setdefault((kind, why), []).append(name)
+    told = [f"{kind} {', '.join(names)}: {why}" for (kind, why), names in named.items()]
+    return (*told, *_all_classics(scheduler, [REQUESTED]).skipped)
 
 
 def learns(scheduler: Scheduler) -> bool:
@@ -62,24 +87,34 @@ def choose_classic(
     Raises:
         InputError: A metric has no meaning in these windows.
     """
-    # A classic is chosen by the metric alone: bounds are what a tuned or learned policy is held to, relative to it.
-    alone = replace(objective, bounds=())
-    base: Measured | None = None
-    best: tuple[float, Choice] | None = None
+    return best_choice(measure_classics(bench, combinations, objective, progress), objective)
+
+
+def measure_classics(
+    bench: Bench, combinations: Sequence[Combination], objective: Objective, progress: Progress | None = None
+) -> list[Choice]:
+    """Returns what each of some combinations does in the windows of a bench; the arguments are `choose_classic`'s.
+
+    Raises:
+        InputError: A metric has no meaning in these windows.
+    """
+    found = []
     for done, combination in enumerate(combinations, start=1):
-        measured = bench.measure(combination.scheduler, objective.metrics)
-        # Any base will do: costs are compared with each other, and it is the same for all.
-        if base is None:
-            _check_meaning(bench, measured)
-            base = measured
-        cost = alone.cost(measured, base)
-        # Strictly better: of two that are alike the first stays, whatever the machine.
-        if best is None or cost < best[0]:
-            best = (cost, Choice(combination, measured))
+        found.append(Choice(combination, bench.measure(combination.scheduler, objective.metrics)))
+        if done == 1:
+            _check_meaning(bench, found[0].measured)
         if progress:
             progress(done, len(combinations))
-    assert best is not None, "there is at least one combination to choose from"
-    return best[1]
+    return found
+
+
+def best_choice(choices: Sequence[Choice], objective: Objective) -> Choice:
+    """Returns the choice that is the best by the metric alone; the first of those alike."""
+    # A classic is chosen by the metric alone: bounds are what a tuned or learned policy is held to, relative to it.
+    # Any base will do: costs are compared with each other, and it is the same for all.
+    base = choices[0].measured
+    # The first of those alike is the smallest, whatever the machine.
+    return min(choices, key=lambda one: objective.cost(one.measured, base))
 
 
 def _check_meaning(bench: Bench, measured: Measured) -> None:

@@ -16,7 +16,7 @@ from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.marks import MARKS, marks_of
 from shunter.comparison.objective import Objective
-from shunter.comparison.report import LONGEST, Contender, LogReport, hold_against, largest_known
+from shunter.comparison.report import LONGEST, C, Contender, LogReport, hold_against, largest_known
 from shunter.comparison.roles import BASELINE, OTHERS
 from shunter.comparison.rows import combination_rows, comparison_object
 from shunter.comparison.statistics import summarize
@@ -223,7 +223,7 @@ def _sorted_by(summaries: Iterable[Summary]) -> str:
     return "mean" if any(one.geometric_mean is None for one in summaries) else "geometric mean"
 
 
-def best_first(scored: Iterable[Scored], block: NDArray[np.int64], metric: str) -> list[Scored]:
+def best_first(scored: Iterable[C], block: NDArray[np.int64], metric: str) -> list[C]:
     """Returns combinations by a metric: by its geometric mean if every one has one, otherwise by its mean.
 
     Those that have neither come last, and those that are alike stay in their order.
@@ -233,7 +233,7 @@ def best_first(scored: Iterable[Scored], block: NDArray[np.int64], metric: str) 
     # One statistic for all, or the order would compare means with geometric means.
     statistic = _sorted_by(summary for _, summary in summaries).replace(" ", "_")
 
-    def worth(pair: tuple[Scored, Summary]) -> float:
+    def worth(pair: tuple[C, Summary]) -> float:
         value: float | None = getattr(pair[1], statistic)
         return float("inf") if value is None else -value if higher else value
 

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.comparison.classics import Progress, classics, learns
-from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like, split_text
+from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like
 from shunter.comparison.contest import Contest, split_terms
-from shunter.comparison.roles import ALSO, BEST, BEST_SAME, CLASSIC, LEARNED, OTHERS
+from shunter.comparison.origins import Origin, origin_of, with_own_estimate
+from shunter.comparison.report import LogReport, hold_against
+from shunter.comparison.roles import (
+    ALSO,
+    BEGINNING,
+    BEST,
+    BEST_SAME,
+    CHOSEN,
+    CLASSIC,
+    JUDGED_AGAINST,
+    LEARNED,
+    TUNED,
+)
 from shunter.comparison.rows import combination_rows
 from shunter.comparison.seen_days import Judged, part_warning
 from shunter.errors import InputError
-from shunter.files import read_toml
 from shunter.model.windows import parse_part
 from shunter.policies.checkpoint import checkpoint_file, is_checkpoint, read_record, resolve_checkpoint
-from shunter.policies.native import REQUESTED, spec_file
+from shunter.policies.native import REQUESTED
 from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
@@ -45,16 +57,23 @@ class Entrants:
     """Other policies that are judged like the learned ones."""
     classics: tuple[Combination, ...]
     """Some see requested times, others what learned policies see."""
+    origins: Mapping[Combination, Origin] = field(default_factory=dict)
+    """Where those who are judged come from."""
 
     @property
     def judged(self) -> tuple[Combination, ...]:
-        """Those who are judged: all but the classics."""
+        """Those who are judged: all but the classics, and what the learned ones come from."""
         return (*self.learned, *self.also)
 
     @property
     def all(self) -> tuple[Combination, ...]:
         """Everybody, each once."""
-        return tuple(dict.fromkeys([*self.judged, *self.classics]))
+        sources = [one for origin in self.origins.values() for one in origin.combinations]
+        return tuple(dict.fromkeys([*self.judged, *sources, *self.classics]))
+
+    def origin(self, judged: Combination) -> Origin:
+        """Returns where a policy that is judged comes from; one of which nothing is known comes from nowhere."""
+        return self.origins.get(judged, Origin())
 
 
 @dataclass(frozen=True)
@@ -71,25 +90,52 @@ class Evaluation:
         """Takes a comparison of all entrants, whatever its baseline; without classics the baseline stays."""
         best = _best(comparison, entrants, REQUESTED)
         if best is not None:
-            estimates = {one.settings.estimate for one in entrants.judged if learns(one.scheduler)}
-            found = (_best(comparison, entrants, estimate) for estimate in sorted(estimates))
-            others = [one.label for one in found if one is not None]
-            comparison = comparison.held_against(best.label, others, seed, BEST)
+            comparison = comparison.held_against(best.label, seed=seed, role=BEST)
         return Evaluation(comparison, entrants)
 
     def best(self, estimate: str = REQUESTED) -> Scored | None:
         """Returns the best classic that sees these run times; None if there is none."""
         return _best(self.comparison, self.entrants, estimate)
 
+    @cached_property
+    def standings(self) -> tuple[LogReport, ...]:
+        """Each policy that is judged, against where it began, and against what one would have had without it."""
+        return tuple(self._standing(one) for one in self.entrants.judged)
+
+    def _standing(self, judged: Combination) -> LogReport:
+        comparison, log = self.comparison, self.comparison.log
+        origin = self.entrants.origin(judged)
+        best, same = self.best(), self.best(judged.settings.estimate) if learns(judged.scheduler) else None
+        those = {
+            LEARNED if judged in self.entrants.learned else ALSO: judged,
+            BEGINNING: origin.beginning,
+            TUNED: origin.tuned,
+            CHOSEN: origin.chosen_on(log),
+            BEST: None if best is None else best.combination,
+            BEST_SAME: None if same is None else same.combination,
+        }
+        rows = {role: comparison.contenders[one.label] for role, one in those.items() if one is not None}
+        # Waits and bounds are those of the classic chosen on training days; where there is none, of the best that is.
+        reference = next(role for role in (CHOSEN, BEST, LEARNED, ALSO) if role in rows)
+        objective = origin.objective(comparison.metric, log)
+        held = hold_against(rows, comparison.block, objective, reference, seed=comparison.seed)
+        return LogReport(judged.label, comparison.block, objective, reference, held)
+
     def role(self, combination: Combination) -> str:
         """Returns what a row is."""
-        for role, members in ((LEARNED, self.entrants.learned), (ALSO, self.entrants.also)):
+        origins = self.entrants.origins.values()
+        for role, members in (
+            (LEARNED, self.entrants.learned),
+            (ALSO, self.entrants.also),
+            (BEGINNING, [origin.beginning for origin in origins]),
+            (TUNED, [origin.tuned for origin in origins]),
+        ):
             if combination in members:
                 return role
         best = self.best(combination.settings.estimate)
-        if best is None or best.combination != combination:
-            return CLASSIC
-        return BEST if combination.settings.estimate == REQUESTED else BEST_SAME
+        if best is not None and best.combination == combination:
+            return BEST if combination.settings.estimate == REQUESTED else BEST_SAME
+        return CHOSEN if combination in [one.chosen_on(self.comparison.log) for one in origins] else CLASSIC
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns one row a combination, the best first: what a comparison tells, its role, and the wait's ratio."""
@@ -102,7 +148,11 @@ class Evaluation:
         """Returns what ``shunter evaluate --json`` prints."""
         result, best = self.comparison.to_json(), self.best()
         combinations = [old | row for old, row in zip(result["combinations"], self.rows(), strict=True)]
-        return result | {
+        return {
+            "judged": [
+                {"label": one.name, "rows": [one.row_object(role) for role in one.contenders]} for one in self.standings
+            ],
+            **result,
             "combinations": combinations,
             "best_classic": None if best is None else best.combination.label,
             "verdict": [finding.to_json() for finding in self.findings()],
@@ -123,16 +173,12 @@ class Evaluation:
         return tuple(kept)
 
     def findings(self) -> list[Finding]:
-        """Returns what it comes to: every policy that is judged, against the best classics in hindsight."""
-        return [finding for judged in self.entrants.judged for finding in self._of(judged)]
-
-    def _of(self, judged: Combination) -> list[Finding]:
-        words = {REQUESTED: OTHERS[BEST]}
-        if learns(judged.scheduler):
-            words[judged.settings.estimate] = OTHERS[BEST_SAME]
-        best = {estimate: self.best(estimate) for estimate in words}
-        others = {one.label: words[estimate] for estimate, one in best.items() if one is not None}
-        return self.comparison.findings(judged.label, judged.label, others)
+        """Returns what it comes to: every policy that is judged, against where it began first."""
+        found = []
+        for judged, one in zip(self.entrants.judged, self.standings, strict=True):
+            told = one.findings(next(iter(one.contenders)), judged.label, JUDGED_AGAINST)
+            found += [replace(finding, workload=self.comparison.workload.name) for finding in told]
+        return found
 
 
 def _best(comparison: Comparison, entrants: Entrants, estimate: str) -> Scored | None:
@@ -199,17 +245,14 @@ def find_entrants(
         # Files of one name in several folders: their whole paths tell them apart.
         others.append(replace(one, label=text) if one.label in taken and one not in rivals else one)
         taken.add(one.label)
-    return Entrants(learned, tuple(others), rivals)
+    origins = {one: origin_of(one, rivals, **settings).beside(others) for one in (*learned, *others)}
+    return Entrants(learned, tuple(others), rivals, origins)
 
 
 def _also(text: str, shared: Scheduler) -> Combination:
     if is_checkpoint(text):
         raise InputError(f"--also {text}: this is a folder; name checkpoints without --also")
-    policy, _ = split_text(text)
-    # What tune writes holds the prior that its weights were tuned with.
-    file = spec_file(policy)
-    estimate = policy if file is not None and "estimate" in read_toml(file) else REQUESTED
-    return combine_like(text, shared, [estimate])[0]
+    return with_own_estimate(text, shared)
 
 
 def run_evaluation(

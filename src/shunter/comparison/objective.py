@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PENALTY: Final = 5.0
-"""How much the cost grows for each unit by which the logarithm of a bounded metric exceeds its bound."""
+"""How much a search pays for each unit by which the logarithm of a bounded metric exceeds what it aims at."""
 SAFETY: Final = 0.1
-"""Bounds are kept by so much (in the logarithm) on training days, for later days differ."""
+"""A search aims at so much (in the logarithm) less than a bound, for later days differ."""
 LEAST: Final = 1e-3
 """Added to both sides of a ratio, for a window in which nobody waits."""
 
@@ -51,15 +51,27 @@ class Objective:
     def cost(self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]) -> float:
         """Returns how a policy compares with the baseline on the same windows: below 0 is better.
 
-        It is the mean over windows of the logarithm of the ratio (windows in which the metric has no meaning are left
-        out), and a penalty for each bound that does not hold on average over the windows.
+        It is the mean over windows of the logarithm of the ratio in the metric; windows in which the metric has no
+        meaning are left out. Bounds are not part of it: a policy keeps them, or it does not (`broken`).
         """
+        return float(np.nanmean(self.window_costs(found, base)))
+
+    def window_costs(
+        self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Returns the cost of each window, whose mean is the cost; NaN where the metric has no meaning."""
         # A mean of logarithms weighs windows alike, whether they are busy or not.
-        cost = _sign(self.metric) * float(np.nanmean(_log_ratio(found[self.metric], base[self.metric])))
-        for bound in self.bounds:
-            # A soft penalty: a search that met a wall could not tell which way it is nearer.
-            cost += PENALTY * max(0.0, self.excess(bound, found, base) + SAFETY)
-        return cost
+        return _sign(self.metric) * _log_ratio(found[self.metric], base[self.metric])
+
+    def search_cost(self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]) -> float:
+        """Returns what a search makes small: the cost, and a penalty for each bound that is broken or nearly so."""
+        # A slope, and no wall: a search that met a wall could not tell which way it is nearer.
+        near = (max(0.0, self.excess(bound, found, base) + SAFETY) for bound in self.bounds)
+        return self.cost(found, base) + PENALTY * sum(near)
+
+    def broken(self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]) -> float:
+        """Returns by how much bounds are broken, in the logarithm and over all of them; 0: every one holds."""
+        return sum(max(0.0, self.excess(bound, found, base)) for bound in self.bounds)
 
     def excess(
         self, bound: Bound, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]
@@ -72,7 +84,9 @@ class Objective:
 def mean_ratio(found: NDArray[np.float64], base: NDArray[np.float64]) -> float:
     """Returns the ratio of the means over windows."""
     # Of means, not the mean of ratios: that is what a bound on a mean wait says.
-    return float(np.exp(_log_ratio(float(np.nanmean(found)), float(np.nanmean(base)))))
+    own, other = float(np.nanmean(found)), float(np.nanmean(base))
+    # Exact, so that a bound of 0.95 on a utilization is one of 0.95; where a mean is 0 a ratio needs something added.
+    return own / other if own > 0 and other > 0 else float(np.exp(_log_ratio(own, other)))
 
 
 def _sign(metric: str) -> float:

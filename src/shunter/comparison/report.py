@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from shunter.comparison.objective import Bound, Objective
 
 BETTER, WORSE, UNCLEAR, HOLDS, BROKEN = "better", "worse", "unclear", "holds", "does not hold"
-"""What a finding says. Better and worse: the whole interval is on that side."""
+IDENTICAL: Final = "identical"
+"""What a finding says. Better and worse: the whole interval is on that side. Identical: there is nothing to compare."""
 WAIT, LONGEST = "mean_wait_s", "max_wait_s"
 UTILIZATIONS: Final = ("core_utilization", "gpu_utilization")
 """What every report tells beside the metric that it is about."""
@@ -109,7 +110,10 @@ def hold_against(
             one,
             summary=summarize(own[metric], block, higher),
             against={
-                role: contrast(own[metric], other[metric], block, higher_is_better=higher, seed=seed)
+                role: replace(
+                    contrast(own[metric], other[metric], block, higher_is_better=higher, seed=seed),
+                    identical=_same(own, other),
+                )
                 for role, other in bases.items()
             },
             wait_ratio=mean_ratio(own[WAIT], base[WAIT]),
@@ -194,7 +198,7 @@ class LogReport:
         found = [
             _finding(name, self.name, role, f"{words} ({self.shown_label(role)})", one.against[role], self.metric)
             for role, words in others.items()
-            if role in self.contenders
+            if role in self.contenders and role != judged
         ]
         own = [mark for mark in one.marks if mark not in self.shared_marks]
         # Nobody shall read that it is the best without reading what it has that no scheduler has.
@@ -262,9 +266,9 @@ class Report(Generic[One]):
         """Yields what can be said of one contender over all logs; nothing for a single log."""
         for role, words in others.items():
             ratio = self.pooled[judged].against.get(role) if self.pooled else None
-            if ratio is not None:
+            if ratio is not None and role != judged:
                 # A ratio over logs is judged by the same words as one on a log.
-                as_contrast = Contrast(None, ratio.value, ratio.interval, None, None)
+                as_contrast = Contrast(None, ratio.value, ratio.interval, None, None, ratio.identical)
                 yield _finding(name, None, role, words, as_contrast, self.objective.metric)
 
 
@@ -279,7 +283,7 @@ class Finding:
     against: str
     """A role of the report, or the metric of a bound."""
     result: str
-    """One of `BETTER`, `WORSE`, `UNCLEAR`, `HOLDS`, `BROKEN`."""
+    """One of `BETTER`, `WORSE`, `UNCLEAR`, `IDENTICAL`, `HOLDS`, `BROKEN`."""
     sentence: str
     marks: tuple[str, ...] = ()
     """Of the contender, by name; those that all share are left out."""
@@ -306,7 +310,8 @@ def _pooled_row(logs: Sequence[LogReport], role: str, seed: int) -> PooledRow:
             Paired(one.contenders[role].metrics[one.metric], one.contenders[base].metrics[one.metric], one.block)
             for one in logs
         ]
-        return pooled_ratio(pairs, seed)
+        ratio, same = pooled_ratio(pairs, seed), all(one.contenders[role].against[base].identical for one in logs)
+        return None if ratio is None else replace(ratio, identical=same)
 
     # A geometric mean, so that each log counts the same however long people wait there.
     waits = [one.contenders[role].wait_ratio for one in logs]
@@ -329,6 +334,8 @@ def judge_contrast(name: str, other: str, found: Contrast, metric: str) -> tuple
         found: The one against the other.
         metric: What was compared.
     """
+    if found.identical:
+        return IDENTICAL, f"{name} and {other} are identical: the same in every window"
     if found.ratio is not None:
         # The ratio first: windows differ by orders of magnitude, and busy ones would rule the difference.
         what, value, interval, neutral = "ratio", found.ratio, found.ratio_interval, 1.0
@@ -347,6 +354,11 @@ def judge_contrast(name: str, other: str, found: Contrast, metric: str) -> tuple
     if (low > neutral) == higher_is_better(metric):
         return BETTER, f"{name} is better than {other}: {amount}"
     return WORSE, f"{name} is WORSE than {other}: {amount}"
+
+
+def _same(own: Measured, other: Measured) -> bool:
+    """Returns whether two did the same in every window, by every metric that both have."""
+    return all(np.array_equal(values, other[name], equal_nan=True) for name, values in own.items() if name in other)
 
 
 def largest_known(values: NDArray[np.float64]) -> float | None:

@@ -33,5 +33,10 @@ OTHERS: Final = {
     CHOSEN_SAME: "the classic chosen on training days with the same estimate",
     BASELINE: "the baseline",
     BEGINNING: "the beginning",
+    TUNED: "the tuned policy",
 }
 """What sentences call those that others are held against, in the order in which they are told of."""
+JUDGED_AGAINST: Final = {
+    role: OTHERS[role] for role in (BEGINNING, TUNED, CHOSEN, CHOSEN_SAME, BEST, BEST_SAME, BASELINE)
+}
+"""What tuned and learned policies are judged against, where they began first; their tables have this order."""

@@ -55,6 +55,8 @@ class Contrast:
     difference: float | None
     """Of the means, policy less baseline."""
     difference_interval: tuple[float, float] | None
+    identical: bool = False
+    """Whether both did the very same in every window, by every metric that is known of them."""
 
     def to_json(self) -> dict[str, float | None]:
         """Returns the contrast as a plain object."""
@@ -68,6 +70,7 @@ class Contrast:
             "difference": self.difference,
             "difference_low": difference_low,
             "difference_high": difference_high,
+            "identical": self.identical,
         }
 
 
@@ -88,11 +91,13 @@ class Ratio:
     value: float
     interval: tuple[float, float] | None
     """95 %; None where the windows of a log lie in fewer than `LEAST_BLOCKS` blocks."""
+    identical: bool = False
+    """Whether both did the very same in every window of every log."""
 
     def to_json(self) -> dict[str, float | None]:
         """Returns the ratio as a plain object."""
         low, high = self.interval or (None, None)
-        return {"ratio": self.value, "ratio_low": low, "ratio_high": high}
+        return {"ratio": self.value, "ratio_low": low, "ratio_high": high, "identical": self.identical}
 
 
 def summarize(values: NDArray[np.float64], block: NDArray[np.int64], higher_is_better: bool = False) -> Summary:

@@ -252,9 +252,9 @@ class PickHostSource(EpisodeSource):
         drawn = self._count(episodes)
         return pick_host_vector(self._drawn(use), reward, episodes=drawn, bounding=one, **vector)
 
-    def rivals(self) -> Sequence[Combination]:
-        """Returns every placement of Shunter's."""
-        return [Combination(name, host_scheduler(name)) for name in PLACEMENTS]
+    def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
+        """Returns every placement of Shunter's; none of them looks at run times."""
+        return () if same_estimate else [Combination(name, host_scheduler(name)) for name in PLACEMENTS]
 
     def usual(self) -> Combination:
         """Returns the first placement of all, which takes the first host that has room."""

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names, timed
-from shunter.comparison.classics import classics
+from shunter.comparison.classics import classics, learns
 from shunter.comparison.combinations import combine_like
+from shunter.comparison.origins import with_own_estimate
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import EpisodeOptions, Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.forking import prepared
@@ -22,7 +23,7 @@ from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
 from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
-from shunter.policies.native import REQUESTED, resolve_native
+from shunter.policies.native import REQUESTED, resolve_native, spec_file
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
 from shunter.workloads.reading import one_cluster_each, read_log
@@ -270,13 +271,21 @@ class PickJobSource(EpisodeSource):
         """Returns environments that play the same windows."""
         return pick_job_vector(self.logs, self.windows(episodes), self.options, reward, bounding=bounding, **vector)
 
-    def rivals(self) -> Sequence[Combination]:
+    def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns the classics, with requested times: what a site can have by changing its settings."""
-        return classics(self.options.scheduler, [REQUESTED])
+        scheduler = self.options.scheduler
+        if same_estimate:
+            return classics(scheduler, [scheduler.settings.estimate]) if learns(scheduler) else ()
+        return classics(scheduler, [REQUESTED])
 
     def usual(self) -> Combination:
         """Returns `USUAL` with the placement, the starvation guard and so on of the environment."""
         return combine_like(USUAL, self.options.scheduler)[0]
+
+    def tuned(self) -> Combination | None:
+        """Returns the file that the window is sorted by, under its own dispatch rule; None: a name sorts it."""
+        order = self.options.order
+        return None if spec_file(order) is None else with_own_estimate(order, self.options.scheduler)
 
 
 def _fractions(episodes: EpisodeOptions) -> str:

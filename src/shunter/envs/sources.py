@@ -119,9 +119,18 @@ class EpisodeSource(ABC):
         """
 
     @abstractmethod
-    def rivals(self) -> Sequence[Combination]:
-        """Returns what one can have without learning, under the same conditions."""
+    def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
+        """Returns what one can have without learning, under the same conditions.
+
+        Args:
+            same_estimate: Whether they see the run times that the learned policy sees, and not the requested ones; none
+                where that is the same.
+        """
 
     @abstractmethod
     def usual(self) -> Combination:
         """Returns what sites have that have never thought about it, under the same conditions."""
+
+    def tuned(self) -> Combination | None:
+        """Returns the tuned policy that training begins as; None: there is none."""
+        return None

@@ -127,8 +127,7 @@ def choose_windows(
         InputError: A number is out of range, or the part is too short for the windows.
     """
     check_numbers(count=count, length=length, blocks=blocks, part=part, warmup=warmup)
-    # The first window needs its warm-up before it, if need be from before the part.
-    low, high = max(round(part[0] * jobs), warmup), round(part[1] * jobs)
+    low, high = part_of_jobs(jobs, part, warmup)
     room = high - low
     if room < length:
         where = f"{log} has {jobs}"
@@ -148,6 +147,12 @@ def choose_windows(
             "(--length) has room; give fewer, or shorter windows"
         )
     return _dealt(np.linspace(low, high, blocks + 1).round().astype(np.int64), count, length, warmup, seed)
+
+
+def part_of_jobs(jobs: int, part: tuple[float, float], warmup: int = 0) -> tuple[int, int]:
+    """Returns the place of the first job of a log that a window of a part may measure, and that behind the last."""
+    # The first window needs its warm-up before it, if need be from before the part.
+    return max(round(part[0] * jobs), warmup), round(part[1] * jobs)
 
 
 def parse_part(text: str, option: str = "--part") -> tuple[float, float]:

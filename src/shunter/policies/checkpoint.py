@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 POLICY_FILE: Final = "policy.json"
 """Says what a checkpoint is, and has the hash of its weights."""
-BEST, LAST = "best", "last"
-"""The checkpoints of a run, by their folders."""
+BEST, LAST, INITIAL = "best", "last", "initial"
+"""The checkpoints of a run, by their folders: the best, the latest, and the policy that it began with."""
 ASIDE: Final = ".old"
 """The end of a folder's name under which an interrupted write may have left a checkpoint."""
 

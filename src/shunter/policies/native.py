@@ -46,6 +46,8 @@ REQUESTED: Final = "requested"
 """The estimate of those who name none."""
 
 _SIZE_BY: Final = "size_by"
+FILE_SETTINGS: Final[dict[str, type]] = {"dispatch": str, "max_wait_s": float}
+"""The settings that the file of a policy may bring, with their types."""
 
 Parameters = Mapping[str, Mapping[str, float]]
 """For each name that has parameters, their defaults."""
@@ -64,6 +66,8 @@ class Spec:
     """What errors call it."""
     size_by: str | None = None
     """What a policy's file says that sizes are counted in; None: it says nothing."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What its file says under ``[settings]``: of `FILE_SETTINGS`, for those who ask for nothing else."""
 
     def numbers(self, table: str) -> dict[str, float]:
         """Returns a table of names and numbers from the file: the shares of users, for instance."""
@@ -128,7 +132,8 @@ def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Para
     # Files that tuning wrote say what sizes are counted in since there is a choice.
     if size_by is None and what == "policy" and ("tuned" in document or renamed != given):
         size_by = CORES_ALONE
-    return Spec(kind, _filled(what, kind, renamed, parameters, str(path)), tables, where=str(path), size_by=size_by)
+    filled, settings = _filled(what, kind, renamed, parameters, str(path)), _file_settings(document, path)
+    return Spec(kind, filled, tables, where=str(path), size_by=size_by, settings=settings)
 
 
 def _renamed(kind: str, given: dict[str, float]) -> dict[str, float]:
@@ -138,6 +143,17 @@ def _renamed(kind: str, given: dict[str, float]) -> dict[str, float]:
     if set(given) & set(renamed.values()):
         return given
     return {renamed.get(key, key): value for key, value in given.items()}
+
+
+def _file_settings(document: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Returns the settings that a file brings, by name; whether their values are right is checked with the others."""
+    section, where = document.get("settings", {}), f"{path}: [settings]"
+    if not isinstance(section, dict):
+        raise InputError(f'{where} is no section; write it as [settings], with lines such as dispatch = "easy"')
+    for name in section:
+        check_name("setting", name, FILE_SETTINGS, where=f"{where}: ")
+    plain = {name: timed(name, value, f"{where}: {name}") for name, value in section.items()}
+    return {name: typed(value, FILE_SETTINGS[name], f"{where}: {name}") for name, value in plain.items()}
 
 
 def _filled(what: str, kind: str, given: dict[str, float], parameters: Parameters, where: str) -> dict[str, float]:

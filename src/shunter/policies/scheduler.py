@@ -259,8 +259,14 @@ def resolve_scheduler(
     # A field that Settings does not have would be a TypeError, which is no message for a user.
     for name in words:
         check_name("setting", name, SETTING_NAMES)
-    given = Settings(**words).checked()
     found = resolve(policy, hosts=hosts)
+    # A policy's file may bring a rule and a guard: what is asked for goes before both.
+    brought = found.spec.settings if isinstance(found, NativePolicy) else {}
+    if dispatch is None:
+        dispatch = brought.get("dispatch")
+    if words.get("max_wait_s") is None and "max_wait_s" in brought:
+        words["max_wait_s"] = brought["max_wait_s"]
+    given = Settings(**words).checked()
     if isinstance(found, Checkpoint):
         open_words = {"dispatch": _text(dispatch), "placement": _text(placement), "estimate": _text(estimate)}
         with trusting(trust):

@@ -1,4 +1,4 @@
-"""Comparisons and evaluations for people: tables over windows, and against the baseline."""
+"""Comparisons for people: tables over windows, and against the baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from shunter.model.size import size_note
 from shunter.report.tables import (
     NAME_WIDTH,
     folded,
-    hours,
     ledger_table,
     print_fitted,
     print_line,
@@ -31,8 +30,7 @@ from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
     from shunter.comparison.comparison import Comparison, Scored
-    from shunter.comparison.evaluation import Evaluation
-    from shunter.comparison.report import Finding, LogReport
+    from shunter.comparison.report import Finding
 
 BREAK, INDENT = "\n", "  "
 """Between the lines of a name."""
@@ -51,6 +49,8 @@ def print_findings(console: Console, findings: Iterable[Finding]) -> None:
 
 def ratio_text(metric: str, row: dict[str, Any]) -> str:
     """Returns the ratio to the baseline with its interval; green where it is surely better, red where surely worse."""
+    if row["identical"]:
+        return "identical"
     if row["ratio"] is None:
         return "–"
     if row["ratio_low"] is None:
@@ -71,7 +71,7 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
     rows += [row for row in every if row["label"] == comparison.baseline.label]
     rows.sort(key=lambda row: row["rank"])
     console = Console()
-    console.print(_title(comparison, _common_words(comparison)), soft_wrap=True, highlight=False)
+    console.print(comparison_title(comparison, _common_words(comparison)), soft_wrap=True, highlight=False)
     print_grounds(console, comparison)
     # Rows of 1.00 would look like a result.
     if comparison.quiet_note is None:
@@ -79,7 +79,7 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
         print_fitted(console, lambda most: contrast_table(comparison, rows, most))
         if (hidden := len(every) - len(rows)) > 0:
             console.print(f"not shown (--top): {hidden}", highlight=False)
-    for line in _notes(comparison):
+    for line in comparison_notes(comparison):
         print_line(console, line)
     if ledger := _common_ledger(comparison):
         console.print(ledger_table(ledger))
@@ -99,7 +99,7 @@ def print_grounds(console: Console, comparison: Comparison) -> None:
         print_line(console, comparison.quiet_note)
 
 
-def _title(comparison: Comparison, common: str = "") -> str:
+def comparison_title(comparison: Comparison, common: str = "") -> str:
     """Returns what was compared, in three lines."""
     windows = comparison.windows
     told = ", as the workload says" if comparison.log.cluster_from == FROM_WORKLOAD else ""
@@ -133,7 +133,7 @@ def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most: i
     for row in rows:
         worst = f"{short(row['worst_block_mean'])} (#{row['worst_block']})" if row["worst_block"] is not None else "–"
         cells = [short(row[name]) for name in names.values()]
-        table.add_row(_name(comparison, row, most), *cells, worst, percent(row["win_rate"]))
+        table.add_row(row_name(comparison, row, most), *cells, worst, percent(row["win_rate"]))
     return table
 
 
@@ -145,10 +145,10 @@ def contrast_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most:
     def waits(row: dict[str, Any]) -> list[str]:
         return [in_unit(row[name], seconds) for name in ("mean_wait_s", "p95_wait_s", "max_wait_s")]
 
-    return _beside_ratios(comparison, rows, unit, ("mean\nwait", "p95\nwait", "max\nwait"), waits, most)
+    return ratio_table(comparison, rows, unit, ("mean\nwait", "p95\nwait", "max\nwait"), waits, most)
 
 
-def _beside_ratios(
+def ratio_table(
     comparison: Comparison,
     rows: Sequence[dict[str, Any]],
     unit: str,
@@ -169,7 +169,7 @@ def _beside_ratios(
         ratio = itself if row["label"] == comparison.baseline.label else ratio_text(comparison.metric, row)
         shares = [percent(row[name], 1) for name in used.values()]
         costs = [short(row["lost_gpu_hours"])] * lost
-        table.add_row(_name(comparison, row, most), ratio, *cells(row), *shares, *costs)
+        table.add_row(row_name(comparison, row, most), ratio, *cells(row), *shares, *costs)
     return table
 
 
@@ -180,49 +180,7 @@ def used_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return used or dict([*known.items()][:1])
 
 
-def contender_table(
-    one: LogReport,
-    title: str,
-    roles: Mapping[str, str],
-    against: Mapping[str, str],
-    most: int = NAME_WIDTH,
-    wins: str | None = None,
-) -> Table:
-    """Returns the metric that counts of each contender, and its ratios to some of them.
-
-    Args:
-        one: What happened on a log.
-        title: Of the table.
-        roles: What the table calls each role.
-        against: By role: the heading of the column of ratios to it.
-        most: How long the lines of a name may be.
-        wins: The role against which windows won are counted; None: they are not.
-    """
-    table = titled_table(title)
-    for heading in (
-        "geom.\nmean",
-        "mean",
-        *(escape(f"{words}\n[95 %]") for words in against.values()),
-        *["wins"] * bool(wins),
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for role, contender in one.contenders.items():
-        means = [short(contender.summary.geometric_mean), short(contender.summary.mean)]
-        ratios = [
-            "=" if base == role else ratio_text(one.metric, contender.against[base].to_json()) for base in against
-        ]
-        if wins is not None:
-            ratios.append("=" if wins == role else percent(contender.against[wins].win_rate))
-        table.add_row(role_name(roles, role, one.shown_label(role), most), *means, *ratios)
-    return table
-
-
-def role_name(roles: Mapping[str, str], role: str, label: str, most: int = NAME_WIDTH) -> str:
-    """Returns what a row is, and below it which policy, in lines of so many characters."""
-    return f"{folded(roles[role], most)}\n  {escape(folded(label, most - 2)).replace(BREAK, BREAK + INDENT)}"
-
-
-def _notes(comparison: Comparison) -> list[str]:
+def comparison_notes(comparison: Comparison) -> list[str]:
     """Returns what a reader of the tables must know."""
     windows = comparison.windows
     notes = [f"skipped: {reason}" for reason in comparison.skipped]
@@ -271,49 +229,7 @@ def in_unit(value_s: float | None, unit_s: float) -> str:
     return "–" if value_s is None else short(value_s / unit_s)
 
 
-def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], *, named: bool) -> None:
-    """Prints the metric over windows, what lies beside it, and what it comes to.
-
-    Args:
-        evaluation: What came out.
-        top: How many classics are shown.
-        written: What was written.
-        named: Whether the user named the checkpoints.
-    """
-    console, comparison = Console(), evaluation.comparison
-    if not named:
-        newest = evaluation.entrants.learned[0].settings.policy
-        console.print(f"the newest run: [bold]{escape(newest)}[/bold]", soft_wrap=True, highlight=False)
-    console.print(_title(comparison), soft_wrap=True, highlight=False)
-    print_grounds(console, comparison)
-    shown = {one.combination.label for one in evaluation.shown(top)}
-    rows = [row for row in evaluation.rows() if row["label"] in shown]
-    if comparison.quiet_note is None:
-        print_fitted(console, lambda most: metric_table(comparison, rows, most))
-        print_fitted(console, lambda most: judged_table(comparison, rows, most))
-        if (hidden := len(comparison.scored) - len(rows)) > 0:
-            print_line(console, f"not shown (--top): {hidden} classics")
-    for line in _notes(comparison):
-        print_line(console, line)
-    if ledger := comparison.scored[0].ledger:
-        console.print(ledger_table(ledger))
-    for warning in evaluation.warnings:
-        console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
-    if comparison.quiet_note is None:
-        print_findings(console, evaluation.findings())
-    print_written(console, written)
-
-
-def judged_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most: int = NAME_WIDTH) -> Table:
-    """Returns each row against the best classic, and what users and cluster had of it."""
-
-    def waits(row: dict[str, Any]) -> list[str]:
-        return [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
-
-    return _beside_ratios(comparison, rows, "hours", ("mean\nwait", "wait\nratio", "max\nwait"), waits, most)
-
-
-def _name(comparison: Comparison, row: dict[str, Any], most: int) -> str:
+def row_name(comparison: Comparison, row: dict[str, Any], most: int) -> str:
     """Returns the label with its marks, and in an evaluation below it what the row is."""
     label = escape(folded(comparison.shown_label(row["label"]), most))
     role = ROLES[row.get("role", CLASSIC)]

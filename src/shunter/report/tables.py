@@ -223,6 +223,12 @@ def brief_seconds(seconds: float) -> str:
     return f"{short(seconds / size)} {unit}"
 
 
+def whole_time(seconds: float) -> str:
+    """Returns a time as options take it, in the largest unit that leaves no rest: ``3d``, ``36h``, ``90s``."""
+    unit, size = next((unit for unit in UNITS_S if seconds and seconds % unit[1] == 0), UNITS_S[-1])
+    return f"{seconds / size:g}{unit[0]}"
+
+
 def ledger_table(ledger: Ledger) -> Table:
     """Returns the repairs and stand-ins behind the result."""
     table = Table("repair or stand-in", title="ledger", title_justify="left")

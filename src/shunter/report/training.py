@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.table import Table
 
-from shunter.comparison.roles import CHOSEN, LEARNED, ROLES
-from shunter.metrics.labels import counted, percent
-from shunter.report.comparisons import contender_table, in_unit, ratio_text, role_name, used_columns, wait_unit
-from shunter.report.tables import NAME_WIDTH, ledger_table, print_fitted, short, titled_table
+from shunter.comparison.roles import JUDGED_AGAINST, LEARNED
+from shunter.metrics.labels import counted
+from shunter.report.comparisons import print_findings
+from shunter.report.standings import print_standing
+from shunter.report.tables import ledger_table, print_line
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
+    from shunter.agents.training.held_out import PartReport
     from shunter.agents.training.train import Training
     from shunter.agents.training.trainer import TrainingOutcome
     from shunter.comparison.report import LogReport
 
-PARTS = {"validation": "validation, on which the best policy was chosen", "report": "report, never looked at before"}
+REPORT = "report"
+PARTS = {"validation": "validation, on which the best policy was chosen", REPORT: "report, never looked at before"}
 """What tables call the parts that are not trained on."""
 
 
@@ -27,30 +28,29 @@ def print_training(training: Training) -> None:
     """Prints how the training went, what came of it, and how to go on."""
     console = Console()
     console.print(_title(training), soft_wrap=True, highlight=False)
-    metric = training.site.objective.metric
+    # The days that nobody has looked at lead: on validation the best policy was chosen, so that it flatters.
+    for part in reversed(training.parts):
+        _print_part(console, part)
+    # Several logs often have the same note; it is printed once, in the order of the logs.
+    notes = dict.fromkeys(one.interval_note for part in training.parts for one in part.report.logs)
+    for note in filter(None, notes):
+        print_line(console, note)
     for _, ledger in training.ledgers():
         if ledger:
             console.print(ledger_table(ledger))
-    # Several logs often have the same note; it is printed once, in the order of the logs.
-    notes: dict[str, None] = {}
-    for part in training.parts:
-        for one in part.report.logs:
-            console.print(_group_title(part.part, one), soft_wrap=True, highlight=False)
-            against = {CHOSEN: "to the chosen"}
-            print_fitted(console, partial(contender_table, one, metric, ROLES, against, wins=CHOSEN))
-            print_fitted(console, partial(trained_beside_table, one))
-            if one.interval_note:
-                notes[one.interval_note] = None
-        if part.report.pooled and (pooled := part.report.pooled[LEARNED].against[CHOSEN]) is not None:
-            ratio = ratio_text(metric, pooled.to_json())
-            console.print(f"over {counted(len(part.report.logs), 'log')}: learned to chosen {ratio}", highlight=False)
-    for note in notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
-    if training.parts:
-        # On the days that nobody has looked at: on validation the best policy was chosen, so that it flatters.
-        for sentence in training.parts[-1].sentences():
-            console.print(escape(sentence), highlight=False, soft_wrap=True)
     console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_part(console: Console, part: PartReport) -> None:
+    """Prints what happened on a part of the logs, and what it comes to."""
+    for one in part.report.logs:
+        console.print(_group_title(part.part, one), soft_wrap=True, highlight=False)
+        print_standing(console, one, LEARNED, one.metric)
+        if part.part == REPORT:
+            print_findings(console, one.findings(LEARNED, "the learned policy", JUDGED_AGAINST))
+    if part.part == REPORT and part.report.pooled:
+        print_line(console, f"\nover {counted(len(part.report.logs), 'log')}, each counting the same:")
+        print_findings(console, part.report.findings_over_all(LEARNED, "the learned policy", JUDGED_AGAINST))
 
 
 def _title(training: Training) -> str:
@@ -66,19 +66,27 @@ def _title(training: Training) -> str:
     if outcome.best is not None and outcome.best_steps is not None:
         lines.append(
             f"best on validation at step {outcome.best_steps:,}: cost {outcome.best:.3f} "
-            "(0 is as good as the classic chosen on training days)"
+            f"(0 is as good as the classic chosen on training days){_bound_words(training)}"
         )
     if outcome.best_steps == 0 and outcome.steps > 0:
-        lines.append(kept_words(outcome, config.training.margin_se))
+        lines.append(kept_words(outcome, config.training.margin_se, bool(objective.bounds)))
     return "\n".join(lines)
 
 
-def kept_words(outcome: TrainingOutcome, margin_se: float) -> str:
+def _bound_words(training: Training) -> str:
+    """Returns whether the best policy keeps its bounds on validation; nothing where there are none."""
+    if not training.site.objective.bounds:
+        return ""
+    return ", within its bounds" if training.outcome.best_broken == 0 else ", [red]breaking a bound[/]"
+
+
+def kept_words(outcome: TrainingOutcome, margin_se: float, bounded: bool = False) -> str:
     """Returns why the policy that a training began with is its best."""
     near = outcome.near
     if near is None:
-        return "the beginning was kept: no later policy was better on validation"
-    gain = f"at step {near.steps:,} it was lower by {near.gain:.3g}"
+        within = " and within the bounds" if bounded else ""
+        return f"the beginning was kept: no later policy was better on validation{within}"
+    gain = f"at step {near.steps:,} it was better by {near.gain:.3g} in the logarithm of the metric"
     if near.gain_error is None:
         return f"the beginning was kept: {gain}, and one validation window does not tell how sure that is"
     noise = f"{margin_se:g} × its standard error of {near.gain_error:.3g} (--margin-se)"
@@ -88,23 +96,6 @@ def kept_words(outcome: TrainingOutcome, margin_se: float) -> str:
 def _group_title(part: str, one: LogReport) -> str:
     where = f"{counted(len(one.block), 'window')} in {counted(one.blocks, 'block')}"
     return f"\n[bold]{escape(one.name)}[/bold]\n{PARTS[part]}: {where}"
-
-
-def trained_beside_table(one: LogReport, most: int = NAME_WIDTH) -> Table:
-    """Returns what lies beside the metric, with names in lines of so many characters."""
-    rows = [one.row_object(role) for role in one.contenders]
-    # Drawn episodes of pick-host last seconds, and logs last months.
-    unit, seconds = wait_unit(row["max_wait_s"] for row in rows)
-    table = titled_table(f"waits in {unit}")
-    used = used_columns(rows)
-    for heading in ("mean\nwait", "to the\nchosen", "max\nwait", *used):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        mean, longest = (in_unit(row[name], seconds) for name in ("mean_wait_s", "max_wait_s"))
-        ratio = "=" if row["role"] == CHOSEN else short(row["mean_wait_ratio"])
-        name = role_name(ROLES, row["role"], one.shown_label(row["role"]), most)
-        table.add_row(name, mean, ratio, longest, *(percent(row[share], 1) for share in used.values()))
-    return table
 
 
 def _next(training: Training) -> str:

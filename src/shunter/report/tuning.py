@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
 from shunter.comparison.marks import marked
-from shunter.comparison.roles import BEST, CHOSEN, ROLES, TUNED
-from shunter.metrics.labels import counted, percent, shortened
+from shunter.comparison.roles import BEST, JUDGED_AGAINST, ROLES, TUNED
+from shunter.metrics.labels import counted, shortened
 from shunter.metrics.table import METRICS
-from shunter.report.comparisons import (
-    contender_table,
-    print_findings,
-    print_grounds,
-    ratio_text,
-    role_name,
-    used_columns,
-)
+from shunter.report.comparisons import in_unit, print_findings, print_grounds, ratio_text, wait_unit
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
-from shunter.report.tables import NAME_WIDTH, hours, ledger_table, print_fitted, print_written, short, titled_table
+from shunter.report.standings import judged_first, print_standing
+from shunter.report.tables import ledger_table, print_line, print_written, short, titled_table, whole_time
 from shunter.report.terminal import Console
-from shunter.tuning.later_days import HELD_AGAINST, later_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +27,11 @@ if TYPE_CHECKING:
 
     from shunter.comparison.comparison import Comparison
     from shunter.comparison.report import Report
+    from shunter.tuning.guards import Guarded
     from shunter.tuning.tune import Tuning
     from shunter.tuning.weights import Tuned
 
 TUNED_COLOR, OTHER_COLOR = COLORS[0], "#777777"
-AGAINST: Final = {BEST: "to the best", CHOSEN: "to the chosen"}
-"""The ratios that tables show, and their headings."""
 LONGEST_NAME = 64
 """Of a log: as many characters as there is room for."""
 TICKS: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -55,56 +46,75 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     """Prints what was found, how it does on later days, what that comes to, and what was written."""
     console = Console()
     console.print(_title(tuning), soft_wrap=True, highlight=False)
-    console.print(parameter_table(tuning))
-    for one in tuning.report.logs:
+    if not tuning.found.trial.keeps_classic:
+        console.print(parameter_table(tuning))
+    for one, guards in zip(tuning.report.logs, tuning.guards, strict=True):
         console.print(_log_title(tuning, one), soft_wrap=True, highlight=False)
         print_grounds(console, one)
         if one.quiet_note is not None:
             continue
-        title = f"{one.metric} on later days"
-        print_fitted(console, partial(contender_table, one, title, ROLES, AGAINST))
-        print_fitted(console, partial(later_beside_table, one))
+        print_standing(console, one, TUNED, f"{one.metric} on later days")
         if one.contenders[TUNED].ledger:
             console.print(ledger_table(one.contenders[TUNED].ledger))
-        print_findings(console, one.findings(TUNED, TUNED, HELD_AGAINST))
+        print_findings(console, one.findings(TUNED, TUNED, JUDGED_AGAINST))
         if note := one.interval_note:
-            console.print(note, markup=False, highlight=False, soft_wrap=True)
+            print_line(console, note)
+        console.print(guard_table(tuning, guards))
     if tuning.report.pooled:
-        console.print()
+        count, metric = len(tuning.report.logs), tuning.report.objective.metric
+        print_line(console, f"\nall {count} logs together: {metric}, each log counting the same")
         console.print(pooled_table(tuning.report))
-        print_findings(console, tuning.report.findings_over_all(TUNED, TUNED, HELD_AGAINST))
+        print_findings(console, tuning.report.findings_over_all(TUNED, TUNED, JUDGED_AGAINST))
+    for line in tuning.left_out:
+        print_line(console, f"left out: {line}")
     print_written(console, written)
 
 
 def _title(tuning: Tuning) -> str:
-    tuned, plan, objective = tuning.tuned, tuning.request.plan, tuning.report.objective
+    found, plan, objective = tuning.found, tuning.request.plan, tuning.report.objective
+    tuned, settings = found.tuned, found.tuned.scheduler.settings
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
-    settings = tuned.scheduler.settings
-    drawn = min(plan.drawn, plan.windows)
+    warmup = f" after {plan.warmup:,} to warm up" if plan.warmup else ", each on an empty cluster"
     return (
         f"[bold]{tuned.kind}[/bold] tuned for {objective.metric}{bounds}\n"
-        f"{settings.dispatch} · {settings.placement} · estimate {escape(tuning.request.scheduler.settings.estimate)}\n"
+        f"{settings.dispatch} · {settings.placement} · estimate {escape(found.chosen.estimate)}{_estimates(tuning)}\n"
         f"on the first {100 * plan.train[1]:g} % of {counted(len(tuning.logs), 'log')}: "
-        f"{counted(plan.generations, 'generation')} of {plan.population} candidates, each in {drawn} of "
-        f"{counted(plan.windows, 'window')} of {plan.length:,} jobs, seed {plan.seed}\n"
+        f"{counted(plan.generations, 'generation')} of {plan.population} candidates, each in up to {plan.drawn} of "
+        f"{counted(plan.windows, 'window')} of {plan.length:,} jobs{warmup}, seed {plan.seed}\n"
         f"{tuned.simulations:,} simulations; {tuning.seconds:.3g} s with the choice of classics\n"
-        f"cost on all training windows {tuned.costs[-1]:.3f}, where the search began {tuned.costs[0]:.3f} "
-        f"(0 is as good as the classic chosen there){_warning(tuned)}"
+        f"cost in the windows searched {tuned.costs[-1]:.3f}, where the search began {tuned.costs[0]:.3f} "
+        f"(0 is as good as the classic chosen there)\n{trial_words(tuning)}"
     )
 
 
-def _warning(tuned: Tuned) -> str:
-    """Returns a line on a policy that does not even serve the days that it was tuned on."""
-    if tuned.costs[-1] <= 0:
-        return ""
-    return "\n[bold]on training days it is worse than the classic chosen there: do not use it[/bold]"
+def _estimates(tuning: Tuning) -> str:
+    """Returns among which estimates training days have chosen; nothing where the user named one."""
+    others = ", ".join(escape(name) for name in tuning.tried)
+    return f", the best on training days of {others}" if len(tuning.tried) > 1 else ""
+
+
+def trial_words(tuning: Tuning) -> str:
+    """Returns what became of the tuned score in the windows that were held back from the search."""
+    trial, chosen = tuning.found.trial, tuning.found.chosen
+    where = f"in {counted(trial.windows, 'held-back training window')}"
+    if not trial.are_held_back:
+        where = "in the training windows, which are too few to hold any back,"
+    classic = f"{escape(chosen.combination.label)} with {escape(chosen.estimate)}"
+    ratio = f"the tuned score's {tuning.report.objective.metric} is {np.exp(trial.cost):.3g} times that of {classic}"
+    if trial.is_better:
+        return f"{where} {ratio}, the best classic there: the score is written"
+    why = ", and it breaks a bound" if trial.broken > trial.classic_broken else ""
+    if trial.keeps_classic:
+        return f"[bold]keep the classic:[/bold] {where} {ratio}{why}; the file is that classic"
+    written = f"it is written, for no classic is tried with {tuning.found.dispatch}"
+    return f"[bold]the score is not better:[/bold] {where} {ratio}{why}; {written}"
 
 
 def parameter_table(tuning: Tuning) -> Table:
     """Returns the parameters that were found."""
     table = Table("parameter")
     table.add_column("value", justify="right")
-    for name, value in tuning.tuned.parameters.items():
+    for name, value in tuning.found.tuned.parameters.items():
         table.add_row(name, f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}")
     return table
 
@@ -121,47 +131,33 @@ def _log_title(tuning: Tuning, one: Comparison) -> str:
     return text + (f"; {rejected:,} jobs can never fit, and were rejected" if rejected else "")
 
 
-def later_beside_table(one: Comparison, most: int = NAME_WIDTH) -> Table:
-    """Returns what lies beside the metric, and whether bounds hold, with names in lines of so many characters."""
-    table = titled_table("waits in hours; ratio and bounds: to the classic chosen on training days")
-    bounds = [f"{held.bound.metric}\n{held.bound.words}" for held in one.contenders[TUNED].held]
-    rows = later_rows(one)
-    used = used_columns(rows)
-    for heading in ("mean\nwait", "ratio", "max\nwait", *used, *bounds):
+def guard_table(tuning: Tuning, rows: Sequence[Guarded]) -> Table:
+    """Returns what a limit on waits costs on later days."""
+    metric = tuning.report.objective.metric
+    unit, seconds = wait_unit(row.longest_wait_s for row in rows)
+    table = titled_table(f"what --max-wait costs on later days: {metric}; waits in {unit}", "--max-wait")
+    for heading in ("geom.\nmean", "mean", "mean\nwait", "longest\nwait"):
         table.add_column(heading, justify="right")
+    carried = tuning.request.scheduler.settings.max_wait_s
     for row in rows:
-        cells = [hours(row["mean_wait_s"]), short(row["mean_wait_ratio"]), hours(row["max_wait_s"])]
-        cells += [percent(row[name], 1) for name in used.values()]
-        cells += [_bound_text(row["role"], bound) for bound in row["bounds"]]
-        table.add_row(role_name(ROLES, row["role"], one.shown_label(row["role"]), most), *cells)
+        name = "off" if row.guard_s is None else whole_time(row.guard_s)
+        means = [short(row.summary.geometric_mean), short(row.summary.mean)]
+        waits = [in_unit(wait_s, seconds) for wait_s in (row.mean_wait_s, row.longest_wait_s)]
+        table.add_row(f"{name} (the file's)" if row.guard_s == carried else name, *means, *waits)
     return table
 
 
 def pooled_table(report: Report[Comparison]) -> Table:
     """Returns the ratios over all logs."""
-    metric = report.objective.metric
-    table = titled_table(f"all {len(report.logs)} logs together: {metric}, each log counting the same")
-    for heading in (*(escape(f"{words}\n[95 %]") for words in AGAINST.values()), "mean wait\nto the chosen"):
+    metric, own = report.objective.metric, report.pooled[TUNED]
+    table = titled_table("")
+    for heading in (escape(f"{ROLES[TUNED]} to it\n[95 %]"), "mean wait\nto the chosen"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in report.pooled_objects() or []:
-        ratios = _ratios(metric, row)
-        table.add_row(ROLES[row["role"]], *ratios, short(row["mean_wait_ratio"]))
+    for role, row in judged_first(report.pooled, TUNED).items():
+        ratio = own.against[role]
+        text = "–" if ratio is None else ratio_text(metric, ratio.to_json())
+        table.add_row(ROLES[role], "" if role == TUNED else text, short(row.to_json()["mean_wait_ratio"]))
     return table
-
-
-def _ratios(metric: str, row: dict[str, Any]) -> list[str]:
-    """Returns the ratios of a row to the best classic in hindsight and to the chosen one."""
-    against = [(base, row["against"][base]) for base in AGAINST]
-    return [
-        "=" if base == row["role"] else "–" if values is None else ratio_text(metric, values)
-        for base, values in against
-    ]
-
-
-def _bound_text(role: str, bound: dict[str, Any]) -> str:
-    """Returns whether a bound holds; only the tuned policy was asked to hold it."""
-    text = f"{short(bound['ratio'])} {'yes' if bound['holds'] else 'no'}"
-    return f"[red]{text}[/]" if role == TUNED and not bound["holds"] else text
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from shunter.comparison.classics import Progress, classics, learns, part_of
 from shunter.comparison.comparison import Comparison, best_first, run_combinations
 from shunter.comparison.report import Report, make_report
-from shunter.comparison.roles import BASELINE, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, OTHERS, TUNED
+from shunter.comparison.roles import BASELINE, BEGINNING, BEST, BEST_SAME, CHOSEN, CHOSEN_SAME, TUNED
 from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from shunter.comparison.objective import Objective
     from shunter.model.log import Log
     from shunter.model.windows import Windows
-
-HELD_AGAINST: Final = {role: OTHERS[role] for role in (BEST, BEST_SAME, CHOSEN, BASELINE)}
-"""What the tuned policy is held against, and what sentences call it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,7 @@ def report_later(
     tuned: Combination,
     site: Combination,
     objective: Objective,
+    beginning: Combination,
     *,
     seed: int = 0,
     threads: int = 1,
@@ -83,6 +81,7 @@ def report_later(
         tuned: The tuned policy with its dispatch rule and its estimate.
         site: What the site has now.
         objective: What the policy was tuned for.
+        beginning: The score that the search began with.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
         progress: Called after each combination with how many are done, and of how many.
@@ -90,7 +89,7 @@ def report_later(
     requested = classics(tuned.scheduler, [REQUESTED])
     learned = classics(tuned.scheduler, [tuned.scheduler.settings.estimate]) if learns(tuned.scheduler) else ()
     # The site may have one of the classics, which is then run once.
-    everybody = list(dict.fromkeys([*requested, *learned, site, tuned]))
+    everybody = list(dict.fromkeys([*requested, *learned, site, beginning, tuned]))
     reports = []
     for place, later in enumerate(logs):
         told = part_of(progress, place, len(logs))
@@ -103,7 +102,7 @@ def report_later(
         if learned:
             those = [one for one in ordered if one.combination in learned]
             roles |= _classic_roles(those, CHOSEN_SAME, later.chosen_learned, BEST_SAME)
-        roles[TUNED] = runs[tuned]
+        roles |= {BEGINNING: runs[beginning], TUNED: runs[tuned]}
         whole = Comparison.of(roles, later.log, later.windows, objective, CHOSEN, seed=seed, site=site.scheduler)
         reports.append(whole)
     return make_report(reports, seed)

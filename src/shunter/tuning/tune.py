@@ -5,47 +5,43 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from shunter.checks import check_name
-from shunter.comparison.bench import available_threads
-from shunter.comparison.classics import Progress, choose_classic, classics, learns, part_of
-from shunter.comparison.combinations import Combination, combine_like
-from shunter.comparison.objective import parse_objective
-from shunter.comparison.roles import TUNED
+from shunter.comparison.classics import Progress, left_out
+from shunter.comparison.combinations import Combination
+from shunter.comparison.roles import JUDGED_AGAINST, TUNED
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
-from shunter.model.windows import Days, parse_part
-from shunter.policies.native import REQUESTED
-from shunter.policies.scheduler import resolve_scheduler
+from shunter.policies.native import NativePolicy, resolve_estimate
+from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
-from shunter.tuning.later_days import HELD_AGAINST, Later, later_object, report_later
-from shunter.tuning.space import SPACES
+from shunter.tuning.choosing import TrainingDays, choose_on_training_days, supported_estimates, try_tuned
+from shunter.tuning.guards import sweep_guards
+from shunter.tuning.later_days import Later, later_object, report_later
+from shunter.tuning.request import TuneRequest
+from shunter.tuning.space import SPACES, spec_text
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
-from shunter.tuning.weights import Plan, find_weights, training_benches
+from shunter.tuning.weights import find_weights
 from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shunter.comparison.comparison import Comparison
-    from shunter.comparison.objective import Objective
     from shunter.comparison.report import Finding, Report
     from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.workload import Workload
-    from shunter.policies.scheduler import Scheduler
+    from shunter.tuning.choosing import Chosen, Trial
+    from shunter.tuning.guards import Guarded
     from shunter.tuning.weights import Tuned
 
 Stage = Callable[[str], AbstractContextManager[Progress]]
 """Surrounds a piece of the work, which it is told in words, and gives what is told of the progress."""
-
-ESTIMATE: Final = "posterior"
-"""The run time that a tuned policy sees where none is named."""
 
 
 @contextmanager
@@ -54,76 +50,35 @@ def _untold(_: str) -> Iterator[Progress]:
 
 
 @dataclass(frozen=True)
-class TuneRequest:
-    """What a tuning is asked to do, resolved and checked as far as that is possible without the logs."""
+class Found:
+    """What training days have come to, before anything is written."""
 
-    scheduler: Scheduler
-    """What the tuned policy shares with the classics: the dispatch rule, the estimate, and so on."""
-    kind: str
-    objective: Objective
-    site: Combination
-    """What the site has now."""
-    plan: Plan
-    part: str
-    """The part of each log on which the result is judged."""
-    report_days: Days
-
-    @staticmethod
-    def of(
-        *,
-        kind: str = "linear",
-        objective: str = "bounded-slowdown",
-        bounds: Sequence[str] | None = (),
-        site: str = "fcfs/easy",
-        report: str = "0.7:1",
-        report_windows: int = 20,
-        threads: int | None = None,
-        **terms: Any,  # noqa: ANN401 - the fields of Plan, and settings by name
-    ) -> TuneRequest:
-        """Returns what texts and numbers ask for.
-
-        Raises:
-            InputError: The first that is wrong.
-        """
-        names = {one.name for one in fields(Plan)}
-        # The seed is one of both: of the search and the windows, and of the simulations.
-        settings = {name: value for name, value in terms.items() if name not in names or name == "seed"}
-        scheduler = resolve_scheduler(**{"estimate": ESTIMATE} | settings)
-        plan = Plan(
-            threads=available_threads() if threads is None else threads,
-            **{name: value for name, value in terms.items() if name in names},
-        )
-        check_name("kind", kind, SPACES)
-        parsed = parse_objective(objective, bounds or ())
-        combination = combine_like(site, scheduler)[0]
-        plan.check()
-        if report_windows < 1:
-            raise InputError(f"--report-windows is {report_windows}; expected 1 or more")
-        days = Days("--report", _later_part(report, plan), report_windows, plan.length, plan.warmup, plan.seed)
-        return TuneRequest(scheduler, kind, parsed, combination, plan, report, days)
+    tuned: Tuned
+    """The best score that was found."""
+    chosen: Chosen
+    """What the classics came to."""
+    trial: Trial
+    """The score against the best classic, in windows that are held back."""
+    begins: Scheduler
+    """The score that the search began with."""
 
     @property
-    def files(self) -> dict[str, Path]:
-        """The files that it comes from, by what errors call them."""
-        found = {f"file of {given}:": path for given, path in self.site.files.items()}
-        estimate = self.scheduler.estimate.file
-        return found if estimate is None else found | {"estimate": estimate}
+    def policy(self) -> NativePolicy:
+        """What is written: the score, or the classic where the score is not better."""
+        policy = self._scheduler.policy
+        assert isinstance(policy, NativePolicy), "classics and scores are run by the core"
+        return policy
 
-    def seeing(self, file: Path) -> Scheduler:
-        """Returns the scheduler; a posterior starts from the prior in a file, which was fitted on training days."""
-        if self.scheduler.estimate.kind != "posterior":
-            return self.scheduler
-        return self.scheduler.changed(estimate=str(file))
+    @property
+    def dispatch(self) -> str:
+        """Its dispatch rule."""
+        return self._scheduler.settings.dispatch
 
-
-def _later_part(report: str, plan: Plan) -> tuple[float, float]:
-    low, high = parse_part(report, "--report")
-    if not plan.train[1] <= low < high <= 1:
-        raise InputError(
-            f"--report is {report!r}; expected two rising fractions of the log behind the training days "
-            f"(--train {plan.train[1]:g}), as in 0.7:1"
-        )
-    return low, high
+    @property
+    def _scheduler(self) -> Scheduler:
+        if self.trial.keeps_classic:
+            return self.chosen.combination.scheduler
+        return self.tuned.scheduler.changed(policy=self.tuned.spec)
 
 
 @dataclass(frozen=True)
@@ -132,34 +87,50 @@ class Tuning:
 
     request: TuneRequest
     logs: tuple[Log, ...]
-    tuned: Tuned
+    found: Found
     report: Report[Comparison]
+    guards: tuple[tuple[Guarded, ...], ...]
+    """For each log, what is written under several starvation guards on later days."""
+    left_out: tuple[str, ...]
+    """What was not tried, and why."""
+    tried: tuple[str, ...]
+    """The estimates that were tried."""
     out: Path
     seconds: float
     """How long the search took, the choice of classics included."""
 
     def findings(self) -> list[Finding]:
         """Returns what the report comes to: over all logs, and then on each."""
-        return self.report.findings(TUNED, TUNED, HELD_AGAINST)
+        return self.report.findings(TUNED, TUNED, JUDGED_AGAINST)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         from shunter import __version__
 
-        tuned, request = self.tuned, self.request
+        found, request = self.found, self.request
+        tuned, policy = found.tuned, found.policy.spec
         return {
             "file": str(self.out),
-            "policy": tuned.spec,
-            "kind": tuned.kind,
-            "parameters": tuned.parameters,
-            "dispatch": tuned.scheduler.settings.dispatch,
+            "policy": spec_text(policy.kind, policy.parameters),
+            "kind": policy.kind,
+            "parameters": policy.parameters,
+            "dispatch": found.dispatch,
             "placement": tuned.scheduler.settings.placement,
-            "estimate": request.scheduler.settings.estimate,
+            "estimate": found.chosen.estimate,
+            "max_wait_s": request.scheduler.settings.max_wait_s,
+            "keeps_classic": found.trial.keeps_classic,
+            "estimates_tried": list(self.tried),
+            "left_out": list(self.left_out),
             "objective": self.report.objective.metric,
             "bounds": [asdict(bound) for bound in self.report.objective.bounds],
-            "training": asdict(request.plan) | {"simulations": tuned.simulations, "costs": tuned.costs.tolist()},
+            "training": asdict(request.plan)
+            | {"simulations": tuned.simulations, "costs": tuned.costs.tolist(), "score": tuned.spec}
+            | {"classic": found.chosen.combination.label, "held_back": found.trial.to_json()},
             "report": request.part,
-            "logs": [later_object(one) for one in self.report.logs],
+            "logs": [
+                later_object(one) | {"max_wait": [row.to_json() for row in rows]}
+                for one, rows in zip(self.report.logs, self.guards, strict=True)
+            ],
             "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
             "seed": request.plan.seed,
@@ -186,7 +157,8 @@ def tune(
         strict: Whether a job that can never fit is an error.
         stage: Surrounds each piece of the work, for those who show progress.
         terms: The fields of `Plan` (``windows``, ``length``, ``generations``, ``population``, ``seed`` ...), ``kind``,
-            ``objective``, ``bounds``, ``site``, ``report``, ``report_windows``, and any setting of `shunter.simulate`.
+            ``objective``, ``bounds``, ``site``, ``report``, ``report_windows``, ``estimate`` (by default training days
+            choose), ``max_wait_s`` (one for everybody, or several to try), and any setting of `shunter.simulate`.
 
     Raises:
         InputError: A name or a number is wrong, or the log is too short.
@@ -202,29 +174,22 @@ def run_tuning(
     # All logs before the first search: a short one should not be found after an hour.
     _check_logs(request, logs, strict)
     began = time.perf_counter()
+    tried, skipped = supported_estimates(logs, request.scheduler.settings.missing_request)
+    if request.estimate is not None:
+        tried, skipped = [request.estimate], []
     # Fitted once, on training days alone, and then the same for search, file and report.
-    section = estimate_section(request.scheduler.estimate, logs, request.plan.train)
+    sections = {name: estimate_section(name, logs, request.plan.train) for name in tried}
     with TemporaryDirectory() as folder:
-        # A fitted prior reaches the simulator in a file alone.
-        file = Path(folder) / "estimate.toml"
-        file.write_text(section, encoding="utf-8")
-        tuned, later = _search(request, logs, file, stage)
+        found = _search(request, logs, _estimate_specs(sections, Path(folder)), stage)
     seconds = time.perf_counter() - began
-    facts, log_facts = _facts(request, tuned), [_log_facts(one) for one in later]
+    section, later = sections[found.chosen.estimate], _later(request, logs, found)
+    facts, log_facts = _facts(request, found), [_log_facts(one) for one in later]
     size_by = common_size_by(request.scheduler, logs)
-    write_tuned(out, tuned_text(tuned, section, facts, log_facts, _comments(tuned, out), size_by))
-    scheduler = request.seeing(out).changed(policy=str(out))
-    with stage("simulating later days") as progress:
-        report = report_later(
-            later,
-            Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler),
-            request.site,
-            request.objective,
-            seed=request.plan.seed,
-            threads=request.plan.threads,
-            progress=progress,
-        )
-    return Tuning(request, tuple(logs), tuned, report, out, seconds)
+    settings, comments = _settings(request, found), _comments(found, out)
+    write_tuned(out, tuned_text(found.policy.spec, settings, section, facts, log_facts, comments, size_by))
+    report, guards = _judge(request, found, later, out, stage)
+    lines = (*skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
+    return Tuning(request, tuple(logs), found, report, guards, lines, tuple(tried), out, seconds)
 
 
 def _check_logs(request: TuneRequest, logs: Sequence[Log], strict: bool) -> None:
@@ -239,41 +204,97 @@ def _check_logs(request: TuneRequest, logs: Sequence[Log], strict: bool) -> None
             )
 
 
-def _search(request: TuneRequest, logs: Sequence[Log], file: Path, stage: Stage) -> tuple[Tuned, list[Later]]:
-    """Returns what was found, and the later days of each log with the classics that its training days would choose."""
-    scheduler, objective = request.seeing(file), request.objective
-    benches = training_benches(logs, request.plan)
-    requested = classics(scheduler, [REQUESTED])
-    # What a policy sees more than requested times may help classics as well: they are given the same chance.
-    estimated = classics(scheduler, [scheduler.settings.estimate]) if learns(scheduler) else ()
-    chosen, learned = [], []
-    with stage("choosing classics on training days") as progress:
-        for place, bench in enumerate(benches):
-            told = [part_of(progress, 2 * place + half, 2 * len(benches)) for half in (0, 1)]
-            chosen.append(choose_classic(bench, requested, objective, told[0]))
-            learned.append(choose_classic(bench, estimated, objective, told[1]) if estimated else chosen[-1])
+def _fewer_windows(request: TuneRequest, logs: Sequence[Log]) -> list[str]:
+    """Returns a line for each log that has no room for as many windows as were asked for."""
+    lines = []
+    for log in logs:
+        for days in (request.plan.training_days, request.report_days):
+            if (count := len(days.windows_of(log))) < days.windows:
+                asked = f"{days.windows} windows of {days.option} were asked for"
+                lines.append(f"{log.workload.name}: {asked}; the log has room for {count}")
+    return lines
+
+
+def _estimate_specs(sections: dict[str, str], folder: Path) -> dict[str, str]:
+    """Returns what a scheduler resolves for each estimate: a fitted prior reaches the simulator in a file alone."""
+    specs = {}
+    for place, (name, section) in enumerate(sections.items()):
+        specs[name] = name
+        if resolve_estimate(name).kind == "posterior":
+            file = folder / f"estimate-{place}.toml"
+            file.write_text(section, encoding="utf-8")
+            specs[name] = str(file)
+    return specs
+
+
+def _search(request: TuneRequest, logs: Sequence[Log], estimates: dict[str, str], stage: Stage) -> Found:
+    """Returns what training days choose and what the search finds there."""
+    plan, objective, space = request.plan, request.objective, SPACES[request.kind]
+    days = TrainingDays.of(logs, plan)
+    with stage("choosing classics and an estimate on training days") as progress:
+        chosen = choose_on_training_days(days, request.scheduler, estimates, objective, request.may_keep, progress)
+    scheduler = request.scheduler.changed(estimate=estimates[chosen.estimate])
+    bases = [choice.take(rows) for choice, rows in zip(chosen.requested, days.searched, strict=True)]
     with stage("tuning") as progress:
-        tuned = find_weights(benches, chosen, scheduler, SPACES[request.kind], objective, request.plan, progress)
-    later = [
-        Later(log, request.report_days.windows_of(log), one.combination.label, other.combination.label)
-        for log, one, other in zip(logs, chosen, learned, strict=True)
-    ]
-    return tuned, later
+        tuned = find_weights(days.searched_benches, bases, scheduler, space, objective, plan, progress)
+    trial = try_tuned(days, scheduler.changed(policy=tuned.spec), chosen, objective)
+    begins = scheduler.changed(policy=spec_text(space.kind, space.parameters(space.center)))
+    return Found(tuned, chosen, trial, begins)
 
 
-def _comments(tuned: Tuned, out: Path) -> list[str]:
-    dispatch = tuned.scheduler.settings.dispatch
+def _later(request: TuneRequest, logs: Sequence[Log], found: Found) -> list[Later]:
+    """Returns the later days of each log with the classics that its training days would choose."""
     return [
-        "A policy that 'shunter tune' found on training days; [tuned] says on which, and is for people. To use it:",
-        f"shunter simulate --policy {out.name} --estimate {out.name} --dispatch {dispatch} ...",
+        Later(log, request.report_days.windows_of(log), one.combination.label, other.combination.label)
+        for log, one, other in zip(logs, found.chosen.requested, found.chosen.same_estimate, strict=True)
     ]
 
 
-def _facts(request: TuneRequest, tuned: Tuned) -> dict[str, Any]:
+def _judge(
+    request: TuneRequest, found: Found, later: Sequence[Later], out: Path, stage: Stage
+) -> tuple[Report[Comparison], tuple[tuple[Guarded, ...], ...]]:
+    """Returns what the file that was written does on later days, and what it does there under several guards."""
+    words = request.scheduler.settings.words()
+    for name in ("policy", "dispatch", "estimate"):
+        del words[name]
+    # As a user would: the file says what it is, and brings its rule and its guard.
+    scheduler = resolve_scheduler(policy=str(out), estimate=str(out), **words)
+    tuned = Combination(f"{out.name}/{scheduler.settings.dispatch}", scheduler)
+    beginning = Combination(f"{request.kind}/{found.begins.settings.dispatch}", found.begins.changed(estimate=str(out)))
+    plan, objective = request.plan, request.objective
+    with stage("simulating later days") as progress:
+        report = report_later(
+            later, tuned, request.site, objective, beginning, seed=plan.seed, threads=plan.threads, progress=progress
+        )
+        guards = tuple(
+            sweep_guards(one.log, one.windows, scheduler, request.guards_s, objective.metric, plan.threads)
+            for one in later
+        )
+    return report, guards
+
+
+def _comments(found: Found, out: Path) -> list[str]:
+    what = "A policy that 'shunter tune' found on training days"
+    if found.trial.keeps_classic:
+        what = "A classic: 'shunter tune' found no score that was better than it on training days"
+    return [
+        f"{what}; [tuned] says on which, and is for people. To use it:",
+        f"shunter simulate --policy {out.name} --estimate {out.name} ...",
+    ]
+
+
+def _settings(request: TuneRequest, found: Found) -> dict[str, Any]:
+    """Returns what the file brings beside policy and estimate."""
+    guard_s = request.scheduler.settings.max_wait_s
+    return {"dispatch": found.dispatch} | ({} if guard_s is None else {"max_wait_s": guard_s})
+
+
+def _facts(request: TuneRequest, found: Found) -> dict[str, Any]:
     from shunter import __version__
 
-    # The estimate as it was asked for: the scheduler names a temporary file.
-    settings = tuned.scheduler.settings.words() | {"estimate": request.scheduler.settings.estimate}
+    tuned, trial = found.tuned, found.trial
+    # The estimate as it was named: the scheduler names a temporary file.
+    settings = tuned.scheduler.settings.words() | {"estimate": found.chosen.estimate, "dispatch": found.dispatch}
     del settings["policy"]
     plan, objective = request.plan, request.objective
     return {
@@ -285,6 +306,10 @@ def _facts(request: TuneRequest, tuned: Tuned) -> dict[str, Any]:
         "simulations": tuned.simulations,
         "cost": float(tuned.costs[-1]),
         "first_cost": float(tuned.costs[0]),
+        "classic": f"{found.chosen.combination.label} with {found.chosen.estimate}",
+        "keeps_classic": trial.keeps_classic,
+        "held_back_windows": trial.windows if trial.are_held_back else 0,
+        "cost_to_classic": trial.cost,
         "version": __version__,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.model.log import Log
-    from shunter.policies.native import Estimate
+    from shunter.policies.native import Estimate, Spec
     from shunter.policies.prior import Prior
-    from shunter.tuning.weights import Tuned
 
 Value = str | float | Sequence[str]
 """What a section holds."""
@@ -54,7 +53,8 @@ def _pooled_prior(logs: Sequence[Log], train: tuple[float, float]) -> Prior:
 
 
 def tuned_text(
-    tuned: Tuned,
+    policy: Spec,
+    settings: Mapping[str, Value],
     estimate: str,
     facts: Mapping[str, Value],
     logs: Sequence[Mapping[str, Value]],
@@ -64,7 +64,8 @@ def tuned_text(
     """Returns the whole file; its numbers are written so that reading them gives the same again.
 
     Args:
-        tuned: What was found.
+        policy: What was found: a score with its weights, or a classic.
+        settings: What the file brings beside it: the dispatch rule, and a starvation guard.
         estimate: From `estimate_section`.
         facts: What a reader should know of the tuning; no program reads it.
         logs: The same of each log.
@@ -72,7 +73,8 @@ def tuned_text(
         size_by: What sizes are counted in on the logs.
     """
     parts = ["".join(f"# {line}\n" for line in comments)]
-    parts += [section("policy", {"kind": tuned.kind, **tuned.parameters, "size_by": size_by}), estimate]
+    written: dict[str, Value] = {"kind": policy.kind, **policy.parameters, "size_by": size_by}
+    parts += [section("policy", written), section("settings", settings), estimate]
     parts += [section("tuned", facts), *(section("[tuned.logs]", log) for log in logs)]
     return "\n".join(parts)
 

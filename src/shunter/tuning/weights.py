@@ -39,7 +39,7 @@ class Plan:
     drawn: int = 16
     """On how many of them, drawn anew, each generation is tried."""
     length: int = 1024
-    warmup: int = 0
+    warmup: int = 512
     generations: int = 30
     population: int = 32
     seed: int = 0
@@ -72,8 +72,8 @@ class Tuned:
     chosen: tuple[Choice, ...]
     """For each log, the classic that the bounds refer to."""
     costs: NDArray[np.float64]
-    """(generations + 1,): the cost of the middle of each generation's candidates, and last that of the policy found, on
-    all training windows: the mean logarithm of the ratio to the classics chosen there, and penalties for bounds."""
+    """(generations + 1,): the cost of the middle of each generation's candidates, and last that of the policy found, in
+    all windows searched: the mean logarithm of the ratio to the classics chosen there, and penalties for bounds."""
     simulations: int
 
     @property
@@ -178,4 +178,4 @@ class _Trials:
         """Returns the mean cost over logs, each of which counts the same."""
         candidate = self.scheduler.changed(policy=spec_text(self.space.kind, self.space.parameters(vector)))
         found = (bench.measure(candidate, self.objective.metrics) for bench in benches)
-        return float(np.mean([self.objective.cost(own, base) for own, base in zip(found, bases, strict=True)]))
+        return float(np.mean([self.objective.search_cost(own, base) for own, base in zip(found, bases, strict=True)]))

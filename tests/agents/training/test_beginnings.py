@@ -51,6 +51,16 @@ def test_a_file_without_an_estimate_brings_its_order(tmp_path: Path) -> None:
     assert beginning_changes(str(path)) == {"environment": {"order": str(path)}}
 
 
+def test_a_tuned_policy_brings_its_guard_and_another_rule_is_told(tuned: str) -> None:
+    with Path(tuned).open("a") as file:
+        file.write('\n[settings]\ndispatch = "conservative"\nmax_wait_s = 7200.0\n')
+    brought = beginning_changes(tuned)
+    assert brought == {"environment": {"order": tuned, "estimate": tuned, "max_wait_s": 7200.0}}
+    config = load_config(changes={"training": {"init": tuned}}, beginning=brought)
+    notes = beginning_notes(config, brought)
+    assert notes == [f"--init {tuned} goes with conservative; what is learned decides as easy does"]
+
+
 def test_a_checkpoint_brings_its_environment_and_its_network(tmp_path: Path) -> None:
     folder = write_policy(tmp_path / "policy", order="sjf", window=9)
     config = load_config(changes=beginning_changes(folder))

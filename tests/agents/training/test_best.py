@@ -7,8 +7,9 @@ import math
 from shunter.agents.training.best import Best, NearMiss
 
 
-def measured(objective: float, gain: float | None = None, error: float = 0.1) -> dict[str, float]:
-    return {"objective": objective} | ({} if gain is None else {"gain": gain, "gain_error": error})
+def measured(objective: float, gain: float | None = None, error: float = 0.1, broken: float = 0.0) -> dict[str, float]:
+    found = {"objective": objective, "bounds_broken": broken}
+    return found | ({} if gain is None else {"gain": gain, "gain_error": error})
 
 
 def test_the_lowest_objective_is_the_best() -> None:
@@ -56,3 +57,33 @@ def test_its_state_comes_back() -> None:
     other = Best(1.0)
     other.load_state(best.state())
     assert other == best
+
+
+def test_a_policy_that_breaks_a_bound_never_replaces_a_beginning_that_keeps_it() -> None:
+    """However much better its objective is, and by however little it breaks the bound."""
+    best = Best(1.0)
+    assert best.observe(measured(1.0, 0.0, 0.0), 0)
+    assert not best.observe(measured(-9.0, 10.0, broken=1e-9), 10)
+    assert (best.steps, best.near) == (0, None)
+    assert best.observe(measured(0.5, 0.5), 20)
+
+
+def test_a_beginning_that_breaks_a_bound_gives_way_to_whoever_keeps_it() -> None:
+    """Though the objective becomes worse: a margin over such a beginning says nothing."""
+    best = Best(1.0)
+    assert best.observe(measured(1.0, 0.0, 0.0, broken=0.3), 0)
+    assert best.observe(measured(2.0, -1.0, broken=0.2), 10)
+    assert not best.observe(measured(0.1, 0.9, broken=0.25), 20)
+    assert best.observe(measured(3.0, -2.0), 30)
+    assert best.observe(measured(2.5, -1.5), 40)
+    assert not best.observe(measured(2.6, -1.6), 50)
+    assert (best.objective, best.broken, best.steps) == (2.5, 0.0, 40)
+    again = Best(1.0)
+    again.load_state(best.state())
+    assert again == best
+
+
+def test_runs_of_earlier_versions_go_on() -> None:
+    best = Best(1.0)
+    best.load_state({"best": 0.5, "best_steps": 7})
+    assert (best.objective, best.broken, best.begins_within, best.near) == (0.5, 0.0, True, None)

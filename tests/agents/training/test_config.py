@@ -18,11 +18,13 @@ from shunter.agents.training.config import (
     config_from,
     load_config,
 )
+from shunter.comparison.contest import Contest
 from shunter.envs.episodes import EpisodeOptions
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
 from shunter.envs.rewards import RewardOptions
 from shunter.errors import InputError
+from tests.tuning.small import small_log
 
 UNUSUAL = TrainConfig(
     data=DataOptions(workload=("a log.swf", 'a "b" \\ c'), cluster=("256",)),
@@ -82,14 +84,27 @@ def test_a_beginning_goes_over_the_preset_and_under_the_file(tmp_path: Path) -> 
     assert (found.order, found.estimate, found.window) == ("saf", "perfect", 7)
 
 
+def test_the_report_has_the_windows_of_evaluate_where_a_log_has_room() -> None:
+    config = load_config()
+    assert (config.report.length, config.validation.length) == (None, 256)
+    drawn = config.report_episodes([])
+    assert (drawn.windows, drawn.length, drawn.warmup, drawn.seed) == (
+        Contest.windows, Contest.length, Contest.warmup, Contest.seed,
+    )  # fmt: skip
+    # 30 % of 3,420 jobs are 1,026, of 600 they are 180.
+    room = small_log("generate:lublin?seed=3&jobs=3420&cores=64")
+    assert config.report_episodes([room]).length == 1024
+    assert config.report_episodes([room, small_log()]).length == 256
+
+
 def test_the_report_is_like_validation_where_it_says_nothing() -> None:
     changes: dict[str, dict[str, Any]] = {
         "validation": {"length": 40, "warmup": 3, "seed": 5},
         "report": {"part": "0.75:0.9"},
     }
-    report = load_config(changes=changes).report_episodes
+    report = load_config(changes=changes).report_episodes([small_log()])
     assert report == EpisodeOptions(part=(0.75, 0.9), windows=20, length=40, warmup=3, seed=5)
-    longer = load_config(changes={**changes, "report": {"length": 80, "windows": 3}}).report_episodes
+    longer = load_config(changes={**changes, "report": {"length": 80, "windows": 3}}).report_episodes([small_log()])
     assert (longer.length, longer.windows, longer.bounds) == (80, 3, (0.7, 1.0))
 
 

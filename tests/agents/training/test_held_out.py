@@ -9,17 +9,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shunter.agents.training.held_out import ROWS, report_parts
-from shunter.agents.training.setup import INITIAL, Site
+from shunter.agents.training.held_out import report_parts
+from shunter.agents.training.setup import Site
+from shunter.comparison import combinations
 from shunter.comparison.combinations import Combination, combine
-from shunter.comparison.roles import BASELINE, BEGINNING, CHOSEN, LEARNED
+from shunter.comparison.comparison import compare_combinations
+from shunter.comparison.report import IDENTICAL
+from shunter.comparison.roles import BASELINE, BEGINNING, BEST_SAME, CHOSEN, LEARNED, TUNED
+from shunter.comparison.roles import BEST as BEST_CLASSIC
 from shunter.envs.pick_job import PickJobOptions
 from shunter.envs.sources import Use
-from shunter.policies.checkpoint import BEST
+from shunter.policies.checkpoint import BEST, INITIAL
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 from tests.agents.untrained import waiting, write_host_policy, write_policy
 
 CHOSEN_CLASSIC = combine(["sjf"], ["easy"], ["first-fit"]).possible[0]
+
+
+@pytest.fixture(autouse=True)
+def few_classics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "CLASSICS", ("fcfs", "sjf", "saf"))
 
 
 @pytest.fixture
@@ -39,8 +48,11 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
     validation, report = report_parts(here, [CHOSEN_CLASSIC], run)
     assert (validation.part, report.part) == ("validation", "report")
     (group,) = report.report.logs
-    assert (group.name, list(group.contenders), len(group.block)) == (LUBLIN, list(ROWS), 6)
-    trials = here.trials(here.config.report_episodes, Use.REPORT)
+    assert (group.name, list(group.contenders), len(group.block)) == (
+        LUBLIN, [LEARNED, BEGINNING, CHOSEN, BEST_CLASSIC, BASELINE], 6,
+    )  # fmt: skip
+    assert list(validation.report.logs[0].contenders) == [LEARNED, BEGINNING, CHOSEN, BASELINE]
+    trials = here.trials(here.report_episodes, Use.REPORT)
     options = here.config.environment
     assert isinstance(options, PickJobOptions)
     schedulers = {BASELINE: here.source.usual().scheduler, CHOSEN: CHOSEN_CLASSIC.scheduler, LEARNED: options.scheduler}
@@ -72,18 +84,60 @@ def test_a_broken_bound_is_named(run: Path) -> None:
     assert BEGINNING in broken
     assert LEARNED not in broken
     told = report.to_json()["logs"][0]["rows"]
-    assert {row["role"]: row["broken_bounds"] for row in told} == {
-        role: ["mean_wait_s"] if role in broken else [] for role in ROWS
+    assert {row["role"]: [bound["holds"] for bound in row["bounds"]] for row in told} == {
+        role: [role not in broken] for role in rows
     }
 
 
-def test_sentences_name_the_log_and_both_policies(run: Path) -> None:
+def test_the_learned_policy_is_held_against_where_it_began_first(run: Path) -> None:
     _, report = report_parts(site(reward={"bounds": {"wait": 1.5}, "scale": "fcfs/easy"}), [CHOSEN_CLASSIC], run)
-    against, bound = report.sentences()
-    assert against.startswith(f"{LUBLIN}: the learned policy ")
-    assert f"the classic chosen on training days ({CHOSEN_CLASSIC.label})" in against
-    assert bound.startswith(f"{LUBLIN}: the bound on mean_wait_s, ")
-    assert " holds: " in bound
+    found = report.findings()
+    assert [one.against for one in found] == [BEGINNING, CHOSEN, BEST_CLASSIC, BASELINE, "mean_wait_s"]
+    assert found[0].sentence.startswith("the learned policy against the beginning (initial) cannot be judged: ratio ")
+    assert {one.workload for one in found} == {LUBLIN}
+    assert f"the classic chosen on training days ({CHOSEN_CLASSIC.label})" in found[1].sentence
+    assert found[-1].result == "holds"
+    assert report.to_json()["verdict"] == [one.to_json() for one in found]
+
+
+def test_a_policy_that_has_learned_nothing_is_called_identical(run: Path) -> None:
+    """And not a ratio of 1: with the beginning, and with the classic whose order both have."""
+    shutil.rmtree(run / INITIAL)
+    shutil.copytree(run / BEST, run / INITIAL)
+    saf = combine(["saf"], ["easy"], ["first-fit"]).possible[0]
+    _, report = report_parts(site(), [saf], run)
+    found = {one.against: one for one in report.findings()}
+    names = {BEGINNING: "the beginning (initial)", CHOSEN: "the classic chosen on training days (saf/easy)"}
+    for role, label in names.items():
+        assert found[role].result == IDENTICAL
+        assert found[role].sentence == f"the learned policy and {label} are identical: the same in every window"
+    assert found[BASELINE].result != IDENTICAL
+    learned = report.to_json()["logs"][0]["rows"][0]
+    assert [learned["against"][role]["identical"] for role in (BEGINNING, BASELINE)] == [True, False]
+
+
+def test_the_best_in_hindsight_is_the_best_of_all_classics_in_these_windows(run: Path) -> None:
+    here = site(environment={"window": 200, "estimate": "perfect"})
+    _, report = report_parts(here, [CHOSEN_CLASSIC], run)
+    ((log, windows),) = here.source.groups(here.report_episodes)[0].parts
+    rows = report.report.logs[0].contenders
+    for role, estimate in ((BEST_CLASSIC, "requested"), (BEST_SAME, "perfect")):
+        every = combine(["all"], ["strict", "greedy", "easy", "conservative"], ["first-fit"], [estimate]).possible
+        best = compare_combinations(log, every, windows).scored[0]
+        assert rows[role].summary.geometric_mean == best.summary.geometric_mean
+
+
+def test_a_tuned_file_that_it_began_as_has_a_row_under_its_own_rule(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text('[policy]\nkind = "saf"\n\n[settings]\ndispatch = "conservative"\n\n[estimate]\nkind = "perfect"\n')
+    here = site(environment={"window": 200, "order": str(file)})
+    _, report = report_parts(here, [CHOSEN_CLASSIC], run)
+    trials = here.trials(here.report_episodes, Use.REPORT)
+    expected = combine(["saf"], ["conservative"], ["first-fit"], ["perfect"]).possible[0]
+    (values,) = trials.of_schedulers([expected.scheduler], ["mean_bounded_slowdown"])
+    row = report.report.logs[0].contenders[TUNED]
+    assert row.label == "tuned.toml/conservative"
+    np.testing.assert_array_equal(row.metrics["mean_bounded_slowdown"], values["mean_bounded_slowdown"])
 
 
 def test_several_logs_have_a_ratio_over_all(run: Path) -> None:
@@ -91,8 +145,11 @@ def test_several_logs_have_a_ratio_over_all(run: Path) -> None:
     _, report = report_parts(both, [CHOSEN_CLASSIC] * 2, run)
     ratios = [group.contenders[LEARNED].against[CHOSEN].ratio for group in report.report.logs]
     assert len(set(ratios)) == 2
-    told = report.to_json()["pooled"]["ratio"]
-    assert told == pytest.approx(np.exp(np.mean(np.log(np.array(ratios, dtype=np.float64)))))
+    told = report.to_json()["pooled"][0]
+    assert told["role"] == LEARNED
+    assert told["against"][CHOSEN]["ratio"] == pytest.approx(
+        np.exp(np.mean(np.log(np.array(ratios, dtype=np.float64))))
+    )
 
 
 def test_the_usual_sees_what_the_environment_lets_it_see() -> None:

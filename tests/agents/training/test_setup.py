@@ -10,14 +10,14 @@ import pytest
 
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.training.checkpoint_files import POLICY, read_part
-from shunter.agents.training.setup import INITIAL, Site, open_trainer
+from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.trainer import Progress
 from shunter.agents.training.validation import Validation
 from shunter.comparison.combinations import Combination, combine
 from shunter.envs.sources import Use
 from shunter.errors import InputError
 from shunter.model.log import Log
-from shunter.policies.checkpoint import BEST, LAST
+from shunter.policies.checkpoint import BEST, INITIAL, LAST
 from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
 from tests.agents.trying import placement_combination
 from tests.agents.untrained import waiting, write_policy
@@ -60,7 +60,7 @@ def test_windows_of_the_parts_lie_apart() -> None:
     site = small_site()
     site.check()
     ends = []
-    for episodes in (site.config.episodes, site.config.validation, site.config.report_episodes):
+    for episodes in (site.config.episodes, site.config.validation, site.report_episodes):
         ((_, windows),) = site.source.groups(episodes)[0].parts
         ends.append((int(windows.first.min()), int(windows.first.max()) + windows.length))
     (_, train_end), (validation_begin, validation_end), (report_begin, report_end) = ends

@@ -17,7 +17,7 @@ from shunter.agents.training.validation import (
 )
 from shunter.comparison import combinations
 from shunter.comparison.combinations import combine
-from shunter.comparison.objective import PENALTY, SAFETY, Bound, Objective
+from shunter.comparison.objective import LEAST, Bound, Objective
 from shunter.envs.episodes import EpisodeOptions
 from shunter.envs.pick_host import PickHostOptions, host_scheduler
 from shunter.envs.pick_job import PickJobOptions, PickJobSource, episode_windows
@@ -112,15 +112,26 @@ def test_better_is_below_0_and_the_ratio_is_its_exponential(tmp_path: Path) -> N
     assert found["ratio"] == pytest.approx(np.exp(found["objective"]))
 
 
-def test_a_broken_bound_costs(tmp_path: Path) -> None:
+def test_a_broken_bound_is_told_and_changes_no_other_figure(tmp_path: Path) -> None:
+    """Not the objective, nor the gain: a bound is a limit, and no price."""
     policy = write_policy(tmp_path / "waits", change=waiting)
     plain = measured(policy, BSLD)
     bounded = measured(policy, Objective("mean_bounded_slowdown", (Bound("mean_wait_s", 1.5),)))
     assert plain["wait_ratio"] > 1.5
-    expected = PENALTY * (np.log(plain["wait_ratio"] / 1.5) + SAFETY)
-    assert bounded["objective"] - plain["objective"] == pytest.approx(expected)
-    assert bounded["ratio"] == plain["ratio"]
+    assert bounded["bounds_broken"] == pytest.approx(np.log(plain["wait_ratio"] / 1.5))
     assert (plain["bounds_missed"], bounded["bounds_missed"]) == (0.0, 1.0)
+    assert plain["bounds_broken"] == 0.0
+    same = set(plain) - {"bounds_missed", "bounds_broken"}
+    assert {name: bounded[name] for name in same} == {name: plain[name] for name in same}
+
+
+@pytest.mark.parametrize(("factor", "broken"), [(1.01, False), (0.99, True)])
+def test_a_bound_is_the_number_that_was_given(tmp_path: Path, factor: float, broken: bool) -> None:
+    """A hundredth above what is found it holds, a hundredth below it does not: nothing is added or taken away."""
+    policy = write_policy(tmp_path / "saf", order="saf", window=200)
+    ratio = measured(policy, BSLD)["wait_ratio"]
+    found = measured(policy, Objective("mean_bounded_slowdown", (Bound("mean_wait_s", factor * ratio),)))
+    assert (found["bounds_broken"] > 0) is broken
 
 
 def test_logs_count_the_same(tmp_path: Path) -> None:
@@ -136,8 +147,10 @@ def test_logs_count_the_same(tmp_path: Path) -> None:
     assert both["objective"] == pytest.approx(np.mean([one["objective"] for one in alone]))
 
 
-def test_gains_are_counted_from_the_beginning(tmp_path: Path) -> None:
-    """Episode by episode: what both share is no noise."""
+@pytest.mark.parametrize("bounds", [(), (Bound("mean_wait_s", 0.01),)])
+def test_gains_are_counted_from_the_beginning(tmp_path: Path, bounds: tuple[Bound, ...]) -> None:
+    """Episode by episode: what both share is no noise. The error is that of the very same mean, bounds or not."""
+    objective = Objective("mean_bounded_slowdown", bounds)
     first = load_policy(write_policy(tmp_path / "first", order="saf", window=200, change=opinionated))
     second = load_policy(write_policy(tmp_path / "second", order="saf", window=200))
     assert isinstance(second.options, PickJobOptions)
@@ -145,16 +158,18 @@ def test_gains_are_counted_from_the_beginning(tmp_path: Path) -> None:
     windows = episode_windows(log, LATER)
     trials = job_trials([log], [windows], second.options)
     classic = combine(["sjf"], ["easy"]).possible
-    same = Validation(trials, classic, BSLD)
+    same = Validation(trials, classic, objective)
     same.begins_as(second)
     assert [same(second)[name] for name in ("gain", "gain_error")] == [0.0, 0.0]
-    validation = Validation(trials, classic, BSLD)
+    validation = Validation(trials, classic, objective)
     begun, found = validation(first), validation(second)
     assert found["gain"] == pytest.approx(begun["objective"] - found["objective"])
     assert found["gain"] > 0.1
     values = [trials.of_policy(policy, BSLD.metrics)[0]["mean_bounded_slowdown"] for policy in (first, second)]
-    expected = standard_error(np.log(values[0] / values[1]), windows.block)
-    assert found["gain_error"] == pytest.approx(expected, rel=1e-2)
+    gains = np.log((values[0] + LEAST) / (values[1] + LEAST))
+    assert found["gain"] == pytest.approx(gains.mean())
+    expected = standard_error(gains, windows.block)
+    assert found["gain_error"] == pytest.approx(expected)
     assert expected > 0
 
 

@@ -17,7 +17,7 @@ from shunter.errors import InputError
 from shunter.files import read_toml, write_file
 from shunter.policies.catalog import PICK_HOST, PICK_JOB
 from shunter.policies.checkpoint import checkpoint_folder
-from shunter.policies.native import spec_file
+from shunter.policies.native import resolve_native, spec_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,10 @@ def beginning_changes(init: str, kind: str = PICK_JOB) -> dict[str, dict[str, An
         sections = read_toml(path)
         if "policy" not in sections:
             raise InputError(f"--init {init}: has no section [policy]; give a file that 'shunter tune' has written")
-        return {"environment": {"order": init, **({"estimate": init} if "estimate" in sections else {})}}
+        brought = {"order": init} | ({"estimate": init} if "estimate" in sections else {})
+        # The guard that a tuned file carries holds for what is learned from it, too.
+        guard_s = resolve_native(init).spec.settings.get("max_wait_s")
+        return {"environment": brought | ({} if guard_s is None else {"max_wait_s": guard_s})}
     if not os.path.isdir(init):
         raise InputError(f"--init {init}: there is no such folder; give FILE.toml, or the folder of a checkpoint")
     record = load_policy(init).record
@@ -119,8 +122,12 @@ def _write(content: bytes, file: IO[bytes]) -> None:
 
 def beginning_notes(config: TrainConfig, brought: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Returns a line for each thing that a beginning brings and that a file or an option has otherwise."""
-    sections = config.sections()
-    return [
+    sections, init = config.sections(), str(config.training.init)
+    own = config.environment.scheduler.settings.dispatch
+    # A classic that tuning kept may go with another rule than a network decides by.
+    rule = resolve_native(init).spec.settings.get("dispatch", own) if spec_file(init) is not None else own
+    notes = [] if rule == own else [f"--init {init} goes with {rule}; what is learned decides as {own} does"]
+    return notes + [
         f"--init {config.training.init} brings [{section}] {key} {value!r}; asked for was {sections[section][key]!r}, "
         "which stands"
         for section, table in brought.items()

@@ -9,8 +9,10 @@ from typing import Any, Final
 
 OBJECTIVE: Final = "objective"
 """What evaluations return under this name decides which policy is the best: lower is better."""
+BOUNDS_BROKEN: Final = "bounds_broken"
+"""Under this name: by how much bounds are broken; 0, or nothing said: all of them hold."""
 GAIN: Final = "gain"
-"""Under this name: by how much the objective has fallen since the beginning."""
+"""Under this name: by how much the policy is better than the beginning, in what the objective counts."""
 GAIN_ERROR: Final = "gain_error"
 """Under this name: the standard error of the gain."""
 
@@ -29,44 +31,63 @@ class NearMiss:
 class Best:
     """The best policy so far.
 
-    The first that is observed stays the best until a later one is better by more than `margin_se` standard errors. Of
-    those that are, the one with the lowest objective is the best.
+    Bounds come first: a policy that breaks them by more than the best is never better, whatever its objective, and one
+    that breaks them by less always is. So no policy that breaks a bound replaces a beginning that keeps it.
+
+    Of policies that keep their bounds, a beginning that does stays the best until a later one is better by more than
+    `margin_se` standard errors. Of those that are, the one with the lowest objective is the best.
     """
 
     margin_se: float
     objective: float | None = None
+    broken: float = 0.0
+    """By how much the best breaks bounds; 0: it keeps them."""
     steps: int | None = None
+    begins_within: bool = True
+    """Whether the beginning keeps its bounds; if not, gains over it say nothing."""
     near: NearMiss | None = None
     """Of the policies that were not better by enough, the one that came nearest."""
 
     def observe(self, measured: Mapping[str, float], steps: int) -> bool:
         """Takes in an evaluation, and returns whether its policy is the best so far."""
-        objective = measured[OBJECTIVE]
+        objective, broken = measured[OBJECTIVE], measured.get(BOUNDS_BROKEN, 0.0)
         # A policy that could not be measured is never the best, and is no reason to stop training either.
-        if not math.isfinite(objective) or (self.objective is not None and objective >= self.objective):
+        if not (math.isfinite(objective) and math.isfinite(broken)):
             return False
-        # The first policy of all has nothing to stand out from.
-        if self.objective is not None and not self._stands_out(measured):
-            gain, error = measured[GAIN], measured[GAIN_ERROR]
-            if self.near is None or gain > self.near.gain:
-                self.near = NearMiss(steps, gain, error if math.isfinite(error) else None)
+        if self.objective is None:
+            self.begins_within = broken == 0
+        elif broken > self.broken or (broken == self.broken and not self._is_better(measured, steps)):
             return False
-        self.objective, self.steps = objective, steps
+        self.objective, self.broken, self.steps = objective, broken, steps
         return True
 
+    def _is_better(self, measured: Mapping[str, float], steps: int) -> bool:
+        """Returns whether a policy whose bounds are as the best's is better, and notes one that nearly is."""
+        if self.objective is not None and measured[OBJECTIVE] >= self.objective:
+            return False
+        if self._stands_out(measured):
+            return True
+        gain, error = measured[GAIN], measured[GAIN_ERROR]
+        if self.near is None or gain > self.near.gain:
+            self.near = NearMiss(steps, gain, error if math.isfinite(error) else None)
+        return False
+
     def _stands_out(self, measured: Mapping[str, float]) -> bool:
-        if self.margin_se == 0 or GAIN not in measured:
+        if self.margin_se == 0 or not self.begins_within or GAIN not in measured:
             return True
         return measured[GAIN] > self.margin_se * measured[GAIN_ERROR]
 
     def state(self) -> dict[str, Any]:
         """Returns what has been found."""
         near = None if self.near is None else asdict(self.near)
-        return {"best": self.objective, "best_steps": self.steps, "near": near}
+        bounds = {"best_broken": self.broken, "begins_within": self.begins_within}
+        return {"best": self.objective, "best_steps": self.steps, "near": near} | bounds
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes back to what had been found."""
         self.objective, self.steps = state["best"], state["best_steps"]
+        # Runs of earlier versions did not tell bounds from the objective.
+        self.broken, self.begins_within = state.get("best_broken", 0.0), state.get("begins_within", True)
         near = state.get("near")
         self.near = None if near is None else NearMiss(**near)
 
@@ -83,10 +104,11 @@ class EarlyStopping:
     waited: int = 0
     """How many evaluations in a row have not."""
 
-    def observe(self, objective: float) -> bool:
-        """Takes in an objective, lower being better, and returns whether to stop."""
-        if objective < self.reference - self.threshold:
-            self.reference = objective
+    def observe(self, measured: Mapping[str, float]) -> bool:
+        """Takes in an evaluation, and returns whether to stop; a policy that breaks a bound has not become better."""
+        within = measured.get(BOUNDS_BROKEN, 0.0) == 0
+        if within and measured[OBJECTIVE] < self.reference - self.threshold:
+            self.reference = measured[OBJECTIVE]
             self.waited = 0
         else:
             self.waited += 1

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from shunter.agents.algorithms import ALGORITHMS, AlgorithmOptions, PpoOptions
 from shunter.agents.networks import NetworkOptions
 from shunter.checks import check_fields, check_name, declared, from_table, to_table
+from shunter.comparison.contest import Contest
 from shunter.envs.episodes import PARTS, EpisodeOptions
 from shunter.envs.kinds import environment_from, environment_table
 from shunter.envs.pick_job import PickJobOptions
@@ -19,10 +20,13 @@ from shunter.envs.rewards import RewardOptions
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.files import read_toml, toml_value
-from shunter.model.windows import MOST_COUNT, check_numbers, parse_part
+from shunter.model.windows import MOST_COUNT, check_numbers, parse_part, part_of_jobs
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.native import spec_file
 from shunter.policies.trust import words_of_a_file
+
+if TYPE_CHECKING:
+    from shunter.model.log import Log
 
 PRESETS: Final = ("pick-job", "pick-job-committed", "pick-host", "quick")
 FILE_KEYS: Final = (("training", "init"), ("environment", "order"), ("environment", "estimate"))
@@ -134,7 +138,7 @@ class ReportOptions:
         metavar="A:B",
     )
     windows: int = declared(
-        20,
+        Contest.windows,
         "How many windows of each log the result is judged on.",
         low=1,
         high=MOST_COUNT,
@@ -148,7 +152,7 @@ class ReportOptions:
         high=MOST_COUNT,
         option="report-length",
         metavar="N",
-        shown_default="none: as many as in validation",
+        shown_default=f"{Contest.length}, as in evaluate; where a log has no room for that, as in validation",
     )
 
     def __post_init__(self) -> None:
@@ -192,12 +196,18 @@ class TrainConfig:
         """`PICK_JOB` or `PICK_HOST`."""
         return self.environment.layout.kind
 
-    @property
-    def report_episodes(self) -> EpisodeOptions:
-        """The episodes that the result is judged on."""
+    def report_episodes(self, logs: Sequence[Log]) -> EpisodeOptions:
+        """Returns the episodes that the result is judged on: the windows of ``shunter evaluate``, where there is room.
+
+        Args:
+            logs: What is learned from; none where jobs are drawn.
+        """
         own = self.report
-        length = self.validation.length if own.length is None else own.length
-        return replace(self.validation, part=own.bounds, windows=own.windows, length=length)
+        usual = replace(self.validation, part=own.bounds, windows=own.windows, length=own.length or Contest.length)
+        places = [part_of_jobs(len(log.workload), usual.bounds, usual.warmup) for log in logs]
+        if own.length is None and any(high - low < usual.length for low, high in places):
+            return replace(usual, length=self.validation.length)
+        return usual
 
     def to_toml(self, folder: Path | None = None) -> str:
         """Returns the file; `load_config` reads the same again.

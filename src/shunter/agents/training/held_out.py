@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.training.setup import INITIAL
+from shunter.comparison.comparison import best_first
 from shunter.comparison.report import BESIDE, Contender, LogReport, Report, hold_against, make_report
-from shunter.comparison.roles import BASELINE, BEGINNING, CHOSEN, LEARNED, OTHERS
+from shunter.comparison.roles import (
+    BASELINE,
+    BEGINNING,
+    BEST,
+    BEST_SAME,
+    CHOSEN,
+    JUDGED_AGAINST,
+    LEARNED,
+    TUNED,
+)
 from shunter.envs.sources import Use
-from shunter.policies.checkpoint import BEST
+from shunter.policies.checkpoint import BEST as BEST_FOLDER
+from shunter.policies.checkpoint import INITIAL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,9 +29,8 @@ if TYPE_CHECKING:
     from shunter.agents.training.setup import Site
     from shunter.agents.training.trials import Trials
     from shunter.comparison.combinations import Combination
-
-ROWS: Final = (BASELINE, CHOSEN, BEGINNING, LEARNED)
-"""The rows of a report, by role."""
+    from shunter.comparison.objective import Objective
+    from shunter.comparison.report import Finding
 
 
 @dataclass(frozen=True)
@@ -31,23 +40,21 @@ class PartReport:
     part: str
     """``validation``, on which the best policy was chosen, or ``report``."""
     report: Report[LogReport]
-    """By role in the order of `ROWS`, against the classic chosen on training days."""
+    """By role, the learned policy first; waits and bounds refer to the classic chosen on training days."""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the part as a plain object: for each log and over all, the learned policy against that classic."""
-        pooled = self.report.pooled[LEARNED].against[CHOSEN] if self.report.pooled else None
+        """Returns the part as a plain object: each log, all of them together, and what it comes to."""
         return {
             "part": self.part,
             "metric": self.report.objective.metric,
             "logs": [_log_object(one) for one in self.report.logs],
-            "pooled": None if pooled is None else pooled.to_json(),
+            "pooled": self.report.pooled_objects(),
+            "verdict": [finding.to_json() for finding in self.findings()],
         }
 
-    def sentences(self) -> list[str]:
+    def findings(self) -> list[Finding]:
         """Returns what can be said of the learned policy, over all logs and on each, and of its bounds."""
-        others = {CHOSEN: OTHERS[CHOSEN]}
-        found = self.report.findings(LEARNED, "the learned policy", others)
-        return [f"{one.workload or 'all logs'}: {one.sentence}" for one in found]
+        return self.report.findings(LEARNED, "the learned policy", JUDGED_AGAINST)
 
 
 def _log_object(one: LogReport) -> dict[str, Any]:
@@ -57,14 +64,8 @@ def _log_object(one: LogReport) -> dict[str, Any]:
         "windows": len(one.block),
         "blocks": one.blocks,
         "interval_note": one.interval_note,
-        "rows": [_row_object(one, role) for role in one.contenders],
+        "rows": [one.row_object(role) for role in one.contenders],
     }
-
-
-def _row_object(one: LogReport, role: str) -> dict[str, Any]:
-    row = one.contenders[role]
-    broken = [held.bound.metric for held in row.held if not held.holds]
-    return one.row_object(role) | row.against[CHOSEN].to_json() | {"broken_bounds": broken}
 
 
 def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tuple[PartReport, ...]:
@@ -75,8 +76,10 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
         chosen: For each log, the classic chosen on training days.
         folder: Of the run.
     """
-    config = site.config
-    parts = (("validation", config.validation, Use.VALIDATION), ("report", config.report_episodes, Use.REPORT))
+    parts = (
+        ("validation", site.config.validation, Use.VALIDATION),
+        ("report", site.report_episodes, Use.REPORT),
+    )
     reports = []
     for part, episodes, use in parts:
         trials = site.trials(episodes, use)
@@ -88,22 +91,46 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
 
 def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination], folder: Path) -> PartReport:
     metrics = tuple(dict.fromkeys((*site.objective.metrics, *BESIDE)))
-    usual = site.source.usual()
-    labels = {
-        BASELINE: [usual.label] * len(chosen),
-        CHOSEN: [one.label for one in chosen],
-        BEGINNING: [INITIAL] * len(chosen),
-        LEARNED: [BEST] * len(chosen),
-    }
     measured = {
-        BASELINE: trials.of_schedulers([usual.scheduler] * len(chosen), metrics),
-        CHOSEN: trials.of_schedulers([one.scheduler for one in chosen], metrics),
-        BEGINNING: trials.of_policy(load_policy(folder / INITIAL), metrics),
-        LEARNED: trials.of_policy(load_policy(folder / BEST), metrics),
+        LEARNED: _learned(trials, folder / BEST_FOLDER, metrics),
+        BEGINNING: _learned(trials, folder / INITIAL, metrics),
     }
+    rivals = {CHOSEN: list(chosen), BASELINE: [site.source.usual()] * len(chosen)}
+    if (tuned := site.source.tuned()) is not None:
+        rivals = {TUNED: [tuned] * len(chosen), **rivals}
+    for role, combinations in rivals.items():
+        measured[role] = _simulated(trials, combinations, metrics)
+    if part == "report":
+        # In hindsight, on the very windows that all are judged on; on validation nothing is judged.
+        for role, those in ((BEST, site.source.rivals()), (BEST_SAME, site.source.rivals(same_estimate=True))):
+            if those:
+                measured[role] = _best(trials, those, metrics, site.objective)
     logs = []
     for place, (group, block) in enumerate(zip(trials.groups, trials.blocks, strict=True)):
-        found = {role: Contender(labels[role][place], measured[role][place]) for role in ROWS}
+        found = {role: measured[role][place] for role in (LEARNED, *JUDGED_AGAINST) if role in measured}
         held = hold_against(found, block, site.objective, CHOSEN)
         logs.append(LogReport(group.name, block, site.objective, CHOSEN, held))
     return PartReport(part, make_report(logs))
+
+
+def _learned(trials: Trials, checkpoint: Path, metrics: Sequence[str]) -> list[Contender]:
+    """Returns what a checkpoint does, by group."""
+    policy = load_policy(checkpoint)
+    return [Contender(checkpoint.name, found) for found in trials.of_policy(policy, metrics)]
+
+
+def _simulated(trials: Trials, those: Sequence[Combination], metrics: Sequence[str]) -> list[Contender]:
+    """Returns what policies of Shunter's own do, one for each group."""
+    found = trials.of_schedulers([one.scheduler for one in those], metrics)
+    return [Contender(one.label, each) for one, each in zip(those, found, strict=True)]
+
+
+def _best(
+    trials: Trials, those: Sequence[Combination], metrics: Sequence[str], objective: Objective
+) -> list[Contender]:
+    """Returns for each group what the best of some policies does."""
+    every = [_simulated(trials, [one] * len(trials.groups), metrics) for one in those]
+    return [
+        best_first((rows[place] for rows in every), block, objective.metric)[0]
+        for place, block in enumerate(trials.blocks)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -22,6 +22,7 @@ from shunter.comparison.seen_days import DAYS
 from shunter.envs.rewards import own_rewards
 from shunter.envs.sources import Use
 from shunter.errors import InputError
+from shunter.policies.checkpoint import INITIAL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from shunter.envs.sources import EpisodeSource
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.log import Log
-
-INITIAL: Final = "initial"
-"""The folder of a run with the policy that it began with."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +66,18 @@ class Site:
         """By what policies are compared."""
         return objective_of(self.config.reward)
 
+    @cached_property
+    def report_episodes(self) -> EpisodeOptions:
+        """The episodes that the result is judged on."""
+        return self.config.report_episodes(self.logs)
+
     def check(self) -> None:
         """Raises an error if a name is unknown, the network does not fit, days overlap, or a log is too short."""
         config = self.config
         choose_device(config.training.device)
         own_rewards(config.reward)
         build(config.network, config.environment.layout)
-        parts = {"--train": config.episodes, "--validation": config.validation, "--report": config.report_episodes}
+        parts = {"--train": config.episodes, "--validation": config.validation, "--report": self.report_episodes}
         self.source.check(parts)
 
     def check_beginning(self) -> None:

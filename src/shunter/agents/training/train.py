@@ -254,7 +254,7 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
     found = [objective_note(site.config.reward)]
     if site.logs:
         seen = {DAYS: ancestor_days(site.config) if resumed is None else recorded_days(site, resumed)}
-        judged = (Judged.of(log.workload, site.config.report_episodes.bounds) for log in site.logs)
+        judged = (Judged.of(log.workload, site.report_episodes.bounds) for log in site.logs)
         found += [part_warning("the report", seen, one) for one in judged]
     return [note for note in found if note is not None]
 

@@ -15,7 +15,7 @@ import torch
 
 from shunter.agents.algorithms import DivergenceError, check_tensors
 from shunter.agents.learned_policy import LearnedPolicy
-from shunter.agents.training.best import OBJECTIVE, Best, EarlyStopping, NearMiss
+from shunter.agents.training.best import Best, EarlyStopping, NearMiss
 from shunter.agents.training.checkpoint_files import (
     POLICY,
     TRAINING,
@@ -72,6 +72,8 @@ class TrainingOutcome:
     elapsed_s: float
     near: NearMiss | None = None
     """Of the policies that were better than the beginning, but not by enough, the one that came nearest."""
+    best_broken: float = 0.0
+    """By how much the best breaks bounds on validation, in the logarithm; 0: it keeps them."""
 
 
 class Trainer:
@@ -134,7 +136,7 @@ class Trainer:
                 reason = self._loop(log, began, interrupted)
             best = self._best
             return TrainingOutcome(
-                reason, self._algorithm.steps, best.objective, best.steps, self._elapsed_s, best.near
+                reason, self._algorithm.steps, best.objective, best.steps, self._elapsed_s, best.near, best.broken
             )
         except DivergenceError as error:
             kept = f"the checkpoint before that is {self._folder / LAST}"
@@ -179,7 +181,7 @@ class Trainer:
         if is_best:
             self._save(BEST)
         figures = {f"validation/{name}": value for name, value in measured.items()} | {IS_BEST: float(is_best)}
-        return figures, self._stopping.observe(measured[OBJECTIVE])
+        return figures, self._stopping.observe(measured)
 
     def _save(self, name: str) -> None:
         tensors = self._algorithm.policy_tensors()

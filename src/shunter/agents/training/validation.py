@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from shunter.agents.training.best import GAIN, GAIN_ERROR, OBJECTIVE
+from shunter.agents.training.best import BOUNDS_BROKEN, GAIN, GAIN_ERROR, OBJECTIVE
 from shunter.comparison.bench import Bench
 from shunter.comparison.classics import choose_classic, part_of
-from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
+from shunter.comparison.objective import Bound, Objective, mean_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,45 +115,44 @@ class Validation:
         self._beginning = self._trials.of_policy(policy, self._metrics)
 
     def __call__(self, policy: LearnedPolicy) -> dict[str, float]:
-        """Returns the objective, lower being better and 0 as good as the classics, and what it is made of.
+        """Returns the objective, lower being better and 0 as good as the classics, and what lies beside it.
 
-        ``ratio`` is that to the classics in the metric, below 1 better; the means of waits and of the cores in use are
-        told as ratios too. ``gain`` is by how much the objective is below the beginning's. Groups count the same.
+        The objective is about the metric alone, and ``ratio`` is its exponential; ``bounds_broken`` is by how much, in
+        the logarithm, bounds are broken. ``gain`` is by how much the metric is better than the beginning's, and
+        ``gain_error`` the standard error of that very mean. Groups count the same.
         """
         found = self._trials.of_policy(policy, self._metrics)
         if self._beginning is None:
             self._beginning = found
-        pairs = list(zip(found, self._base, strict=True))
-        # For people: the ratio without penalties, which only the choice of the best counts.
-        metric_alone = Objective(self._objective.metric)
-        objective = self._cost(found)
+        pairs, objective = list(zip(found, self._base, strict=True)), self._objective
+        cost = float(np.mean([objective.cost(*pair) for pair in pairs]))
+        gain, error = self._gain(found, self._beginning)
 
         def ratio(metric: str) -> float:
             return float(np.exp(np.mean([np.log(mean_ratio(own[metric], base[metric])) for own, base in pairs])))
 
         return {
-            OBJECTIVE: objective,
-            "ratio": float(np.exp(np.mean([metric_alone.cost(own, base) for own, base in pairs]))),
+            OBJECTIVE: cost,
+            "ratio": float(np.exp(cost)),
             "wait_ratio": ratio(WAIT),
             "utilization_ratio": ratio(UTILIZATION),
             BOUNDS_MISSED: float(
-                sum(self._objective.excess(bound, *pair) > 0 for pair in pairs for bound in self._objective.bounds)
+                sum(objective.excess(bound, *pair) > 0 for pair in pairs for bound in objective.bounds)
             ),
-            GAIN: self._cost(self._beginning) - objective,
-            GAIN_ERROR: self._gain_error(found, self._beginning),
+            BOUNDS_BROKEN: float(sum(objective.broken(*pair) for pair in pairs)),
+            GAIN: gain,
+            GAIN_ERROR: error,
         }
 
-    def _cost(self, found: Sequence[Measured]) -> float:
-        return float(np.mean([self._objective.cost(*pair) for pair in zip(found, self._base, strict=True)]))
-
-    def _gain_error(self, found: Sequence[Measured], beginning: Sequence[Measured]) -> float:
-        """Returns the standard error of the gain in the metric, episode by episode; bounds add none."""
-        metric, errors = self._objective.metric, []
+    def _gain(self, found: Sequence[Measured], beginning: Sequence[Measured]) -> tuple[float, float]:
+        """Returns by how much the metric is better than the beginning's, episode by episode, and its standard error."""
+        means, errors = [], []
         for own, before, block in zip(found, beginning, self._trials.blocks, strict=True):
-            gains = np.log((before[metric] + LEAST) / (own[metric] + LEAST))
+            gains = self._objective.window_costs(before, own)
             known = np.isfinite(gains)
+            means.append(gains[known].mean())
             errors.append(standard_error(gains[known], block[known]))
-        return float(np.sqrt(np.sum(np.square(errors)))) / len(errors)
+        return float(np.mean(means)), float(np.sqrt(np.sum(np.square(errors)))) / len(errors)
 
 
 def standard_error(values: NDArray[np.float64], block: NDArray[np.int64]) -> float:
