@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     __version__: str
     from shunter.agents.learned_policy import load_policy
     from shunter.agents.training.train import train
-    from shunter.comparison.changes import what_if
     from shunter.comparison.contest import compare
     from shunter.comparison.evaluation import evaluate
+    from shunter.comparison.what_if import what_if
     from shunter.errors import InputError, ShunterError
     from shunter.metrics.calibration_report import calibrate
     from shunter.metrics.table import compute_metrics
@@ -72,7 +72,7 @@ _HOMES = {
     "simulate": "simulation.run",
     "train": "agents.training.train",
     "tune": "tuning.tune",
-    "what_if": "comparison.changes",
+    "what_if": "comparison.what_if",
 }
 
 # Simulations need what agents can do, and must not import it: the front door tells them where it is.

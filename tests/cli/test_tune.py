@@ -187,7 +187,7 @@ def test_several_logs(shunter: Command, out: Path, tmp_path: Path) -> None:
 def test_slurms_weights_without_estimates(shunter: Command, out: Path, tmp_path: Path) -> None:
     site = tmp_path / "site.toml"
     site.write_text('[policy]\nkind = "multifactor"\nage = 500\n')
-    options = ("--kind", "multifactor", "--estimate", "requested", "--site", site, "--objective", "p95-wait")
+    options = ("--kind", "multifactor", "--estimate", "requested", "--baseline", site, "--objective", "p95-wait")
     result = shunter(*SMALL, *options, "--dispatch", "strict", "--out", out, "--json").json()
     assert set(result["parameters"]) >= {"age", "size", "fair_share", "favor_small", "max_age_s", "half_life_s"}
     rows = result["logs"][0]["rows"]
@@ -326,7 +326,7 @@ def test_one_limit_is_a_wish_that_the_file_carries(shunter: Command, out: Path) 
         (("--bound", "mean-wait=-1"), "--bound is 'mean-wait=-1'"),
         (("--bound", "wate=1"), "unknown bound 'wate'"),
         (("--kind", "neural"), "unknown kind 'neural'; the known ones are linear"),
-        (("--site", "fcsf/easy"), "unknown policy 'fcsf'"),
+        (("--baseline", "fcsf/easy"), "unknown policy 'fcsf'"),
         (("--site", "missing.toml/easy"), "missing.toml: no such file"),
         (("--dispatch", "eazy"), "unknown dispatch 'eazy'"),
         (("--estimate", "guess"), "unknown estimate 'guess'"),

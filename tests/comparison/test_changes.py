@@ -13,6 +13,7 @@ from shunter.comparison.changes import Adjustment, Situation, parse_change
 from shunter.model.cluster import Node
 from shunter.model.log import Log
 from shunter.workloads.load import offered_load
+from shunter.workloads.reading import read_log
 
 SETTINGS: dict[str, Any] = {"policy": "fcfs", "missing_request": "run-time", "kill_at_request": False}
 
@@ -162,3 +163,9 @@ def test_a_python_user_asks_what_if() -> None:
     assert [case.name for case in found.cases] == ["base", "cores=+25%", "policy=sjf"]
     assert found.changed[0].notes == ("20 cores (+4)",)
     assert found.to_json()["cases"][1]["policy"] == "sjf"
+
+
+def test_a_note_tells_of_gpus_too() -> None:
+    site = Situation(read_log("generate:bursty-gpu?seed=1&jobs=20&load=0.9"), {})
+    _, notes = parse_change("cores=1.5x").apply(site)
+    assert notes == ["768 cores (+256), 96 GPUs (+32) on 12 nodes (+4)"]

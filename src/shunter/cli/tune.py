@@ -105,7 +105,13 @@ class SearchArguments:
         ),
     ] = None
     site: Annotated[
-        str, typer.Option(metavar="A/B", help="What the site has now: a policy and a dispatch rule, or a file.")
+        str,
+        typer.Option(
+            "--baseline",
+            "--site",
+            metavar="A/B",
+            help="What the site has now: a policy and a dispatch rule, or a file.",
+        ),
     ] = "fcfs/easy"
     train: Annotated[
         float,
@@ -184,7 +190,7 @@ def tune(
 
         shunter tune log.swf.gz --out tuned.toml --bound mean-wait=1.1
 
-        shunter tune log.swf.gz --site slurm.toml --kind multifactor --out tuned.toml --plot tuned.png
+        shunter tune log.swf.gz --baseline slurm.toml --kind multifactor --out tuned.toml --plot tuned.png
 
         shunter simulate log.swf.gz --policy tuned.toml --estimate tuned.toml
     """

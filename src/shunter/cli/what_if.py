@@ -36,8 +36,8 @@ def what_if(
         shunter what-if log.swf.gz --policy sjf --change limit=1d,kill-at-request=yes
     """
     from shunter.cli.running import read_inputs
-    from shunter.comparison.changes import resolve_changes
-    from shunter.comparison.changes import what_if as simulate_changes
+    from shunter.comparison.what_if import resolve_changes
+    from shunter.comparison.what_if import what_if as simulate_changes
 
     words = arguments.words | {"asked": arguments.asked}
     # A change that is wrong is told before the log is read.

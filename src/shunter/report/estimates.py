@@ -15,7 +15,7 @@ from shunter.metrics.forecasts import FITTED
 from shunter.metrics.labels import percent
 from shunter.model.schedule import BASES, BOUNDED_SLOWDOWN_THRESHOLD_S, count_bases
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
-from shunter.report.tables import brief_seconds, ledger_table, print_written, short, titled_table
+from shunter.report.tables import brief_seconds, folded, ledger_table, print_written, short, titled_table
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def quality_table(forecasts: Sequence[Forecast]) -> Table:
         quality = forecast.quality
         if quality is None:
             # A log without requested times still shows that nothing could be said of them.
-            table.add_row(escape(forecast.name), "0", *["–"] * (len(headings) - 1))
+            table.add_row(escape(folded(forecast.name)), "0", *["–"] * (len(headings) - 1))
             continue
         table.add_row(
-            escape(forecast.name),
+            escape(folded(forecast.name)),
             f"{quality.jobs:,}",
             short(quality.mean_absolute_log_error),
             short(quality.root_mean_square_log_error),
@@ -98,7 +98,9 @@ def basis_table(forecasts: Sequence[Forecast]) -> Table:
     for basis in bases:
         table.add_column(basis, justify="right")
     for forecast, count in zip(forecasts, counts, strict=True):
-        table.add_row(escape(forecast.name), *(f"{count[basis]:,}" if basis in count else "–" for basis in bases))
+        table.add_row(
+            escape(folded(forecast.name)), *(f"{count[basis]:,}" if basis in count else "–" for basis in bases)
+        )
     return table
 
 

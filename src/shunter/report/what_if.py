@@ -24,7 +24,7 @@ from shunter.report.tables import (
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
-    from shunter.comparison.changes import Case, WhatIf
+    from shunter.comparison.what_if import Case, WhatIf
 
 TIMES_FROM = 10
 """From so many times the base on, the difference is told as a factor."""
