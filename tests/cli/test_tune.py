@@ -382,3 +382,14 @@ def test_outputs_that_cannot_be(shunter: Command, tmp_path: Path) -> None:
     site.write_text('[policy]\nkind = "multifactor"\n')
     assert "--out would overwrite the file of" in shunter(*SMALL, "--site", site, "--out", site, "--force").error()
     assert "Missing option '--out'" in shunter(*SMALL).error()
+
+
+def test_a_policy_that_knows_run_times_is_marked(shunter: Command, out: Path) -> None:
+    """And so is everybody who sees what it sees; the others are not."""
+    options = (*SMALL, "--estimate", "perfect", "--out", out.with_suffix(".toml"))
+    answer = shunter(*options)
+    assert "† sees true run times, which no scheduler knows" in answer.out
+    (log,) = shunter(*options, "--force", "--json").json()["logs"]
+    marks = {row["role"]: row["marks"] for row in log["rows"]}
+    assert marks["tuned"] == marks["best-same-estimate"] == ["true-run-times"]
+    assert marks["baseline"] == marks["best"] == []

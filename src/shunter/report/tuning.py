@@ -11,7 +11,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.marks import marked
+from shunter.comparison.marks import mark_lines, marked
 from shunter.comparison.roles import BEST, JUDGED_AGAINST, ROLES, TUNED
 from shunter.metrics.labels import counted, shortened
 from shunter.metrics.table import METRICS
@@ -54,6 +54,8 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
         if one.quiet_note is not None:
             continue
         print_standing(console, one, TUNED, f"{one.metric} on later days")
+        for line in mark_lines((row.marks for row in one.scored), one.shared_marks):
+            print_line(console, line)
         if one.contenders[TUNED].ledger:
             console.print(ledger_table(one.contenders[TUNED].ledger))
         print_findings(console, one.findings(TUNED, TUNED, JUDGED_AGAINST))
