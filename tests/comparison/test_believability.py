@@ -49,14 +49,14 @@ def test_one_that_does_not_says_what_to_run() -> None:
     assert found.verdict == Verdict.DOES_NOT
     assert found.line.startswith("this description does NOT explain the log's waits: ")
     assert found.line.endswith(
-        "to see why: shunter calibrate --workload log.csv --cluster 64 --policy fcfs --dispatch easy"
+        "to see why, with the same files: shunter calibrate LOG --cluster CLUSTER --policy fcfs --dispatch easy"
     )
     # What the site really had explains it; the cluster is named only if the log does not tell it.
     log = Log(logged("lcfs").workload, CLUSTER, FROM_WORKLOAD)
     right = believe(log, resolve_scheduler(policy="lcfs"), 600)
     assert right is not None
     assert right.verdict == Verdict.EXPLAINS
-    assert right.command == "shunter calibrate --workload log.csv --policy lcfs --dispatch easy"
+    assert right.command == "shunter calibrate LOG --policy lcfs --dispatch easy"
 
 
 def test_a_large_log_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +102,19 @@ def test_quiet_days() -> None:
     assert str(quiet_note(1.004, 12.0)).startswith("hardly anybody waits (the longest wait is 12 s): these days cannot")
     assert quiet_note(1.2, 300.0) is None
     assert quiet_note(None, None) is None
+
+
+def test_where_nobody_waits_in_the_simulation_there_is_no_correlation() -> None:
+    log = Log(logged("fcfs").workload, Cluster.pool(64_000))
+    found = believe(log, None, 600)
+    assert found is not None
+    assert (found.verdict, found.rank_correlation) == (Verdict.DOES_NOT, None)
+    start = "this description does NOT explain the log's waits: mean wait 0 s simulated and "
+    assert found.line.startswith(start)
+    # Where nobody waited in the log either, it explains all there is.
+    jobs = workload().jobs.with_columns(logged_wait_s=pl.lit(0.0))
+    calm = believe(Log(Workload.from_frame(jobs, name="calm"), Cluster.pool(64_000)), None, 600)
+    assert calm is not None
+    assert calm.line == (
+        "this description explains the log's waits: mean wait 0 s simulated and 0 s logged (fcfs/easy on 600 jobs)"
+    )

@@ -51,23 +51,23 @@ class Believability:
     of_jobs: int
     """How many the log has."""
     command: str
-    """What tells more."""
+    """What tells more, with the same log and cluster."""
 
     @property
     def line(self) -> str:
         """What a reader must know before any result."""
         of = "" if self.jobs == self.of_jobs else f" of {self.of_jobs:,}"
         where = f"({self.policy} on {self.jobs:,}{of} jobs)"
-        known = self.rank_correlation is not None
-        grounds = [f"rank correlation {self.rank_correlation:.2f}"] * known
-        if self.verdict == Verdict.EXPLAINS and known:
-            return f"{BEGINNINGS[self.verdict]}: {grounds[0]} {where}"
-        simulated_s, logged_s = self.mean_wait_s
-        grounds.append(f"mean wait {simulated_s:,.0f} s simulated and {logged_s:,.0f} s logged")
+        grounds = [] if self.rank_correlation is None else [f"rank correlation {self.rank_correlation:.2f}"]
+        # A good correlation says enough; where there is none, or a bad one, means say more.
+        if self.verdict != Verdict.EXPLAINS or not grounds:
+            simulated_s, logged_s = self.mean_wait_s
+            grounds.append(f"mean wait {simulated_s:,.0f} s simulated and {logged_s:,.0f} s logged")
         line = f"{BEGINNINGS[self.verdict]}: {', '.join(grounds)} {where}"
         if self.verdict == Verdict.EXPLAINS:
             return line
-        return f"{line}. What is better here may not be better on the machine; to see why: {self.command}"
+        warning = "What is better here may not be better on the machine"
+        return f"{line}. {warning}; to see why, with the same files: {self.command}"
 
     def to_json(self) -> dict[str, Any]:
         """Returns it as a plain object."""
@@ -120,8 +120,8 @@ def believe_schedule(log: Log, schedule: Schedule) -> Believability | None:
         return None
     calibration = measure_calibration(schedule, waits, read_clock(schedule.workload, None))
     judgment, settings = judge(calibration, schedule), schedule.settings
-    words = ["shunter", "calibrate", "--workload", log.workload.name]
-    words += [] if log.cluster_from == FROM_WORKLOAD else ["--cluster", log.cluster.name]
+    # By their roles: where the files lie is not known here.
+    words = ["shunter", "calibrate", "LOG", *([] if log.cluster_from == FROM_WORKLOAD else ["--cluster", "CLUSTER"])]
     words += ["--policy", settings.policy, "--dispatch", settings.dispatch]
     return Believability(
         verdict=judgment.verdict,
