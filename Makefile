@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help tools services install demo test lint rust-test python-test soak bench format clean
+.PHONY: help tools services install demo test lint rust-test python-test soak fuzz bench format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,11 @@ python-test: install
 MINUTES ?= 10
 soak: install ## Run the property tests with fresh seeds for a given time: make soak MINUTES=60
 	$(BIN)/python -m tests.soak --minutes $(MINUTES)
+
+COUNT ?= 20000
+SEED ?= 1
+fuzz: install ## Read damaged files of every kind: make fuzz COUNT=200000 SEED=7
+	$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)
 
 bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/startup.py

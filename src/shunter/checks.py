@@ -11,7 +11,7 @@ import math
 import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -311,6 +311,9 @@ def from_table(kind: type[T], table: object, where: str) -> T:
     try:
         for key in table:
             check_name("key", key, names)
+        for one in fields(kind):
+            if one.default is MISSING and one.default_factory is MISSING and one.name not in table:
+                raise InputError(f"{one.name} is missing; add it")
         return kind(**{key: typed(timed(key, value), hints[key], key) for key, value in table.items()})
     except InputError as error:
         # A dataclass names its section too, for those who make it without a file.

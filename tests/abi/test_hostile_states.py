@@ -147,6 +147,18 @@ def test_a_state_with_any_word_set_to_a_far_time_is_refused_or_runs(
     assert any("fail in the past" in message for message in messages) == draws_failures
 
 
+def test_promises_that_the_rule_does_not_make_are_refused() -> None:
+    """Under a rule without reservations, one that was saved under another would be waited for without end."""
+    simulation = open_scene(KINDS["failing"](reservation_depth=2))
+    simulation.run(2)
+    words = saved_words(simulation)
+    dispatch = 6
+    assert words[dispatch] == 1
+    words[dispatch] = 0
+    with pytest.raises(InputError, match="makes promises that its rule does not make"):
+        simulation.restore(sealed(words))
+
+
 # ---- snapshots ----
 
 

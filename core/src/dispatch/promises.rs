@@ -85,7 +85,8 @@ impl Promises {
     }
 
     pub(crate) fn read_version(&mut self, input: &mut Reader) -> Result<(), String> {
-        self.freed = input.number()?;
+        // It only grows, a step at a time.
+        self.freed = u64::from(input.number::<u32>()?);
         self.disturbed = input.flag()?;
         Ok(())
     }

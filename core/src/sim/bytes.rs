@@ -80,6 +80,15 @@ impl<'a> Reader<'a> {
         Err(format!("the saved state has {value} ms where that cannot be"))
     }
 
+    /// How often something has happened: few enough that it can happen often again.
+    pub(crate) fn count(&mut self) -> Result<u32, String> {
+        let value: u32 = self.number()?;
+        if value <= u32::MAX / 2 {
+            return Ok(value);
+        }
+        Err(format!("the saved state has {value} where that cannot be"))
+    }
+
     pub(crate) fn flag(&mut self) -> Result<bool, String> {
         Ok(self.get()? != 0)
     }
@@ -106,8 +115,9 @@ impl<'a> Reader<'a> {
         for pair in self.numbers::<u32>()?.chunks_exact(2) {
             placement.push(Part { node: pair[0], tasks: pair[1] });
         }
-        for pair in self.numbers::<u32>()?.chunks_exact(2) {
-            placement.push_device(DeviceShare { device: pair[0], milli: pair[1] as i32 });
+        for pair in self.numbers::<i32>()?.chunks_exact(2) {
+            let device = u32::try_from(pair[0]).map_err(|_| "the saved state has an unknown device")?;
+            placement.push_device(DeviceShare { device, milli: pair[1] });
         }
         Ok(placement)
     }

@@ -79,7 +79,7 @@ impl Simulation {
 
     fn read_progress(&mut self, input: &mut Reader) -> Result<(), String> {
         self.clock.now_ms = input.time()?;
-        self.machine.set_starts(input.number()?);
+        self.machine.set_starts(input.count()?);
         self.promises.read_version(input)?;
         self.clock.undecided = input.flag()?;
         self.promises.read(input)?;
@@ -92,6 +92,7 @@ impl Simulation {
             state.done_ms = (self.setup.work_ms(job as u32, state) - state.remaining_ms).max(0);
         }
         self.check_start_numbers()?;
+        self.check_held()?;
         self.accounts.read(&self.setup, &self.states, input)?;
         self.read_failures(input)?;
         self.read_stops(input)?;
@@ -143,6 +144,19 @@ impl Simulation {
         Ok(())
     }
 
+    /// No job has held nodes, or lost work, for longer than it has been there; and none runs before it came.
+    fn check_held(&self) -> Result<(), String> {
+        for (job, state) in self.states.iter().enumerate() {
+            let there_ms = (self.now_ms() - self.setup.submit_ms(job as u32)).max(0);
+            let is_long = [state.held_ms, state.lost_ms].iter().any(|&time_ms| !(0..=there_ms).contains(&time_ms));
+            let runs_since_ms = self.now_ms() - state.segment_start_ms;
+            if is_long || state.phase == Phase::Running && !(0..=there_ms).contains(&runs_since_ms) {
+                return Err(format!("the saved state's job {job} has held nodes for longer than it has been there"));
+            }
+        }
+        Ok(())
+    }
+
     /// Only jobs that wait are promised anything, and only on nodes that they may use.
     fn check_promises(&self) -> Result<(), String> {
         let waiting = |job: u32| self.states.get(job as usize).filter(|state| state.phase == Phase::Waiting);
@@ -155,6 +169,20 @@ impl Simulation {
         let committed = self.promises.commitment().is_none_or(|held| waiting(held.job).is_some());
         if !committed || !self.promises.holders().iter().all(holds) {
             return Err("the saved state reserves for jobs that do not wait".to_string());
+        }
+        // A rule that knows nothing of a promise would never keep it, and those who wait for it would wait for ever.
+        let dispatch = self.setup.config.dispatch;
+        let reserves = matches!(dispatch, Dispatch::Reserve { depth: 1.. });
+        let commits = matches!(dispatch, Dispatch::Committed { .. });
+        let is_reserved = |state: &JobState| state.phase == Phase::Waiting && state.reservation.is_some();
+        let mut holders = self.promises.holders().to_vec();
+        holders.sort_unstable();
+        let is_twice = holders.windows(2).any(|pair| pair[0] == pair[1]);
+        if is_twice
+            || !reserves && (!holders.is_empty() || self.states.iter().any(is_reserved))
+            || !commits && self.promises.commitment().is_some()
+        {
+            return Err("the saved state makes promises that its rule does not make".to_string());
         }
         Ok(())
     }
@@ -207,9 +235,9 @@ fn read_state(input: &mut Reader, state: &mut JobState) -> Result<bool, String> 
         i64::MAX => None,
         _ => Some(Box::new(Reservation { start_ms: checked_time(start_ms)?, planned_at })),
     };
-    state.sequence = input.number()?;
-    state.preemptions = input.number()?;
-    state.failures = input.number()?;
+    state.sequence = input.count()?;
+    state.preemptions = input.count()?;
+    state.failures = input.count()?;
     state.phase = Phase::from_code(input.number()?).ok_or("the saved state has an unknown phase")?;
     state.reject_reason = RejectReason::from_code(input.number()?).ok_or("the saved state has an unknown reason")?;
     state.doomed = input.flag()?;

@@ -239,7 +239,11 @@ class Simulation:
         check_lengths(arrays)
         told = ffi.new("ShunterSnapshot *")
         for name in _SINGLE:
-            setattr(told, name, getattr(snapshot, name))
+            try:
+                setattr(told, name, getattr(snapshot, name))
+            # Some of these numbers have fewer bits in the core.
+            except OverflowError:
+                raise InputError(f"snapshot: {name} is {getattr(snapshot, name)}, which cannot be") from None
         told.jobs, told.nodes, told.stops = len(snapshot.phase), len(snapshot.down), len(snapshot.stop_job)
         told.places.node_count, told.places.device_count = len(snapshot.nodes), len(snapshot.devices)
         _point(told, arrays)

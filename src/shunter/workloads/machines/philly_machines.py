@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from shunter.errors import InputError
 from shunter.model.cluster import GPUS_LIMIT, Node
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.repairs import PLACE, UNREADABLE
@@ -37,7 +38,11 @@ def read(sources: Sequence[Source], repairs: Repairs) -> list[Node]:
 
 def _nodes(source: Source, repairs: Repairs) -> Iterator[Node]:
     for text in read_frames(source, repairs):
-        frame = repairs.to_numbers(text.rename(str.lower), [GPUS], whole=[GPUS])
+        frame = text.rename({name: name.lower() for name in text.columns if name.lower() not in text.columns})
+        for name in (MACHINE, GPUS):
+            if name not in frame.columns:
+                raise InputError(f"{source.where}: has no column {name!r}; expected a list of Philly's machines")
+        frame = repairs.to_numbers(frame, [GPUS], whole=[GPUS])
         unusable = pl.col(MACHINE).is_null() | ~pl.col(GPUS).is_between(0, GPUS_LIMIT) | pl.col(GPUS).is_null()
         frame = repairs.drop(frame, unusable, UNREADABLE, GPUS)
         without = frame.filter(pl.col(GPUS) == 0)
