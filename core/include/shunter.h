@@ -60,7 +60,8 @@ enum ShunterPolicy {
     SHUNTER_POLICY_FCFS = 0,             /* first come, first served */
     SHUNTER_POLICY_SJF = 1,              /* shortest estimate first */
     SHUNTER_POLICY_SMALLEST = 2,         /* smallest size first, see enum ShunterSizeBy */
-    SHUNTER_POLICY_F1 = 3,               /* F1 to F4: formulas in docs/policies.md */
+    SHUNTER_POLICY_F1 = 3,               /* F1 to F4: formulas in docs/policies.md; parameters: 0 to count from
+                                        origin_ms, or none for absolute times */
     SHUNTER_POLICY_F2 = 4,
     SHUNTER_POLICY_F3 = 5,
     SHUNTER_POLICY_F4 = 6,
@@ -233,6 +234,7 @@ typedef struct ShunterSnapshot {
     int64_t committed_job;     /* the job that a committed rule starts next, or SHUNTER_UNKNOWN */
     int64_t committed_ms;      /* when it was expected to start */
     int32_t size_by;           /* enum ShunterSizeBy, or SHUNTER_UNKNOWN: as the simulation has it that is loaded */
+    int64_t origin_ms;         /* when the log begins, or SHUNTER_NO_TIME: likewise */
 } ShunterSnapshot;
 
 /* A decision: what becomes of each job. */
@@ -303,6 +305,7 @@ typedef struct ShunterConfig {
     ShunterPlacer placer;           /* for SHUNTER_PLACEMENT_EXTERNAL, else null */
     uint64_t placer_context;        /* handed to it */
     int32_t size_by;                /* enum ShunterSizeBy */
+    int64_t origin_ms;              /* when the log begins, from which F1 to F4 count */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */
@@ -638,6 +641,7 @@ typedef struct ShunterEpisode {
     double wait_bound_s;      /* the mean wait that is not to be exceeded; below 0: none */
     double utilization_bound; /* the utilization that is to be reached; below 0: none */
     int32_t size_by;          /* enum ShunterSizeBy; that of the configuration does not count */
+    int64_t origin_ms;        /* when the log begins; likewise */
 } ShunterEpisode;
 
 /*

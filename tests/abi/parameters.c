@@ -24,6 +24,10 @@ static int32_t try_policy(uint64_t cluster, uint64_t jobs, int32_t policy, const
 /* Whether a policy takes so many parameters; a share for each user may be given, or none. */
 static int takes(int32_t policy, size_t length) {
     switch (policy) {
+        case SHUNTER_POLICY_F1:
+        case SHUNTER_POLICY_F2:
+        case SHUNTER_POLICY_F3:
+        case SHUNTER_POLICY_F4: return length <= 1;
         case SHUNTER_POLICY_HYBRID: return length == 1;
         case SHUNTER_POLICY_FAIR_SHARE: return length == 1 || length == 1 + USERS;
         case SHUNTER_POLICY_MULTIFACTOR: return length == 6 || length == 6 + USERS;

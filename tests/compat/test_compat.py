@@ -26,6 +26,7 @@ import torch
 from shunter import Cluster, load_policy, read_workload
 from shunter.cli import main
 from shunter.envs import make_vec
+from shunter.policies.native import of_before
 from shunter.simulation import Simulation
 
 FOLDER = Path(__file__).resolve().with_name("saved")
@@ -174,8 +175,10 @@ def test_saved_environments_go_on_as_they_did(name: str) -> None:
     """The same actions give the same observations, masks, rewards and endings, over the ends of episodes."""
     about = json.loads(Path(f"environments/{name}.json").read_text(encoding="utf-8"))
     # A state is of environments that count as those did from which it was taken.
-    counted = {} if "PickHost" in about["id"] else {"size_by": "cores-alone"}
-    env = make_vec(about["id"], num_envs=about["num_envs"], **about["options"], **counted)
+    options = about["options"]
+    if "PickHost" not in about["id"]:
+        options |= {"size_by": "cores-alone", "order": of_before(options.get("order", "fcfs"))}
+    env = make_vec(about["id"], num_envs=about["num_envs"], **options)
     observations = np.zeros((env.num_envs, env.layout.observation_size), dtype=np.float32)
     masks = np.zeros((env.num_envs, env.layout.actions), dtype=np.bool_)
     env.load_state(Path(f"environments/{name}.bin").read_bytes(), observations, masks)

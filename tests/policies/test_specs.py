@@ -121,7 +121,7 @@ SLURM = '[policy]\nkind = "multifactor"\n'
 WRONG_FILES = {
     "": 'has no section [policy]; add one with kind = "..."',
     "policy = 3": "has no section [policy]",
-    "[policy]\nage = 1": '[policy] has no kind; add a line such as kind = "hybrid"',
+    "[policy]\nage = 1": '[policy] has no kind; add a line such as kind = "f1"',
     "[policy]\nkind = 7": "[policy] has no kind",
     '[policy]\nkind = "hybird"': "unknown policy 'hybird'; did you mean 'hybrid'?",
     "[policy": "is not TOML (",

@@ -89,7 +89,7 @@ class CoreEnvironment:
             *(ffi.new("uint64_t[]", [self._tables[0].number]), 1),
             *(config.pointer, environment_config(play)),
             *(pointer(priority), len(priority), pointer(config.policy.scores), len(config.policy.scores)),
-            *(episode(play, config.pointer.size_by), 1, pointer(starts), len(starts), 1),
+            *(episode(play, config.pointer), 1, pointer(starts), len(starts), 1),
         )
         self.observation, self.final_observation = (np.zeros(play.numbers, dtype=np.float32) for _ in range(2))
         self.mask, self.final_mask = (np.zeros(play.actions, dtype=np.uint8) for _ in range(2))
@@ -168,7 +168,7 @@ def environment_config(play: Play) -> Any:  # noqa: ANN401 - cffi's structures h
     )
 
 
-def episode(play: Play, size_by: int) -> Any:  # noqa: ANN401 - as above
+def episode(play: Play, config: Any) -> Any:  # noqa: ANN401 - as above
     """Returns the one episode in the core's terms."""
     reward, limits = play.reward, play.limits
     return ffi.new(
@@ -184,6 +184,7 @@ def episode(play: Play, size_by: int) -> Any:  # noqa: ANN401 - as above
             "relative": [reward.relative.get(name, 0.0) for name in OBJECTIVES],
             "wait_bound_s": -1.0 if reward.wait_bound_s is None else reward.wait_bound_s,
             "utilization_bound": -1.0 if reward.utilization_bound is None else reward.utilization_bound,
-            "size_by": size_by,
+            "size_by": config.size_by,
+            "origin_ms": config.origin_ms,
         },
     )

@@ -14,6 +14,7 @@ DISPATCHES = ["strict", "greedy", "easy", "conservative", "2", "3", "committed",
 PLACEMENTS = ["first-fit", "best-fit", "worst-fit", "pack", "spread", "random"]
 STANDING = [
     *["fcfs", "fifo", "lcfs", "sjf", "ljf", "smallest", "largest", "saf", "laf", "srf", "lrf", "f1", "f2", "f3", "f4"],
+    *["f1?origin=absolute", "f2?origin=absolute", "f3?origin=absolute", "f4?origin=absolute"],
     *["hybrid", "hybrid?aging=0.3", "priority", "random", "first-available"],
 ]
 """Policies whose order stands still."""

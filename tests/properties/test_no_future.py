@@ -60,6 +60,8 @@ def how_often_the_future_matters(estimate: str, dispatch: str, tries: int) -> in
             reserve_by=random.choice(["requested", "estimate"]),
             kill_at_request=random.random() < 0.3,
             scan_depth=random.choice([3, 1000]),
+            # "auto" is a choice that the whole log makes, once.
+            size_by=random.choice(["cores", "gpus", "cores-alone"]),
         )
         found += future_matters(crowd(random), config, random)
     return found

@@ -103,11 +103,14 @@ def score(state: State, place: int, looked_at: Sequence[int]) -> float:
         return linear_score(state, place, looked_at)
     if state.policy.name in SCORES:
         return SCORES[state.policy.name](state, place, job)
+    s = job.submit_ms / 1000
+    if state.policy.name in ("f1", "f2", "f3", "f4") and state.policy.said.get("origin") != "absolute":
+        s = max(1.0, (job.submit_ms - state.log_begin_ms) / 1000)
     return formula_score(
         state.policy.name,
         r=state.estimate_s(place),
         n=state.sizes.size(job),
-        s=job.submit_ms / 1000,
+        s=s,
         w=state.wait_s(job),
         aging=state.policy.number("aging", 1),
     )

@@ -41,7 +41,7 @@ def read_spec(text: str, section: str) -> Spec:
         return Spec(said["kind"], said)
     name, _, parameters = text.partition("?")
     pairs = [pair.split("=") for pair in parameters.split("&") if pair]
-    return Spec(name, {key: float(value) for key, value in pairs})
+    return Spec(name, {key: value if key == "origin" else float(value) for key, value in pairs})
 
 
 OWN = Spec("own")

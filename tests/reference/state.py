@@ -83,6 +83,11 @@ class State:
                 self.estimates.learn(job, job.run_ms)
 
     @property
+    def log_begin_ms(self) -> int:
+        """Returns when the log begins."""
+        return [*self.before, *self.jobs][0].submit_ms
+
+    @property
     def total_cores_milli(self) -> int:
         """Returns the cores of the cluster."""
         return sum(node.cores_milli for node in self.nodes)

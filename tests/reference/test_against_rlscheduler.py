@@ -48,7 +48,12 @@ def unicef(place: int, job: RefJob, now_ms: int) -> float:
     return (s + 1 - 1e-15) / (math.log2(job.tasks + 1e-15) * r)
 
 
-POLICIES: dict[str, str | Score] = {"wfp": wfp, "uni": unicef}
+POLICIES: dict[str, str | Score] = {
+    "wfp": wfp,
+    "uni": unicef,
+    # RLScheduler takes submit times as they are in the log.
+    **{name: f"{name}?origin=absolute" for name in ("f1", "f2", "f3", "f4")},
+}
 
 
 def records() -> list[Any]:

@@ -42,6 +42,8 @@ class WrongUnicef(Policy):
 
 
 POLICIES: dict[str, Policy] = {"wfp": WrongWfp(), "uni": WrongUnicef()}
+ABSOLUTE = {name: f"{name}?origin=absolute" for name in ("f1", "f2", "f3", "f4")}
+"""RLScheduler takes submit times as they are in the log."""
 
 
 @cache
@@ -54,7 +56,7 @@ def run(record: dict[str, Any]) -> Schedule:
     return simulate(
         lublin().window(record["start"], record["length"]),
         Cluster.pool(record["cluster_size"]),
-        policy=POLICIES.get(record["policy"], record["policy"]),
+        policy=POLICIES.get(record["policy"], ABSOLUTE.get(record["policy"], record["policy"])),
         dispatch="committed-backfill" if record["backfill"] else "committed",
     )
 

@@ -91,7 +91,7 @@ impl Environment {
         let cluster = world.clusters[episode.cluster].clone();
         let window = episode.first..episode.first + episode.count;
         let scores = table.scores.get(window.clone()).unwrap_or_default();
-        let config = Config { size_by: episode.size_by, ..world.config.clone() };
+        let config = Config { size_by: episode.size_by, origin_ms: episode.origin_ms, ..world.config.clone() };
         let mut simulation = Simulation::new(cluster, table.jobs.clone(), window, config, scores)?;
         // What episodes come to is told of every objective, but this one costs a look at every host: only where it is
         // wanted.

@@ -140,4 +140,6 @@ pub struct Episode {
     pub utilization_bound: Option<f64>,
     /// What jobs' sizes are counted in.
     pub size_by: SizeBy,
+    /// When the log begins.
+    pub origin_ms: i64,
 }

@@ -80,7 +80,7 @@ impl World {
             episode.measured = (episode.first + episode.warmup..last).filter(|&job| can_run(job)).count() as u32;
             hash.add(jobs.fingerprint);
             hash.add(cluster.fingerprint);
-            add_text(&mut hash, &words(episode, episode.size_by));
+            add_text(&mut hash, &words(episode, episode.size_by, episode.origin_ms));
             let counts_more = *counts_more.entry((episode.table, episode.cluster, episode.size_by)).or_insert_with_key(
                 |&(.., by)| JobSizes::new(cluster, jobs, by, config.policy).count_more_than_cores(jobs),
             );
@@ -94,7 +94,7 @@ impl World {
         }
         relative_start_ms.iter().for_each(|&start_ms| hash.add(start_ms as u64));
         // What decides how episodes go; the seed is kept with each state, and may be another.
-        add_text(&mut hash, &words(&config, config.size_by));
+        add_text(&mut hash, &words(&config, config.size_by, config.origin_ms));
         add_text(&mut hash, &format!("{:?}", EnvConfig { seed: 0, ..env.clone() }));
         for table in &tables {
             table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
@@ -130,10 +130,10 @@ pub(crate) fn check_priority(priority: &[f64]) -> Result<(), String> {
     }
 }
 
-/// A value in words, without what sizes are counted in. Before there was a choice these were the words, and environments
-/// that were kept then must be known again.
-fn words(value: &impl std::fmt::Debug, size_by: SizeBy) -> String {
-    format!("{value:?}").replace(&format!(", size_by: {size_by:?}"), "")
+/// A value in words, without what sizes are counted in, and from when time is. Earlier versions did not have these, and
+/// environments that were kept then must be known again.
+fn words(value: &impl std::fmt::Debug, size_by: SizeBy, origin_ms: i64) -> String {
+    format!("{value:?}").replace(&format!(", size_by: {size_by:?}, origin_ms: {origin_ms}"), "")
 }
 
 fn add_text(hash: &mut Fingerprint, text: &str) {

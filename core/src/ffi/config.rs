@@ -76,6 +76,16 @@ pub struct ShunterConfig {
     pub placer_context: u64,
     /// A number of `SizeBy`.
     pub size_by: i32,
+    /// When the log begins.
+    pub origin_ms: i64,
+}
+
+/// When a log begins, if that can be.
+pub(super) fn origin_ms(value: i64) -> Result<i64, Failure> {
+    match (-MAX_TIME_MS..=MAX_TIME_MS).contains(&value) {
+        true => Ok(value),
+        false => Err(Failure::argument(format!("origin_ms is {value}; expected {} to {MAX_TIME_MS}", -MAX_TIME_MS))),
+    }
 }
 
 /// What sizes are counted in, by its number.
@@ -124,6 +134,7 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
             SharedPlacer(Arc::new(Callback { ask, context }))
         }),
         size_by: size_by(given.size_by)?,
+        origin_ms: origin_ms(given.origin_ms)?,
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::config::{read_config, size_by, ShunterConfig};
+use super::config::{origin_ms, read_config, size_by, ShunterConfig};
 use super::handles::{find, locked, open};
 use super::{borrow, check_pointer, guard, hand_over, read, target, write, Failure};
 use crate::envs::decision::Sizes;
@@ -74,6 +74,8 @@ pub struct ShunterEpisode {
     pub utilization_bound: f64,
     /// A number of `SizeBy`; that of the configuration does not count.
     pub size_by: i32,
+    /// When the log begins; likewise.
+    pub origin_ms: i64,
 }
 
 /// # Safety
@@ -122,6 +124,7 @@ fn episode(given: &ShunterEpisode) -> Result<Episode, Failure> {
         wait_bound_s: bound(given.wait_bound_s),
         utilization_bound: bound(given.utilization_bound),
         size_by: size_by(given.size_by)?,
+        origin_ms: origin_ms(given.origin_ms)?,
     })
 }
 

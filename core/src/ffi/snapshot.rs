@@ -1,6 +1,6 @@
 //! Snapshots across the border: what is known at an instant, written for the caller and taken from them.
 
-use super::config::size_by;
+use super::config::{origin_ms, size_by};
 use super::results::check_capacity;
 use super::simulation::with;
 use super::{borrow, check_pointer, guard, read, target, Failure};
@@ -147,6 +147,8 @@ pub struct ShunterSnapshot {
     pub committed_ms: i64,
     /// A number of `SizeBy`; −1: as the simulation has it that takes this up.
     pub size_by: i32,
+    /// When the log begins; the least number: as the simulation has it.
+    pub origin_ms: i64,
 }
 
 /// An array that may be left out: as many of what stands for nothing.
@@ -205,6 +207,7 @@ pub(super) unsafe fn read_snapshot(
         stops: unsafe { read_stops(given) }?,
         commitment: u32::try_from(given.committed_job).ok().map(|job| (job, given.committed_ms)),
         size_by: Some(given.size_by).filter(|&code| code != -1).map(size_by).transpose()?,
+        origin_ms: Some(given.origin_ms).filter(|&time_ms| time_ms != i64::MIN).map(origin_ms).transpose()?,
     })
 }
 
@@ -265,6 +268,7 @@ pub unsafe extern "C" fn shunter_simulation_snapshot(simulation: u64, snapshot: 
         let told = with(simulation, |simulation| Ok(simulation.snapshot()))?;
         target.now_ms = told.now_ms;
         target.size_by = told.size_by.map_or(-1, |by| by.code() as i32);
+        target.origin_ms = told.origin_ms.unwrap_or(i64::MIN);
         (target.committed_job, target.committed_ms) = told.commitment.map_or((-1, 0), |(job, ms)| (i64::from(job), ms));
         if target.phase.is_null() {
             (target.jobs, target.nodes, target.stops) = (told.jobs.len(), told.down.len(), told.stops.len());

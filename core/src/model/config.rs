@@ -71,6 +71,8 @@ pub struct Config {
     pub placer: Option<SharedPlacer>,
     /// What jobs' sizes are counted in.
     pub size_by: SizeBy,
+    /// When the log begins, from which policies count that need to know how late a job comes.
+    pub origin_ms: i64,
 }
 
 impl Config {
@@ -130,6 +132,7 @@ impl Config {
         let policy = self.policy_parameters.len();
         let wanted = match self.policy {
             Policy::Hybrid => policy == 1,
+            Policy::F1 | Policy::F2 | Policy::F3 | Policy::F4 => policy <= 1,
             Policy::FairShare => policy >= 1,
             Policy::Multifactor => policy >= 6,
             Policy::Linear => policy == 12,

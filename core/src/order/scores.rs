@@ -19,7 +19,8 @@ pub enum Policy {
     Sjf = 1,
     /// Smallest size first.
     Smallest = 2,
-    /// log10(r)·n + 870·log10(s).
+    /// log10(r)·n + 870·log10(s). Parameters of this and the next three: 0 if s counts from the log's beginning, or none
+    /// if it is absolute.
     F1 = 3,
     /// √r·n + 25600·log10(s).
     F2 = 4,
@@ -127,6 +128,13 @@ pub(crate) fn order(jobs: &Jobs, window: Range<usize>, config: &Config, sizes: &
 pub(crate) fn standing_score(config: &Config, jobs: &Jobs, sizes: &JobSizes, job: usize, estimate_ms: i64) -> f64 {
     let r = seconds(estimate_ms);
     let s = seconds(jobs.submit_ms[job]);
+    let late = || {
+        if config.policy_parameters.is_empty() {
+            s
+        } else {
+            seconds(jobs.submit_ms[job] - config.origin_ms).max(1.0)
+        }
+    };
     let n = sizes.of(jobs.shape[job]);
     match config.policy {
         Policy::Lcfs => -s,
@@ -138,10 +146,10 @@ pub(crate) fn standing_score(config: &Config, jobs: &Jobs, sizes: &JobSizes, job
         Policy::Laf => -(r * n),
         Policy::Srf => r / n.max(LEAST_SIZE),
         Policy::Lrf => -(r / n.max(LEAST_SIZE)),
-        Policy::F1 => log10(r) * n + 870.0 * log10(s),
-        Policy::F2 => r.sqrt() * n + 25_600.0 * log10(s),
-        Policy::F3 => r * n + 6_860_000.0 * log10(s),
-        Policy::F4 => r * n.sqrt() + 530_000.0 * log10(s),
+        Policy::F1 => log10(r) * n + 870.0 * log10(late()),
+        Policy::F2 => r.sqrt() * n + 25_600.0 * log10(late()),
+        Policy::F3 => r * n + 6_860_000.0 * log10(late()),
+        Policy::F4 => r * n.sqrt() + 530_000.0 * log10(late()),
         Policy::Hybrid => r + config.policy_parameters[0] * s,
         _ => s,
     }

@@ -15,7 +15,7 @@ use crate::sim::simulation::Simulation;
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
 const MAGIC: i64 = 0x3152_544E_5548_5304;
 
-/// The form before sizes had a choice: they were cores.
+/// The form before sizes had a choice, when they were cores, and before logs had a beginning.
 const MAGIC_OF_CORES: i64 = 0x3152_544E_5548_5303;
 
 impl Simulation {
@@ -28,6 +28,7 @@ impl Simulation {
         fixed.into_iter().for_each(|value| out.put(value));
         write_config(&mut out, config);
         out.put(config.size_by.code());
+        out.put(config.origin_ms);
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
         out.put(self.now_ms());
@@ -62,6 +63,7 @@ impl Simulation {
         let mut config = read_config(&mut input)?;
         if magic == MAGIC {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
+            config.origin_ms = input.time()?;
         }
         let given = input.floats()?;
         let wanted = if config.order_moves() && config.policy.wants_given() { window.len() } else { 0 };
@@ -299,6 +301,7 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         node_events: read_node_events(input)?,
         placer: None,
         size_by: SizeBy::CoresAlone,
+        origin_ms: 0,
     })
 }
 

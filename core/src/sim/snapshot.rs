@@ -2,7 +2,7 @@
 
 use crate::dispatch::preemptive::plan_review;
 use crate::model::cluster::{reject_reason, RejectReason};
-use crate::model::config::{Dispatch, Policy, SizeBy};
+use crate::model::config::{Config, Dispatch, Policy, SizeBy};
 use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS};
 use crate::place::placement::{belongs, Placement};
 use crate::sim::failures::NodeEvent;
@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub commitment: Option<(u32, i64)>,
     /// What jobs' sizes are counted in; none: as the simulation has it that takes this up.
     pub size_by: Option<SizeBy>,
+    /// When the log begins; none: as the simulation has it.
+    pub origin_ms: Option<i64>,
 }
 
 /// What is known of one job. Of the last four fields a scheduler other than ours may know nothing.
@@ -107,13 +109,14 @@ impl Simulation {
             stops: self.machine.stops().iter().map(stop).collect(),
             commitment: self.promises.commitment().map(|held| (held.job, held.earliest_ms)),
             size_by: Some(self.setup.config.size_by),
+            origin_ms: Some(self.setup.config.origin_ms),
         }
     }
 
     /// Puts a simulation that has just been made into the state that a snapshot tells. It decides from then on as the one
     /// that told it.
     pub fn load(&mut self, snapshot: Snapshot) -> Result<(), String> {
-        let Snapshot { now_ms, jobs, down, stops, commitment, size_by } = snapshot;
+        let Snapshot { now_ms, jobs, down, stops, commitment, size_by, origin_ms } = snapshot;
         if self.machine.starts() > 0 || self.clock.next_arrival > 0 {
             return Err("a snapshot can be loaded only into a simulation that has not begun".to_string());
         }
@@ -130,7 +133,8 @@ impl Simulation {
         if now_ms < self.now_ms() || now_ms > MAX_TIME_MS {
             return Err(format!("the snapshot's time, {now_ms} ms, is before the first submit, or absurd"));
         }
-        self.begin_as_told(now_ms, &down, size_by)?;
+        let Config { size_by: by, origin_ms: from_ms, .. } = self.setup.config;
+        self.begin_as_told(now_ms, &down, size_by.unwrap_or(by), origin_ms.unwrap_or(from_ms))?;
         self.clock.now_ms = now_ms;
         self.clock.undecided = true;
         let limits: Vec<Option<i64>> = jobs.iter().map(|told| told.limit_ms).collect();
@@ -145,18 +149,19 @@ impl Simulation {
         Ok(())
     }
 
-    /// From now on the simulation is one in which nodes can be down, if any is, and which counts sizes as was told.
-    fn begin_as_told(&mut self, now_ms: i64, down: &[bool], size_by: Option<SizeBy>) -> Result<(), String> {
+    /// From now on the simulation is one in which nodes can be down, if any is, and which counts sizes and time as was told.
+    fn begin_as_told(&mut self, now_ms: i64, down: &[bool], size_by: SizeBy, origin_ms: i64) -> Result<(), String> {
         let mut config = self.setup.config.clone();
         if down.contains(&true) && !config.has_failures() {
             let failed = |(node, _): (usize, &bool)| NodeEvent { time_ms: now_ms, node: node as u32, up: false };
             config.node_events = down.iter().enumerate().filter(|(_, &down)| down).map(failed).collect();
         }
-        let as_before = self.setup.config.size_by;
-        config.size_by = size_by.unwrap_or(as_before);
-        if config.size_by == as_before && config.has_failures() == self.setup.config.has_failures() {
+        let own = &self.setup.config;
+        let counts_alike = own.size_by == size_by && own.origin_ms == origin_ms;
+        if counts_alike && config.has_failures() == own.has_failures() {
             return Ok(());
         }
+        (config.size_by, config.origin_ms) = (size_by, origin_ms);
         let Setup { cluster, jobs, window, given, .. } = &self.setup;
         let setup = Setup::new(cluster.clone(), jobs.clone(), window.clone(), config, given)?;
         // The caller's scores are not kept once they have given the order; no size changes it.

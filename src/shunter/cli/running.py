@@ -107,7 +107,10 @@ class RunArguments:
                 typed(value, hints[name], f"argument {name}")
         settings = {name: value for name, value in values.items() if name in SETTING_NAMES}
         # A manifest that does not say what sizes are counted in is of a version that counted cores.
-        settings.setdefault("size_by", CORES_ALONE)
+        if "size_by" not in settings:
+            from shunter.policies.native import of_before
+
+            settings |= {"size_by": CORES_ALONE, "policy": of_before(settings.get("policy", Settings().policy))}
         return cls(**{name: value for name, value in values.items() if name in own}, given=settings)
 
 

@@ -16,7 +16,7 @@ from shunter.metrics.window_metrics import WindowColumns
 from shunter.model.fitting import can_ever_fit
 from shunter.model.size import SIZE_CODES, resolved_size_by
 from shunter.model.windows import MOST_COUNT, Days, check_numbers, parse_part
-from shunter.simulation.core_inputs import numbers
+from shunter.simulation.core_inputs import log_begin_ms, numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,6 +111,7 @@ EPISODE: Final = np.dtype(
         ("wait_bound_s", np.float64),
         ("utilization_bound", np.float64),
         ("size_by", np.int32),
+        ("origin_ms", np.int64),
     ],
     align=True,
 )
@@ -201,6 +202,7 @@ def log_episodes(
     episodes["first"] = windows.simulated_first + np.uintp(before)
     episodes["count"] = windows.simulated_length
     episodes["warmup"] = windows.warmup
+    episodes["origin_ms"] = log_begin_ms(log.workload)
     episodes["size_by"] = SIZE_CODES[resolved_size_by(scheduler.size_by, log.workload, log.cluster)]
     factor = vector.horizon_factor
     episodes["horizon_ms"] = NONE if factor is None else _horizon_ms(log, windows, factor)

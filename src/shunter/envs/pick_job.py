@@ -23,7 +23,7 @@ from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
 from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
-from shunter.policies.native import REQUESTED, resolve_native, spec_file
+from shunter.policies.native import REQUESTED, of_before, resolve_native, spec_file
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
 from shunter.workloads.reading import one_cluster_each, read_log
@@ -274,9 +274,14 @@ class PickJobSource(EpisodeSource):
     def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns the classics, with requested times: what a site can have by changing its settings."""
         scheduler = self.options.scheduler
-        if same_estimate:
-            return classics(scheduler, [scheduler.settings.estimate]) if learns(scheduler) else ()
-        return classics(scheduler, [REQUESTED])
+        if same_estimate and not learns(scheduler):
+            return ()
+        found = classics(scheduler, [scheduler.settings.estimate if same_estimate else REQUESTED])
+        if self.options.size_by != CORES_ALONE:
+            return found
+        # A run that an earlier version began goes on against what it was held against.
+        before = (one.scheduler.changed(policy=of_before(one.scheduler.settings.policy)) for one in found)
+        return [replace(one, scheduler=scheduler) for one, scheduler in zip(found, before, strict=True)]
 
     def usual(self) -> Combination:
         """Returns `USUAL` with the placement, the starvation guard and so on of the environment."""

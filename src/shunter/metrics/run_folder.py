@@ -72,6 +72,8 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
             "name": workload.name,
             "path": absolute_path(resolved["workload"]),
             "sha256": workload.content_sha256,
+            # From when f1 to f4 count, also in a part of the log.
+            "begins_s": workload.log.jobs["submit_s"][0],
         },
         "cluster": {
             "name": cluster.name,

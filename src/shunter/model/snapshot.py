@@ -39,7 +39,7 @@ ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
     "stop_by_failure": np.uint8,
 }
 """The arrays, each with the type of its values."""
-_MAY_LACK: Final = ("size_by",)
+_MAY_LACK: Final = ("size_by", "origin_ms")
 """Fields that snapshots of earlier versions do not have."""
 PLACES: Final = ("node_offsets", "nodes", "tasks", "device_offsets", "devices", "millis")
 """The arrays that tell where jobs are."""
@@ -95,6 +95,8 @@ class Snapshot:
     size_by: int = UNKNOWN
     """What sizes are counted in, by the core's number: decisions from here on are by this. `UNKNOWN`: the simulation
     that is loaded decides, by its settings and its log."""
+    origin_ms: int = NO_TIME
+    """When the log begins, from which f1 to f4 count. `NO_TIME`: the simulation that is loaded decides, by its log."""
 
     def to_json(self) -> str:
         """Returns the snapshot as a JSON object: a number or a list of whole numbers by the name of each field."""

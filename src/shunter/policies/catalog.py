@@ -59,6 +59,9 @@ _MULTIFACTOR: Final = {
     "half_life_s": WEEK_S,
     "favor_small": 0.0,
 }
+ORIGINS: Final = {"log": 0.0, "absolute": 1.0}
+"""From when f1 to f4 count how late a job comes, by the word that stands behind their names: ``f2?origin=absolute``."""
+_SINCE: Final = {"origin": ORIGINS["log"]}
 # With these weights it is sjf, and nobody is kept from a reservation or held back: tuning begins at a score that is
 # good on every log.
 _LINEAR: Final = {
@@ -92,10 +95,10 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
     "lrf": KnownPolicy("largest ratio first", _CODES["lrf"]),
     "sexp": KnownPolicy("smallest expansion factor first: (w + r)/r", _CODES["sexp"]),
     "lexp": KnownPolicy("largest expansion factor first", _CODES["lexp"]),
-    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", _CODES["f1"]),
-    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", _CODES["f2"]),
-    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", _CODES["f3"]),
-    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", _CODES["f4"]),
+    "f1": KnownPolicy("log10(r)·n + 870·log10(s), fitted by Carastan-Santos and de Camargo", _CODES["f1"], _SINCE),
+    "f2": KnownPolicy("√r·n + 25600·log10(s), of the same family", _CODES["f2"], _SINCE),
+    "f3": KnownPolicy("r·n + 6860000·log10(s), of the same family", _CODES["f3"], _SINCE),
+    "f4": KnownPolicy("r·√n + 530000·log10(s), of the same family", _CODES["f4"], _SINCE),
     "wfp3": KnownPolicy("highest (w/r)³·n first, of Tang and others", _CODES["wfp3"]),
     "unicef": KnownPolicy("highest w/(log2(n)·r) first, of the same authors", _CODES["unicef"]),
     "hybrid": KnownPolicy("sjf with aging: r + aging·s", _CODES["hybrid"], {"aging": 1.0}),
@@ -158,6 +161,8 @@ SYNONYMS: Final = {
 }
 """What the field calls some of these things otherwise: suggested in errors, but not taken."""
 
+WITH_ORIGIN: Final = tuple(name for name, known in KNOWN_POLICIES.items() if "origin" in known.parameters)
+"""Policies that count how late a job comes."""
 POLICIES: Final[dict[str, str]] = {name: known.words for name, known in KNOWN_POLICIES.items()}
 """The order in which waiting jobs are considered, by name, with one line each."""
 

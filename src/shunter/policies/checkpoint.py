@@ -16,7 +16,7 @@ from shunter.checks import check_name, typed
 from shunter.errors import InputError
 from shunter.model.settings import CORES_ALONE, Settings
 from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_MODES, POLICIES
-from shunter.policies.native import resolve_native
+from shunter.policies.native import of_before, resolve_native
 from shunter.policies.own import python_path
 
 if TYPE_CHECKING:
@@ -117,7 +117,10 @@ def read_record(text: str) -> dict[str, Any]:
         raise InputError(f"{path}: has no 'options'; give a checkpoint that 'shunter train' has written")
     # A checkpoint that does not say what sizes are counted in is of a version that counted cores.
     options = {"size_by": CORES_ALONE} if content["options"].get("kind", PICK_JOB) == PICK_JOB else {}
-    return content | {"options": options | located(content["options"], path.parent)}
+    options |= located(content["options"], path.parent)
+    if "size_by" not in content["options"] and isinstance(options.get("order"), str):
+        options["order"] = of_before(options["order"])
+    return content | {"options": options}
 
 
 def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:

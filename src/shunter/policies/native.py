@@ -7,7 +7,7 @@ once into an object.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -29,10 +29,12 @@ from shunter.policies.catalog import (
     KNOWN_POLICIES,
     LEARNED_ESTIMATES,
     MAY_BE_INFINITE,
+    ORIGINS,
     POLICIES,
     POSITIVE,
     RENAMED_PARAMETERS,
     SYNONYMS,
+    WITH_ORIGIN,
     KnownPolicy,
 )
 
@@ -106,7 +108,7 @@ def read_spec(what: str, text: str, names: Mapping[str, str], parameters: Parame
     check_name(what, name, names, also=also, synonyms=SYNONYMS)
     where = f"{what} {text!r}"
     texts = read_query(query, where, "name?aging=0.5&other=1")
-    given = {key: _parsed(timed(key, value, f"{where}: {key}"), f"{where}: {key}") for key, value in texts.items()}
+    given = {key: _read(key, value, f"{where}: {key}", _parsed) for key, value in texts.items()}
     renamed = _renamed(name, given)
     size_by = CORES_ALONE if renamed != given else None
     return Spec(name, _filled(what, name, renamed, parameters, where), where=where, size_by=size_by)
@@ -126,8 +128,8 @@ def _from_file(what: str, path: Path, names: Mapping[str, str], parameters: Para
     size_by = section.pop(_SIZE_BY, None) if what == "policy" else None
     if size_by is not None:
         check_name(_SIZE_BY, typed(size_by, str, f"{path}: {_SIZE_BY}"), SIZE_BY, where=f"{path}: ")
-    plain = {key: timed(key, value, f"{path}: {key}") for key, value in section.items() if key not in tables}
-    given = {key: _to_number(value, f"{path}: {key}") for key, value in plain.items()}
+    plain = {key: value for key, value in section.items() if key not in tables}
+    given = {key: _read(key, value, f"{path}: {key}", _to_number) for key, value in plain.items()}
     renamed = _renamed(kind, given)
     # Files that tuning wrote say what sizes are counted in since there is a choice.
     if size_by is None and what == "policy" and ("tuned" in document or renamed != given):
@@ -163,6 +165,19 @@ def _filled(what: str, kind: str, given: dict[str, float], parameters: Parameter
             known = f"it knows {', '.join(defaults)}" if defaults else "it has none"
             raise InputError(f"{where}: {what} {kind!r} has no parameter {key!r}; {known}")
     return {**defaults, **given}
+
+
+def of_before(text: str) -> str:
+    """Returns a policy as a file of an earlier version means it, which had no origin: f1 to f4 took absolute times."""
+    return f"{text}?origin=absolute" if text in WITH_ORIGIN else text
+
+
+def _read(key: str, value: Any, where: str, to_number: Callable[[Any, str], float]) -> float:  # noqa: ANN401
+    """Returns a parameter as a number: a word has one, and a time may have a unit."""
+    if key == "origin":
+        check_name(where, str(value), ORIGINS)
+        return ORIGINS[str(value)]
+    return to_number(timed(key, value, where), where)
 
 
 def _parsed(value: object, where: str) -> float:
@@ -268,6 +283,10 @@ class NativePolicy(Named):
             names = ("age", "max_age_s", "size", "favor_small", "fair_share", "half_life_s")
             fixed = [parameters[name] for name in names]
             return CorePolicy(code, np.array(fixed + self._shares(workload)), self._constant(workload))
+        if self.kind in WITH_ORIGIN:
+            # With a parameter the core counts from the log's beginning, without one it takes absolute times.
+            since = [one for one in parameters.values() if one == ORIGINS["log"]]
+            return CorePolicy(code, np.array(since, dtype=np.float64), none)
         if self.kind == "las":
             # A level that nobody reaches is none.
             return CorePolicy(code, np.array([one for one in parameters.values() if one < INFINITE]), none)

@@ -316,7 +316,9 @@ def _learned(
     except InputError as error:
         raise InputError(f"{checkpoint.file}: options: {error}") from None
     own, plain = scheduler.settings, Settings()
-    for name in BROUGHT:
+    # One that leaves open what sizes are counted in takes what is asked for.
+    brought = [name for name in BROUGHT if name != "size_by" or own.size_by != AUTO]
+    for name in brought:
         value = open_words.get(name, getattr(given, name))
         # The usual default counts as not asked for, unless it was asked for by name.
         unsaid = (None,) if name == "dispatch" else (None, getattr(plain, name))
@@ -332,6 +334,7 @@ def _learned(
         policy=checkpoint.text,
         kill_at_request=given.kill_at_request,
         seed=given.seed,
+        size_by=given.size_by if own.size_by == AUTO else own.size_by,
         max_wait_s=own.max_wait_s if given.max_wait_s is None else given.max_wait_s,
     )
     return replace(scheduler, settings=settings, policy=checkpoint)

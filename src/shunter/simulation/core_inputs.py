@@ -187,11 +187,17 @@ def core_config(
             "node_event_up": columns[4],
             "node_events_length": len(events[0]),
             "placer": ffi.NULL if asked is None else asked.callback,
+            "origin_ms": log_begin_ms(workload),
             "size_by": SIZE_CODES[resolved_size_by(scheduler.size_by, workload, cluster)],
         },
     )
     # The core reads the arrays that the configuration points to, so they must live as long as it does.
     return CoreConfig(config, policy, estimate_parameters, events, asked)
+
+
+def log_begin_ms(workload: Workload) -> int:
+    """Returns when the log begins that a workload is, or is a window of."""
+    return round(float(workload.log.jobs["submit_s"][0]) * MILLI)
 
 
 def common_size_by(scheduler: Scheduler, logs: Iterable[Log]) -> str:

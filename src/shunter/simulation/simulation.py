@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shunter.simulation.core_inputs import AskedPlacer
     from shunter.simulation.decision import Decision
 
-_SINGLE: Final = ("now_ms", "committed_job", "committed_ms", "size_by")
+_SINGLE: Final = ("now_ms", "committed_job", "committed_ms", "size_by", "origin_ms")
 """The fields of a snapshot that are no arrays."""
 OK: Final = RESULTS["ok"]
 ALL_DECISIONS: Final = 2**64 - 1

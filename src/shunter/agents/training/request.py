@@ -19,7 +19,7 @@ from shunter.files import LOCK, file_meant, read_toml
 from shunter.model.settings import CORES_ALONE
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import LAST
-from shunter.policies.native import spec_file
+from shunter.policies.native import of_before, spec_file
 
 RUNS: Final = Path("runs")
 """Where runs go that are given no folder."""
@@ -34,6 +34,16 @@ MAY_CHANGE: Final = {
 """What a run may have otherwise when it goes on, by section. Of logs only names may change: contents are checked."""
 
 Sections = dict[str, dict[str, Any]]
+
+
+def _unsaid(path: Path) -> Sections:
+    """Returns what the file of a run means and does not say: earlier versions counted cores, and absolute times."""
+    environment = file_sections(path).get("environment")
+    if not isinstance(environment, dict) or "size_by" in environment or environment.get("kind", PICK_JOB) != PICK_JOB:
+        return {}
+    order = environment.get("order")
+    of_order = {"order": of_before(order)} if isinstance(order, str) else {}
+    return {"environment": {"size_by": CORES_ALONE, **of_order}}
 
 
 @dataclass(frozen=True)
@@ -100,11 +110,12 @@ class TrainRequest:
                     f"{option} {given} is given with --resume; the run in {folder} goes on by its own {CONFIG_FILE}: "
                     f"leave {option} out, or train anew in another folder"
                 )
-        told = file_sections(folder / CONFIG_FILE)
-        # A run that does not say what sizes are counted in was begun by a version that counted cores.
-        unsaid = {"environment": {"size_by": CORES_ALONE}} if self._kind(told) == PICK_JOB else None
-        before = load_config(folder / CONFIG_FILE, beginning=unsaid)
-        config = load_config(folder / CONFIG_FILE, None, without_copied(self.changes, before), unsaid)
+        unsaid = _unsaid(folder / CONFIG_FILE)
+        before = load_config(folder / CONFIG_FILE, None, unsaid)
+        changes = without_copied(self.changes, before)
+        said = {name: {key: one for key, one in of.items() if one is not None} for name, of in changes.items()}
+        both = {name: unsaid.get(name, {}) | said.get(name, {}) for name in {**unsaid, **said}}
+        config = load_config(folder / CONFIG_FILE, None, both)
         if self.is_resumed(folder):
             check_resumable(before, config, folder)
         return Resolved(config, ())
