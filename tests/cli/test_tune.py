@@ -234,6 +234,16 @@ def test_a_score_that_is_not_better_gives_way_to_the_classic(
     assert "; the file is that classic" in answer.out
 
 
+def test_a_kept_classic_has_its_own_parameters(shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """f2 counts from the log's beginning unless told otherwise, and the file says so in the same word."""
+    monkeypatch.setattr(combinations, "CLASSICS", ("f2",))
+    result = shunter(*SMALL, "--bound", "mean-wait=1", "--seed", 1, "--out", out, "--json").json()
+    assert (result["keeps_classic"], result["kind"], result["parameters"]) == (True, "f2", {"origin": "log"})
+    simulate = ("simulate", "--workload", LUBLIN, "--estimate", out, "--json")
+    named = shunter(*simulate, "--policy", result["policy"], "--dispatch", result["dispatch"]).json()
+    assert shunter(*simulate, "--policy", out).json()["metrics"] == named["metrics"]
+
+
 def test_a_better_score_is_written(shunter: Command, out: Path) -> None:
     result = shunter(*SMALL, *EASY, "--out", out, "--json").json()
     assert (result["keeps_classic"], result["kind"]) == (False, "linear")

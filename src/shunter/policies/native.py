@@ -71,6 +71,12 @@ class Spec:
     settings: dict[str, Any] = field(default_factory=dict)
     """What its file says under ``[settings]``: of `FILE_SETTINGS`, for those who ask for nothing else."""
 
+    @property
+    def written(self) -> dict[str, float | str]:
+        """The parameters as a file has them: a word where a number stands for one."""
+        words = {number: word for word, number in ORIGINS.items()}
+        return {name: words[value] if name == "origin" else value for name, value in self.parameters.items()}
+
     def numbers(self, table: str) -> dict[str, float]:
         """Returns a table of names and numbers from the file: the shares of users, for instance."""
         values = self.tables.get(table, {})

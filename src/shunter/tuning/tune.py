@@ -111,9 +111,9 @@ class Tuning:
         tuned, policy = found.tuned, found.policy.spec
         return {
             "file": str(self.out),
-            "policy": spec_text(policy.kind, policy.parameters),
+            "policy": found.policy.text,
             "kind": policy.kind,
-            "parameters": policy.parameters,
+            "parameters": policy.written,
             "dispatch": found.dispatch,
             "placement": tuned.scheduler.settings.placement,
             "estimate": found.chosen.estimate,

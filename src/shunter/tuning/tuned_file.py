@@ -73,7 +73,7 @@ def tuned_text(
         size_by: What sizes are counted in on the logs.
     """
     parts = ["".join(f"# {line}\n" for line in comments)]
-    written: dict[str, Value] = {"kind": policy.kind, **policy.parameters, "size_by": size_by}
+    written: dict[str, Value] = {"kind": policy.kind, **policy.written, "size_by": size_by}
     parts += [section("policy", written), section("settings", settings), estimate]
     parts += [section("tuned", facts), *(section("[tuned.logs]", log) for log in logs)]
     return "\n".join(parts)
