@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.marks import mark_lines, shared_lines
-from shunter.comparison.report import BETTER, BROKEN, UTILIZATIONS, WORSE
+from shunter.comparison.marks import TRUE_TIMES, mark_lines, shared_lines
+from shunter.comparison.report import BETTER, BROKEN, LONGEST, UTILIZATIONS, WORSE, judge_contrast, largest_known
 from shunter.comparison.roles import BASELINE, CLASSIC, ROLES
+from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.table import higher_is_better
 from shunter.model.log import FROM_WORKLOAD, Ledger
@@ -86,6 +87,7 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
     # The tables have all; the sentences are for those who ask whether there is anything better than what they have.
     if comparison.quiet_note is None:
         print_findings(console, comparison.headlines())
+        print_line(console, next_step(comparison))
     print_written(console, written)
 
 
@@ -97,6 +99,31 @@ def print_grounds(console: Console, comparison: Comparison) -> None:
         print_line(console, line)
     if comparison.quiet_note:
         print_line(console, comparison.quiet_note)
+
+
+def next_step(comparison: Comparison) -> str:
+    """Returns what an operator should do with the result, and what that costs."""
+    belief, baseline = comparison.believability, comparison.against
+    if belief is not None and belief.verdict == Verdict.DOES_NOT:
+        return f"What to do: describe the machine better before you believe these rows: {belief.command}"
+    shared = set(comparison.shared_marks)
+    best = next((one for one in comparison.scored if set(one.marks) <= shared), baseline)
+    contrast = best.against.get(baseline.label)
+    told = [f"What to do: keep {baseline.label}. Nothing that a real scheduler could run is surely better here."]
+    if contrast is not None and judge_contrast("", "", contrast, comparison.metric)[0] == BETTER:
+        price = _price(best, baseline)
+        told = [f"What to do: try {best.label}. {price}", "'shunter tune' may find a better one still."]
+    if any(TRUE_TIMES in one.marks for one in comparison.scored):
+        told.append("To see what is left without true run times: --estimate last-two,posterior.")
+    return " ".join(told)
+
+
+def _price(best: Scored, baseline: Scored) -> str:
+    """Returns what becomes of the longest wait, which orders that prefer short jobs make longer."""
+    own_s, base_s = (largest_known(one.metrics[LONGEST]) or 0.0 for one in (best, baseline))
+    unit, seconds = wait_unit((own_s, base_s))
+    waits = f"Its longest wait is {in_unit(own_s, seconds)} {unit}, that of {baseline.label} {in_unit(base_s, seconds)}"
+    return f"{waits}; --max-wait limits it." if own_s > base_s else f"{waits}."
 
 
 def comparison_title(comparison: Comparison, common: str = "") -> str:
