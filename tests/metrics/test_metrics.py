@@ -40,6 +40,7 @@ def test_a_tiny_schedule_by_hand() -> None:
     ada, ben = (1 + 1.75) / 2, (1 + 2) / 2
     expected = {
         "mean_wait_s": 35 / 4,
+        "mean_first_wait_s": 35 / 4,
         "median_wait_s": 7.5,
         "p95_wait_s": 15 + 0.85 * 5,
         "p99_wait_s": 15 + 0.97 * 5,
@@ -200,6 +201,7 @@ def plain_metrics(schedule: Schedule) -> dict[str, float | None]:
     completed = sum(1 for outcome in schedule.outcome if outcome == Outcome.COMPLETED)
     return {
         "mean_wait_s": statistics.fmean(waits),
+        "mean_first_wait_s": statistics.fmean(waits),
         "median_wait_s": statistics.median(waits),
         "p95_wait_s": interpolated(waits, 0.95),
         "p99_wait_s": interpolated(waits, 0.99),

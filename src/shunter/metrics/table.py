@@ -80,6 +80,8 @@ class Measures(ABC):
     ran_any: Values
     """Whether any simulated job ever held nodes."""
     wait_s: Columns
+    """For how long each measured job held no nodes between its submit and its end."""
+    first_wait_s: Columns
     """From submit to the first start, of each measured job."""
     run_s: Columns
     """For how long each measured job held nodes and got ahead."""
@@ -135,7 +137,8 @@ class ScheduleMeasures(Measures):
         # Rejected and unfinished jobs have no end, and are part of no mean.
         self.ended = schedule.ended
         self.completed = np.asarray(schedule.outcome == Outcome.COMPLETED)
-        self.wait_s = schedule.queue_wait_s
+        self.wait_s = schedule.wait_s
+        self.first_wait_s = schedule.queue_wait_s
         self.run_s = schedule.run_time_s
         self.turnaround_s = schedule.turnaround_s
         self.bounded_slowdown = bounded_slowdown(self.turnaround_s, self.run_s)
@@ -285,6 +288,10 @@ _TABLE: Final = (
     Metric(
         "mean_wait_s", SECONDS, LOWER, "mean of *wᵢ*", lambda jobs: jobs.mean(jobs.wait_s, jobs.ended),
         short=("wait", "mean-wait"),
+    ),
+    Metric(
+        "mean_first_wait_s", SECONDS, LOWER, "mean of *bᵢ − sᵢ*",
+        lambda jobs: jobs.mean(jobs.first_wait_s, jobs.ended),
     ),
     _wait_quantile("median_wait_s", 0.5),
     _wait_quantile("p95_wait_s", 0.95, ("p95-wait",)),

@@ -89,6 +89,11 @@ class WindowMeasures(Measures):
 
     @cached_property
     def wait_s(self) -> NDArray[np.float64]:
+        """For how long each job held no nodes between its submit and its end."""
+        return self._seconds(self._results.end_ms - self._columns.submit_ms - self._results.held_ms)
+
+    @cached_property
+    def first_wait_s(self) -> NDArray[np.float64]:
         """From submit to the first start."""
         return self._seconds(self._results.start_ms - self._columns.submit_ms)
 

@@ -283,6 +283,11 @@ class Schedule:
         return (self.start_ms - self.submit_ms) / 1000.0
 
     @property
+    def wait_s(self) -> NDArray[np.float64]:
+        """Time between submit and end in which a job held no nodes; NaN where it did not end."""
+        return (self.end_ms - self.submit_ms - self.held_ms) / 1000.0
+
+    @property
     def duration_s(self) -> NDArray[np.float64]:
         """Time from the first start to the end; NaN where a job did not end."""
         return (self.end_ms - self.start_ms) / 1000.0
