@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 JOBS = 4
 NODES = 2
 RUN_S = (1, 2, 3, 5, 8, 13)
-LAYOUT = Layout(PICK_JOB, window=JOBS + 2, lookahead_size=NODES)
+LAYOUT = Layout(PICK_JOB, window=JOBS + 2, lookahead_size=NODES, counts="size")
 """Two rows are never filled."""
 LONGEST_S = max(RUN_S) * JOBS
 COST = OBJECTIVES.index("slowdown")
