@@ -160,8 +160,7 @@ def train(
         resume=resume,
         force=force,
     )
-    with trusting(trust):
-        return _run(request, watcher or Watcher())
+    return _run(request, watcher or Watcher(), trust=trust)
 
 
 def _merged(
@@ -190,11 +189,12 @@ def _names(name: str, given: Names | None) -> list[str] | None:
     return [str(one) for one in several]
 
 
-def _run(request: TrainRequest, watcher: Watcher) -> Training:
+def _run(request: TrainRequest, watcher: Watcher, *, trust: bool) -> Training:
     """Reads, trains and judges; all that can be checked is checked before the training."""
     request.check()
     folder = request.folder()
     with ExitStack() as held:
+        held.enter_context(trusting(trust))
         # A folder that is not there yet is made, and kept, only when all has been checked.
         if folder.is_dir():
             held.enter_context(locked(folder))
