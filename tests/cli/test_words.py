@@ -172,3 +172,49 @@ def test_a_log_of_an_option_with_nothing(shunter: Command, tmp_path: Path) -> No
     log = write_log(tmp_path / "log.swf", [swf_line(1, 0, 10, 1)])
     assert "it is empty; give a name" in shunter("simulate", "").error()
     assert shunter("simulate", log).code == 0
+
+
+def test_a_wrong_option_of_a_training_is_called_by_its_name(shunter: Command, tmp_path: Path) -> None:
+    words = ("train", "generate:lublin?jobs=500", "-o", tmp_path / "run")
+    assert shunter(*words, "--steps", 0).error().startswith("--steps is 0; expected a whole number from 1 to")
+    assert shunter(*words, "--set", "ppo.clip=-1").error().startswith("--set ppo.clip is -1")
+
+
+def test_a_run_that_is_not_there_cannot_be_resumed(shunter: Command, tmp_path: Path) -> None:
+    message = shunter("train", "--resume", "-o", tmp_path / "none", "--length", 9).error()
+    assert message == f"{tmp_path / 'none'}: there is no run to resume; check --out, or give a log to begin one"
+
+
+def test_long_work_tells_of_itself_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import time
+
+    from shunter.cli import outputs
+
+    monkeypatch.setattr(outputs, "LINES_AFTER_S", (0.05, 0.1))
+    with outputs.step("simulating") as progress:
+        progress(1, 4)
+        time.sleep(0.4)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["simulating: 25 % (0:00 min)"] * 2
+
+
+def test_an_old_core_is_told_in_one_line() -> None:
+    from shunter.errors import ShunterError
+    from shunter.native import core_numbers
+
+    with pytest.raises(
+        ShunterError, match="the compiled core is older than this code; build it again with 'make install'"
+    ):
+        core_numbers("OfTomorrow")
+    with pytest.raises(ShunterError, match="older than this code"):
+        core_numbers("Policy")["of-tomorrow"]
+
+
+def test_a_snapshot_that_is_a_list() -> None:
+    from shunter.errors import InputError
+    from shunter.model.snapshot import Snapshot
+
+    with pytest.raises(InputError, match="snapshot: is a list; expected an object with the fields of a snapshot"):
+        Snapshot.from_json("[]")

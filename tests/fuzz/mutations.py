@@ -6,6 +6,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any, Final
 
@@ -96,7 +97,7 @@ def _change(node: Any, draw: Random) -> None:  # noqa: ANN401 - whatever JSON ho
             if draw.random() < 0.2:
                 del node[key]
             else:
-                node[key] = draw.choice(LEAVES)
+                node[key] = deepcopy(draw.choice(LEAVES))
             return
         node = below
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from shunter.agents.training.beginnings import beginning_changes, beginning_notes
 from shunter.agents.training.checkpoint_files import find_checkpoint
-from shunter.agents.training.config import FILE_KEYS, TrainConfig, file_sections, load_config
+from shunter.agents.training.config import FILE_KEYS, OPTIONS, TrainConfig, file_sections, load_config
 from shunter.agents.training.option_table import option_name
 from shunter.checks import NOTHING, check_name
 from shunter.envs.kinds import ENVIRONMENTS
@@ -32,6 +35,9 @@ MAY_CHANGE: Final = {
     "training": {"steps", "eval_every", "save_every", "patience", "threshold", "margin_se", "threads", "device"},
 }
 """What a run may have otherwise when it goes on, by section. Of logs only names may change: contents are checked."""
+
+_SAID: Final = re.compile(rf"{OPTIONS}: \[(?P<section>\w+)\]:? (?P<key>\w+) (?P<what>is .*)", re.DOTALL)
+"""An error in what the user said, as `load_config` raises it."""
 
 Sections = dict[str, dict[str, Any]]
 
@@ -94,12 +100,16 @@ class TrainRequest:
         if self.has_run(folder):
             return self._of_run(folder)
         told = file_sections(self.config) if self.config is not None else {}
+        # With a log, a command that resumes begins a run that is not there: scripts can give the same one again.
+        if self.resume and self._kind(told) == PICK_JOB and self._said(told, "data", "workload") is None:
+            raise InputError(f"{folder}: there is no run to resume; check --out, or give a log to begin one")
         # Asked first: what a training begins from brings an environment, which the rest of the configuration is laid
         # over.
         init = self._said(told, "training", "init")
         is_begun = isinstance(init, str) and init != NOTHING
         beginning = beginning_changes(str(init), self._kind(told)) if is_begun else {}
-        config = load_config(self.config, self.preset or self._kind(told, beginning), self.changes, beginning)
+        with _naming_options():
+            config = load_config(self.config, self.preset or self._kind(told, beginning), self.changes, beginning)
         return Resolved(config, tuple(beginning_notes(config, beginning)))
 
     def _of_run(self, folder: Path) -> Resolved:
@@ -115,7 +125,8 @@ class TrainRequest:
         changes = without_copied(self.changes, before)
         said = {name: {key: one for key, one in of.items() if one is not None} for name, of in changes.items()}
         both = {name: unsaid.get(name, {}) | said.get(name, {}) for name in {**unsaid, **said}}
-        config = load_config(folder / CONFIG_FILE, None, both)
+        with _naming_options():
+            config = load_config(folder / CONFIG_FILE, None, both)
         if self.is_resumed(folder):
             check_resumable(before, config, folder)
         return Resolved(config, ())
@@ -244,6 +255,18 @@ def without_copied(changes: Sections, before: TrainConfig) -> Sections:
         if given is not None and copied is not None and read_toml(given) == read_toml(copied):
             del left[section][key]
     return left
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Lets errors in what the user said name the option, and not the key of a training file that it stands for."""
+    try:
+        yield
+    except InputError as error:
+        said = _SAID.fullmatch(str(error))
+        if said is None:
+            raise
+        raise InputError(f"{_option(said['section'], said['key'])} {said['what']}") from None
 
 
 def _option(section: str, key: str) -> str:
