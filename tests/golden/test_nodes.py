@@ -77,6 +77,79 @@ def test_two_reservations_stand_in_each_others_way(simulator: Simulator) -> None
     assert nodes(observed) == [{0: 1}, {1: 1}, {0: 1}, {1: 1}, {1: 1}]
 
 
+def test_a_device_promised_twice_takes_nothing_from_another(simulator: Simulator) -> None:
+    """X takes device 1 from C and D, which hold it from 10 on: C moves to device 0, then D to node 1.
+
+    While C is placed anew, D still stands on device 1, where more is promised than there is. There is nothing free on
+    it then, and device 0 has room for C all the same. Node 0 has 8 cores and two devices, node 1 has 2 cores and one;
+    a letter for each fifth of a device::
+
+        second           0         1
+                         01234567890123456789
+        node 0 device 0  AAAAAAAAAAAAAAAAAAAA
+                         AAAAAAAAAAAAAAAAAAAA
+                         AAAAAAAAAAAAAAAAAAAA
+                         BBBBB.....CCCCCCCCCC   B asked for 30 seconds
+                         BBBBB...............
+               device 1  PPPPPPPPPP..........
+                         PPPPPPPPPP..........
+                         ......XXXXXXXXXX....
+                         ......XXXXXXXXXX....
+                         ......XXXXXXXXXX....
+        node 1 device 0  RRRRRRRRRRDDDDDDDDDD
+                         RRRRRRRRRRDDDDDDDDDD
+                         RRRRRRRRRRDDDDDDDDDD
+                         RRRRRRRRRRDDDDDDDDDD
+                         RRRRRRRRRR..........
+    """
+    jobs = [
+        job(0, 30, gpus=0.6),  # A
+        job(0, 5, requested_s=30, gpus=0.4),  # B
+        job(0, 10, cores=4, gpus=0.4),  # P
+        job(0, 10, gpus=1),  # R
+        job(0, 10, cores=4, gpus=0.2),  # C waits for the cores of P
+        job(0, 10, gpus=0.8),  # D
+        job(6, 10, gpus=0.6),  # X
+    ]
+    observed = simulator(jobs, [RefNode(8000, gpus=2), RefNode(2000, gpus=1)], Config(dispatch="2"))
+    assert starts_s(observed) == [0, 0, 0, 0, 10, 10, 6]
+    assert nodes(observed) == [{0: 1}, {0: 1}, {0: 1}, {1: 1}, {0: 1}, {1: 1}, {0: 1}]
+
+
+def test_a_reservation_stays_where_only_others_lose_their_room(simulator: Simulator) -> None:
+    """X takes memory on node 1 from D, which moves to node 0; C asks for none, and so keeps its cores on node 1.
+
+    Node 0 has 4 cores, node 1 has 9, both have 8 MB::
+
+        second         0         1
+                       01234567890123456789
+        node 0 core 1  AAAAAAAAAADDDDDDDDDD   A holds 4 MB, D 6 MB
+               core 2  BBBBB.....DDDDDDDDDD   B asked for 30 seconds
+               core 3  BBBBB.....DDDDDDDDDD
+               core 4  BBBBB.....DDDDDDDDDD
+        node 1 core 1  PPPPPPPPPPCCCCCCCCCC   P holds 2 MB
+               core 2  PPPPPPPPPPCCCCCCCCCC
+               core 3  PPPPPPPPPPCCCCCCCCCC
+               core 4  PPPPPPPPPPCCCCCCCCCC
+               core 5  PPPPPPPPPP..........
+               core 6  PPPPPPPPPP..........
+               core 7  PPPPPPPPPP..........
+               core 8  ......XXXXXXXXXX....   X holds 5 MB
+               core 9  ....................
+    """
+    jobs = [
+        job(0, 10, cores=1, memory_mb=4),  # A
+        job(0, 5, requested_s=30, cores=3),  # B
+        job(0, 10, cores=7, memory_mb=2),  # P
+        job(0, 10, cores=4),  # C
+        job(0, 10, cores=4, memory_mb=6),  # D
+        job(6, 10, cores=1, memory_mb=5),  # X
+    ]
+    observed = simulator(jobs, [RefNode(4000, 8), RefNode(9000, 8)], Config(dispatch="2"))
+    assert starts_s(observed) == [0, 0, 0, 10, 10, 6]
+    assert nodes(observed) == [{0: 1}, {0: 1}, {1: 1}, {1: 1}, {0: 1}, {1: 1}]
+
+
 FRACTIONS = [
     job(0, 10, gpus=0.5),  # A
     job(0, 10, gpus=0.6),  # B

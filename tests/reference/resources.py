@@ -15,7 +15,7 @@ UNBOUNDED = 2**62
 
 @dataclass(frozen=True)
 class Free:
-    """What one node has free; below zero where more is promised than there is."""
+    """What one node has free."""
 
     cores_milli: int
     memory_mb: int | None
@@ -63,12 +63,12 @@ def choices(job: RefJob, candidates: Sequence[int], nodes: Sequence[RefNode], mi
 
 def capacity_by_cores(job: RefJob, free: Free) -> int:
     """Returns how many tasks the free cores allow."""
-    return max(0, free.cores_milli // job.cores_milli) if job.cores_milli else UNBOUNDED
+    return free.cores_milli // job.cores_milli if job.cores_milli else UNBOUNDED
 
 
 def capacity_by_memory(job: RefJob, free: Free) -> int:
     """Returns how many tasks the free memory allows."""
-    return max(0, free.memory_mb // job.memory_mb) if job.memory_mb and free.memory_mb is not None else UNBOUNDED
+    return free.memory_mb // job.memory_mb if job.memory_mb and free.memory_mb is not None else UNBOUNDED
 
 
 def capacity_by_gpus(job: RefJob, free: Free) -> int:
@@ -76,7 +76,7 @@ def capacity_by_gpus(job: RefJob, free: Free) -> int:
     if job.gpu_milli == 0:
         return UNBOUNDED
     if job.gpu_milli < DEVICE_MILLI:
-        return sum(max(0, device // job.gpu_milli) for device in free.devices)
+        return sum(device // job.gpu_milli for device in free.devices)
     whole_devices = sum(device == DEVICE_MILLI for device in free.devices)
     return whole_devices // (job.gpu_milli // DEVICE_MILLI)
 
@@ -127,13 +127,11 @@ def choose_devices(job: RefJob, free: Free, tasks: int) -> tuple[int, ...]:
 
 
 def share_is_free(job: RefJob, share: Share, free: Free) -> bool:
-    """Tells whether the node has exactly this share free, on the very devices; what is not asked for does not bind."""
-    cores = share.tasks * job.cores_milli
-    memory = share.tasks * (job.memory_mb or 0)
+    """Tells whether the node has exactly this share free, on the very devices."""
     return (
-        (cores == 0 or cores <= free.cores_milli)
-        and (memory == 0 or free.memory_mb is None or memory <= free.memory_mb)
-        and all(taken == 0 or taken <= device for taken, device in zip(share.devices, free.devices, strict=True))
+        share.tasks * job.cores_milli <= free.cores_milli
+        and (free.memory_mb is None or share.tasks * (job.memory_mb or 0) <= free.memory_mb)
+        and all(taken <= device for taken, device in zip(share.devices, free.devices, strict=True))
     )
 
 
@@ -143,7 +141,7 @@ def has_room(job: RefJob, allocation: Allocation, free: FreeNodes) -> bool:
 
 
 def without(free: FreeNodes, job: RefJob, allocation: Allocation) -> FreeNodes:
-    """Returns what stays free when the job holds this allocation."""
+    """Returns what stays free when the job holds this allocation; below zero where more is held than there is."""
     left = list(free)
     for share in allocation:
         node = left[share.node]
@@ -156,12 +154,12 @@ def without(free: FreeNodes, job: RefJob, allocation: Allocation) -> FreeNodes:
 
 
 def lowest(moments: Sequence[FreeNodes]) -> FreeNodes:
-    """Returns what is free at every one of several moments: the least of each resource of each node."""
+    """Returns what is free at every one of several moments: the least of each resource of each node, or nothing."""
     return tuple(
         Free(
-            min(node.cores_milli for node in same),
-            None if same[0].memory_mb is None else min(node.memory_mb or 0 for node in same),
-            tuple(min(device) for device in zip(*(node.devices for node in same), strict=True)),
+            max(0, min(node.cores_milli for node in same)),
+            None if same[0].memory_mb is None else max(0, min(node.memory_mb or 0 for node in same)),
+            tuple(max(0, min(device)) for device in zip(*(node.devices for node in same), strict=True)),
         )
         for same in zip(*moments, strict=True)
     )

@@ -49,11 +49,12 @@ def test_capacity_is_the_smallest_of_the_resources(job: RefJob, expected: int) -
     assert capacity(job, node) == expected
 
 
-def test_more_promised_than_there_is_leaves_no_capacity() -> None:
-    job = RefJob(0, 1, cores_milli=3000, gpu_milli=600)
-    free = without(empty([RefNode(4000, gpus=2)]), job, (Share(0, 2, (600, 600)),))
-    assert free[0].cores_milli == -2000
-    assert capacity(job, free[0]) == 0
+def test_where_more_is_promised_than_there_is_nothing_is_free() -> None:
+    job = RefJob(0, 1, cores_milli=3000, memory_mb=5, gpu_milli=600)
+    promised = without(empty([RefNode(4000, memory_mb=9, gpus=2)]), job, (Share(0, 2, (1200, 0)),))
+    assert promised[0].cores_milli == -2000
+    (free,) = lowest([promised])
+    assert (free.cores_milli, free.memory_mb, free.devices) == (0, 0, (0, 1000))
 
 
 def test_what_is_free_throughout_is_the_least_of_each_resource() -> None:

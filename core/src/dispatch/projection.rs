@@ -95,7 +95,8 @@ impl Projection {
                     return Some((instant_ms, placement));
                 }
             }
-            instant_ms = steps.get(next)?.instant_ms;
+            // A job that fits where something is only taken fitted before: whoever declined then is not asked again.
+            instant_ms = steps[next..].iter().find(|step| !step.takes)?.instant_ms;
         }
         None
     }
@@ -133,8 +134,9 @@ impl Projection {
         let placement = &simulation.state(job).placement;
         self.look_at_reservation(simulation, job, simulation.span_on(job, placement));
         // More may be taken than there is: then it is not sound, and `during` is worked out anew before its next use.
-        self.during.take(simulation.shape_of(job), placement);
-        self.during.is_sound(placement)
+        let shape = simulation.shape_of(job);
+        self.during.take(shape, placement);
+        self.during.is_sound(shape, placement)
     }
 
     fn has_room_on_pool(&self, simulation: &Simulation, job: u32) -> bool {
@@ -156,6 +158,8 @@ impl Projection {
     /// Where the placement rule puts a reservation that is not in the projection, at its time and for its longest span.
     pub(super) fn place_anew(&mut self, simulation: &Simulation, job: u32) -> Option<Placement> {
         self.look_at_reservation(simulation, job, longest_span_ms(simulation, job));
+        // Reservations behind it may have lost their room as well, and still stand where they were.
+        self.during.raise_to_nothing(&simulation.setup.cluster);
         simulation.place_on(&self.during, job)
     }
 

@@ -192,13 +192,30 @@ impl Free {
         self.total_gpu_milli += sign * shape.total_gpu_milli();
     }
 
-    /// Whether nothing that this placement touches is overdrawn or down.
-    pub fn is_sound(&self, placement: &Placement) -> bool {
+    /// Whether nothing that a job of this shape uses in this placement is overdrawn or down.
+    pub fn is_sound(&self, shape: &Shape, placement: &Placement) -> bool {
         let is_sound = |node: u32| {
-            self.cores_milli[node as usize] >= 0 && self.memory_mb[node as usize] >= 0 && !self.is_down(node)
+            (shape.cores_milli == 0 || self.cores_milli[node as usize] >= 0)
+                && (shape.memory_mb == 0 || self.memory_mb[node as usize] >= 0)
+                && !self.is_down(node)
         };
         placement.parts().all(|part| is_sound(part.node))
             && placement.devices().iter().all(|share| self.device_milli[share.device as usize] >= 0)
+    }
+
+    /// Where more is promised than there is, nothing is free: what is overdrawn takes nothing from the rest.
+    pub fn raise_to_nothing(&mut self, cluster: &Cluster) {
+        for cores_milli in self.cores_milli.iter_mut().filter(|cores_milli| **cores_milli < 0) {
+            self.total_cores_milli -= std::mem::take(cores_milli);
+        }
+        self.memory_mb.iter_mut().for_each(|memory_mb| *memory_mb = (*memory_mb).max(0));
+        for (node, gpus) in self.gpus.iter_mut().enumerate() {
+            for milli in self.device_milli[cluster.devices(node as u32)].iter_mut().filter(|milli| **milli < 0) {
+                let overdrawn = i64::from(std::mem::take(milli));
+                gpus.milli -= overdrawn;
+                self.total_gpu_milli -= overdrawn;
+            }
+        }
     }
 
     /// Lowers what this placement, of a job of this shape, touches to what is free in `other`.

@@ -428,7 +428,7 @@ impl Simulation {
             return Err(format!("job {job} runs on nodes or devices that do not match what it asks for"));
         }
         self.machine.free.take(shape, &state.placement);
-        if !self.machine.free.is_sound(&state.placement) {
+        if !self.machine.free.is_sound(shape, &state.placement) {
             return Err(format!("job {job} runs on nodes that do not have room for it"));
         }
         self.add_run(job);
