@@ -25,14 +25,13 @@ NOT_ALL = {
     "fifo": "a second name of fcfs",
     "first-available": "fcfs under a placement of its own",
     "linear": "its weights are searched by 'shunter tune'",
-    "qssf": "for clusters of GPUs",
+    "qssf": "saf with the estimate history",
     "srtf": "stops running jobs",
     "las": "stops running jobs",
 }
 """The policies that ``--policy all`` leaves out, and why."""
 CLASSICS = tuple(name for name in POLICIES if name not in NOT_ALL)
-"""What ``--policy all`` means: every policy of Shunter's but second names, the score whose weights are searched, and
-those for clusters of GPUs."""
+"""What ``--policy all`` means."""
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,8 @@ def trial_words(tuning: Tuning) -> str:
     if trial.is_better:
         return f"{where} {ratio}, the best classic there: the score is written"
     why = ", and it breaks a bound" if trial.broken > trial.classic_broken else ""
+    if trial.searched_cost >= 0 > trial.cost:
+        why += f", but {np.exp(trial.searched_cost):.3g} times it in the windows searched"
     if trial.keeps_classic:
         return f"[bold]keep the classic:[/bold] {where} {ratio}{why}; the file is that classic"
     written = f"it is written, for no classic is tried with {tuning.found.dispatch}"
