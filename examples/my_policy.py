@@ -20,7 +20,7 @@ WORKLOAD = "generate:lublin?seed=42&jobs=2000&cores=256&load=0.9&requests=factor
 
 
 class SmallestAreaWithAging(Policy):
-    """Prefers jobs of few core-seconds, for they delay the others least, and grows impatient for those that wait."""
+    """Prefers jobs of a small area, for they delay the others least, and grows impatient for those that wait."""
 
     # What tables call it.
     name = "my-policy"
@@ -39,9 +39,10 @@ class SmallestAreaWithAging(Policy):
         `queue` has an array for each thing that a scheduler may know (see `QueueView`). The true run time is not
         among them, unless you simulate with ``estimate="perfect"`` or let it stand in for requests that the log lacks.
         """
-        area_core_s = queue.estimate_s * queue.cores
+        # The size counts cores or GPUs, whichever your jobs ask more of.
+        area = queue.estimate_s * queue.size
         impatience = 1.0 + queue.wait_s / self.patience_s
-        scores: NDArray[np.float64] = area_core_s / impatience
+        scores: NDArray[np.float64] = area / impatience
         return scores
 
 

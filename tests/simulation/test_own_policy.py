@@ -48,7 +48,7 @@ class Column(Policy):
         return np.asarray(getattr(queue, self._column), dtype=np.float64)
 
 
-COLUMNS = {"fcfs": "submit_s", "sjf": "estimate_s", "smallest": "cores"}
+COLUMNS = {"fcfs": "submit_s", "sjf": "estimate_s", "smallest": "size"}
 
 
 def aging(place: int, job: RefJob, now_ms: int) -> float:

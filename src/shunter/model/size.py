@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shunter.model.fitting import can_ever_fit, shape_columns
@@ -16,10 +17,13 @@ from shunter.model.settings import AUTO, CORES_ALONE
 from shunter.native import core_numbers
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
 
 MILLI: Final = 1000
+MICRO: Final = 1_000_000
 SIZE_CODES: Final = core_numbers("SizeBy")
 """The core's numbers for what sizes are counted in, by the words of the setting."""
 SIZE_WORDS: Final = {code: word for word, code in SIZE_CODES.items()}
@@ -89,6 +93,34 @@ def resolved_size_by(size_by: str, workload: Workload, cluster: Cluster) -> str:
     if cluster.content_sha256 not in found:
         found[cluster.content_sha256] = _binding(work_of(workload.log.jobs, cluster), cluster)
     return found[cluster.content_sha256]
+
+
+def job_sizes(jobs: pl.DataFrame, cluster: Cluster, size_by: str) -> NDArray[np.float64]:
+    """Returns the size of each job as the core counts it, in cores or GPUs over all its tasks.
+
+    Args:
+        jobs: A table of jobs.
+        cluster: The nodes.
+        size_by: What `resolved_size_by` returns.
+    """
+    tasks = jobs["tasks"].to_numpy()
+    asked = {
+        CORES: tasks * np.rint(jobs["cores_per_task"].to_numpy() * MILLI).astype(np.int64),
+        GPUS: tasks * np.rint(jobs["gpus_per_task"].to_numpy() * MILLI).astype(np.int64),
+    }
+    all_milli = {CORES: round(cluster.total_cores * MILLI), GPUS: cluster.total_gpus * MILLI}
+    own, other = (GPUS, CORES) if size_by == GPUS else (CORES, GPUS)
+    if size_by == CORES_ALONE or all_milli[other] == 0:
+        return np.asarray(asked[own] / MILLI, dtype=np.float64)
+
+    def micro(own_milli: int, other_milli: int) -> int:
+        # Whole numbers of any length, rounded as the core rounds them: products of amounts exceed 64 bits.
+        twice = 2 * other_milli * MILLI * all_milli[own] + all_milli[other]
+        return max(own_milli * MILLI, twice // (2 * all_milli[other]))
+
+    # Logs have few different sizes.
+    pairs, place = np.unique(np.stack([asked[own], asked[other]], axis=1), axis=0, return_inverse=True)
+    return np.array([micro(*pair) for pair in pairs.tolist()], dtype=np.float64)[place.ravel()] / MICRO
 
 
 def _binding(work: Work | None, cluster: Cluster) -> str:

@@ -67,6 +67,9 @@ class QueueView:
     """Over all tasks; NaN where the log does not say."""
     gpus: NDArray[np.float64]
     """Over all tasks."""
+    size: NDArray[np.float64]
+    """How large each job counts: its larger share of the cluster's cores or GPUs, in the resource that binds. On a
+    cluster of cores alone it is the number of cores."""
     priority: NDArray[np.float64]
     """NaN where the log does not say."""
     user: NDArray[np.int64]

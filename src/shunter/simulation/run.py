@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
-from shunter.model.size import SIZE_WORDS
+from shunter.model.size import SIZE_WORDS, job_sizes, resolved_size_by
 from shunter.native import check, lib
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import Policy, PythonPolicy, QueueView, failure
@@ -180,7 +180,7 @@ class OwnOrder:
         self.simulation = Simulation(workload, cluster, scheduler)
         self._policy = policy
         self._scheduler = scheduler
-        self._views = _Views(workload, self.simulation.estimates().estimate_ms, cluster.total_cores)
+        self._views = _Views(workload, cluster, scheduler, self.simulation.estimates().estimate_ms)
         if not policy.moves:
             everyone = np.arange(len(workload), dtype=np.uint32)
             first_submit_s = float(workload.jobs["submit_s"][0])
@@ -204,10 +204,12 @@ class OwnOrder:
 class _Views:
     """Cuts views of a workload's jobs, from columns that are made once."""
 
-    def __init__(self, workload: Workload, estimate_ms: NDArray[np.int64], total_cores: float) -> None:
+    def __init__(
+        self, workload: Workload, cluster: Cluster, scheduler: Scheduler, estimate_ms: NDArray[np.int64]
+    ) -> None:
         jobs = workload.jobs
         tasks = jobs["tasks"].to_numpy()
-        self._total_cores = total_cores
+        self._total_cores = cluster.total_cores
         self._columns: dict[str, NDArray[Any]] = {
             "submit_s": numbers(jobs["submit_s"]),
             "estimate_s": estimate_ms / MILLI,
@@ -216,6 +218,7 @@ class _Views:
             "cores": tasks * numbers(jobs["cores_per_task"]),
             "memory_mb": tasks * numbers(jobs["memory_mb_per_task"]),
             "gpus": tasks * numbers(jobs["gpus_per_task"]),
+            "size": job_sizes(jobs, cluster, resolved_size_by(scheduler.size_by, workload, cluster)),
             "priority": numbers(jobs["priority"]),
             "user": user_numbers(jobs["user"]),
         }
