@@ -89,6 +89,31 @@ pub struct EnvConfig {
 }
 
 impl EnvConfig {
+    /// What is decided and what is shown; nothing is rewarded.
+    pub(crate) fn shown(
+        mode: Mode,
+        lookahead: Lookahead,
+        lookahead_size: usize,
+        window: usize,
+        extra_features: usize,
+    ) -> Self {
+        EnvConfig {
+            mode,
+            lookahead,
+            lookahead_size,
+            window,
+            extra_features,
+            max_steps: None,
+            dense: false,
+            log: 0,
+            autoreset: false,
+            seed: 0,
+            weights: [0.0; OBJECTIVES],
+            invalid_penalty: 0.0,
+            bound_weight: 0.0,
+        }
+    }
+
     /// The objectives of which each job's logarithm counts.
     pub(crate) fn logarithms(&self) -> Vec<usize> {
         OF_JOBS.into_iter().filter(|&place| self.log & (1 << place) != 0 && self.weights[place] != 0.0).collect()

@@ -11,6 +11,7 @@ pub mod observe;
 pub mod pass;
 pub mod pick_host;
 pub mod pick_job;
+pub mod play;
 pub mod state;
 pub mod thread_pool;
 pub mod vector;

@@ -17,6 +17,10 @@ use crate::sim::simulation::Simulation;
 pub(crate) const CLUSTER_FEATURES: usize = 16;
 /// Features of each job.
 pub(crate) const JOB_FEATURES: usize = 21;
+/// Where a job's row tells how far it stands behind the first in the order.
+pub(crate) const ORDER_GAP_FEATURE: usize = 19;
+/// Where it tells whether the order itself would not choose it.
+pub(crate) const HELD_BACK_FEATURE: usize = 20;
 
 const HOUR_S: f64 = 3600.0;
 const HOUR_MS: i64 = 3_600_000;

@@ -10,9 +10,9 @@ use crate::place::placement::{place_as_told, Part};
 use crate::sim::simulation::Simulation;
 
 /// Numbers for each host.
-const HOST_FEATURES: usize = 4;
+pub(crate) const HOST_FEATURES: usize = 4;
 /// Numbers for the job.
-const JOB_FEATURES: usize = 2;
+pub(crate) const JOB_FEATURES: usize = 2;
 
 /// PickHost: which host for the job at the head.
 pub(crate) struct HostKind;

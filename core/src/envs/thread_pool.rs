@@ -10,8 +10,11 @@ use std::thread::JoinHandle;
 /// How often a waiting thread looks before it sleeps: some ten microseconds.
 const LOOKS: usize = 4_000;
 
-/// How many items a thread takes at a time: few enough to share out evenly, enough to be worth the taking.
+/// How many items a thread takes at a time, at most: enough to be worth the taking.
 const TAKEN: usize = 8;
+
+/// Each thread takes at least so often: what is left at the end is shared out evenly.
+const TURNS: usize = 4;
 
 /// More threads are never of use.
 const MOST_THREADS: usize = 256;
@@ -71,12 +74,13 @@ impl Pool {
         let next = AtomicUsize::new(0);
         let count = items.len();
         let first = Items(items.as_mut_ptr());
+        let taken = (count / (TURNS * (self.threads.len() + 1))).clamp(1, TAKEN);
         self.run(&|| loop {
-            let from = next.fetch_add(TAKEN, Ordering::Relaxed);
+            let from = next.fetch_add(taken, Ordering::Relaxed);
             if from >= count {
                 return;
             }
-            for place in from..(from + TAKEN).min(count) {
+            for place in from..(from + taken).min(count) {
                 // SAFETY: `next` gives each place out once, and `items` is borrowed until all threads are done.
                 body(unsafe { first.item(place) });
             }

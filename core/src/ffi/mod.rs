@@ -10,7 +10,9 @@ pub mod consultation;
 pub mod decide;
 pub mod environments;
 pub mod handles;
+pub mod learner;
 pub mod placer;
+pub mod policy;
 pub mod results;
 pub mod simulation;
 pub mod snapshot;
@@ -36,6 +38,8 @@ pub enum Status {
     Refused = -3,
     /// The core has a defect: it panicked, and the object concerned must not be used further.
     Panicked = -4,
+    /// There was not enough time, and nothing was done.
+    Timeout = -5,
 }
 
 /// A failure on its way to the caller: a status and one line that says what, which value, what to do.

@@ -1,0 +1,69 @@
+//! Choosing among the actions that a mask allows, by their scores.
+
+use super::functions::exp;
+
+/// Draws end here: rounding must not carry one past the last choice.
+const BELOW_ONE: f64 = 1.0 - 1.0 / 1_048_576.0;
+
+/// The choice with the largest score; the first of those that are equal.
+pub(crate) fn greedy(logits: &[f32]) -> usize {
+    let mut best = 0;
+    for (place, &logit) in logits.iter().enumerate() {
+        if logit > logits[best] {
+            best = place;
+        }
+    }
+    best
+}
+
+/// How probable each choice is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distribution {
+    /// Before some choices are drawn evenly.
+    pub(crate) chosen: Vec<f32>,
+    /// After it.
+    pub(crate) probabilities: Vec<f32>,
+    pub(crate) logarithms: Vec<f32>,
+}
+
+impl Distribution {
+    /// Works out probabilities; with `exploration` as its probability, a choice is drawn evenly.
+    pub(crate) fn set(&mut self, logits: &[f32], exploration: f32) {
+        let Distribution { chosen, probabilities, logarithms } = self;
+        let most = logits.iter().fold(f32::NEG_INFINITY, |most, &logit| most.max(logit));
+        chosen.clear();
+        chosen.extend(logits.iter().map(|&logit| exp(logit - most)));
+        let sum: f32 = chosen.iter().sum();
+        chosen.iter_mut().for_each(|value| *value /= sum);
+        probabilities.clear();
+        logarithms.clear();
+        if exploration == 0.0 {
+            probabilities.extend_from_slice(chosen);
+            let shift = most + sum.ln();
+            logarithms.extend(logits.iter().map(|&logit| logit - shift));
+        } else {
+            let even = exploration / logits.len() as f32;
+            probabilities.extend(chosen.iter().map(|&value| (1.0 - exploration) * value + even));
+            logarithms.extend(probabilities.iter().map(|value| value.ln()));
+        }
+    }
+
+    /// The choice that a number from 0 to 1 draws.
+    pub(crate) fn draw(&self, uniform: f64) -> usize {
+        let total: f64 = self.probabilities.iter().map(|&value| f64::from(value)).sum();
+        let wanted = uniform * BELOW_ONE * total;
+        let mut sum = 0.0;
+        for (place, &value) in self.probabilities.iter().enumerate() {
+            sum += f64::from(value);
+            if sum > wanted {
+                return place;
+            }
+        }
+        self.probabilities.len() - 1
+    }
+
+    /// How undecided it is, in nats.
+    pub(crate) fn entropy(&self) -> f32 {
+        -self.probabilities.iter().zip(&self.logarithms).map(|(value, logarithm)| value * logarithm).sum::<f32>()
+    }
+}

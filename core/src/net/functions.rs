@@ -1,0 +1,283 @@
+//! Functions of single numbers, and of rows of them, in loops that the compiler makes vectors of.
+
+use super::simd::vectorized;
+
+/// Added to a number and taken away again, it leaves the nearest whole one: 1.5 · 2²³.
+const ROUNDING: f32 = 12_582_912.0;
+
+/// e to the power of x, to about two units in the last place; below −87 it is about 0.
+///
+/// Without a branch or a call, so that eight are worked out at once. The polynomial is that of Cephes' `expf`.
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    const LOG2_E: f32 = std::f32::consts::LOG2_E;
+    // The logarithm of 2 in two parts: the first has few digits, so that its multiples are exact.
+    const HIGH: f32 = 0.693_359_4;
+    const LOW: f32 = -2.121_944_4e-4;
+    let x = x.clamp(-87.0, 88.0);
+    let rounded = x * LOG2_E + ROUNDING;
+    let power = rounded - ROUNDING;
+    let r = x - power * HIGH - power * LOW;
+    let mut p = 1.987_569_1e-4;
+    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5] {
+        p = p * r + c;
+    }
+    let p = p * r * r + r + 1.0;
+    // The whole number stands in the last bits of the sum; it becomes the exponent.
+    let bits = rounded.to_bits().wrapping_sub(ROUNDING.to_bits()).wrapping_add(127) << 23;
+    p * f32::from_bits(bits)
+}
+
+/// The hyperbolic tangent, to about two units in the last place (Cephes' `tanhf`).
+#[inline(always)]
+pub(crate) fn tanh(x: f32) -> f32 {
+    let size = x.abs();
+    let far = 1.0 - 2.0 / (exp(2.0 * size) + 1.0);
+    let z = x * x;
+    let mut p = -5.704_988_7e-3;
+    for c in [2.063_909e-2, -5.373_971_6e-2, 1.333_144_2e-1, -3.333_328e-1] {
+        p = p * z + c;
+    }
+    let near = p * z * x + x;
+    if size < 0.625 {
+        near
+    } else {
+        far.copysign(x)
+    }
+}
+
+vectorized! {
+    /// The larger of each number and 0.
+    fn relu(values: &mut [f32]) {
+        values.iter_mut().for_each(|value| *value = value.max(0.0));
+    }
+}
+
+vectorized! {
+    /// The hyperbolic tangent of each number.
+    fn tanh_all(values: &mut [f32]) {
+        values.iter_mut().for_each(|value| *value = tanh(*value));
+    }
+}
+
+vectorized! {
+    /// What reaches a layer's sums of the gradient of its results, which were cut at 0.
+    fn relu_back(gradients: &mut [f32], results: &[f32]) {
+        for (gradient, &result) in gradients.iter_mut().zip(results) {
+            *gradient = if result > 0.0 { *gradient } else { 0.0 };
+        }
+    }
+}
+
+vectorized! {
+    /// What reaches a layer's sums of the gradient of its results, which are hyperbolic tangents.
+    fn tanh_back(gradients: &mut [f32], results: &[f32]) {
+        for (gradient, &result) in gradients.iter_mut().zip(results) {
+            *gradient *= 1.0 - result * result;
+        }
+    }
+}
+
+vectorized! {
+    /// Adds one row to another.
+    fn add(sums: &mut [f32], values: &[f32]) {
+        for (sum, &value) in sums.iter_mut().zip(values) {
+            *sum += value;
+        }
+    }
+}
+
+vectorized! {
+    /// Adds all rows of a matrix to one row.
+    fn add_rows(sums: &mut [f32], matrix: &[f32]) {
+        let width = sums.len();
+        for row in matrix.chunks_exact(width) {
+            for (sum, &value) in sums.iter_mut().zip(row) {
+                *sum += value;
+            }
+        }
+    }
+}
+
+vectorized! {
+    /// Writes one row into all rows of a matrix.
+    fn fill_rows(matrix: &mut [f32], row: &[f32]) {
+        for target in matrix.chunks_exact_mut(row.len()) {
+            target.copy_from_slice(row);
+        }
+    }
+}
+
+vectorized! {
+    /// Multiplies each number.
+    fn scale(values: &mut [f32], factor: f32) {
+        values.iter_mut().for_each(|value| *value *= factor);
+    }
+}
+
+vectorized! {
+    /// Takes the largest of each column of a matrix.
+    fn largest_rows(largest: &mut [f32], matrix: &[f32]) {
+        let width = largest.len();
+        largest.copy_from_slice(&matrix[..width]);
+        for row in matrix.chunks_exact(width).skip(1) {
+            for (most, &value) in largest.iter_mut().zip(row) {
+                *most = if value > *most { value } else { *most };
+            }
+        }
+    }
+}
+
+vectorized! {
+    /// Adds the gradient of the largest of each column to every row that has it.
+    fn largest_back(gradients: &mut [f32], matrix: &[f32], largest: &[f32], gradient: &[f32]) {
+        let width = largest.len();
+        for (row, target) in matrix.chunks_exact(width).zip(gradients.chunks_exact_mut(width)) {
+            for place in 0..width {
+                target[place] += if row[place] == largest[place] { gradient[place] } else { 0.0 };
+            }
+        }
+    }
+}
+
+vectorized! {
+    /// Adds a row times a factor to all rows of a matrix.
+    fn add_to_rows(matrix: &mut [f32], row: &[f32], factor: f32) {
+        for target in matrix.chunks_exact_mut(row.len()) {
+            for (value, &added) in target.iter_mut().zip(row) {
+                *value += factor * added;
+            }
+        }
+    }
+}
+
+vectorized! {
+    /// Makes each row's first `count` numbers probabilities: exponentials that add up to 1; the rest becomes 0.
+    fn softmax_rows(matrix: &mut [f32], width: usize, count: usize, factor: f32) {
+        for row in matrix.chunks_exact_mut(width) {
+            let (seen, rest) = row.split_at_mut(count);
+            rest.fill(0.0);
+            let most = seen.iter().fold(f32::NEG_INFINITY, |most, &value| if value > most { value } else { most });
+            seen.iter_mut().for_each(|value| *value = exp((*value - most) * factor));
+            let sum: f32 = lanes_sum(seen);
+            let part = 1.0 / sum;
+            seen.iter_mut().for_each(|value| *value *= part);
+        }
+    }
+}
+
+vectorized! {
+    /// The gradient of what `softmax_rows` was given, in the place of that of what it returned.
+    fn softmax_back(gradients: &mut [f32], probabilities: &[f32], width: usize, factor: f32) {
+        for (gradient, row) in gradients.chunks_exact_mut(width).zip(probabilities.chunks_exact(width)) {
+            let mut sums = [0.0f32; 8];
+            for (part, chances) in gradient.chunks_exact(8).zip(row.chunks_exact(8)) {
+                for lane in 0..8 {
+                    sums[lane] += part[lane] * chances[lane];
+                }
+            }
+            let mean: f32 = sums.iter().sum();
+            for (value, &chance) in gradient.iter_mut().zip(row) {
+                *value = chance * (*value - mean) * factor;
+            }
+        }
+    }
+}
+
+/// The sum of a row, in eight sums side by side: the order is the same on every processor.
+#[inline(always)]
+pub(crate) fn lanes_sum(values: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 8];
+    let chunks = values.chunks_exact(8);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for lane in 0..8 {
+            sums[lane] += chunk[lane];
+        }
+    }
+    sums.iter().sum::<f32>() + rest.iter().sum::<f32>()
+}
+
+/// What is added to a variance before its root is taken, as in `torch.nn.LayerNorm`.
+const EPSILON: f32 = 1e-5;
+
+/// What layer normalization has of each row.
+pub(crate) struct Normal<'a> {
+    /// The distance of rows, and how many numbers of each count.
+    pub(crate) stride: usize,
+    pub(crate) width: usize,
+    /// The numbers with mean 0 and deviation 1.
+    pub(crate) numbers: &'a mut [f32],
+    /// One over the deviation of each row.
+    pub(crate) deviations: &'a mut [f32],
+}
+
+vectorized! {
+    /// Layer normalization of rows.
+    fn normalize_rows(normal: &mut Normal, input: &[f32], weight: &[f32], bias: &[f32], output: &mut [f32]) {
+        let Normal { stride, width, numbers, deviations } = normal;
+        let (stride, width) = (*stride, *width);
+        let rows = input.chunks_exact(stride).zip(numbers.chunks_exact_mut(stride)).zip(output.chunks_exact_mut(stride));
+        for (((row, normal), output), deviation) in rows.zip(deviations.iter_mut()) {
+            let mean = lanes_sum(&row[..width]) / width as f32;
+            for place in 0..width {
+                normal[place] = row[place] - mean;
+            }
+            let mut squares = 0.0;
+            for value in &normal[..width] {
+                squares += value * value;
+            }
+            *deviation = 1.0 / (squares / width as f32 + EPSILON).sqrt();
+            for place in 0..width {
+                normal[place] *= *deviation;
+                output[place] = normal[place] * weight[place] + bias[place];
+            }
+        }
+    }
+}
+
+vectorized! {
+    /// The gradients of layer normalization: of its input, which is added to, and of its weight and its bias.
+    fn normalize_back(
+        normal: &Normal,
+        weight: &[f32],
+        gradient: &[f32],
+        input: &mut [f32],
+        of_parameters: [&mut [f32]; 2],
+    ) {
+        let Normal { stride, width, numbers, deviations } = normal;
+        let (stride, width, [of_weight, of_bias]) = (*stride, *width, of_parameters);
+        let rows = gradient.chunks_exact(stride).zip(numbers.chunks_exact(stride)).zip(input.chunks_exact_mut(stride));
+        for (((gradient, normal), input), &deviation) in rows.zip(deviations.iter()) {
+            let (mut mean, mut along) = (0.0f32, 0.0f32);
+            for place in 0..width {
+                let scaled = gradient[place] * weight[place];
+                mean += scaled;
+                along += scaled * normal[place];
+                of_weight[place] += gradient[place] * normal[place];
+                of_bias[place] += gradient[place];
+            }
+            mean /= width as f32;
+            along /= width as f32;
+            for place in 0..width {
+                input[place] += deviation * (gradient[place] * weight[place] - mean - normal[place] * along);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponentials_and_tangents_agree_with_the_library() {
+        for step in -8000..=8000 {
+            let x = step as f32 / 100.0;
+            let relative = (f64::from(exp(x)) / f64::from(x).exp() - 1.0).abs();
+            assert!(relative < 3e-7, "exp({x}) is off by {relative}");
+            let off = (f64::from(tanh(x)) - f64::from(x).tanh()).abs();
+            assert!(off < 2e-7 * f64::from(x).tanh().abs().max(1e-3), "tanh({x}) is off by {off}");
+        }
+    }
+}

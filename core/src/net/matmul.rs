@@ -1,0 +1,145 @@
+//! Products of matrices, the one place where the time of networks goes.
+//!
+//! One function serves a layer's forward pass and both of its gradients: the left matrix may be read by rows or by
+//! columns, the right one is read by rows. Tiles of the result stay in registers while the sum runs.
+
+use super::simd::Instructions;
+
+/// Rows of right matrices and of results begin at multiples of this many numbers, and are filled up with zeros.
+pub(crate) const LANES: usize = 8;
+
+/// A width with what fills it up to whole vectors.
+pub(crate) fn padded(width: usize) -> usize {
+    width.next_multiple_of(LANES)
+}
+
+/// The left matrix of a product: element (i, p) is at `i · row + p · column`.
+#[derive(Clone, Copy)]
+pub(crate) struct Left<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+}
+
+/// How large a product is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Rows of the left matrix and of the result.
+    pub(crate) rows: usize,
+    /// Columns of the left matrix and rows of the right one.
+    pub(crate) depth: usize,
+    /// Columns of the right matrix and of the result: a multiple of `LANES`.
+    pub(crate) columns: usize,
+}
+
+/// Adds left · right to the result; `right_row` and `out_row` are the distances of rows.
+pub(crate) fn add_product(
+    instructions: Instructions,
+    left: Left,
+    right: &[f32],
+    right_row: usize,
+    out: &mut [f32],
+    out_row: usize,
+    shape: Shape,
+) {
+    let Shape { rows, depth, columns } = shape;
+    if rows == 0 || depth == 0 || columns == 0 {
+        return;
+    }
+    // The pointers below stay within these bounds; what is wrong ends here, not in somebody else's memory.
+    assert!(columns % LANES == 0, "a product has {columns} columns; expected whole vectors");
+    assert!((rows - 1) * left.row + (depth - 1) * left.column < left.values.len());
+    assert!((depth - 1) * right_row + columns <= right.len());
+    assert!((rows - 1) * out_row + columns <= out.len());
+    assert!(out_row >= columns || rows == 1, "rows of a result overlap");
+    let whole = Whole { left, right: right.as_ptr(), right_row, out: out.as_mut_ptr(), out_row, shape };
+    #[cfg(target_arch = "x86_64")]
+    if instructions == Instructions::Avx2 {
+        // SAFETY: the processor has these instructions, and the bounds were checked above.
+        return unsafe { avx2(whole) };
+    }
+    let _ = instructions;
+    // SAFETY: the bounds were checked above.
+    unsafe { whole.run::<4, 8, false>() }
+}
+
+/// # Safety
+/// The processor has AVX2 and FMA; all of the product is within its slices.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn avx2(whole: Whole) {
+    // Six rows of two vectors: twelve sums in registers, which hides how long an addition takes.
+    unsafe { whole.run::<6, 16, true>() }
+}
+
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    left: Left<'a>,
+    right: *const f32,
+    right_row: usize,
+    out: *mut f32,
+    out_row: usize,
+    shape: Shape,
+}
+
+impl Whole<'_> {
+    /// # Safety
+    /// All of the product is within its slices.
+    #[inline(always)]
+    unsafe fn run<const ROWS: usize, const COLUMNS: usize, const FUSED: bool>(self) {
+        let mut column = 0;
+        while column + COLUMNS <= self.shape.columns {
+            unsafe { self.column::<ROWS, COLUMNS, FUSED>(column) };
+            column += COLUMNS;
+        }
+        if COLUMNS > LANES && column < self.shape.columns {
+            unsafe { self.column::<ROWS, LANES, FUSED>(column) };
+        }
+    }
+
+    /// # Safety
+    /// As `run`; the columns from this one on are there.
+    #[inline(always)]
+    unsafe fn column<const ROWS: usize, const COLUMNS: usize, const FUSED: bool>(self, column: usize) {
+        let mut row = 0;
+        while row + ROWS <= self.shape.rows {
+            unsafe { self.tile::<ROWS, COLUMNS, FUSED>(row, column) };
+            row += ROWS;
+        }
+        while row + 2 <= self.shape.rows {
+            unsafe { self.tile::<2, COLUMNS, FUSED>(row, column) };
+            row += 2;
+        }
+        if row < self.shape.rows {
+            unsafe { self.tile::<1, COLUMNS, FUSED>(row, column) };
+        }
+    }
+
+    /// # Safety
+    /// As `run`; rows and columns of the tile are there.
+    #[inline(always)]
+    unsafe fn tile<const ROWS: usize, const COLUMNS: usize, const FUSED: bool>(self, row: usize, column: usize) {
+        unsafe {
+            let left = self.left.values.as_ptr().add(row * self.left.row);
+            let right = self.right.add(column);
+            let out = self.out.add(row * self.out_row + column);
+            let mut sums = [[0.0f32; COLUMNS]; ROWS];
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = out.add(i * self.out_row).cast::<[f32; COLUMNS]>().read();
+            }
+            for p in 0..self.shape.depth {
+                let factors = right.add(p * self.right_row).cast::<[f32; COLUMNS]>().read();
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    let factor = *left.add(i * self.left.row + p * self.left.column);
+                    for (sum, &other) in sum.iter_mut().zip(&factors) {
+                        // Without the instruction, `mul_add` is a call into a library.
+                        *sum = if FUSED { factor.mul_add(other, *sum) } else { *sum + factor * other };
+                    }
+                }
+            }
+            for (i, &sum) in sums.iter().enumerate() {
+                out.add(i * self.out_row).cast::<[f32; COLUMNS]>().write(sum);
+            }
+        }
+    }
+}

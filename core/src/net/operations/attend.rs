@@ -1,0 +1,199 @@
+//! Attention: each token of a sample takes a mean of what all its tokens and slots tell, weighted by how well its query
+//! fits their keys.
+
+use crate::net::functions::{softmax_back, softmax_rows};
+use crate::net::graph::{Attend, Space};
+use crate::net::matmul::{add_product, padded, Left, Shape};
+use crate::net::network::Network;
+use crate::net::workspace::Workspace;
+
+/// One head of one sample: where its numbers are.
+#[derive(Clone, Copy)]
+struct Head {
+    sample: usize,
+    /// The first token, and how many.
+    first: usize,
+    tokens: usize,
+    /// Tokens and slots, which are looked at.
+    sources: usize,
+    /// The first column of this head, and how many.
+    column: usize,
+    width: usize,
+    /// The distance of tokens.
+    stride: usize,
+}
+
+impl Head {
+    /// The distance of rows of weights.
+    fn row(&self) -> usize {
+        padded(self.sources)
+    }
+
+    fn at(&self) -> usize {
+        self.first * self.stride + self.column
+    }
+}
+
+/// A head's keys or values, gathered from tokens and slots.
+#[derive(Default)]
+struct Gathered {
+    /// A row for each source.
+    by_source: Vec<f32>,
+    /// A row for each number, a column for each source.
+    by_number: Vec<f32>,
+}
+
+impl Workspace {
+    pub(in crate::net) fn attend(&mut self, network: &Network, place: usize, attend: &Attend) {
+        let instructions = network.instructions;
+        let stride = network.graph.values[attend.output.0].stride();
+        let mut output = std::mem::take(&mut self.values[attend.output.0]);
+        output.clear();
+        output.resize(self.count(Space::Tokens) * stride, 0.0);
+        let mut chances = std::mem::take(&mut self.kept[place][0]);
+        chances.clear();
+        let (mut keys, mut values, mut mixed) = (Gathered::default(), Gathered::default(), Vec::new());
+        for head in self.heads(network, attend) {
+            self.gather(network, attend, &head, 0, &mut keys);
+            self.gather(network, attend, &head, 1, &mut values);
+            let Head { tokens, sources, width, .. } = head;
+            let (row, begin) = (head.row(), chances.len());
+            chances.resize(begin + tokens * row, 0.0);
+            let own = &mut chances[begin..];
+            let query = Left { values: &self.values[attend.query.0][head.at()..], row: stride, column: 1 };
+            let shape = Shape { rows: tokens, depth: width, columns: row };
+            add_product(instructions, query, &keys.by_number, row, own, row, shape);
+            softmax_rows(instructions, own, row, sources, 1.0 / (width as f32).sqrt());
+            mixed.clear();
+            mixed.resize(tokens * padded(width), 0.0);
+            let shape = Shape { rows: tokens, depth: sources, columns: padded(width) };
+            let weights = Left { values: own, row, column: 1 };
+            add_product(instructions, weights, &values.by_source, padded(width), &mut mixed, padded(width), shape);
+            scatter(&mixed, &head, &mut output);
+        }
+        self.kept[place][0] = chances;
+        self.values[attend.output.0] = output;
+    }
+
+    pub(in crate::net) fn attend_back(&mut self, network: &Network, place: usize, attend: &Attend) {
+        let instructions = network.instructions;
+        let gradient = std::mem::take(&mut self.gradients[attend.output.0]);
+        let mut of_query = std::mem::take(&mut self.gradients[attend.query.0]);
+        let chances = std::mem::take(&mut self.kept[place][0]);
+        let (mut keys, mut values) = (Gathered::default(), Gathered::default());
+        let (mut scores, mut found, mut begin) = (Vec::new(), Vec::new(), 0);
+        for head in self.heads(network, attend) {
+            self.gather(network, attend, &head, 0, &mut keys);
+            self.gather(network, attend, &head, 1, &mut values);
+            let Head { tokens, sources, width, stride, .. } = head;
+            let (row, wide) = (head.row(), padded(width));
+            let own = &chances[begin..begin + tokens * row];
+            begin += tokens * row;
+            // Rows of the gradient and of the queries, of this head alone: products read whole vectors.
+            let mut of_output = gathered_rows(&gradient, &head);
+            found.clear();
+            found.resize(sources * wide, 0.0);
+            let weights = Left { values: own, row: 1, column: row };
+            let shape = Shape { rows: sources, depth: tokens, columns: wide };
+            add_product(instructions, weights, &of_output, wide, &mut found, wide, shape);
+            self.scatter_sources(network, attend, &head, 1, &found);
+            scores.clear();
+            scores.resize(tokens * row, 0.0);
+            let shape = Shape { rows: tokens, depth: width, columns: row };
+            let left = Left { values: &of_output, row: wide, column: 1 };
+            add_product(instructions, left, &values.by_number, row, &mut scores, row, shape);
+            softmax_back(instructions, &mut scores, own, row, 1.0 / (width as f32).sqrt());
+            of_output.fill(0.0);
+            let shape = Shape { rows: tokens, depth: sources, columns: wide };
+            let left = Left { values: &scores, row, column: 1 };
+            add_product(instructions, left, &keys.by_source, wide, &mut of_output, wide, shape);
+            add_rows_at(&of_output, wide, &head, &mut of_query, stride);
+            found.fill(0.0);
+            let queries = gathered_rows(&self.values[attend.query.0], &head);
+            let left = Left { values: &scores, row: 1, column: row };
+            let shape = Shape { rows: sources, depth: tokens, columns: wide };
+            add_product(instructions, left, &queries, wide, &mut found, wide, shape);
+            self.scatter_sources(network, attend, &head, 0, &found);
+        }
+        self.kept[place][0] = chances;
+        self.gradients[attend.query.0] = of_query;
+        self.gradients[attend.output.0] = gradient;
+    }
+
+    fn heads(&self, network: &Network, attend: &Attend) -> Vec<Head> {
+        let shape = network.graph.values[attend.output.0];
+        let width = shape.width / attend.heads;
+        let slots = if attend.slots.is_some() { self.slots } else { 0 };
+        let each = (0..self.samples).flat_map(|sample| (0..attend.heads).map(move |head| (sample, head)));
+        let heads = each.map(|(sample, head)| {
+            let range = self.range(Space::Tokens, sample);
+            let (tokens, column) = (range.len(), head * width);
+            Head { sample, first: range.start, tokens, sources: tokens + slots, column, width, stride: shape.stride() }
+        });
+        heads.collect()
+    }
+
+    /// Gathers a head's keys (`half` 0) or values (1).
+    fn gather(&self, network: &Network, attend: &Attend, head: &Head, half: usize, into: &mut Gathered) {
+        let shape = network.graph.values[attend.tokens.0];
+        let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
+        let (wide, row) = (padded(head.width), head.row());
+        into.by_source.clear();
+        into.by_source.resize(head.sources * wide, 0.0);
+        into.by_number.clear();
+        into.by_number.resize(head.width * row, 0.0);
+        let of_tokens = self.values[attend.tokens.0][head.first * stride..].chunks_exact(stride).take(head.tokens);
+        let slots = attend.slots.map_or(&[][..], |slots| &self.values[slots.0]);
+        let of_slots = slots.chunks_exact(stride).skip(head.sample * self.slots).take(head.sources - head.tokens);
+        for (source, from) in of_tokens.chain(of_slots).enumerate() {
+            let from = &from[column..column + head.width];
+            into.by_source[source * wide..][..head.width].copy_from_slice(from);
+            for (number, &value) in from.iter().enumerate() {
+                into.by_number[number * row + source] = value;
+            }
+        }
+    }
+
+    /// Adds gradients of a head's keys (`half` 0) or values (1) where these came from.
+    fn scatter_sources(&mut self, network: &Network, attend: &Attend, head: &Head, half: usize, found: &[f32]) {
+        let shape = network.graph.values[attend.tokens.0];
+        let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
+        let slots = head.sample * self.slots;
+        let (of_tokens, of_slots) = found.split_at(head.tokens * padded(head.width));
+        let mut put = |value: usize, first: usize, rows: &[f32]| {
+            let targets = self.gradients[value][first * stride..].chunks_exact_mut(stride);
+            for (target, row) in targets.zip(rows.chunks_exact(padded(head.width))) {
+                for (sum, &value) in target[column..column + head.width].iter_mut().zip(row) {
+                    *sum += value;
+                }
+            }
+        };
+        put(attend.tokens.0, head.first, of_tokens);
+        if let Some(value) = attend.slots {
+            put(value.0, slots, of_slots);
+        }
+    }
+}
+
+/// The rows of one head, filled up to whole vectors.
+fn gathered_rows(values: &[f32], head: &Head) -> Vec<f32> {
+    let wide = padded(head.width);
+    let mut rows = vec![0.0; head.tokens * wide];
+    for (token, row) in rows.chunks_exact_mut(wide).enumerate() {
+        row[..head.width].copy_from_slice(&values[head.at() + token * head.stride..][..head.width]);
+    }
+    rows
+}
+
+fn scatter(rows: &[f32], head: &Head, target: &mut [f32]) {
+    for (token, row) in rows.chunks_exact(padded(head.width)).enumerate() {
+        target[head.at() + token * head.stride..][..head.width].copy_from_slice(&row[..head.width]);
+    }
+}
+
+fn add_rows_at(rows: &[f32], wide: usize, head: &Head, target: &mut [f32], stride: usize) {
+    for (token, row) in rows.chunks_exact(wide).enumerate() {
+        let target = &mut target[head.at() + token * stride..][..head.width];
+        target.iter_mut().zip(row).for_each(|(sum, &value)| *sum += value);
+    }
+}

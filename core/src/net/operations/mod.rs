@@ -1,0 +1,8 @@
+//! What the operations of a network do, and their gradients.
+
+mod attend;
+mod dense;
+mod flat;
+mod norm;
+mod pool;
+mod tokens;

@@ -1,0 +1,241 @@
+//! A learned policy: a network, the observations that it reads, and the units of what it expects; read from a checkpoint.
+
+use std::path::Path;
+
+use super::graph::Activation;
+use super::json::Json;
+use super::network::Network;
+use super::safetensors;
+use super::sha256::sha256;
+use super::spec::{JobLayout, Layout, NetworkKind, NetworkSpec};
+use crate::envs::episode::{EnvConfig, Lookahead, Mode};
+use crate::envs::observe::JOB_FEATURES;
+
+/// The version of checkpoints that is read.
+const FORMAT: f64 = 1.0;
+/// What the names of a network's weights begin with.
+const NETWORK: &str = "network.";
+/// What the names of the units of values begin with.
+const UNITS: &str = "value_normalizer.";
+/// The files of a checkpoint.
+const ABOUT_FILE: &str = "policy.json";
+const WEIGHTS_FILE: &str = "policy.safetensors";
+/// Larger files are not read.
+const LARGEST_FILE: u64 = 1 << 30;
+/// The least deviation of values: rewards that hardly differ are not blown up.
+const SMALLEST: f64 = 1e-4;
+
+/// In which units a network learned values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Units {
+    /// How many returns there have been.
+    pub count: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// Their variance.
+    pub variance: f64,
+}
+
+impl Default for Units {
+    fn default() -> Self {
+        Units { count: 0.0, mean: 0.0, variance: 1.0 }
+    }
+}
+
+impl Units {
+    fn deviation(&self) -> f64 {
+        self.variance.sqrt().max(SMALLEST)
+    }
+
+    /// Takes in more returns, by the pairwise update of Chan, Golub and LeVeque: exact whatever the sizes of both parts.
+    pub(crate) fn take_in(&mut self, fresh: &crate::learn::learner::Moments) {
+        let count = self.count + fresh.count;
+        let shift = fresh.mean - self.mean;
+        let squares = self.variance * self.count + fresh.variance * fresh.count;
+        self.variance = (squares + shift * shift * self.count * fresh.count / count) / count;
+        self.mean += shift * fresh.count / count;
+        self.count = count;
+    }
+
+    /// How many deviations from the mean a return is.
+    pub(crate) fn normalize(&self, value: f32) -> f32 {
+        ((f64::from(value) - self.mean) / self.deviation()) as f32
+    }
+
+    /// A value in the units of the reward.
+    pub(crate) fn denormalize(&self, value: f32) -> f32 {
+        (f64::from(value) * self.deviation() + self.mean) as f32
+    }
+}
+
+/// A learned policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Who decides.
+    pub network: Network,
+    /// What it expects is told in these.
+    pub units: Units,
+    /// The environment in which it decides, where the checkpoint says.
+    pub env: Option<EnvConfig>,
+}
+
+impl Policy {
+    /// Reads the checkpoint in a folder.
+    pub fn load(folder: &Path) -> Result<Self, String> {
+        let read = |name: &str| {
+            let path = folder.join(name);
+            let shown = path.display().to_string();
+            let known = std::fs::metadata(&path).and_then(|about| match about.len() {
+                0..=LARGEST_FILE => std::fs::read(&path),
+                _ => Err(std::io::Error::other("it is larger than a gigabyte")),
+            });
+            known
+                .map(|bytes| (shown.clone(), bytes))
+                .map_err(|error| format!("{shown}: cannot be read ({error}); give the folder of a checkpoint"))
+        };
+        let ((about_path, about), (weights_path, weights)) = (read(ABOUT_FILE)?, read(WEIGHTS_FILE)?);
+        let policy = Self::describe(&about).map_err(|error| format!("{about_path}: {error}"))?;
+        let is_hash = |json: Json| json.get("sha256").and_then(Json::text) == Some(&sha256(&weights));
+        // A checkpoint put together from two runs would load without a word, and decide nonsense.
+        if !Json::parse(&about).is_ok_and(is_hash) {
+            return Err(format!(
+                "{weights_path}: is not the file that {ABOUT_FILE} was written with; take both from one checkpoint"
+            ));
+        }
+        policy.with_weights(&weights).map_err(|error| format!("{weights_path}: {error}; take another copy"))
+    }
+
+    /// The policy that a `policy.json` describes; its weights are all 0.
+    pub fn describe(about: &[u8]) -> Result<Self, String> {
+        let json = Json::parse(about)?;
+        if json.get("format").is_some_and(|format| format.number() != Some(FORMAT)) {
+            return Err(format!("has another format than {FORMAT}, which this version reads"));
+        }
+        let layout = layout(json.get("layout").ok_or("has no layout")?)?;
+        let spec = spec(json.get("network").ok_or("has no network")?)?;
+        let env = json.get("options").map(|options| environment(options, &layout)).transpose()?;
+        Ok(Policy { network: Network::new(spec, layout)?, units: Units::default(), env })
+    }
+
+    /// The same with the weights of a safetensors file.
+    pub fn with_weights(mut self, bytes: &[u8]) -> Result<Self, String> {
+        let tensors = safetensors::read(bytes)?;
+        let mut weights = vec![0.0; self.network.weights().len()];
+        let of_network = |name: &str| tensors.iter().find(|one| one.name.strip_prefix(NETWORK) == Some(name));
+        for parameter in self.network.parameters() {
+            let found = of_network(&parameter.name).filter(|one| one.dimensions == parameter.dimensions);
+            let Some(tensor) = found else {
+                let shape = of_network(&parameter.name).map(|one| &one.dimensions);
+                return Err(format!(
+                    "are the weights of another network: {} has the shape {shape:?}, expected {:?}",
+                    parameter.name, parameter.dimensions
+                ));
+            };
+            let target = &mut weights[parameter.first..][..parameter.size()];
+            target.iter_mut().zip(tensor.singles()?).for_each(|(weight, value)| *weight = value);
+        }
+        let known = |name: &str| self.network.parameters().iter().any(|one| one.name == name);
+        let other = tensors.iter().filter_map(|one| one.name.strip_prefix(NETWORK)).find(|name| !known(name));
+        if let Some(name) = other {
+            return Err(format!("are the weights of another network: this one has no {name}"));
+        }
+        self.network.set_weights(&weights)?;
+        for tensor in &tensors {
+            match tensor.name.strip_prefix(UNITS) {
+                Some("count") => self.units.count = tensor.double()?,
+                Some("mean") => self.units.mean = tensor.double()?,
+                Some("variance") => self.units.variance = tensor.double()?,
+                _ => {}
+            }
+        }
+        let Units { count, mean, variance } = self.units;
+        self.set_units(count, mean, variance)?;
+        Ok(self)
+    }
+
+    /// Other units of values; an error if they are none.
+    pub fn set_units(&mut self, count: f64, mean: f64, variance: f64) -> Result<(), String> {
+        if ![count, mean, variance].iter().all(|value| value.is_finite()) || count < 0.0 || variance < 0.0 {
+            return Err(format!(
+                "units of values have the count {count}, mean {mean}, variance {variance}: they are none"
+            ));
+        }
+        self.units = Units { count, mean, variance };
+        Ok(())
+    }
+}
+
+/// A field that must be a whole number; `usual` where it is missing.
+fn whole(json: &Json, name: &str, usual: usize) -> Result<usize, String> {
+    match json.get(name) {
+        None => Ok(usual),
+        Some(value) => value.whole().ok_or_else(|| format!("{name} is no whole number of 0 or more")),
+    }
+}
+
+fn layout(json: &Json) -> Result<Layout, String> {
+    match json.get("kind").and_then(Json::text) {
+        Some("pick-host") => Ok(Layout::Host { hosts: whole(json, "num_hosts", 0)? }),
+        Some("pick-job") => {
+            let extra = json.get("extra_features").map_or(Some(&[][..]), Json::list);
+            let extra = extra.ok_or("extra_features is no list")?.len();
+            Ok(Layout::Job(JobLayout {
+                window: whole(json, "window", 0)?,
+                lookahead_size: whole(json, "lookahead_size", 0)?,
+                job_features: JOB_FEATURES + extra,
+            }))
+        }
+        kind => Err(format!("layout kind is {kind:?}; expected pick-job or pick-host")),
+    }
+}
+
+fn spec(json: &Json) -> Result<NetworkSpec, String> {
+    let name = json.get("kind").and_then(Json::text).unwrap_or("kernel");
+    let kind = NetworkKind::named(name)
+        .ok_or_else(|| format!("network kind is {name:?}; expected kernel, mlp, hosts or attention"))?;
+    let activation = match json.get("activation").and_then(Json::text).unwrap_or("relu") {
+        "relu" => Activation::Relu,
+        "tanh" => Activation::Tanh,
+        other => return Err(format!("activation is {other:?}; expected relu or tanh")),
+    };
+    let hidden = json.get("hidden").and_then(Json::list).ok_or("the network has no list of hidden sizes")?;
+    let hidden = hidden.iter().map(Json::whole).collect::<Option<Vec<_>>>();
+    let order_temperature = match json.get("order_temperature") {
+        None | Some(Json::Null) => None,
+        Some(Json::Text(none)) if none == "none" => None,
+        Some(value) => Some(value.number().ok_or("order_temperature is neither a number nor none")? as f32),
+    };
+    Ok(NetworkSpec {
+        kind,
+        hidden: hidden.ok_or("a hidden size is no whole number")?,
+        activation,
+        heads: whole(json, "heads", 2)?,
+        blocks: whole(json, "blocks", 1)?,
+        order_temperature,
+    })
+}
+
+/// What is shown, as an environment's options say.
+fn environment(options: &Json, layout: &Layout) -> Result<EnvConfig, String> {
+    let text = |name: &str, usual: &'static str| options.get(name).map_or(Some(usual), Json::text);
+    let mode = match (layout, text("mode", "reserve")) {
+        (Layout::Host { .. }, _) => Mode::Host,
+        (_, Some("reserve")) => Mode::Reserve,
+        (_, Some("feasible")) => Mode::Feasible,
+        (_, Some("committed")) => Mode::Committed,
+        (_, Some("committed-backfill")) => Mode::CommittedBackfill,
+        (_, mode) => return Err(format!("options: mode is {mode:?}; there is none of this name")),
+    };
+    let lookahead = match text("lookahead", "off") {
+        Some("off") => Lookahead::Off,
+        Some("per_gpu") => Lookahead::PerGpu,
+        Some("sorted") => Lookahead::Sorted,
+        Some("cdf") => Lookahead::Cdf,
+        kind => return Err(format!("options: lookahead is {kind:?}; there is none of this name")),
+    };
+    let (window, lookahead_size, extra_features) = match layout {
+        Layout::Job(jobs) => (jobs.window, jobs.lookahead_size, jobs.job_features - JOB_FEATURES),
+        Layout::Host { .. } => (0, 0, 0),
+    };
+    Ok(EnvConfig::shown(mode, lookahead, lookahead_size, window, extra_features))
+}
