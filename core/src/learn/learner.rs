@@ -18,7 +18,7 @@ use crate::net::workspace::Workspace;
 /// A minibatch is cut into so many parts, whatever the number of threads: the sums are always the same.
 const PARTS: usize = 8;
 /// So many samples are evaluated together: few enough for their values to stay near the processor.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 48;
 /// Of the bytes "shuffle": keeps these draws apart from all others.
 const SHUFFLE_SALT: u64 = 0x73_6875_6666_6C65;
 const SMALL: f64 = 1e-8;

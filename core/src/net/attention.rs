@@ -15,20 +15,13 @@ pub(crate) fn build(layout: &JobLayout, spec: &NetworkSpec) -> Graph {
     };
     let jobs = graph.dense("job_layer", &[inputs.rows], width, Activation::None);
     let state = graph.dense("state_layer", &[inputs.context], width, Activation::None);
-    // Slots differ by what they tell and by which they are.
-    let slots = inputs.slots.map(|slots| {
-        let seen = graph.dense("slot_layer", &[slots], width, Activation::None);
-        graph.places("slot_places", seen, lookahead)
-    });
-    if slots.is_none() {
-        // A checkpoint has these weights though nothing reads them.
-        graph.parameter("slot_layer.weight", &[width, 1]);
-        graph.parameter("slot_layer.bias", &[width]);
-        graph.parameter("slot_places", &[0, width]);
-    }
+    // Slots differ by what they tell and by which they are. A checkpoint has their weights though there be none.
+    graph.parameter("slot_layer.weight", &[width, 1]);
+    graph.parameter("slot_layer.bias", &[width]);
+    graph.parameter("slot_places", &[lookahead, width]);
     let mut tokens = graph.join(state, jobs);
     for place in 0..spec.blocks {
-        tokens = block(&mut graph, &format!("blocks.{place}"), tokens, slots, inner, spec);
+        tokens = block(&mut graph, &format!("blocks.{place}"), tokens, (inputs.slots, lookahead), inner, spec);
     }
     let tokens = graph.norm("norm", tokens);
     let (state, jobs) = graph.split(tokens);
@@ -43,7 +36,7 @@ fn block(
     graph: &mut Builder,
     name: &str,
     tokens: Value,
-    slots: Option<Value>,
+    (slots, places): (Option<Value>, usize),
     inner: usize,
     spec: &NetworkSpec,
 ) -> Value {
@@ -51,9 +44,9 @@ fn block(
     let named = |part: &str| format!("{name}.{part}");
     let normal = graph.norm(&named("first_norm"), tokens);
     let query = graph.dense(&named("query"), &[normal], width, Activation::None);
-    let mut sources = |from: Value| graph.dense(&named("key_and_value"), &[from], 2 * width, Activation::None);
+    let of_tokens = graph.dense(&named("key_and_value"), &[normal], 2 * width, Activation::None);
     // Slots are looked at and look at nothing: what they tell does not change.
-    let (of_tokens, of_slots) = (sources(normal), slots.map(&mut sources));
+    let of_slots = slots.map(|slots| graph.slots(&named("key_and_value"), slots, places, width, 2 * width));
     let mixed = graph.attend(query, of_tokens, of_slots, spec.heads);
     let (name, inputs) = (named("output"), [mixed]);
     let tokens =

@@ -88,6 +88,24 @@ vectorized! {
 }
 
 vectorized! {
+    /// Adds one row times a factor to another.
+    fn add_scaled(sums: &mut [f32], values: &[f32], factor: f32) {
+        for (sum, &value) in sums.iter_mut().zip(values) {
+            *sum += factor * value;
+        }
+    }
+}
+
+vectorized! {
+    /// Writes one row times a factor, plus another.
+    fn write_scaled(target: &mut [f32], values: &[f32], factor: f32, added: &[f32]) {
+        for ((target, &value), &added) in target.iter_mut().zip(values).zip(added) {
+            *target = factor * value + added;
+        }
+    }
+}
+
+vectorized! {
     /// Adds all rows of a matrix to one row.
     fn add_rows(sums: &mut [f32], matrix: &[f32]) {
         let width = sums.len();
@@ -170,13 +188,7 @@ vectorized! {
     /// The gradient of what `softmax_rows` was given, in the place of that of what it returned.
     fn softmax_back(gradients: &mut [f32], probabilities: &[f32], width: usize, factor: f32) {
         for (gradient, row) in gradients.chunks_exact_mut(width).zip(probabilities.chunks_exact(width)) {
-            let mut sums = [0.0f32; 8];
-            for (part, chances) in gradient.chunks_exact(8).zip(row.chunks_exact(8)) {
-                for lane in 0..8 {
-                    sums[lane] += part[lane] * chances[lane];
-                }
-            }
-            let mean: f32 = sums.iter().sum();
+            let mean = lanes_product(gradient, row);
             for (value, &chance) in gradient.iter_mut().zip(row) {
                 *value = chance * (*value - mean) * factor;
             }
@@ -196,6 +208,20 @@ pub(crate) fn lanes_sum(values: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + rest.iter().sum::<f32>()
+}
+
+/// The sum of products of two rows, likewise.
+#[inline(always)]
+fn lanes_product(values: &[f32], others: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 8];
+    let (chunks, other_chunks) = (values.chunks_exact(8), others.chunks_exact(8));
+    let rest = chunks.remainder().iter().zip(other_chunks.remainder());
+    for (chunk, other) in chunks.zip(other_chunks) {
+        for lane in 0..8 {
+            sums[lane] += chunk[lane] * other[lane];
+        }
+    }
+    sums.iter().sum::<f32>() + rest.map(|(value, other)| value * other).sum::<f32>()
 }
 
 /// What is added to a variance before its root is taken, as in `torch.nn.LayerNorm`.
@@ -223,10 +249,7 @@ vectorized! {
             for place in 0..width {
                 normal[place] = row[place] - mean;
             }
-            let mut squares = 0.0;
-            for value in &normal[..width] {
-                squares += value * value;
-            }
+            let squares = lanes_product(&normal[..width], &normal[..width]);
             *deviation = 1.0 / (squares / width as f32 + EPSILON).sqrt();
             for place in 0..width {
                 normal[place] *= *deviation;
@@ -247,20 +270,18 @@ vectorized! {
     ) {
         let Normal { stride, width, numbers, deviations } = normal;
         let (stride, width, [of_weight, of_bias]) = (*stride, *width, of_parameters);
+        let mut scaled = vec![0.0; width];
         let rows = gradient.chunks_exact(stride).zip(numbers.chunks_exact(stride)).zip(input.chunks_exact_mut(stride));
         for (((gradient, normal), input), &deviation) in rows.zip(deviations.iter()) {
-            let (mut mean, mut along) = (0.0f32, 0.0f32);
             for place in 0..width {
-                let scaled = gradient[place] * weight[place];
-                mean += scaled;
-                along += scaled * normal[place];
                 of_weight[place] += gradient[place] * normal[place];
                 of_bias[place] += gradient[place];
+                scaled[place] = gradient[place] * weight[place];
             }
-            mean /= width as f32;
-            along /= width as f32;
+            let mean = lanes_sum(&scaled) / width as f32;
+            let along = lanes_product(&scaled, &normal[..width]) / width as f32;
             for place in 0..width {
-                input[place] += deviation * (gradient[place] * weight[place] - mean - normal[place] * along);
+                input[place] += deviation * (scaled[place] - mean - normal[place] * along);
             }
         }
     }

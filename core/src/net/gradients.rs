@@ -1,7 +1,7 @@
 //! The gradient of a loss by all weights, in the form in which operations add to it.
 
 use super::functions::add;
-use super::graph::{Dense, Operation};
+use super::graph::{Dense, Operation, Slots};
 use super::matmul::padded;
 use super::network::Network;
 
@@ -24,8 +24,10 @@ impl Gradients {
                 zeros(&parts)
             }
             Operation::Norm { input, .. } => zeros(&[values[input.0].width; 2]),
-            Operation::Places { places, output, .. } => {
-                zeros(&[network.graph.parameters[*places].dimensions[0] * values[output.0].stride()])
+            Operation::Slots(slots) => {
+                let places = network.graph.parameters[slots.places].dimensions[0];
+                let stride = values[slots.output.0].stride();
+                zeros(&[stride, places * stride])
             }
             _ => Vec::new(),
         });
@@ -54,13 +56,7 @@ impl Gradients {
                         add_at(flat, network.graph.parameters[parameter].first, values);
                     }
                 }
-                Operation::Places { places, output, .. } => {
-                    let parameter = &network.graph.parameters[*places];
-                    let (width, stride) = (parameter.columns(), network.graph.values[output.0].stride());
-                    for (row, values) in found[0].chunks_exact(stride).enumerate() {
-                        add_at(flat, parameter.first + row * width, &values[..width]);
-                    }
-                }
+                Operation::Slots(slots) => collect_slots(network, slots, found, flat),
                 _ => {}
             }
         }
@@ -77,6 +73,42 @@ fn collect_dense(network: &Network, layer: &Dense, found: &[Vec<f32>], flat: &mu
     }
     if let (Some(bias), Some(values)) = (layer.bias, found.last()) {
         add_at(flat, network.graph.parameters[bias].first + layer.first_row, &values[..size]);
+    }
+}
+
+/// From what a slot's number is multiplied by, and what is added at each place, to the weights that both are made of.
+fn collect_slots(network: &Network, slots: &Slots, found: &[Vec<f32>], flat: &mut [f32]) {
+    let [by_factor, by_added] = found else { return };
+    let first = |parameter: usize| network.graph.parameters[parameter].first;
+    let size = network.graph.parameters[slots.bias].size();
+    collect_token(network, slots, by_factor, network.tensor(slots.token_weight), &[first(slots.token_weight)], flat);
+    let (bias, places) = (network.tensor(slots.token_bias), network.tensor(slots.places));
+    let stride = network.graph.values[slots.output.0].stride();
+    let rows = by_added.chunks_exact(stride).zip(places.chunks_exact(bias.len()));
+    for (place, (gradient, own)) in rows.enumerate() {
+        let token: Vec<f32> = bias.iter().zip(own).map(|(bias, own)| bias + own).collect();
+        let targets = [first(slots.token_bias), first(slots.places) + place * bias.len()];
+        collect_token(network, slots, gradient, &token, &targets, flat);
+        add_at(flat, first(slots.bias), &gradient[..size]);
+    }
+}
+
+/// Adds the gradients of a layer on one token: of the layer's weight, and of what the token is the sum of.
+fn collect_token(
+    network: &Network,
+    slots: &Slots,
+    gradient: &[f32],
+    token: &[f32],
+    targets: &[usize],
+    flat: &mut [f32],
+) {
+    let first = network.graph.parameters[slots.weight].first;
+    let width = token.len();
+    for (result, (row, &slope)) in network.tensor(slots.weight).chunks_exact(width).zip(gradient).enumerate() {
+        for (column, (&weight, &token)) in row.iter().zip(token).enumerate() {
+            flat[first + result * width + column] += slope * token;
+            targets.iter().for_each(|target| flat[target + column] += slope * weight);
+        }
     }
 }
 

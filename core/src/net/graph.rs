@@ -125,14 +125,26 @@ pub(crate) enum Operation {
         samples: Value,
         rows: Value,
     },
-    /// Adds to each slot what belongs to its place.
-    Places {
-        input: Value,
-        places: usize,
-        output: Value,
-    },
+    /// What slots are to those who look at them.
+    Slots(Slots),
     /// Tokens look at all tokens of their sample, and at its slots.
     Attend(Attend),
+}
+
+/// What slots are to those who look at them: a layer on tokens that are themselves made of one number each, and of what
+/// belongs to a slot's place. It is worked out once for each place, and not for each sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    /// A number for each slot.
+    pub(crate) input: Value,
+    /// What makes a token of it: parameters' numbers.
+    pub(crate) token_weight: usize,
+    pub(crate) token_bias: usize,
+    pub(crate) places: usize,
+    /// The layer behind it.
+    pub(crate) weight: usize,
+    pub(crate) bias: usize,
+    pub(crate) output: Value,
 }
 
 /// Scaled dot-product attention with several heads.
@@ -321,11 +333,15 @@ impl Builder {
         (samples, rows)
     }
 
-    pub(crate) fn places(&mut self, name: &str, input: Value, slots: usize) -> Value {
-        let width = self.shape(input).width;
-        let places = self.parameter(name, &[slots, width]);
-        let output = self.value(Space::Slots, width);
-        self.operations.push(Operation::Places { input, places, output });
+    /// A layer on the tokens of slots; `name` has its weights, which tokens share.
+    pub(crate) fn slots(&mut self, name: &str, input: Value, places: usize, width: usize, size: usize) -> Value {
+        let token_weight = self.parameter("slot_layer.weight", &[width, 1]);
+        let token_bias = self.parameter("slot_layer.bias", &[width]);
+        let places = self.parameter("slot_places", &[places, width]);
+        let weight = self.parameter(&format!("{name}.weight"), &[size, width]);
+        let bias = self.parameter(&format!("{name}.bias"), &[size]);
+        let output = self.value(Space::Slots, size);
+        self.operations.push(Operation::Slots(Slots { input, token_weight, token_bias, places, weight, bias, output }));
         output
     }
 

@@ -60,7 +60,7 @@ pub(crate) fn add_product(
     }
     let _ = instructions;
     // SAFETY: the bounds were checked above.
-    unsafe { whole.run::<4, 8, false>() }
+    unsafe { whole.run::<4, 4, 8, false>() }
 }
 
 /// # Safety
@@ -68,8 +68,8 @@ pub(crate) fn add_product(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2(whole: Whole) {
-    // Six rows of two vectors: twelve sums in registers, which hides how long an addition takes.
-    unsafe { whole.run::<6, 16, true>() }
+    // Six rows of two vectors, or twelve of one: twelve sums in registers, which hides how long an addition takes.
+    unsafe { whole.run::<6, 12, 16, true>() }
 }
 
 #[derive(Clone, Copy)]
@@ -86,14 +86,14 @@ impl Whole<'_> {
     /// # Safety
     /// All of the product is within its slices.
     #[inline(always)]
-    unsafe fn run<const ROWS: usize, const COLUMNS: usize, const FUSED: bool>(self) {
+    unsafe fn run<const ROWS: usize, const NARROW_ROWS: usize, const COLUMNS: usize, const FUSED: bool>(self) {
         let mut column = 0;
         while column + COLUMNS <= self.shape.columns {
             unsafe { self.column::<ROWS, COLUMNS, FUSED>(column) };
             column += COLUMNS;
         }
         if COLUMNS > LANES && column < self.shape.columns {
-            unsafe { self.column::<ROWS, LANES, FUSED>(column) };
+            unsafe { self.column::<NARROW_ROWS, LANES, FUSED>(column) };
         }
     }
 
@@ -106,12 +106,13 @@ impl Whole<'_> {
             unsafe { self.tile::<ROWS, COLUMNS, FUSED>(row, column) };
             row += ROWS;
         }
-        while row + 2 <= self.shape.rows {
-            unsafe { self.tile::<2, COLUMNS, FUSED>(row, column) };
-            row += 2;
+        while row + 3 <= self.shape.rows {
+            unsafe { self.tile::<3, COLUMNS, FUSED>(row, column) };
+            row += 3;
         }
-        if row < self.shape.rows {
+        while row < self.shape.rows {
             unsafe { self.tile::<1, COLUMNS, FUSED>(row, column) };
+            row += 1;
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Workspace {
     /// Where each sample's rows end.
     pub(crate) row_ends: Vec<usize>,
     /// How many slots each sample has.
-    pub(crate) slots: usize,
+    pub(crate) slot_count: usize,
     pub(crate) values: Vec<Vec<f32>>,
     pub(crate) gradients: Vec<Vec<f32>>,
     /// For each operation, what its gradient needs besides.
@@ -37,7 +37,7 @@ impl Workspace {
             Space::Samples => self.samples,
             Space::Rows => rows,
             Space::Tokens => self.samples + rows,
-            Space::Slots => self.samples * self.slots,
+            Space::Slots => self.samples * self.slot_count,
         }
     }
 
@@ -49,7 +49,7 @@ impl Workspace {
             Space::Samples => sample..sample + 1,
             Space::Rows => first..end,
             Space::Tokens => first + sample..end + sample + 1,
-            Space::Slots => sample * self.slots..(sample + 1) * self.slots,
+            Space::Slots => sample * self.slot_count..(sample + 1) * self.slot_count,
         }
     }
 
@@ -91,7 +91,7 @@ impl Workspace {
         }
         self.samples = self.row_ends.len();
         let (width, inputs) = (network.packing.context, graph.inputs);
-        self.slots = inputs.slots.map_or(0, |_| width - super::spec::CLUSTER_FEATURES);
+        self.slot_count = inputs.slots.map_or(0, |_| width - super::spec::CLUSTER_FEATURES);
         let stride = padded(width);
         let context = &mut self.values[inputs.context.0];
         context.clear();
@@ -130,7 +130,7 @@ impl Workspace {
         let mut target = std::mem::take(&mut self.values[slots.0]);
         let (one, seen) = (padded(1), &self.values[context.0]);
         target.clear();
-        target.resize(self.samples * self.slots * one, 0.0);
+        target.resize(self.samples * self.slot_count * one, 0.0);
         let numbers = seen.chunks_exact(stride).flat_map(|row| &row[super::spec::CLUSTER_FEATURES..width]);
         for (target, &number) in target.chunks_exact_mut(one).zip(numbers) {
             target[0] = number;
@@ -148,7 +148,7 @@ impl Workspace {
             }
             Operation::Join { samples, rows, output } => self.join(network, *samples, *rows, *output),
             Operation::Split { input, samples, rows } => self.split(network, *input, *samples, *rows),
-            Operation::Places { input, places, output } => self.places(network, *input, *places, *output),
+            Operation::Slots(slots) => self.slots(network, slots),
             Operation::Attend(attend) => self.attend(network, place, attend),
         }
     }
@@ -226,7 +226,7 @@ impl Workspace {
             }
             Operation::Join { samples, rows, output } => self.join_back(network, *samples, *rows, *output),
             Operation::Split { input, samples, rows } => self.split_back(network, *input, *samples, *rows),
-            Operation::Places { input, output, .. } => self.places_back(network, *input, *output, gradients),
+            Operation::Slots(slots) => self.slots_back(network, slots, gradients),
             Operation::Attend(attend) => self.attend_back(network, place, attend),
         }
     }

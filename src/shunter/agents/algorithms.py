@@ -145,19 +145,23 @@ class AlgorithmKind:
     """The class, or where it is: ``ppo:Ppo`` in this package. `Algorithm` says what it must do."""
     options: type[Any]
     """A dataclass of declared fields; `AlgorithmOptions` says what it must have."""
+    native_home: str | None = None
+    """Where the class is that learns in the core; None: there is none."""
 
-    def load(self) -> type[Any]:
-        """Returns the class."""
-        if not isinstance(self.home, str):
-            return self.home
+    def load(self, *, native: bool = False) -> type[Any]:
+        """Returns the class that learns by PyTorch, or in the core."""
+        home = self.native_home if native else self.home
+        assert home is not None, "an algorithm without a native class learns by PyTorch"
+        if not isinstance(home, str):
+            return home
         # Imported when it is asked for: the command line reads the options of all algorithms for its help, without
         # PyTorch.
-        module, _, name = self.home.partition(":")
+        module, _, name = home.partition(":")
         loaded: type[Any] = getattr(import_module(f"shunter.agents.{module}"), name)
         return loaded
 
 
-ALGORITHMS: Final = {"ppo": AlgorithmKind("ppo:Ppo", PpoOptions)}
+ALGORITHMS: Final = {"ppo": AlgorithmKind("ppo:Ppo", PpoOptions, native_home="native_ppo:NativePpo")}
 """All algorithms by name, which is also that of their section."""
 
 

@@ -125,7 +125,7 @@ class Ppo:
             masks = masks.to(self._device)
             logits, values = self.network(observations.to(self._device), masks)
             distribution = masking.masked_distribution(logits, masks, exploration)
-            actions = distribution.sample(self._random)
+            actions = distribution.pick(self._draws(step, len(masks)))
             self._log_probs[step] = distribution.log_probs_of(actions)
             self._normalized_values[step] = values
             self._values[step] = self._normalizer.denormalize(values)
@@ -133,6 +133,15 @@ class Ppo:
 
         with torch.inference_mode():
             self._rollout.collect(act)
+
+    def _draws(self, step: int, count: int) -> Tensor:
+        """Returns a number from 0 to 1 for each environment: (environments, 1)."""
+        return torch.rand(count, 1, generator=self._random)
+
+    def _order(self, epoch: int, count: int) -> Tensor:
+        """Returns the order in which an epoch goes through the samples."""
+        # On the CPU, whatever the device: the same seed gives the same minibatches everywhere.
+        return torch.randperm(count, generator=self._random)
 
     def _samples(self) -> tuple[Samples, float]:
         """Returns what there is to learn from, and how well the values had foreseen it."""
@@ -189,9 +198,8 @@ class Ppo:
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate
         seen: list[dict[str, float]] = []
-        for _ in range(options.epochs):
-            # On the CPU, whatever the device: the same seed gives the same minibatches everywhere.
-            order = torch.randperm(len(samples.actions), generator=self._random).to(self._device)
+        for epoch in range(options.epochs):
+            order = self._order(epoch, len(samples.actions)).to(self._device)
             for places in torch.split(order, options.minibatch * options.accumulate):
                 self._optimizer.zero_grad()
                 approx_kl = 0.0

@@ -52,9 +52,7 @@ class NativeNetwork:
         needed = ffi.new("uintptr_t *")
         check(lib.shunter_policy_names(self.handle.number, ffi.NULL, 0, needed))
         buffer = bytearray(needed[0])
-        check(
-            lib.shunter_policy_names(self.handle.number, ffi.from_buffer("uint8_t[]", buffer), len(buffer), needed)
-        )
+        check(lib.shunter_policy_names(self.handle.number, ffi.from_buffer("uint8_t[]", buffer), len(buffer), needed))
         lines = (line.split() for line in buffer.decode().splitlines())
         return {name: tuple(map(int, sizes)) for name, *sizes in lines}
 

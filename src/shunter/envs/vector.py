@@ -97,7 +97,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         self.world = world
         self.autoreset = autoreset
         """Whether an environment that is done begins its next episode in the same step."""
-        self._handle = handle
+        self.handle = handle
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP if autoreset else AutoresetMode.DISABLED}
         shape = (layout.observation_size,)
         self.single_observation_space = gymnasium.spaces.Box(0.0, 1.0, shape, np.float32)
@@ -131,7 +131,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         if episodes is None:
             episodes = np.full(self.num_envs, DRAW, dtype=np.int64)
         seen = self._arrays.written({"observations": observations, "masks": masks}).pointers
-        check(lib.shunter_env_reset(self._handle.number, self._arrays.read("episodes", episodes), *seen))
+        check(lib.shunter_env_reset(self.handle.number, self._arrays.read("episodes", episodes), *seen))
         self.world.raise_failure()
 
     def reseed(self, seed: int) -> None:
@@ -140,7 +140,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             InputError: The seed is no whole number, or out of range.
         """
-        check(lib.shunter_env_reseed(self._handle.number, whole("seed", seed, 0, MOST_SEED)))
+        check(lib.shunter_env_reseed(self.handle.number, whole("seed", seed, 0, MOST_SEED)))
 
     def step_into(self, actions: NDArray[np.int32], arrays: StepArrays) -> None:
         """Takes one action in each environment, and writes what comes of it.
@@ -151,7 +151,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
                 reset or a step has written, unchanged: only rows that were filled are cleared.
         """
         # All environments in one call: crossing the border costs as much as stepping one of them.
-        check(lib.shunter_env_step(self._handle.number, *self._arrays.step(actions, arrays)))
+        check(lib.shunter_env_step(self.handle.number, *self._arrays.step(actions, arrays)))
         # An exception in a placement in Python cannot cross the core; it was kept, and is raised now.
         self.world.raise_failure()
 
@@ -163,23 +163,23 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
             *(np.empty(self.num_envs, dtype=np.int64) for _ in range(4)),
         )
         arrays = (pointer(getattr(view, field.name)) for field in fields(View))
-        check(lib.shunter_env_view(self._handle.number, *arrays))
+        check(lib.shunter_env_view(self.handle.number, *arrays))
         return view
 
     def simulation(self, index: int) -> Simulation:
         """Returns a copy of one environment's simulation, to read the schedule from."""
         # A copy must hold the tables that it reads, for the environments may be closed before it.
         tables = self.world.tables_of(int(self.view().episode[index]))
-        copy = opened(lib.shunter_env_fork, self._handle.number, index)
+        copy = opened(lib.shunter_env_fork, self.handle.number, index)
         return Simulation._from_handle(tables, copy, self.world.asked)
 
     def state(self) -> bytes:
         """Returns everything that decides what comes next, the simulations included, for `load_state`."""
         # Asked twice: first for the size, then for the bytes.
         needed = ffi.new("uintptr_t *")
-        check(lib.shunter_env_state(self._handle.number, ffi.NULL, 0, needed))
+        check(lib.shunter_env_state(self.handle.number, ffi.NULL, 0, needed))
         buffer = np.empty(needed[0], dtype=np.uint8)
-        check(lib.shunter_env_state(self._handle.number, pointer(buffer), len(buffer), needed))
+        check(lib.shunter_env_state(self.handle.number, pointer(buffer), len(buffer), needed))
         return buffer.tobytes()
 
     def load_state(self, state: bytes, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> None:
@@ -190,7 +190,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         buffer = np.frombuffer(state, dtype=np.uint8)
         seen = self._arrays.written({"observations": observations, "masks": masks}).pointers
-        check(lib.shunter_env_restore(self._handle.number, pointer(buffer), len(buffer), *seen))
+        check(lib.shunter_env_restore(self.handle.number, pointer(buffer), len(buffer), *seen))
         self.world.raise_failure()
 
     def reset(
@@ -258,7 +258,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_: Any) -> None:  # noqa: ANN401 - the signature of the method that this one overrides
         """Frees the environments' memory."""
-        self._handle.close()
+        self.handle.close()
 
 
 def _with_masks(infos: dict[str, Any], told: NDArray[np.bool_]) -> dict[str, Any]:

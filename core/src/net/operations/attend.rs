@@ -34,14 +34,17 @@ impl Head {
     }
 }
 
-/// A head's keys or values, gathered from tokens and slots.
-#[derive(Default)]
-struct Gathered {
+/// How a head's keys or values are gathered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
     /// A row for each source.
-    by_source: Vec<f32>,
+    Source,
     /// A row for each number, a column for each source.
-    by_number: Vec<f32>,
+    Number,
 }
+
+const KEYS: usize = 0;
+const VALUES: usize = 1;
 
 impl Workspace {
     pub(in crate::net) fn attend(&mut self, network: &Network, place: usize, attend: &Attend) {
@@ -52,23 +55,23 @@ impl Workspace {
         output.resize(self.count(Space::Tokens) * stride, 0.0);
         let mut chances = std::mem::take(&mut self.kept[place][0]);
         chances.clear();
-        let (mut keys, mut values, mut mixed) = (Gathered::default(), Gathered::default(), Vec::new());
+        let (mut gathered, mut mixed) = (Vec::new(), Vec::new());
         for head in self.heads(network, attend) {
-            self.gather(network, attend, &head, 0, &mut keys);
-            self.gather(network, attend, &head, 1, &mut values);
             let Head { tokens, sources, width, .. } = head;
+            self.gather(network, attend, &head, (KEYS, By::Number), &mut gathered);
             let (row, begin) = (head.row(), chances.len());
             chances.resize(begin + tokens * row, 0.0);
             let own = &mut chances[begin..];
             let query = Left { values: &self.values[attend.query.0][head.at()..], row: stride, column: 1 };
             let shape = Shape { rows: tokens, depth: width, columns: row };
-            add_product(instructions, query, &keys.by_number, row, own, row, shape);
+            add_product(instructions, query, &gathered, row, own, row, shape);
             softmax_rows(instructions, own, row, sources, 1.0 / (width as f32).sqrt());
+            self.gather(network, attend, &head, (VALUES, By::Source), &mut gathered);
             mixed.clear();
             mixed.resize(tokens * padded(width), 0.0);
             let shape = Shape { rows: tokens, depth: sources, columns: padded(width) };
             let weights = Left { values: own, row, column: 1 };
-            add_product(instructions, weights, &values.by_source, padded(width), &mut mixed, padded(width), shape);
+            add_product(instructions, weights, &gathered, padded(width), &mut mixed, padded(width), shape);
             scatter(&mixed, &head, &mut output);
         }
         self.kept[place][0] = chances;
@@ -80,11 +83,8 @@ impl Workspace {
         let gradient = std::mem::take(&mut self.gradients[attend.output.0]);
         let mut of_query = std::mem::take(&mut self.gradients[attend.query.0]);
         let chances = std::mem::take(&mut self.kept[place][0]);
-        let (mut keys, mut values) = (Gathered::default(), Gathered::default());
-        let (mut scores, mut found, mut begin) = (Vec::new(), Vec::new(), 0);
+        let (mut gathered, mut scores, mut found, mut begin) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for head in self.heads(network, attend) {
-            self.gather(network, attend, &head, 0, &mut keys);
-            self.gather(network, attend, &head, 1, &mut values);
             let Head { tokens, sources, width, stride, .. } = head;
             let (row, wide) = (head.row(), padded(width));
             let own = &chances[begin..begin + tokens * row];
@@ -96,24 +96,26 @@ impl Workspace {
             let weights = Left { values: own, row: 1, column: row };
             let shape = Shape { rows: sources, depth: tokens, columns: wide };
             add_product(instructions, weights, &of_output, wide, &mut found, wide, shape);
-            self.scatter_sources(network, attend, &head, 1, &found);
+            self.scatter_sources(network, attend, &head, VALUES, &found);
+            self.gather(network, attend, &head, (VALUES, By::Number), &mut gathered);
             scores.clear();
             scores.resize(tokens * row, 0.0);
             let shape = Shape { rows: tokens, depth: width, columns: row };
             let left = Left { values: &of_output, row: wide, column: 1 };
-            add_product(instructions, left, &values.by_number, row, &mut scores, row, shape);
+            add_product(instructions, left, &gathered, row, &mut scores, row, shape);
             softmax_back(instructions, &mut scores, own, row, 1.0 / (width as f32).sqrt());
+            self.gather(network, attend, &head, (KEYS, By::Source), &mut gathered);
             of_output.fill(0.0);
             let shape = Shape { rows: tokens, depth: sources, columns: wide };
             let left = Left { values: &scores, row, column: 1 };
-            add_product(instructions, left, &keys.by_source, wide, &mut of_output, wide, shape);
+            add_product(instructions, left, &gathered, wide, &mut of_output, wide, shape);
             add_rows_at(&of_output, wide, &head, &mut of_query, stride);
             found.fill(0.0);
             let queries = gathered_rows(&self.values[attend.query.0], &head);
             let left = Left { values: &scores, row: 1, column: row };
             let shape = Shape { rows: sources, depth: tokens, columns: wide };
             add_product(instructions, left, &queries, wide, &mut found, wide, shape);
-            self.scatter_sources(network, attend, &head, 0, &found);
+            self.scatter_sources(network, attend, &head, KEYS, &found);
         }
         self.kept[place][0] = chances;
         self.gradients[attend.query.0] = of_query;
@@ -123,7 +125,7 @@ impl Workspace {
     fn heads(&self, network: &Network, attend: &Attend) -> Vec<Head> {
         let shape = network.graph.values[attend.output.0];
         let width = shape.width / attend.heads;
-        let slots = if attend.slots.is_some() { self.slots } else { 0 };
+        let slots = if attend.slots.is_some() { self.slot_count } else { 0 };
         let each = (0..self.samples).flat_map(|sample| (0..attend.heads).map(move |head| (sample, head)));
         let heads = each.map(|(sample, head)| {
             let range = self.range(Space::Tokens, sample);
@@ -133,32 +135,34 @@ impl Workspace {
         heads.collect()
     }
 
-    /// Gathers a head's keys (`half` 0) or values (1).
-    fn gather(&self, network: &Network, attend: &Attend, head: &Head, half: usize, into: &mut Gathered) {
+    /// Gathers a head's keys or values from tokens and slots.
+    fn gather(&self, network: &Network, attend: &Attend, head: &Head, (half, by): (usize, By), into: &mut Vec<f32>) {
         let shape = network.graph.values[attend.tokens.0];
         let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
         let (wide, row) = (padded(head.width), head.row());
-        into.by_source.clear();
-        into.by_source.resize(head.sources * wide, 0.0);
-        into.by_number.clear();
-        into.by_number.resize(head.width * row, 0.0);
+        into.clear();
+        into.resize(if by == By::Source { head.sources * wide } else { head.width * row }, 0.0);
         let of_tokens = self.values[attend.tokens.0][head.first * stride..].chunks_exact(stride).take(head.tokens);
         let slots = attend.slots.map_or(&[][..], |slots| &self.values[slots.0]);
-        let of_slots = slots.chunks_exact(stride).skip(head.sample * self.slots).take(head.sources - head.tokens);
+        let of_slots = slots.chunks_exact(stride).skip(head.sample * self.slot_count);
+        let of_slots = of_slots.take(head.sources - head.tokens);
         for (source, from) in of_tokens.chain(of_slots).enumerate() {
             let from = &from[column..column + head.width];
-            into.by_source[source * wide..][..head.width].copy_from_slice(from);
+            if by == By::Source {
+                into[source * wide..][..head.width].copy_from_slice(from);
+                continue;
+            }
             for (number, &value) in from.iter().enumerate() {
-                into.by_number[number * row + source] = value;
+                into[number * row + source] = value;
             }
         }
     }
 
-    /// Adds gradients of a head's keys (`half` 0) or values (1) where these came from.
+    /// Adds gradients of a head's keys or values where these came from.
     fn scatter_sources(&mut self, network: &Network, attend: &Attend, head: &Head, half: usize, found: &[f32]) {
         let shape = network.graph.values[attend.tokens.0];
         let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
-        let slots = head.sample * self.slots;
+        let slots = head.sample * self.slot_count;
         let (of_tokens, of_slots) = found.split_at(head.tokens * padded(head.width));
         let mut put = |value: usize, first: usize, rows: &[f32]| {
             let targets = self.gradients[value][first * stride..].chunks_exact_mut(stride);

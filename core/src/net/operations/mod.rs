@@ -5,4 +5,5 @@ mod dense;
 mod flat;
 mod norm;
 mod pool;
+mod slots;
 mod tokens;

@@ -1,4 +1,4 @@
-//! Tokens: a sample and its rows in one value, and slots that know their places.
+//! Tokens: a sample and its rows in one value.
 
 use crate::net::functions::add;
 use crate::net::graph::{Space, Value};
@@ -57,34 +57,5 @@ impl Workspace {
             add(network.instructions, others, &self.gradients[rows.0][range.start * stride..range.end * stride]);
         }
         self.gradients[input.0] = gradient;
-    }
-
-    pub(in crate::net) fn places(&mut self, network: &Network, input: Value, places: usize, output: Value) {
-        let shape = network.graph.values[output.0];
-        let (stride, width) = (shape.stride(), shape.width);
-        let mut target = std::mem::take(&mut self.values[output.0]);
-        target.clear();
-        target.extend_from_slice(&self.values[input.0]);
-        let places = network.tensor(places).chunks_exact(width).cycle();
-        for (row, place) in target.chunks_exact_mut(stride).zip(places) {
-            add(network.instructions, &mut row[..width], place);
-        }
-        self.values[output.0] = target;
-    }
-
-    pub(in crate::net) fn places_back(
-        &mut self,
-        network: &Network,
-        input: Value,
-        output: Value,
-        gradients: &mut [Vec<f32>],
-    ) {
-        let gradient = std::mem::take(&mut self.gradients[output.0]);
-        add(network.instructions, &mut self.gradients[input.0], &gradient);
-        let slots = gradients[0].len();
-        for one in gradient.chunks_exact(slots.max(1)) {
-            add(network.instructions, &mut gradients[0], one);
-        }
-        self.gradients[output.0] = gradient;
     }
 }

@@ -41,9 +41,17 @@ class ActionDistribution:
         Raises:
             DivergenceError: The probabilities are not numbers.
         """
+        return self.pick(torch.rand(len(self.probs), 1, generator=generator))
+
+    def pick(self, draws: Tensor) -> Tensor:
+        """Returns the actions that numbers from 0 to 1, (samples, 1), draw.
+
+        Raises:
+            DivergenceError: The probabilities are not numbers.
+        """
         cumulative = self.probs.cumsum(dim=1)
         check_finite("the sum of the policy's probabilities", float(cumulative[:, -1].sum()))
-        draws = torch.rand(len(cumulative), 1, generator=generator).to(cumulative.device)
+        draws = draws.to(cumulative.device)
         # An action that has no probability adds nothing to the sum, and is stepped over.
         return (cumulative <= draws * BELOW_ONE * cumulative[:, -1:]).sum(dim=1)
 

@@ -32,6 +32,8 @@ class NetworkKind:
     """The sizes of the hidden layers where none are asked for."""
     decisions: tuple[str, ...]
     """The kinds of decision whose observations it reads."""
+    is_native: bool = False
+    """Whether the core has it, too."""
 
     def network(self, layout: Layout, options: NetworkOptions) -> Network:
         """Returns a network of this kind; its weights are to be initialized."""
@@ -41,10 +43,10 @@ class NetworkKind:
 
 
 NETWORKS: Final = {
-    "kernel": NetworkKind("kernel:Kernel", (32, 16), (PICK_JOB,)),
-    "mlp": NetworkKind("mlp:Mlp", (64, 64), (PICK_JOB, PICK_HOST)),
-    "hosts": NetworkKind("hosts:Hosts", (32, 32), (PICK_HOST,)),
-    "attention": NetworkKind("attention:Attention", (32, 64), (PICK_JOB,)),
+    "kernel": NetworkKind("kernel:Kernel", (32, 16), (PICK_JOB,), is_native=True),
+    "mlp": NetworkKind("mlp:Mlp", (64, 64), (PICK_JOB, PICK_HOST), is_native=True),
+    "hosts": NetworkKind("hosts:Hosts", (32, 32), (PICK_HOST,), is_native=True),
+    "attention": NetworkKind("attention:Attention", (32, 64), (PICK_JOB,), is_native=True),
 }
 """All networks by name."""
 RESIDUALS: Final = {PICK_JOB: "residual:OrderResidual", PICK_HOST: "residual:HostResidual"}

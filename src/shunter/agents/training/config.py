@@ -36,6 +36,7 @@ OPTIONS: Final = "options"
 ALGORITHM: Final = "algorithm"
 """The field of `TrainConfig` whose section has the name of the algorithm."""
 DEVICES: Final = ("cpu", "cuda", "auto")
+ENGINES: Final = ("auto", "native", "torch")
 
 _MOST: Final = 10**12
 
@@ -114,6 +115,14 @@ class TrainingOptions:
         metavar="X",
     )
     device: str = declared("cpu", "Where the network computes.", choices=DEVICES, option="device", metavar="NAME")
+    engine: str = declared(
+        "auto",
+        "What computes: the core (native), or PyTorch (torch), which is slower. auto: the core, unless the network, a "
+        "feature or a reward is your own, or --device is not cpu.",
+        choices=ENGINES,
+        option="engine",
+        metavar="NAME",
+    )
     threads: int = declared(1, "How many cores to use.", low=1, high=1024, option="threads", metavar="N")
     init: str | None = declared(
         None,

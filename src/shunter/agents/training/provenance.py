@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from shunter import __version__
 from shunter.agents.training.checkpoint_files import POLICY, read_part
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from shunter.agents.training.setup import Site
     from shunter.comparison.combinations import Combination
     from shunter.model.log import Log
+
+
+ENGINE: Final = "engine"
+"""What computed a training: ``native`` or ``torch``."""
 
 
 def own_days(log: Log, part: tuple[float, float], use: str) -> dict[str, Any]:
@@ -102,6 +106,11 @@ def recorded_days(site: Site, folder: Path) -> list[dict[str, Any]]:
         )
     days = training.get(DAYS)
     return days if are_days(days) else training_days(site.config, site.logs)
+
+
+def recorded_engine(folder: Path) -> str:
+    """Returns what computed the run in a folder; before checkpoints said so, it was PyTorch."""
+    return str(read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"].get(ENGINE, "torch"))
 
 
 def facts(site: Site, chosen: Sequence[Combination]) -> dict[str, Any]:

@@ -11,10 +11,17 @@ import torch
 
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.networks import build
+from shunter.agents.networks import NETWORKS, build
 from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
-from shunter.agents.training.provenance import ancestor_days, facts, recorded_days, training_days
+from shunter.agents.training.provenance import (
+    ENGINE,
+    ancestor_days,
+    facts,
+    recorded_days,
+    recorded_engine,
+    training_days,
+)
 from shunter.agents.training.trainer import Trainer
 from shunter.agents.training.trials import Trials
 from shunter.agents.training.validation import Validation, choose_rivals, objective_of
@@ -27,6 +34,8 @@ from shunter.policies.checkpoint import INITIAL
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from shunter.agents.algorithms import Algorithm
+    from shunter.agents.networks.base import Network
     from shunter.agents.training.checkpoint_files import Tensors
     from shunter.agents.training.config import TrainConfig
     from shunter.agents.training.trainer import Progress as TrainerProgress
@@ -76,9 +85,36 @@ class Site:
         config = self.config
         choose_device(config.training.device)
         own_rewards(config.reward)
+        self.check_engine()
         build(config.network, config.environment.layout)
         parts = {"--train": config.episodes, "--validation": config.validation, "--report": self.report_episodes}
         self.source.check(parts)
+
+    @cached_property
+    def foreign(self) -> str | None:
+        """What the core cannot compute of this training; None: nothing."""
+        config = self.config
+        reasons = {
+            f"algorithm {config.training.algorithm!r} learns by PyTorch alone": (
+                ALGORITHMS[config.training.algorithm].native_home is None
+            ),
+            f"network {config.network.kind!r} is not one of the core's": not NETWORKS[config.network.kind].is_native,
+            "features of your own are worked out in Python": bool(config.environment.layout.extra_features),
+            "rewards of your own are worked out in Python": bool(own_rewards(config.reward)),
+            f"device is {config.training.device!r}": choose_device(config.training.device).type != "cpu",
+        }
+        return next((reason for reason, holds in reasons.items() if holds), None)
+
+    @property
+    def engine(self) -> str:
+        """What computes a new training: ``native`` or ``torch``."""
+        wanted = self.config.training.engine
+        return wanted if wanted != "auto" else "native" if self.foreign is None else "torch"
+
+    def check_engine(self) -> None:
+        """Raises an error if the core is to compute what it cannot."""
+        if self.config.training.engine == "native" and self.foreign is not None:
+            raise InputError(f"[training] engine is 'native', but {self.foreign}; take auto or torch")
 
     def check_beginning(self) -> None:
         """Raises an error if the checkpoint to begin from is of another network, or sees something else."""
@@ -135,30 +171,37 @@ def open_trainer(
     """
     # What a run began from may be gone when it goes on; its checkpoint remembers.
     days = recorded_days(site, folder) if resume else training_days(site.config, site.logs) + ancestor_days(site.config)
+    engine = recorded_engine(folder) if resume else site.engine
     config, environments = site.config, site.environments(chosen)
     layout = environments.layout
-    record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen) | {DAYS: days})
     network = build(config.network, layout, config.training.seed)
-    device = choose_device(config.training.device)
-    beginning: Tensors = {}
+    beginning: Tensors = {} if resume else load_beginning(network, layout, config.training.init)
+    algorithm, computed = make_algorithm(site, environments, network, engine)
+    record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen) | computed | {DAYS: days})
     if not resume:
-        beginning = load_beginning(network, layout, config.training.init)
         part = Part(network_tensors(network), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
-    algorithm = ALGORITHMS[config.training.algorithm].load()(
-        environments,
-        network,
-        config.algorithm,
-        steps=config.training.steps,
-        seed=config.training.seed,
-        device=device,
-    )
     algorithm.begin_from(beginning)
     validation = Validation(site.trials(config.validation, Use.VALIDATION), chosen, site.objective)
     if resume:
         # Gains are counted from where the run began, not from where it goes on.
         validation.begins_as(load_policy(folder / INITIAL))
     return Trainer(algorithm, record, config.training, folder, evaluate=validation, callbacks=callbacks, resume=resume)
+
+
+def make_algorithm(
+    site: Site, environments: NativeVectorEnv, network: Network, engine: str
+) -> tuple[Algorithm, dict[str, str]]:
+    """Returns what learns, in the core or by PyTorch, and what is told of that in checkpoints."""
+    config = site.config
+    shared = {"steps": config.training.steps, "seed": config.training.seed}
+    kind = ALGORITHMS[config.training.algorithm]
+    if engine == "torch":
+        device = choose_device(config.training.device)
+        return kind.load()(environments, network, config.algorithm, **shared, device=device), {ENGINE: engine}
+    # The core builds the network of its description, and takes over the weights.
+    native = kind.load(native=True)(environments, network, config.algorithm, **shared, kind=config.network)
+    return native, {ENGINE: engine, "instructions": native.instructions}
 
 
 def choose_device(name: str) -> torch.device:
