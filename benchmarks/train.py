@@ -1,15 +1,16 @@
 """How fast PPO learns, end to end: Shunter's beside sb3-contrib's MaskablePPO, on the same environment in one run.
 
-    PYTHONPATH=. python benchmarks/train.py            about five minutes
+    PYTHONPATH=. python benchmarks/train.py            about ten minutes
     PYTHONPATH=. python benchmarks/train.py --quick    fewer steps
     PYTHONPATH=. python benchmarks/train.py --only pick-host --envs 512
 
-Both learn PickJob (window 128, mode reserve) on the same windows with the same mlp (two towers of 64, 64, tanh), as
-many epochs and as many steps, on one torch thread. MaskablePPO is measured with its usual minibatch of 64 and with
-1,024, in 16 environments of Stable-Baselines3's DummyVecEnv; Shunter with 256 environments. Then MaskablePPO with 1,024
-on as many native environments (Sb3VecEnv), Shunter's other networks, and where their time goes: stepping the
-environments, choosing actions, learning. Ratios are to the faster one in DummyVecEnv. Compare these, for machines are
-noisy.
+All learn PickJob (window 128, mode reserve) on the same windows, or PickHost, with as many epochs and steps.
+MaskablePPO, on one torch thread, in 16 environments of Stable-Baselines3's DummyVecEnv: with its own mlp (two towers of
+64, 64, tanh), with its usual minibatch of 64 and with 1,024; and with each of Shunter's networks as a custom policy.
+Then its mlp on as many native environments as Shunter has (Sb3VecEnv). Shunter with 256 environments: by PyTorch on one
+thread, in the core on one thread and on two. Ratios are to MaskablePPO's faster mlp in DummyVecEnv, and to MaskablePPO
+with the same network. Where the time goes (environments, acting, learning) is told for one thread. Compare ratios, for
+machines are noisy.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
 import torch
@@ -28,6 +29,7 @@ import shunter.envs
 from benchmarks.simulate import lublin_256, verdict
 from shunter import Cluster
 from shunter.agents.algorithms import PpoOptions
+from shunter.agents.native_ppo import NativePpo
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.ppo import Ppo
 from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
@@ -38,11 +40,15 @@ from shunter.model.windows import choose_windows
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
 
-EPOCHS = 4
-LENGTH = 256
-GOAL_RATIO = 5.0
-NETWORKS = ("kernel", "attention")
-STUDIES = ("pick-job", "pick-host")
+EPOCHS: Final = 4
+LENGTH: Final = 256
+GOAL_RATIO: Final = 10.0
+STUDIES: Final = ("pick-job", "pick-host")
+MLP: Final = NetworkOptions(kind="mlp", hidden=(64, 64), activation="tanh")
+NETWORKS: Final = {
+    "pick-job": [MLP, NetworkOptions(kind="kernel"), NetworkOptions(kind="attention")],
+    "pick-host": [MLP, NetworkOptions(kind="hosts")],
+}
 
 
 @dataclass
@@ -50,10 +56,11 @@ class Timed:
     """What a training took."""
 
     name: str
+    network: str
     steps: int
     seconds: float
-    env_s: float | None = None
-    learn_s: float | None = None
+    parts: tuple[float, float, float] | None = None
+    """Seconds in environments, acting and learning."""
 
     @property
     def rate(self) -> float:
@@ -78,11 +85,10 @@ class Stopwatch:
         self.seconds += time.perf_counter() - began
 
 
-def shunter_ppo(name: str, env: NativeVectorEnv, network: NetworkOptions, steps: int) -> Timed:
-    """Trains Shunter's PPO; the first update warms up and is not timed."""
+def torch_ppo(env: NativeVectorEnv, network: NetworkOptions, steps: int) -> Timed:
+    """Trains Shunter's PPO by PyTorch; the first update warms up and is not timed."""
     watched = Stopwatch(env)
-    options = replace(PpoOptions(), epochs=EPOCHS, num_envs=env.num_envs, target_kl=None)
-    ppo = Ppo(watched, build(network, env.layout), options, steps=10 * steps, seed=0)  # type: ignore[arg-type]
+    ppo = Ppo(watched, build(network, env.layout), _options(env), steps=10 * steps, seed=0)  # type: ignore[arg-type]
     ppo.update()
     learn_s = 0.0
     learn = ppo._learn
@@ -99,70 +105,97 @@ def shunter_ppo(name: str, env: NativeVectorEnv, network: NetworkOptions, steps:
     while ppo.steps - begun_at < steps:
         ppo.update()
     seconds = time.perf_counter() - began
-    return Timed(name, ppo.steps - begun_at, seconds, watched.seconds, learn_s)
+    parts = (watched.seconds, seconds - watched.seconds - learn_s, learn_s)
+    return Timed("Shunter, PyTorch", network.kind, ppo.steps - begun_at, seconds, parts)
 
 
-def maskable_ppo(name: str, env: VecEnv, n_steps: int, minibatch: int, steps: int) -> Timed:
+def native_ppo(env: NativeVectorEnv, network: NetworkOptions, steps: int, threads: int) -> Timed:
+    """Trains Shunter's PPO in the core; the first update warms up and is not timed."""
+    ppo = NativePpo(env, build(network, env.layout), _options(env), kind=network, steps=10 * steps, seed=0)
+    ppo.update()
+    begun_at, began, parts = ppo.steps, time.perf_counter(), [0.0, 0.0, 0.0]
+    while ppo.steps - begun_at < steps:
+        figures = ppo.update()
+        parts = [
+            sum(pair) for pair in zip(parts, (figures[name] for name in ("env_s", "act_s", "learn_s")), strict=True)
+        ]
+    seconds = time.perf_counter() - began
+    name = f"Shunter, core, {threads} thread{'s' if threads > 1 else ''}"
+    told = (parts[0], parts[1], parts[2]) if threads == 1 else None
+    return Timed(name, network.kind, ppo.steps - begun_at, seconds, told)
+
+
+def _options(env: NativeVectorEnv) -> PpoOptions:
+    return replace(PpoOptions(), epochs=EPOCHS, num_envs=env.num_envs, target_kl=None)
+
+
+def maskable_ppo(name: str, env: VecEnv, policy: Any, keywords: dict[str, Any], n_steps: int, steps: int) -> Timed:  # noqa: ANN401
     """Trains sb3-contrib's MaskablePPO; one rollout warms up and is not timed."""
     from sb3_contrib import MaskablePPO
 
-    policy = {"net_arch": [64, 64], "activation_fn": torch.nn.Tanh}
-    model = MaskablePPO(
-        "MlpPolicy", env, n_steps=n_steps, batch_size=minibatch, n_epochs=EPOCHS, policy_kwargs=policy, seed=0,
-        device="cpu",
-    )  # fmt: skip
+    model = MaskablePPO(policy, env, n_steps=n_steps, n_epochs=EPOCHS, seed=0, device="cpu", **keywords)
     model.learn(1)
     begun_at, began = model.num_timesteps, time.perf_counter()
     model.learn(steps, reset_num_timesteps=False)
-    return Timed(
-        f"MaskablePPO, {name}, minibatch {minibatch}", model.num_timesteps - begun_at, time.perf_counter() - began
-    )
+    return Timed(f"MaskablePPO, {name}", "mlp", model.num_timesteps - begun_at, time.perf_counter() - began)
 
 
-def in_dummy(env_id: str, keywords: dict[str, Any], steps: int) -> list[Timed]:
-    """Trains it in single environments, as its users do."""
+def others(env_id: str, keywords: dict[str, Any], native: NativeVectorEnv, study: str, steps: int) -> list[Timed]:
+    """Trains MaskablePPO in every way."""
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    def make() -> gymnasium.Env[object, object]:
-        return gymnasium.make(env_id, **keywords)
-
-    return [maskable_ppo("DummyVecEnv", DummyVecEnv([make] * 16), 256, minibatch, steps) for minibatch in (64, 1024)]
-
-
-def in_native(env: NativeVectorEnv, steps: int) -> Timed:
-    """Trains it in native environments."""
+    from benchmarks.sb3_policy import SharedNetworkPolicy
     from shunter.envs.sb3 import Sb3VecEnv
 
-    return maskable_ppo("Sb3VecEnv", Sb3VecEnv(env), 16, 1024, steps)
+    def dummy() -> VecEnv:
+        def make() -> gymnasium.Env[object, object]:
+            return gymnasium.make(env_id, **keywords)
+
+        return DummyVecEnv([make] * 16)
+
+    own = {"policy_kwargs": {"net_arch": [64, 64], "activation_fn": torch.nn.Tanh}}
+    found = [
+        maskable_ppo(f"its mlp, minibatch {size}", dummy(), "MlpPolicy", {"batch_size": size, **own}, 256, steps)
+        for size in (64, 1024)
+    ]
+    for network in NETWORKS[study]:
+        given = {"batch_size": 1024, "policy_kwargs": {"options": network, "layout": native.layout}}
+        timed = maskable_ppo("the same network", dummy(), SharedNetworkPolicy, given, 256, steps)
+        found.append(replace(timed, network=network.kind))
+    found.append(
+        maskable_ppo("its mlp, Sb3VecEnv", Sb3VecEnv(native), "MlpPolicy", {"batch_size": 1024, **own}, 16, steps)
+    )
+    return found
 
 
-def pick_job(given: argparse.Namespace, mlp: NetworkOptions, steps: int, theirs: int) -> None:
-    """Measures PickJob."""
+def pick_job_env(envs: int, threads: int) -> NativeVectorEnv:
+    """Returns PickJob in windows of lublin_256."""
     workload = lublin_256()
     log, windows = Log(workload, Cluster.pool(256)), choose_windows(len(workload), count=100, length=LENGTH)
+    options = PickJobOptions(order="sjf")
+    return pick_job_vector([log], [windows], options, RewardOptions(), num_envs=envs, threads=threads)
 
-    def env() -> NativeVectorEnv:
-        return pick_job_vector([log], [windows], PickJobOptions(order="sjf"), RewardOptions(), num_envs=given.envs)
 
-    keywords: dict[str, Any] = {
-        "workload": workload, "cluster": "256", "order": "sjf", "part": "0:1", "length": LENGTH, "windows": 100,
+def pick_host_env(envs: int, threads: int) -> NativeVectorEnv:
+    """Returns PickHost as it is by default."""
+    return pick_host_vector(PickHostOptions(), RewardOptions(), num_envs=envs, threads=threads)
+
+
+def measure(study: str, envs: int, steps: int, theirs: int) -> None:
+    """Measures one environment and prints it."""
+    jobs: dict[str, Any] = {
+        "workload": lublin_256(), "cluster": "256", "order": "sjf", "part": "0:1", "length": LENGTH, "windows": 100,
     }  # fmt: skip
-    own = [shunter_ppo("Shunter, mlp", env(), mlp, steps)]
-    others = in_dummy("shunter/PickJob-v0", keywords, theirs)
-    own += [shunter_ppo(f"Shunter, {kind}", env(), NetworkOptions(kind=kind), steps) for kind in NETWORKS]
-    print_table("PickJob, window 128, mode reserve", [in_native(env(), theirs), *own], others)
-
-
-def pick_host(given: argparse.Namespace, mlp: NetworkOptions, steps: int, theirs: int) -> None:
-    """Measures PickHost."""
-
-    def env() -> NativeVectorEnv:
-        return pick_host_vector(PickHostOptions(), RewardOptions(), num_envs=given.envs)
-
-    own = [shunter_ppo("Shunter, mlp", env(), mlp, steps)]
-    others = in_dummy("shunter/PickHost-v0", {}, theirs)
-    own.append(shunter_ppo("Shunter, hosts", env(), NetworkOptions(kind="hosts"), steps))
-    print_table("PickHost, 20 hosts", [in_native(env(), theirs), *own], others)
+    make, env_id, keywords, title = {
+        "pick-job": (pick_job_env, "shunter/PickJob-v0", jobs, "PickJob, window 128, mode reserve"),
+        "pick-host": (pick_host_env, "shunter/PickHost-v0", {}, "PickHost, 20 hosts"),
+    }[study]
+    found = others(env_id, keywords, make(envs, 1), study, theirs)
+    for network in NETWORKS[study]:
+        found.append(torch_ppo(make(envs, 1), network, steps // 4))
+        found += [native_ppo(make(envs, threads), network, steps, threads) for threads in (1, 2)]
+    print_table(title, found)
+    print_arithmetic(make(envs, 1), found)
 
 
 def main() -> None:
@@ -173,32 +206,50 @@ def main() -> None:
     parser.add_argument("--only", choices=STUDIES, help="one environment")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    steps, theirs = (2**15, 2**12) if given.quick else (2**18, 2**15)
-    mlp = NetworkOptions(kind="mlp", hidden=(64, 64), activation="tanh")
-    for name, study in zip(STUDIES, (pick_job, pick_host), strict=True):
-        if given.only in (None, name):
-            study(given, mlp, steps, theirs)
+    steps, theirs = (2**16, 2**12) if given.quick else (2**19, 2**15)
+    for study in STUDIES:
+        if given.only in (None, study):
+            measure(study, given.envs, steps, theirs)
 
 
-def print_table(title: str, own: list[Timed], others: list[Timed]) -> None:
-    """Prints what was measured; ratios are to the faster of the other trainings."""
-    fastest = max(others, key=lambda one: one.rate)
-    table = Table(title=f"PPO end to end: {title}; {EPOCHS} epochs, one torch thread")
-    for column in ("", "steps/s", "ratio", "environments", "acting", "learning", ""):
+def print_table(title: str, found: list[Timed]) -> None:
+    """Prints what was measured; ratios are to MaskablePPO's faster mlp, and to MaskablePPO with the same network."""
+    fastest = max((one for one in found if "its mlp, minibatch" in one.name), key=lambda one: one.rate)
+    same = {one.network: one for one in found if "the same network" in one.name}
+    table = Table(title=f"PPO end to end: {title}; {EPOCHS} epochs")
+    columns = ("", "network", "steps/s", "to its mlp", "to the same", "environments", "acting", "learning", "")
+    for column in columns:
         table.add_column(column, justify="right" if column else "left")
-    for one in [*others, *own]:
-        ratio = one.rate / fastest.rate
-        parts = [""] * 3
-        if one.env_s is not None and one.learn_s is not None:
-            acting_s = one.seconds - one.env_s - one.learn_s
-            parts = [f"{part / one.seconds:.0%}" for part in (one.env_s, acting_s, one.learn_s)]
-        judged = one.name == "Shunter, mlp"
-        table.add_row(
-            one.name, f"{one.rate:,.0f}", f"{ratio:.1f}", *parts, verdict(ratio >= GOAL_RATIO) if judged else ""
-        )
-    console = Console()
+    for one in found:
+        ratios = [one.rate / fastest.rate, one.rate / same[one.network].rate]
+        parts = [f"{part / one.seconds:.0%}" for part in one.parts] if one.parts else [""] * 3
+        judged = "core, 2" in one.name and one.network != "mlp"
+        mark = verdict(min(ratios) >= GOAL_RATIO) if judged else ""
+        table.add_row(one.name, one.network, f"{one.rate:,.0f}", *(f"{ratio:.1f}" for ratio in ratios), *parts, mark)
+    console = Console(width=140)
     console.print(table)
-    console.print(f"Goal for the mlp: {GOAL_RATIO:.0f} times the faster MaskablePPO in DummyVecEnv.")
+    console.print(f"Goal for kernel, attention and hosts: {GOAL_RATIO:.0f} times both, on two threads.")
+
+
+def print_arithmetic(env: NativeVectorEnv, found: list[Timed]) -> None:
+    """Prints how near the mlp comes to what this core can multiply, and what leaving out empty rows gives."""
+    weights = sum(parameter.numel() for parameter in build(MLP, env.layout).parameters())
+    left, right = torch.rand(1024, 1024), torch.rand(1024, 1024)
+    seconds = min(_seconds(left, right) for _ in range(20))
+    peak = 2 * 1024**3 / seconds / 1e9
+    print(f"\nlarge products of PyTorch, one thread: {peak:.0f} GFLOP/s")
+    for one in found:
+        if one.network == "mlp" and one.name.startswith("Shunter") and one.parts is not None:
+            # A layer costs a product forwards and two backwards, in each epoch, and one product to act.
+            flops = 2 * weights * (3 * EPOCHS + 1) * one.rate
+            share = (one.parts[1] + one.parts[2]) / one.seconds
+            print(f"{one.name}, mlp: {flops / share / 1e9:.0f} GFLOP/s, as if every row of the window were filled")
+
+
+def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
+    began = time.perf_counter()
+    torch.mm(left, right)
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":
