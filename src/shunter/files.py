@@ -90,22 +90,6 @@ def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - whatever
         raise InputError(f"{where}: is not JSON ({error}); take another copy") from None
 
 
-def read_parquet(path: Path) -> pl.DataFrame:
-    """Returns a table that Shunter wrote.
-
-    Raises:
-        InputError: There is none, or it is damaged.
-    """
-    import polars as pl
-
-    try:
-        return pl.read_parquet(path)
-    # Polars panics at some damaged files, and a panic is no Exception.
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise InputError(f"{path}: cannot be read ({reason}); take another copy") from None
-
-
 def csv_writer(frame: pl.DataFrame) -> Writer:
     """Returns what writes a table as CSV in which a spreadsheet takes no text for a formula.
 
