@@ -89,6 +89,15 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
+def test_marks_are_explained_below_the_tables(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--estimate", "perfect", "--out", out)
+    report, _, validation = answer.out.partition("validation, on which")
+    for part in (report, validation):
+        assert "best †" in part
+        assert "† sees true run times, which no scheduler knows\n" in part
+    assert "; but it sees true run times, which no scheduler knows" in " ".join(answer.out.split())
+
+
 def test_the_run_folder(shunter: Command, out: Path) -> None:
     shunter(*TRAIN, "--out", out)
     assert {path.name for path in out.iterdir()} == {
