@@ -32,6 +32,8 @@ NOT_ALL = {
 """The policies that ``--policy all`` leaves out, and why."""
 CLASSICS = tuple(name for name in POLICIES if name not in NOT_ALL)
 """What ``--policy all`` means."""
+COPIES_OF_BEFORE = ("order.toml", "estimate.toml")
+"""What earlier versions called the copies of files in a checkpoint, whatever the files were called."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ def _distinct(names: Sequence[Any]) -> list[Any]:
 def _label(one: AnyPolicy | Estimate) -> str:
     """Returns what tables call a policy or an estimate; a copy in a checkpoint goes by the name of its original."""
     file = one.file
-    if file is None or file.suffix != ".toml" or not (file.parent / POLICY_FILE).is_file():
+    # Copies keep the names of their originals, but in checkpoints of earlier versions.
+    if file is None or file.name not in COPIES_OF_BEFORE or not (file.parent / POLICY_FILE).is_file():
         return one.label
     training = read_record(str(file.parent)).get("training")
     began = training.get("init") if isinstance(training, dict) else None
