@@ -122,7 +122,18 @@ def combine(
         possible[settings] = Combination("/".join(parts), scheduler)
     if not possible:
         raise InputError(next(iter(skipped.values())))
-    return Combinations(tuple(possible.values()), tuple(skipped.values()))
+    labels = {name: [one.label for one in possible.values() if one.settings.policy == name] for name in skipped}
+    return Combinations(tuple(possible.values()), tuple(_told(skipped[name], labels[name]) for name in skipped))
+
+
+def _told(reason: str, labels: Sequence[str]) -> str:
+    """Returns why a policy is not combined with something, and how it takes part nevertheless, if it does."""
+    if not labels:
+        return reason
+    # What is compared is a list: the advice for a single run, to leave an option out, would change it for all others.
+    what = reason.rpartition("; ")[0] or reason
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    return f"{what}; it takes part as {labels[0]}{more}"
 
 
 def with_costs(combinations: Sequence[Combination]) -> tuple[Combination, ...]:
