@@ -1,10 +1,10 @@
-"""Parameters behind a name."""
+"""Parameters behind a name, and values of tables."""
 
 from __future__ import annotations
 
 import pytest
 
-from shunter.checks import read_query
+from shunter.checks import read_query, typed
 from shunter.errors import InputError
 
 
@@ -30,3 +30,11 @@ def test_mistakes(query: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read_query(query, "here", "seed=1")
     assert str(caught.value) == message
+
+
+def test_a_number_too_large_for_a_float_is_refused() -> None:
+    assert typed(5, float, "rate") == 5.0
+    with pytest.raises(InputError, match=r"^rate is 10000*; expected a number$"):
+        typed(10**400, float, "rate")
+    with pytest.raises(InputError, match=r"^rates is "):
+        typed([1, 10**400], tuple[float, ...], "rates")

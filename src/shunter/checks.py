@@ -347,7 +347,11 @@ def _try(value: object, hint: Any) -> tuple[bool, Any]:  # noqa: ANN401 - whatev
         return all(found for found, _ in tried.values()), {key: each for key, (_, each) in tried.items()}
     # TOML and JSON write 5 where 5.0 is meant.
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return True, float(value)
+        try:
+            return True, float(value)
+        # An int may have more digits than a float can hold.
+        except OverflowError:
+            return False, None
     # isinstance would take True for an int.
     return type(value) is hint, value
 

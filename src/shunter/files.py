@@ -6,8 +6,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -33,6 +34,8 @@ LOCK: Final = ".lock"
 
 _TEMPORARY: Final = re.compile(r"\.(?P<stem>.+)\.(?P<process>[0-9]{1,9})(?P<suffix>\.[^.]*|)")
 """The names under which files are written."""
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME: Final = 100
 _RUN_BY_SPREADSHEETS: Final = r"^'*[=+\-@\t\r\n]"
 _NUMBER: Final = r"^[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?$"
 
@@ -88,22 +91,6 @@ def parse_json(text: str | bytes, where: str) -> Any:  # noqa: ANN401 - whatever
     # Lists in lists in lists go too deep.
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: is not JSON ({error}); take another copy") from None
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """Returns a table that Shunter wrote.
-
-    Raises:
-        InputError: There is none, or it is damaged.
-    """
-    import polars as pl
-
-    try:
-        return pl.read_parquet(path)
-    # Polars panics at some damaged files, and a panic is no Exception.
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise InputError(f"{path}: cannot be read ({reason}); take another copy") from None
 
 
 def csv_writer(frame: pl.DataFrame) -> Writer:
@@ -227,6 +214,19 @@ def locked(folder: Path) -> Iterator[None]:
             return
         finally:
             os.close(descriptor)
+
+
+def names_of_copies(paths: Iterable[Path]) -> dict[Path, str]:
+    """Returns what copies of files are called that lie in one folder: as the files are, if any folder may have that."""
+    names: dict[Path, str] = {}
+    for path in dict.fromkeys(paths):
+        # No blanks, no signs that a shell or a policy's text would take for something, nothing hidden.
+        stem = _NOT_IN_NAMES.sub("-", path.stem).strip("-.")[:_LONGEST_NAME] or "file"
+        # Some file systems take a.toml and A.toml for one.
+        taken = {name.casefold() for name in names.values()}
+        numbered = (f"{stem}{'' if number == 1 else f'-{number}'}{path.suffix}" for number in count(1))
+        names[path] = next(name for name in numbered if name.casefold() not in taken)
+    return names
 
 
 def toml_value(value: Any) -> str:  # noqa: ANN401 - whatever a section holds

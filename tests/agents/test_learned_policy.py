@@ -80,7 +80,7 @@ def test_files_are_found_beside_the_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "best").rename(tmp_path / "moved")
     options = load_policy(tmp_path / "moved").options
     assert isinstance(options, PickJobOptions)
-    assert options.order == str(tmp_path / "moved" / "order.toml")
+    assert options.order == str(tmp_path / "moved" / "tuned.toml")
 
 
 def test_what_is_no_policy_is_refused(tmp_path: Path) -> None:

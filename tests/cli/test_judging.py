@@ -67,7 +67,7 @@ def test_evaluate_leads_with_where_a_policy_began(shunter: Command, run: Path, t
     assert against == ["beginning", "tuned", "chosen", "best", "best-same-estimate", "mean_wait_s"]
     rows = {row["role"]: row for row in evaluated["judged"][0]["rows"]}
     assert rows["beginning"]["label"] == str(run / "initial")
-    assert rows["tuned"]["label"] == "tuned.toml/easy"
+    assert rows["tuned"]["label"] == "found.toml/easy"
     assert rows["chosen"]["label"].startswith(f"{trained['chosen'][0]}/")
     assert [bound["metric"] for bound in rows["learned"]["bounds"]] == ["mean_wait_s"]
     answer = shunter("evaluate", run, *small)

@@ -89,6 +89,15 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
+def test_marks_are_explained_below_the_tables(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--estimate", "perfect", "--out", out)
+    report, _, validation = answer.out.partition("validation, on which")
+    for part in (report, validation):
+        assert "best †" in part
+        assert "† sees true run times, which no scheduler knows\n" in part
+    assert "; but it sees true run times, which no scheduler knows" in " ".join(answer.out.split())
+
+
 def test_the_run_folder(shunter: Command, out: Path) -> None:
     shunter(*TRAIN, "--out", out)
     assert {path.name for path in out.iterdir()} == {
@@ -211,29 +220,34 @@ def test_overwritten_by_its_own_configuration(shunter: Command, out: Path, tmp_p
     shunter(*TRAIN, "--init", tuned, "--out", out)
     before = weights(out)
     assert shunter("train", "--config", out / "config.toml", "--out", out, "--force").code == 0
-    assert (weights(out), (out / "tuned.toml").read_text()) == (before, TUNED)
+    assert (weights(out), (out / "files" / "found.toml").read_text()) == (before, TUNED)
     error = shunter(*TRAIN, "--init", out / "best", "--out", out, "--force").error()
     assert f"--init {out / 'best'} lies in --out {out}, which is to be overwritten" in error
     assert weights(out) == before
+    assert shunter(*TRAIN, "--out", out, "--force").code == 0
+    assert not (out / "files").exists(), "nobody names it any more"
 
 
 def test_begun_as_a_tuned_policy(shunter: Command, out: Path, tmp_path: Path) -> None:
     tuned = tmp_path / "found.toml"
     tuned.write_text(TUNED)
     result = shunter(*TRAIN, "--init", tuned, "--out", out, "--window", 200, "--json").json()
-    assert result["config"]["environment"]["order"] == str(out / "tuned.toml")
+    copy = out / "files" / "found.toml"
+    assert result["config"]["environment"]["order"] == str(copy)
+    rows = {row["role"]: row["label"] for row in result["parts"][1]["logs"][0]["rows"]}
+    assert rows["tuned"].startswith("found.toml/")
     tuned.unlink()
     measured = [
         shunter("compare", "--workload", LUBLIN, "--windows", 3, "--length", 60, "--json", *policy).json()
         for policy in (
             ("--policy", out / "initial"),
-            ("--policy", out / "tuned.toml", "--estimate", out / "tuned.toml"),
+            ("--policy", copy, "--estimate", copy),
         )
     ]
     initial, order = (one["combinations"][0]["geometric_mean"] for one in measured)
     assert initial == pytest.approx(order)
     written = read_toml(out / "config.toml")
-    assert (written["environment"]["order"], written["training"]["init"]) == ("tuned.toml", "tuned.toml")
+    assert (written["environment"]["order"], written["training"]["init"]) == ("files/found.toml",) * 2
     moved = out.rename(tmp_path / "moved")
     assert shunter("simulate", "--workload", LUBLIN, "--policy", moved / "best", "--length", 50, "--json").json()
     small = ("--workload", LUBLIN, "--windows", 2, "--length", 30, "--against", "fcfs/easy")

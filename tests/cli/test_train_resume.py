@@ -74,7 +74,8 @@ def test_the_same_again_is_no_change(shunter: Command, out: Path, tmp_path: Path
     assert shunter(*command).code == 0
     assert (out / "config.toml").read_text() == before
     tuned.write_text(TUNED.replace("0.5", "0.6"))
-    assert f"--init is {tuned}, but the run in {out} has {out / 'tuned.toml'}, which stays" in shunter(*command).error()
+    copy = out / "files" / "found.toml"
+    assert f"--init is {tuned}, but the run in {out} has {copy}, which stays" in shunter(*command).error()
 
 
 def test_every_flag_is_named_in_errors(tmp_path: Path) -> None:

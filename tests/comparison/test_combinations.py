@@ -52,7 +52,16 @@ def test_what_contradicts_itself_is_skipped_and_told_once() -> None:
     combinations = combine(["fcfs", "random-feasible"], ["easy", "strict", "greedy"])
     assert len(combinations.possible) == 4
     (reason,) = combinations.skipped
-    assert "'random-feasible' never waits, but dispatch is 'easy'" in reason
+    assert "'random-feasible' never waits, but dispatch is 'easy'; it takes part as random-feasible/greedy" in reason
+    (reason,) = combine(["fcfs", "las"], ["easy", "strict"]).skipped
+    assert reason.endswith("but dispatch is 'easy'; use 'greedy' with it"), "it takes no part at all"
+
+
+def test_nobody_is_told_to_leave_out_what_others_are_compared_by(tmp_path: Path) -> None:
+    learned = write_policy(tmp_path / "first" / "best")
+    (reason,) = combine(["fcfs", learned], ["strict", "easy", "conservative"], ["first-fit"]).skipped
+    why = f"policy {learned!r} was trained with dispatch easy, but dispatch is strict"
+    assert reason == f"{why}; it takes part as first/easy"
 
 
 def test_nothing_possible_is_an_error() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import os
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -32,12 +34,15 @@ def attempt(target: Target, content: bytes) -> bool:
     """Reads a file; returns whether it was taken.
 
     Raises:
-        Finding: It led to a foreign exception, to an error that is no line, or took too long.
+        Finding: It led to a foreign exception, an error that is no line, text on standard error, or took too long.
     """
     begun = time.perf_counter()
     try:
-        target.read(content)
+        with _silence():
+            target.read(content)
         is_taken = True
+    except (Finding, KeyboardInterrupt):
+        raise
     except CoreError as error:
         raise Finding(f"the core failed: {error}") from error
     except ShunterError as error:
@@ -46,14 +51,26 @@ def attempt(target: Target, content: bytes) -> bool:
             raise Finding(f"an error of {len(str(error))} signs") from error
     # Panics of Polars are no Exceptions.
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
         place = traceback.extract_tb(error.__traceback__)[-1]
         raise Finding(f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}") from error
     took_s = time.perf_counter() - begun
     if took_s > SLOW_S:
         raise Finding(f"took {took_s:.1f} s")
     return is_taken
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Raises a `Finding` if something is written to standard error, by whatever means."""
+    with tempfile.TemporaryFile() as file, os.fdopen(os.dup(2), "wb") as shown:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(shown.fileno(), 2)
+            if file.tell():
+                file.seek(0)
+                raise Finding(f"wrote to standard error: {file.readline().strip()!r}")
 
 
 def damaged(target: Target, draw: Random) -> bytes:
@@ -84,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     found: Counter[str] = Counter()
     taken = 0
-    with tempfile.TemporaryDirectory() as folder:
+    slowest_s = 0.0
+    with tempfile.TemporaryDirectory() as folder, os.fdopen(os.dup(2), "w") as shown:
         chosen = [one for one in targets(Path(folder)) if given.only in one.name]
         order = _mixed(chosen)
         print(f"{len(chosen)} kinds of files, {given.count:,} damaged ones, seed {given.seed}", flush=True)
@@ -93,7 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # By its number: each can be made again without all before it.
             content = damaged(target, Random(f"{given.seed} {number} {target.name}"))
             # What hangs in native code cannot be interrupted: the traceback says where it was.
-            faulthandler.dump_traceback_later(12 * SLOW_S, exit=True)
+            faulthandler.dump_traceback_later(12 * SLOW_S, exit=True, file=shown)
+            begun = time.perf_counter()
             try:
                 taken += attempt(target, content)
             except Finding as finding:
@@ -106,7 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         (given.keep / f"{given.seed}-{number}").write_bytes(content)
             finally:
                 faulthandler.cancel_dump_traceback_later()
-    print(f"{given.count:,} read: {taken:,} taken, {sum(found.values()):,} findings of {len(found)} kinds")
+                slowest_s = max(slowest_s, time.perf_counter() - begun)
+    what = f"{sum(found.values()):,} findings of {len(found)} kinds, the slowest took {slowest_s:.1f} s"
+    print(f"{given.count:,} read: {taken:,} taken, {what}")
     return int(bool(found))
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
 
 import shunter
 from shunter.cli.replay import run_again
@@ -29,6 +32,9 @@ from tests.fuzz.mutations import OF_BYTES, OF_JSON, OF_STATES, OF_TEXT, Mutation
 from tests.workloads.machines import test_lshosts, test_published_lists, test_sinfo, test_slurm_conf
 from tests.workloads.samples import SAMPLES
 
+if TYPE_CHECKING:
+    from polars._typing import ParquetCompression
+
 LOG: Final = "generate:lublin?seed=3&jobs=30&cores=16&load=1.2&requests=factor"
 GPU_LOG: Final = "generate:bursty-gpu?seed=3&jobs=30&nodes=3&load=1.2"
 STEPS: Final = 2000
@@ -37,6 +43,7 @@ SCONTROL: Final = (
     "NodeName=n1 CPUTot=8 RealMemory=64000 Gres=gpu:a100:4 State=IDLE Partitions=batch,gpu\n"
     "NodeName=n2 CPUTot=16 RealMemory=128000 Gres=(null) State=DOWN Partitions=batch\n"
 )
+CODECS: Final[tuple[ParquetCompression, ...]] = ("uncompressed", "snappy", "gzip")
 EVENTS: Final = (
     '"JOB_NEW" "9.1" 1600000000 1 500 33816579 1 1600000000 0 0 0 "a" -1 -1 "" "" "" "" "" 1 "q"\n'
     '"JOB_START" "9.1" 1600000001 1 4 0 0 1 "n1" "" "" 0 "" 0 ""\n'
@@ -73,6 +80,7 @@ def _written(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], ob
 
 def _logs(folder: Path) -> Iterator[Target]:
     seeds = {**SAMPLES, "lsb-events": ("lsb-events", EVENTS.encode())}
+    seeds |= {f"parquet {codec}": ("parquet", _parquet(codec)) for codec in CODECS}
     known = {format for format, _ in seeds.values()}
     # A format that came later, and has no sample yet, is tried with one of another.
     seeds |= {name: (name, SAMPLES["csv"][1]) for name in FORMATS if name not in known}
@@ -83,6 +91,17 @@ def _logs(folder: Path) -> Iterator[Target]:
             yield Target(
                 f"log {name}{'' if given else ' by content'}", content, _written(folder / "log", read), mutations
             )
+
+
+def _parquet(codec: ParquetCompression) -> bytes:
+    """Returns a table of several groups of rows, with columns that are full, that have gaps, and that are empty."""
+    rows = pl.int_range(30, eager=True)
+    table = pl.DataFrame({"submit_s": rows, "run_s": rows * 1.5 + 1})
+    gaps = pl.when(pl.col("submit_s") % 3 > 0)
+    table = table.with_columns(user=gaps.then(pl.format("u{}", pl.col("submit_s") % 4)), queue=pl.lit(None, pl.String))
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression=codec, row_group_size=12)
+    return buffer.getvalue()
 
 
 def _machines(folder: Path) -> Iterator[Target]:

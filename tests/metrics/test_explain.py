@@ -156,7 +156,41 @@ def test_a_job_that_was_stopped_waits_again() -> None:
     assert found.waits == [(20_000, 50_000), (60_000, 100_000)]
     assert [stay.ended for stay in found.stays] == ["preempted", "node failed", "completed"]
     assert blockers(found) == [(3, HELD, round(40 / 70, 6)), (2, HELD, round(30 / 70, 6))]
-    assert conclusion(found).startswith("Job 1 waited 1 min 10 s because")
+    assert conclusion(found) == (
+        "Job 1 was stopped 2 times and waited 1 min 10 s in all, none of it before its first start, because the "
+        "cluster had at most 0 of the 2 GPUs that it needs free, the last time until job 3 ended at 100 s."
+    )
+    told = explanation_object(found, 3)
+    assert told["waits"] == [{"from_s": 20, "until_s": 50}, {"from_s": 60, "until_s": 100}]
+    assert told["waited_s"] == 70
+
+
+def test_who_left_last_has_nothing_to_do_with_an_earlier_wait_for_something_else() -> None:
+    """Job 2 waits 90 s for cores, is stopped, and then waits 10 s in which there is room for it."""
+    rows = [
+        Row(0, 0, 100, {0: 8}),
+        Row(10, 150, 200, {0: 4}, stops=[Stop(100, 140, {0: 4})]),
+        Row(120, 130, 150, {0: 1}),
+    ]
+    assert conclusion(explained(rows, pool(8), 1)) == (
+        "Job 2 was stopped once and waited 1 min 40 s in all, 1 min 30 s of it before its first start, because the "
+        "cluster had at most 0 of the 4 cores that it needs free; for 10 s of it, there was room, but the order or a "
+        "reservation held it back."
+    )
+
+
+def test_jobs_that_are_stopped_and_go_on_at_once_or_never() -> None:
+    stop = Stop(0, 20, {0: 8})
+    rows = [Row(0, 20, 50, {0: 8}, stops=[stop])]
+    assert conclusion(explained(rows, pool(8), 0)) == (
+        "Job 1 did not wait: it started when it was submitted, at 0 s, on pool; it was stopped once, "
+        "and went on at once."
+    )
+    rows = [Row(0, None, None, {0: 8}, stops=[stop], outcome=Outcome.UNFINISHED), Row(5, 20, 50, {0: 8})]
+    assert conclusion(explained(rows, pool(8), 0)) == (
+        "Job 1 was stopped once and waited 30 s in all, none of it before its first start, because the cluster had at "
+        "most 0 of the 8 cores that it needs free; it never started again."
+    )
 
 
 def test_a_node_that_failed_and_is_not_in_use_again_may_be_down() -> None:

@@ -87,3 +87,29 @@ def test_other_orders_nearly_always(policy: str, dispatch: str) -> None:
         for truth in truths(kind, {"policy": policy, "dispatch": dispatch, "placement": "pack"}, range(2))
     ]
     assert np.mean(found) >= 0.9
+
+
+@pytest.mark.parametrize("kind", CLUSTERS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"policy": "srtf"},
+        {"policy": "las", "preemption_overhead_s": 30},
+        {"policy": "fcfs", "mtbf_s": 3000, "mttr_s": 900},
+        {"policy": "srtf", "mtbf_s": 3000, "mttr_s": 900},
+    ],
+    ids=str,
+)
+def test_all_waiting_of_jobs_that_were_stopped_is_told(kind: str, settings: dict[str, Any]) -> None:
+    """Every wait counts, as it does in `mean_wait_s`."""
+    schedule = simulate(workload(kind, 1), CLUSTERS[kind], **settings)
+    record = Record.of(schedule)
+    again = np.flatnonzero(schedule.wait_s > schedule.queue_wait_s).tolist()
+    assert again, "somebody waits again"
+    for row in again:
+        found = explain(record, row)
+        assert found.stops
+        assert found.waited_ms / 1000 == pytest.approx(schedule.wait_s[row])
+        assert sum(moment.until_ms - moment.from_ms for moment in found.moments) == pytest.approx(found.waited_ms)
+        assert sum(phase.waited_ms for phase in found.phases) == pytest.approx(found.waited_ms)
+        assert found.blockers or record.may_fail, "somebody, or a failed node, is to blame for every wait"

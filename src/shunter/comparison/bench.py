@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from shunter.metrics.table import compute_metrics
 from shunter.metrics.window_metrics import WindowColumns, compute_window_metrics
-from shunter.model.schedule import Outcome, Phase, Schedule
+from shunter.model.schedule import Outcome, Phase, Schedule, count_bases
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import PythonPolicy
 from shunter.simulation.learned import learned_runner
@@ -50,6 +51,11 @@ class LogWindows:
     def columns(self) -> WindowColumns:
         """What metrics need of the jobs."""
         return WindowColumns(self.log.workload, self.windows, self.log.cluster)
+
+    @cached_property
+    def jobs(self) -> pl.DataFrame:
+        """The jobs of the windows, each once, though windows may overlap."""
+        return self.log.workload.jobs[np.unique(self.columns.index)]
 
     def run(self, scheduler: Scheduler, threads: int = 1) -> WindowResults:
         """Returns what happens in each window under one way to schedule."""
@@ -125,6 +131,19 @@ class Bench:
     def run(self, scheduler: Scheduler) -> tuple[WindowResults, ...]:
         """Returns what happens in the windows of each log under one way to schedule."""
         return tuple(part.run(scheduler, self.threads) for part in self.parts)
+
+    def requests(self) -> pl.DataFrame:
+        """Returns the requested times of the jobs of all windows, each job once."""
+        return pl.concat(part.jobs.select("requested_s") for part in self.parts)
+
+    def bases(self, results: Sequence[WindowResults]) -> dict[str, int]:
+        """Returns how many of the measured jobs that ran were estimated on what, counted in each window."""
+        bases = []
+        for part, each in zip(self.parts, results, strict=True):
+            # The warm-up fills the cluster, and is not measured.
+            measured = slice(part.windows.warmup, None)
+            bases.append(each.basis[:, measured][each.ended[:, measured]])
+        return count_bases(np.concatenate(bases))
 
     def measure(self, scheduler: Scheduler, metrics: Iterable[str]) -> Measured:
         """Returns the metrics of each window under one way to schedule, log after log."""

@@ -32,6 +32,8 @@ NOT_ALL = {
 """The policies that ``--policy all`` leaves out, and why."""
 CLASSICS = tuple(name for name in POLICIES if name not in NOT_ALL)
 """What ``--policy all`` means."""
+COPIES_OF_BEFORE = ("order.toml", "estimate.toml")
+"""What earlier versions called the copies of files in a checkpoint, whatever the files were called."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,18 @@ def combine(
         possible[settings] = Combination("/".join(parts), scheduler)
     if not possible:
         raise InputError(next(iter(skipped.values())))
-    return Combinations(tuple(possible.values()), tuple(skipped.values()))
+    labels = {name: [one.label for one in possible.values() if one.settings.policy == name] for name in skipped}
+    return Combinations(tuple(possible.values()), tuple(_told(skipped[name], labels[name]) for name in skipped))
+
+
+def _told(reason: str, labels: Sequence[str]) -> str:
+    """Returns why a policy is not combined with something, and how it takes part nevertheless, if it does."""
+    if not labels:
+        return reason
+    # What is compared is a list: the advice for a single run, to leave an option out, would change it for all others.
+    what = reason.rpartition("; ")[0] or reason
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    return f"{what}; it takes part as {labels[0]}{more}"
 
 
 def with_costs(combinations: Sequence[Combination]) -> tuple[Combination, ...]:
@@ -182,7 +195,8 @@ def _distinct(names: Sequence[Any]) -> list[Any]:
 def _label(one: AnyPolicy | Estimate) -> str:
     """Returns what tables call a policy or an estimate; a copy in a checkpoint goes by the name of its original."""
     file = one.file
-    if file is None or file.suffix != ".toml" or not (file.parent / POLICY_FILE).is_file():
+    # Copies keep the names of their originals, but in checkpoints of earlier versions.
+    if file is None or file.name not in COPIES_OF_BEFORE or not (file.parent / POLICY_FILE).is_file():
         return one.label
     training = read_record(str(file.parent)).get("training")
     began = training.get("init") if isinstance(training, dict) else None

@@ -23,7 +23,7 @@ from shunter.comparison.statistics import summarize
 from shunter.errors import InputError
 from shunter.metrics.sizes import used_resources
 from shunter.metrics.table import METRICS, MILLISECONDS, higher_is_better, window_metrics
-from shunter.model.schedule import Phase, count_bases
+from shunter.model.schedule import Phase
 from shunter.model.size import resolved_size_by
 from shunter.simulation.run import result_ledger
 
@@ -332,8 +332,8 @@ class _Runs:
         self._warmup = part.windows.warmup
         workload = part.log.workload
         resource = used_resources(workload, part.log.cluster)[0]
-        # Windows may overlap: each job is counted once among repairs and stand-ins.
-        self._jobs = replace(workload, jobs=workload.jobs[np.unique(self._columns.index)])
+        # Each job is counted once among repairs and stand-ins.
+        self._jobs = replace(workload, jobs=part.jobs)
         self._size_class = resource.classes(getattr(self._columns, resource.name)[:, self._warmup :])
 
     def scored(self, combination: Combination) -> Scored:
@@ -342,7 +342,7 @@ class _Runs:
         # The warm-up fills the cluster, and is not measured.
         measured = slice(self._warmup, None)
         ran = results.ended[:, measured]
-        estimated_from = count_bases(results.basis[:, measured][ran])
+        estimated_from = self._bench.bases([results])
         metrics = self._bench.measure_results([results], window_metrics())
         if self._metric not in metrics:
             metrics |= self._bench.measure_schedules(combination.scheduler, [self._metric])

@@ -47,18 +47,24 @@ MARKS: Final = (TRUE_TIMES, FREE_STOPS)
 Marks = tuple[Mark, ...]
 
 
-def marks_of(scheduler: Scheduler, jobs: pl.DataFrame, estimated_from: Mapping[str, int]) -> Marks:
+def marks_of(
+    scheduler: Scheduler, jobs: pl.DataFrame, estimated_from: Mapping[str, int], *, is_learned: bool = False
+) -> Marks:
     """Returns the marks of one way to schedule.
 
     Args:
         scheduler: The way to schedule.
         jobs: What it scheduled.
         estimated_from: How many jobs were estimated on what, as `shunter.model.schedule.count_bases` counts them.
+        is_learned: Whether a network decides which job starts, in the place of the scheduler's own policy.
     """
     stand_ins = estimated_from.get("stand-in", 0) / max(sum(estimated_from.values()), 1)
     without_request = jobs["requested_s"].null_count() / max(len(jobs), 1)
-    sees = _sees_run_times(scheduler, without_request >= LEAST_SHARE, stand_ins >= LEAST_SHARE)
-    carried = {TRUE_TIMES: sees, FREE_STOPS: stops_for_free(scheduler)}
+    policy = scheduler.policy
+    # What a policy in Python or a learned one looks at is not known: it may look at everything.
+    is_blind = not is_learned and isinstance(policy, NativePolicy) and policy.kind in BLIND
+    sees = _sees_run_times(scheduler, is_blind, without_request >= LEAST_SHARE, stand_ins >= LEAST_SHARE)
+    carried = {TRUE_TIMES: sees, FREE_STOPS: not is_learned and stops_for_free(scheduler)}
     return tuple(mark for mark, carries in carried.items() if carries)
 
 
@@ -69,19 +75,19 @@ def stops_for_free(scheduler: Scheduler) -> bool:
     return preempts and settings.preemption_overhead_s == 0 and settings.preempted_progress == "kept"
 
 
-def _sees_run_times(scheduler: Scheduler, without_request: bool, stand_ins: bool) -> bool:
+def _sees_run_times(scheduler: Scheduler, is_blind: bool, without_request: bool, stand_ins: bool) -> bool:
     """Returns whether true run times decide who starts, through the order or through reservations.
 
     Args:
         scheduler: The way to schedule.
+        is_blind: Whether the order does not look at estimates.
         without_request: Whether jobs have no request, and something stands in.
         stand_ins: Whether estimates rest on what stands in.
     """
-    settings, policy = scheduler.settings, scheduler.policy
+    settings = scheduler.settings
     request_is_true = settings.missing_request == RUN_TIME and without_request
     estimate_is_true = scheduler.estimate.kind in ("perfect", "noisy") or (request_is_true and stand_ins)
-    # What a policy in Python or a learned one looks at is not known: it may look at everything.
-    by_order = estimate_is_true and not (isinstance(policy, NativePolicy) and policy.kind in BLIND)
+    by_order = estimate_is_true and not is_blind
     reserves = scheduler.dispatch.reservations > 0 or settings.dispatch == "committed-backfill"
     return by_order or (reserves and (estimate_is_true if settings.reserve_by == "estimate" else request_is_true))
 

@@ -84,6 +84,11 @@ class PickHostOptions(EnvironmentOptions):
         """How the simulations behind the environments schedule."""
         return host_scheduler()
 
+    @property
+    def chooses_jobs(self) -> bool:
+        """No: the order decides, and what is decided is where a job runs."""
+        return False
+
     def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickHostSource:
         """Returns the drawn episodes.
 

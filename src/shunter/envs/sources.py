@@ -51,6 +51,11 @@ class EnvironmentOptions(ABC):
     def scheduler(self) -> Scheduler:
         """How the simulations behind the environments schedule."""
 
+    @property
+    def chooses_jobs(self) -> bool:
+        """Whether it is decided which job starts, in the place of the scheduler's own policy."""
+        return True
+
     @abstractmethod
     def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> EpisodeSource:
         """Returns where episodes come from.

@@ -119,8 +119,18 @@ class Explanation:
 
     @property
     def waited_ms(self) -> float:
-        """How long it waited in all."""
+        """How long it waited in all, before its first start and after each stop."""
         return sum(until - begin for begin, until in self.waits)
+
+    @property
+    def stops(self) -> int:
+        """How often it was stopped before its end."""
+        return int(np.count_nonzero((self.record.segments.job == self.row) & ~self.record.segments.last))
+
+    @property
+    def has_started_last(self) -> bool:
+        """Whether its last wait ended with a start, and not with the run."""
+        return bool(self.stays) and self.record.rows["end_s"][self.row] is not None
 
 
 def explain(record: Record, row: int) -> Explanation:

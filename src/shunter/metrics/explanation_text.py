@@ -36,9 +36,9 @@ def conclusion(explanation: Explanation) -> str:
         lasted[moment.reason] += int(moment.until_ms - moment.from_ms)
     # Over all moments, not phases: those have joined short reasons with longer ones.
     (main, _), *others = lasted.most_common()
-    text = f"{job} waited {duration(explanation.waited_ms)} because {_because(explanation, main)}"
-    if not explanation.stays:
-        text += "; it never started"
+    text = f"{job} {_waited(explanation)} because {_because(explanation, main)}"
+    if not explanation.has_started_last:
+        text += "; it never started again" if explanation.stays else "; it never started"
     for reason, time_ms in others[:1]:
         if time_ms > WORTH_SAYING * explanation.waited_ms:
             text += f"; for {duration(time_ms)} of it, {_shortly(reason)}"
@@ -49,13 +49,30 @@ def _at_once(explanation: Explanation) -> str:
     submitted = clock(explanation.record.submit_ms[explanation.row])
     if not explanation.stays:
         return f"never started: nothing more happened after it was submitted at {submitted}"
-    return (
+    text = (
         f"did not wait: it started when it was submitted, at {submitted}, on {named_nodes(explanation.stays[0].nodes)}"
     )
+    if explanation.stops:
+        text += f"; it was stopped {_times(explanation.stops)}, and went on at once"
+    return text
+
+
+def _waited(explanation: Explanation) -> str:
+    """Returns how long it waited, and which part of that before it was ever stopped."""
+    waited = f"waited {duration(explanation.waited_ms)}"
+    if not explanation.stops:
+        return waited
+    first_ms = explanation.stays[0].start_ms - explanation.record.submit_ms[explanation.row]
+    before = f"{duration(first_ms)} of it" if first_ms else "none of it"
+    return f"was stopped {_times(explanation.stops)} and {waited} in all, {before} before its first start,"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _because(explanation: Explanation, reason: str) -> str:
-    until = _until(explanation)
+    until = _until(explanation, reason)
     place, tasks = _place(explanation), explanation.shape.tasks
     told = [moment for moment in explanation.moments if moment.reason == reason]
     room = max(moment.room for moment in told)
@@ -100,17 +117,20 @@ def _order(explanation: Explanation) -> str:
     return f"{rule} held it back for {many} ahead of it, though there was room for it ({last_one})"
 
 
-def _until(explanation: Explanation) -> str:
-    """Returns until when something lacked: who left at the moment of the start, or nothing."""
+def _until(explanation: Explanation, reason: str) -> str:
+    """Returns until when something lacked: who left at the moment of the last start, or nothing."""
     left = [blocker for blocker in explanation.blockers if blocker.let_go]
-    if not left or not explanation.stays:
+    # If the last wait ended for another reason, whoever left then has nothing to do with this one.
+    if not left or not explanation.has_started_last or explanation.moments[-1].reason != reason:
         return ""
     first = max(left, key=lambda blocker: blocker.share)
     rows = explanation.record.rows
     end_s = rows["end_s"][first.row]
     # The blocker's own end, or only the end of a segment: then it was stopped.
     ended = end_s is not None and round(end_s * MILLI) == round(first.until_ms)
-    return f" until job {rows['job_id'][first.row]} {'ended' if ended else 'was stopped'} at {clock(first.until_ms)}"
+    which = ", the last time" if len(explanation.waits) > 1 else ""
+    went = f"{'ended' if ended else 'was stopped'} at {clock(first.until_ms)}"
+    return f"{which} until job {rows['job_id'][first.row]} {went}"
 
 
 def _place(explanation: Explanation) -> str:
@@ -173,6 +193,7 @@ def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
         "conclusion": conclusion(explanation),
         "submit_s": record.submit_ms[row] / MILLI,
         "waited_s": explanation.waited_ms / MILLI,
+        "waits": [{"from_s": begin / MILLI, "until_s": until / MILLI} for begin, until in explanation.waits],
         "outcome": rows["outcome"][row],
         "reason": rows["reason"][row],
         "needs": {

@@ -14,7 +14,8 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.files import LOCK, Writer, csv_writer, file_meant, locked, parse_json, read_parquet, write_file
+from shunter.files import LOCK, Writer, csv_writer, file_meant, locked, parse_json, write_file
+from shunter.parquet import read_parquet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -230,10 +231,18 @@ def _check_entry(manifest: object, keys: Sequence[str], kinds: tuple[type, ...],
 
 def read_schedule(folder: Path) -> pl.DataFrame:
     """Returns the rows of a run folder."""
-    return read_parquet(folder / SCHEDULE)
+    return _read_table(folder / SCHEDULE)
 
 
 def read_stops(folder: Path) -> pl.DataFrame | None:
     """Returns the stops of a run folder, one a row; None if no job was stopped."""
     path = folder / STOPS
-    return read_parquet(path) if path.exists() else None
+    return _read_table(path) if path.exists() else None
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); take another copy") from None
+    return read_parquet(content, str(path))[0]

@@ -71,12 +71,18 @@ def _phases(explanation: Explanation) -> Table:
         share = "" if phase.share > 0.995 else f" ({percent(phase.share)} of this time)"
         table.add_row(
             _since(explanation, phase.from_ms),
-            duration(phase.waited_ms),
+            _lasted(phase),
             REASONS.get(phase.reason, f"not enough {phase.reason}") + share,
             _free(explanation, phase),
             f"{phase.room} of {explanation.shape.tasks}",
         )
     return table
+
+
+def _lasted(phase: WaitPhase) -> str:
+    waited, whole_ms = duration(phase.waited_ms), phase.until_ms - phase.from_ms
+    # It ran in between.
+    return f"{waited} of {duration(whole_ms)}" if phase.waited_ms < whole_ms else waited
 
 
 def _free(explanation: Explanation, phase: WaitPhase) -> str:

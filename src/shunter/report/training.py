@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from shunter.comparison.marks import mark_lines, shared_lines
 from shunter.comparison.roles import JUDGED_AGAINST, LEARNED
 from shunter.metrics.labels import counted
 from shunter.report.comparisons import print_findings
@@ -45,7 +46,11 @@ def _print_part(console: Console, part: PartReport) -> None:
     """Prints what happened on a part of the logs, and what it comes to."""
     for one in part.report.logs:
         console.print(_group_title(part.part, one), soft_wrap=True, highlight=False)
+        for line in shared_lines(one.shared_marks):
+            print_line(console, line)
         print_standing(console, one, LEARNED, one.metric)
+        for line in mark_lines((row.marks for row in one.contenders.values()), one.shared_marks):
+            print_line(console, line)
         if part.part == REPORT:
             print_findings(console, one.findings(LEARNED, "the learned policy", JUDGED_AGAINST))
     if part.part == REPORT and part.report.pooled:

@@ -12,7 +12,6 @@ from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.training.beginnings import (
     ORDER_TEMPERATURE,
-    TUNED_FILE,
     Copies,
     beginning_changes,
     beginning_notes,
@@ -97,7 +96,7 @@ def settled(config: TrainConfig, folder: Path) -> TrainConfig:
 def test_the_run_keeps_its_own_copy(tuned: str, tmp_path: Path) -> None:
     config = load_config(changes={"training": {"init": tuned}}, beginning=beginning_changes(tuned))
     own = settled(config, tmp_path / "run")
-    copy = tmp_path / "run" / TUNED_FILE
+    copy = tmp_path / "run" / "files" / Path(tuned).name
     assert copy.read_text() == TUNED
     assert isinstance(own.environment, PickJobOptions)
     assert own.environment.order == own.environment.estimate == own.training.init == str(copy)
@@ -111,17 +110,30 @@ def test_files_that_are_no_beginning_are_copied_too(tuned: str, tmp_path: Path) 
     own = settled(config, tmp_path / "run")
     assert isinstance(own.environment, PickJobOptions)
     names = [own.environment.order, own.environment.estimate]
-    assert names == [str(tmp_path / "run" / name) for name in ("order.toml", "estimate.toml")]
+    assert names == [str(tmp_path / "run" / "files" / name) for name in ("other.toml", Path(tuned).name)]
     assert [Path(name).read_text() for name in names] == [other.read_text(), TUNED]
     assert own.network.order_temperature is None
+
+
+def test_files_of_one_name_have_two_copies(tuned: str, tmp_path: Path) -> None:
+    other = tmp_path / "other" / Path(tuned).name.upper().replace("TOML", "toml")
+    other.parent.mkdir()
+    other.write_text('[policy]\nkind = "linear"\n')
+    config = load_config(changes={"environment": {"order": str(other), "estimate": tuned}})
+    own = settled(config, tmp_path / "run")
+    assert isinstance(own.environment, PickJobOptions)
+    names = [Path(name) for name in (own.environment.order, own.environment.estimate)]
+    assert [name.name for name in names] == [other.name, f"{Path(tuned).stem}-2.toml"]
+    assert [name.read_text() for name in names] == [other.read_text(), TUNED]
 
 
 def test_a_copy_may_come_from_the_folder_itself(tuned: str, tmp_path: Path) -> None:
     own = settled(load_config(changes={"training": {"init": tuned}}), tmp_path / "run")
     copies = Copies.of(own)
-    (tmp_path / "run" / TUNED_FILE).unlink()
+    (copy,) = (tmp_path / "run" / "files").iterdir()
+    copy.unlink()
     assert copies.settle(own, tmp_path / "run") == own
-    assert (tmp_path / "run" / TUNED_FILE).read_text() == TUNED
+    assert copy.read_text() == TUNED
 
 
 def test_what_the_user_says_stays(tuned: str, tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ def test_files_that_a_policy_needs_are_copied_beside_it(tmp_path: Path) -> None:
     record = replace(RECORD, layout=environment.layout, options=environment)
     write_checkpoint(tmp_path / "best", {POLICY: Part({}, record.to_json())}, record.files)
     options = json.loads((tmp_path / "best" / "policy.json").read_text())["options"]
-    assert (options["order"], options["estimate"]) == ("order.toml", "order.toml")
-    assert (tmp_path / "best" / "order.toml").read_text() == tuned.read_text()
+    assert (options["order"], options["estimate"]) == ("tuned.toml", "tuned.toml")
+    assert (tmp_path / "best" / "tuned.toml").read_text() == tuned.read_text()
 
 
 def _cut_short(path: Path) -> None:

@@ -14,6 +14,7 @@ from shunter.agents.training.setup import Site
 from shunter.comparison import combinations
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import compare_combinations
+from shunter.comparison.marks import TRUE_TIMES
 from shunter.comparison.report import IDENTICAL
 from shunter.comparison.roles import BASELINE, BEGINNING, BEST_SAME, CHOSEN, LEARNED, TUNED
 from shunter.comparison.roles import BEST as BEST_CLASSIC
@@ -160,6 +161,30 @@ def test_the_usual_sees_what_the_environment_lets_it_see() -> None:
     assert settings.max_wait_s == 500.0
 
 
+def test_rows_carry_the_marks_that_compare_gives_them(run: Path) -> None:
+    write_policy(run / BEST, order="fcfs", window=200, estimate="perfect")
+    here = site(environment={"window": 200, "estimate": "perfect"})
+    for part in report_parts(here, [CHOSEN_CLASSIC], run):
+        (group,) = part.report.logs
+        roles = {role for role, one in group.contenders.items() if one.marks == (TRUE_TIMES,)}
+        # The beginning and the classics see requested times; what is learned may look at all that it is shown.
+        assert roles == {LEARNED} | ({BEST_SAME} if part.part == "report" else set())
+        assert group.shown_label(LEARNED) == "best †"
+        assert part.to_json()["logs"][0]["rows"][0]["marks"] == ["true-run-times"]
+    learned = combine([str(run / BEST)], [None], ["first-fit"]).possible[0]
+    ((log, windows),) = here.source.groups(here.report_episodes)[0].parts
+    (judged,) = compare_combinations(log, [learned], windows).scored
+    assert judged.marks == (TRUE_TIMES,)
+
+
+def test_where_no_job_has_a_request_every_row_sees_run_times(run: Path) -> None:
+    untold = site(data={"workload": [LUBLIN.replace("&requests=factor", "")]})
+    _, report = report_parts(untold, [CHOSEN_CLASSIC], run)
+    (group,) = report.report.logs
+    assert group.shared_marks == (TRUE_TIMES,)
+    assert group.shown_label(LEARNED) == "best"
+
+
 def test_hosts(tmp_path: Path) -> None:
     write_host_policy(tmp_path / INITIAL)
     shutil.copytree(tmp_path / INITIAL, tmp_path / BEST)
@@ -172,3 +197,5 @@ def test_hosts(tmp_path: Path) -> None:
         np.testing.assert_array_equal(
             group.contenders[LEARNED].metrics[metric], group.contenders[BEGINNING].metrics[metric]
         )
+    # Drawn jobs have no requests, but whoever chooses hosts looks at no run times.
+    assert not any(one.marks for one in group.contenders.values())

@@ -14,7 +14,7 @@ from shunter.agents.training.config import FILE_KEYS, config_from
 from shunter.checks import to_table
 from shunter.envs.kinds import environment_table
 from shunter.errors import InputError
-from shunter.files import read_toml, write_file
+from shunter.files import names_of_copies, read_toml, write_file
 from shunter.policies.catalog import PICK_HOST, PICK_JOB
 from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.native import resolve_native, spec_file
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from shunter.agents.training.config import TrainConfig
     from shunter.envs.layout import Layout
 
-TUNED_FILE: Final = "tuned.toml"
-"""The copy of the tuned policy in the folder of a run that began as it."""
+COPIES: Final = "files"
+"""Where in the folder of a run the copies are of files that it names. A folder of their own: they keep their names."""
 ORDER_TEMPERATURE: Final = 16.0
 """How sharply a network that begins as an order prefers what comes first, unless the user says otherwise."""
 
@@ -79,12 +79,9 @@ class Copies:
             InputError: One cannot be read.
         """
         sections = config.sections()
-        names: dict[Path, str] = {}
-        for section, key in FILE_KEYS:
-            path = spec_file(str(sections[section].get(key)))
-            if path is not None:
-                # One file may be order and estimate and beginning at once; it is copied once.
-                names.setdefault(path, TUNED_FILE if key == "init" else f"{key}.toml")
+        paths = (spec_file(str(sections[section].get(key))) for section, key in FILE_KEYS)
+        # One file may be order and estimate and beginning at once; it is copied once.
+        names = names_of_copies(path for path in paths if path is not None)
         return Copies(names, {copy: _content(path) for path, copy in names.items()})
 
     def settle(self, config: TrainConfig, folder: Path) -> TrainConfig:
@@ -95,16 +92,17 @@ class Copies:
         Raises:
             InputError: The folder cannot be written.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        copies = folder / COPIES
+        (copies if self.contents else folder).mkdir(parents=True, exist_ok=True)
         for copy, content in self.contents.items():
-            write_file(folder / copy, partial(_write, content))
+            write_file(copies / copy, partial(_write, content))
         sections = config.sections()
         for section, key in FILE_KEYS:
             copy_or_none = self.names.get(Path(str(sections[section].get(key))))
             if copy_or_none is not None:
-                sections[section][key] = str(folder / copy_or_none)
+                sections[section][key] = str(copies / copy_or_none)
         # Without it the network would begin with random weights, and the tuned order would only sort the window.
-        if TUNED_FILE in self.contents and config.network.order_temperature is None:
+        if spec_file(str(config.training.init)) in self.names and config.network.order_temperature is None:
             sections["network"]["order_temperature"] = ORDER_TEMPERATURE
         return config_from(sections, str(folder))
 

@@ -21,6 +21,7 @@ from shunter.envs.kinds import environment_from, environment_table
 from shunter.envs.layout import Layout
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
+from shunter.files import names_of_copies
 from shunter.policies.checkpoint import ASIDE, POLICY_FILE
 from shunter.policies.native import spec_file
 from shunter.policies.trust import words_of_a_file
@@ -58,11 +59,9 @@ class PolicyRecord:
     def files(self) -> dict[str, str]:
         """The files that the options name, and what their copies in a checkpoint are called."""
         table = environment_table(self.options)
-        names: dict[str, str] = {}
-        for key in MAY_BE_FILES:
-            if key in table and spec_file(table[key]) is not None:
-                names.setdefault(table[key], f"{key}.toml")
-        return names
+        texts = [table[key] for key in MAY_BE_FILES if key in table and spec_file(table[key]) is not None]
+        names = names_of_copies(Path(text) for text in texts)
+        return {text: names[Path(text)] for text in texts}
 
     def to_json(self) -> dict[str, Any]:
         """Returns the content of ``policy.json``, which names files by their copies beside it."""

@@ -222,13 +222,13 @@ class TrainConfig:
         """Returns the file; `load_config` reads the same again.
 
         Args:
-            folder: Where it will stand: files in the same folder are named without it, so that it can be moved.
+            folder: Where it will stand: files in it are named from there, so that it can be moved.
         """
         sections = self.sections()
         for name, key in FILE_KEYS:
-            value = sections[name].get(key)
-            if folder is not None and value is not None and Path(value) == folder / Path(value).name:
-                sections[name][key] = Path(value).name
+            path = spec_file(str(sections[name].get(key)))
+            if folder is not None and path is not None and path.is_relative_to(folder):
+                sections[name][key] = path.relative_to(folder).as_posix()
         return toml_text(sections)
 
     def sections(self) -> dict[str, dict[str, Any]]:
@@ -318,7 +318,7 @@ def load_config(
 
 
 def file_sections(path: Path) -> dict[str, Any]:
-    """Returns what a training file says; a TOML file that it names and that lies beside it has its path.
+    """Returns what a training file says; a TOML file that it names and that lies beside or below it has its path.
 
     Raises:
         InputError: The file cannot be read.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.agents.learned_policy import load_policy
 from shunter.comparison.comparison import best_first
+from shunter.comparison.marks import marks_of
 from shunter.comparison.report import BESIDE, Contender, LogReport, Report, hold_against, make_report
 from shunter.comparison.roles import (
     BASELINE,
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.agents.training.setup import Site
-    from shunter.agents.training.trials import Trials
+    from shunter.agents.training.trials import Results, Trials
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.comparison.report import Finding
+    from shunter.policies.scheduler import Scheduler
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,35 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
 def _learned(trials: Trials, checkpoint: Path, metrics: Sequence[str]) -> list[Contender]:
     """Returns what a checkpoint does, by group."""
     policy = load_policy(checkpoint)
-    return [Contender(checkpoint.name, found) for found in trials.of_policy(policy, metrics)]
+    results = trials.run_policy(policy)
+    options, groups = policy.options, len(results)
+    labels, schedulers = [checkpoint.name] * groups, [options.scheduler] * groups
+    return _contenders(trials, labels, schedulers, results, metrics, is_learned=options.chooses_jobs)
 
 
 def _simulated(trials: Trials, those: Sequence[Combination], metrics: Sequence[str]) -> list[Contender]:
     """Returns what policies of Shunter's own do, one for each group."""
-    found = trials.of_schedulers([one.scheduler for one in those], metrics)
-    return [Contender(one.label, each) for one, each in zip(those, found, strict=True)]
+    schedulers = [one.scheduler for one in those]
+    return _contenders(
+        trials, [one.label for one in those], schedulers, trials.run_schedulers(schedulers), metrics, is_learned=False
+    )
+
+
+def _contenders(
+    trials: Trials,
+    labels: Sequence[str],
+    schedulers: Sequence[Scheduler],
+    results: Sequence[Results],
+    metrics: Sequence[str],
+    *,
+    is_learned: bool,
+) -> list[Contender]:
+    """Returns what somebody did, by group, with the marks of it."""
+    columns = zip(labels, schedulers, trials.benches, results, trials.measured(results, metrics), strict=True)
+    return [
+        Contender(label, measured, marks_of(scheduler, bench.requests(), bench.bases(found), is_learned=is_learned))
+        for label, scheduler, bench, found, measured in columns
+    ]
 
 
 def _best(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from shunter.agents.training.beginnings import beginning_changes, beginning_notes
+from shunter.agents.training.beginnings import COPIES, beginning_changes, beginning_notes
 from shunter.agents.training.checkpoint_files import find_checkpoint
 from shunter.agents.training.config import FILE_KEYS, OPTIONS, TrainConfig, file_sections, load_config
 from shunter.agents.training.option_table import option_name
@@ -27,8 +27,8 @@ from shunter.policies.native import of_before, spec_file
 RUNS: Final = Path("runs")
 """Where runs go that are given no folder."""
 CONFIG_FILE: Final = "config.toml"
-COPIES: Final = ("tuned.toml", "order.toml", "estimate.toml")
-"""The copies of files that a configuration names."""
+COPIES_OF_BEFORE: Final = ("tuned.toml", "order.toml", "estimate.toml")
+"""The copies of files that a configuration names, as earlier versions called them."""
 MAY_CHANGE: Final = {
     "data": {"workload"},
     "report": {"part", "windows", "length"},
@@ -155,7 +155,7 @@ class TrainRequest:
         return RUNS / f"{kind}-{number}"
 
 
-RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, *COPIES)
+RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, COPIES, *COPIES_OF_BEFORE)
 """What the folder of a run holds, beside checkpoints whose writing was cut short."""
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_TOGETHER: Final = 256
 """So many episodes are played at once at most."""
 
+Results = tuple[WindowResults, ...]
+"""What happened in the windows of each log of a group."""
+
 
 class Trials:
     """Episodes in groups, on which learned policies and others are measured alike."""
@@ -39,7 +42,7 @@ class Trials:
             threads: How many threads share the windows of policies that need no environment.
         """
         self.groups = tuple(groups)
-        self._benches = [Bench.over(group.parts, threads) for group in groups]
+        self.benches = [Bench.over(group.parts, threads) for group in groups]
         self._parts = [
             (windows, later_ms)
             for group in groups
@@ -62,9 +65,13 @@ class Trials:
     @property
     def blocks(self) -> list[NDArray[np.int64]]:
         """For each group, (episodes,): in which part of the log each episode lies."""
-        return [bench.block for bench in self._benches]
+        return [bench.block for bench in self.benches]
 
     def of_policy(self, policy: LearnedPolicy, metrics: Sequence[str]) -> list[Measured]:
+        """Returns the metrics of a learned policy that always takes its best action, by group."""
+        return self.measured(self.run_policy(policy), metrics)
+
+    def run_policy(self, policy: LearnedPolicy) -> list[Results]:
         """Returns what a learned policy does that always takes its best action, by group."""
         results = [WindowResults.unfilled(windows) for windows, _ in self._parts]
 
@@ -74,16 +81,24 @@ class Trials:
             # Environments may have shifted the episode in time; metrics go by the log.
             one.start_ms[row], one.end_ms[row] = states.start_ms - later_ms, states.end_ms - later_ms
             one.held_ms[row] = states.end_ms - states.start_ms
-            one.phase[row] = states.phase
+            one.phase[row], one.basis[row] = states.phase, simulation.estimates().basis
             simulation.close()
 
         play(policy, self._vector, finished=finished)
         each = iter(results)
-        return [bench.measure_results([next(each) for _ in bench.parts], metrics) for bench in self._benches]
+        return [tuple(next(each) for _ in bench.parts) for bench in self.benches]
 
     def of_schedulers(self, schedulers: Sequence[Scheduler], metrics: Sequence[str]) -> list[Measured]:
+        """Returns the metrics of policies of Shunter's own, one for each group."""
+        return self.measured(self.run_schedulers(schedulers), metrics)
+
+    def run_schedulers(self, schedulers: Sequence[Scheduler]) -> list[Results]:
         """Returns what policies of Shunter's own do, one for each group."""
-        return [bench.measure(each, metrics) for bench, each in zip(self._benches, schedulers, strict=True)]
+        return [bench.run(each) for bench, each in zip(self.benches, schedulers, strict=True)]
+
+    def measured(self, results: Sequence[Results], metrics: Sequence[str]) -> list[Measured]:
+        """Returns the metrics of what happened, by group."""
+        return [bench.measure_results(each, metrics) for bench, each in zip(self.benches, results, strict=True)]
 
     def close(self) -> None:
         """Frees the environments' memory."""

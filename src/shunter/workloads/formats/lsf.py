@@ -14,7 +14,7 @@ import polars as pl
 
 from shunter.workloads.text.hosts import write_hosts
 from shunter.workloads.text.published import MB_OF_UNIT
-from shunter.workloads.text.records import NEVER_STARTED, OTHER_KIND, BrokenRecord, tasks_of
+from shunter.workloads.text.records import NEVER_STARTED, OTHER_KIND, TIMES_AND_SIZES, BrokenRecord, tasks_of
 
 if TYPE_CHECKING:
     from shunter.workloads.text.repairs import Repairs
@@ -35,24 +35,13 @@ DONE: Final = 64
 UNLIMITED: Final = 2**31 - 1
 """A run limit from here on is none."""
 SCHEMA: Final[dict[str, type[pl.DataType]]] = {
-    "job_id": pl.String,
-    "submit_s": pl.Float64,
-    "start_s": pl.Float64,
-    "run_s": pl.Float64,
-    "requested_s": pl.Float64,
-    "tasks": pl.Int64,
-    "cores_per_task": pl.Float64,
-    "memory_mb_per_task": pl.Float64,
-    "gpus_per_task": pl.Float64,
+    **TIMES_AND_SIZES,
     "user": pl.String,
     "queue": pl.String,
     "status": pl.String,
-    "logged_wait_s": pl.Float64,
     "used_memory_mb_per_task": pl.Float64,
     "name": pl.String,
     "account": pl.String,
-    "nodes": pl.Int64,
-    "hosts": pl.String,
     "attempts": pl.Int64,
 }
 _ENDS: Final = {
@@ -283,15 +272,15 @@ class LsfJob:
             cores,
             memory_mb,
             gpus,
+            self.start_s - self.submit_s if ran else None,
+            self.places.hosts if self.places else None,
+            self.places.text if self.places else None,
             self.user or None,
             self.queue or None,
             status_word(self.status, self.reason),
-            self.start_s - self.submit_s if ran else None,
             self.used_memory_kb / 1024 / tasks if self.used_memory_kb > 0 and tasks else None,
             self.name or None,
             self.project or None,
-            self.places.hosts if self.places else None,
-            self.places.text if self.places else None,
             self.attempts,
         )
 

@@ -20,6 +20,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.parquet_check import PARQUET_MAGIC
 from shunter.workloads.text.lines import as_utf_8, last_line_end, with_line_feeds
 
 HEAD_BYTES: Final = 1 << 18
@@ -35,8 +36,6 @@ SEPARATORS: Final = (",", ";", "\t", "|")
 """What may stand between the cells of a table of one's own."""
 PIPE_BYTES: Final = 1 << 31
 """The most that is kept of what comes through a pipe, which may have no end."""
-PARQUET_MAGIC: Final = b"PAR1"
-"""The first bytes of the only binary format that is read."""
 STANDARD_INPUT: Final = "-"
 """What stands for the path of standard input."""
 
@@ -228,6 +227,7 @@ def open_source(path: str | Path) -> Source:
     for magic, name in _FOREIGN.items():
         if head.startswith(magic):
             raise InputError(f"{source.path}: is {name}, which is not read; convert it to plain text or gzip")
+    # Parquet is the only binary format that is read.
     if b"\0" in head and not head.startswith(PARQUET_MAGIC):
         raise _binary(path)
     return source
