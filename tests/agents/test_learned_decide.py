@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.learned_run import PlayStep, open_windows, play
 from shunter.envs import PickHostOptions, RewardOptions
+from shunter.envs.learned import open_windows
 from shunter.envs.pick_host import drawn_log, pick_host_vector
+from shunter.envs.playing import PlayStep, play
 from shunter.envs.vector import NativeVectorEnv
 from shunter.model.cluster import Node
 from shunter.model.log import Log
@@ -48,8 +49,8 @@ class Watch:
 
     def play(self, checkpoint: str) -> NDArray[np.int64]:
         """Plays the episode; returns when jobs have started."""
-        policy = load_policy(checkpoint)
-        play(policy, self.vector, finished=lambda _, simulation: self.ended.append(simulation), seen=self.seen)
+        network = load_policy(checkpoint).evaluator
+        play(network, self.vector, finished=lambda _, simulation: self.ended.append(simulation), seen=self.seen)
         return self.ended[0].job_states().start_ms
 
     def first_steps(self) -> list[int]:

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from shunter import Cluster, InputError, Policy, QueueView, Schedule, Workload, read_workload
-from shunter.agents import learned_run
-from shunter.agents.learned_run import run_learned_windows
+from shunter.envs import learned, playing
+from shunter.envs.learned import run_learned_windows
 from shunter.model.schedule import Phase
 from shunter.model.settings import Settings
 from shunter.model.windows import Windows, choose_windows
@@ -115,7 +115,7 @@ def test_windows_are_those_of_simulations_of_their_own(tmp_path: Path, monkeypat
     checkpoint = write_policy(tmp_path / "best", begins_as_order=False, change=opinionated)
     windows = choose_windows(250, count=7, length=20)
     together = results(checkpoint, windows)
-    monkeypatch.setattr(learned_run, "MOST_TOGETHER", 3)
+    monkeypatch.setattr(learned, "MOST_TOGETHER", 3)
     assert_same(results(checkpoint, windows, threads=2), together)
     for row, first in enumerate(windows.first.tolist()):
         alone = simulate(workload().window(first, 20), CLUSTER, policy=checkpoint)
@@ -155,7 +155,7 @@ def test_jobs_that_never_fit(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learned_run, "TELL_EVERY", 20)
+    monkeypatch.setattr(playing, "TURN", 20)
     told: list[tuple[int, int]] = []
     checkpoint = write_policy(tmp_path / "best")
     simulate(workload(), CLUSTER, policy=checkpoint, progress=lambda done, total: told.append((done, total)))

@@ -95,6 +95,9 @@ impl Policy {
         };
         let ((about_path, about), (weights_path, weights)) = (read(ABOUT_FILE)?, read(WEIGHTS_FILE)?);
         let described = Description::read(&about).map_err(|error| format!("{about_path}: {error}"))?;
+        if described.format != Some(FORMAT) {
+            return Err(format!("{about_path}: has another format than {FORMAT}, which this version of Shunter reads"));
+        }
         // A checkpoint put together from two runs would load without a word, and decide nonsense.
         if described.sha256.as_ref() != Some(&sha256(&weights)) {
             return Err(format!(
@@ -167,6 +170,7 @@ impl Policy {
 
 /// What a `policy.json` says that counts here.
 struct Description {
+    format: Option<f64>,
     layout: Layout,
     spec: NetworkSpec,
     env: Option<EnvConfig>,
@@ -177,14 +181,12 @@ struct Description {
 impl Description {
     fn read(about: &[u8]) -> Result<Self, String> {
         let json = Json::parse(about)?;
-        if json.get("format").is_some_and(|format| format.number() != Some(FORMAT)) {
-            return Err(format!("has another format than {FORMAT}, which this version reads"));
-        }
         let layout = layout(json.get("layout").ok_or("has no layout")?)?;
         let spec = spec(json.get("network").ok_or("has no network")?, json.get("layers"))?;
         let env = json.get("options").map(|options| environment(options, &layout)).transpose()?;
+        let format = json.get("format").and_then(Json::number);
         let sha256 = json.get("sha256").and_then(Json::text).map(str::to_string);
-        Ok(Description { layout, spec, env, sha256 })
+        Ok(Description { format, layout, spec, env, sha256 })
     }
 
     /// How many weights the network has.

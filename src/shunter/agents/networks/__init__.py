@@ -52,13 +52,22 @@ RESIDUALS: Final = {PICK_JOB: "residual:OrderResidual", PICK_HOST: "residual:Hos
 ACTIVATIONS: Final = ("relu", "tanh")
 
 
+OWN: Final = frozenset(NETWORKS)
+"""The names of Shunter's own networks, by which the core knows them."""
+
+
 def register_network(name: str, kind: NetworkKind) -> None:
-    """Makes a network of your own known by a name; it replaces one of the same name.
+    """Makes a network of your own known by a name; it replaces an earlier one of your own.
 
     Args:
         name: As ``--network`` takes it.
         kind: The class, its usual sizes, and the decisions that it is for.
+
+    Raises:
+        InputError: One of Shunter's own has this name.
     """
+    if name in OWN:
+        raise InputError(f"network {name!r} is one of Shunter's own; give yours another name")
     NETWORKS[name] = kind
 
 

@@ -12,6 +12,7 @@ import torch
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import build
+from shunter.agents.networks.layers import layers_of
 from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.training.provenance import ancestor_days, facts, recorded_days, training_days
@@ -137,8 +138,9 @@ def open_trainer(
     days = recorded_days(site, folder) if resume else training_days(site.config, site.logs) + ancestor_days(site.config)
     config, environments = site.config, site.environments(chosen)
     layout = environments.layout
-    record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen) | {DAYS: days})
     network = build(config.network, layout, config.training.seed)
+    told = facts(site, chosen) | {DAYS: days}
+    record = PolicyRecord(layout, config.environment, config.network, told, layers_of(network))
     device = choose_device(config.training.device)
     beginning: Tensors = {}
     if not resume:
