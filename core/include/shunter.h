@@ -5,8 +5,8 @@
  * to read from shunter_last_error. After a negative status nothing has been opened, and what the function would have
  * written is undefined.
  *
- * Objects. Clusters, tables of jobs, simulations and environments are known by handles: numbers that are never 0 and
- * never used twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
+ * Objects. Clusters, tables of jobs, simulations, environments and policies are known by handles: numbers that are never
+ * 0 and never used twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
  * function opens is the caller's to close. A simulation keeps its cluster and its jobs alive: they may be closed first.
  *
  * Arrays. The caller owns every array. A pointer must be aligned for its type, and valid for the length given with it;
@@ -52,7 +52,8 @@ enum ShunterResult {
     SHUNTER_INVALID_ARGUMENT = -1, /* null, misaligned, out of range, of the wrong length or not finite */
     SHUNTER_INVALID_HANDLE = -2,   /* never given out, closed, or of another kind */
     SHUNTER_REFUSED = -3,          /* well formed, but the state does not allow it */
-    SHUNTER_PANICKED = -4          /* a defect in the core; close the object concerned, and report it */
+    SHUNTER_PANICKED = -4,         /* a defect in the core; close the object concerned, and report it */
+    SHUNTER_TIMEOUT = -5           /* there was not enough time, and nothing was done */
 };
 
 /* Who is next; the formulas are in docs/policies.md. */
@@ -723,7 +724,7 @@ int32_t shunter_env_restore(
     float *observations,
     uint8_t *masks);
 
-/* ---- a learned policy, asked in any state: docs/deciding.md ---- */
+/* ---- a policy of the caller's, asked in any state: docs/deciding.md ---- */
 
 /*
  * Opens a consultation: the decisions of this instant, asked for one by one, on a copy of the simulation. What is shown,
@@ -758,6 +759,215 @@ int32_t shunter_consultation_act(uint64_t consultation, uint32_t action, int32_t
 
 /* Opens what was decided, for shunter_decision_read; refused as long as an answer is wanted. */
 int32_t shunter_consultation_decision(uint64_t consultation, uint64_t *handle);
+
+/* ---- learned policies: docs/deciding.md ---- */
+
+/* What a policy's network is made of. */
+enum ShunterNetworkKind {
+    SHUNTER_NETWORK_KIND_KERNEL = 0,    /* one small network for every job */
+    SHUNTER_NETWORK_KIND_MLP = 1,       /* layers on the flat observation */
+    SHUNTER_NETWORK_KIND_HOSTS = 2,     /* one encoder for every host */
+    SHUNTER_NETWORK_KIND_ATTENTION = 3, /* jobs that look at each other */
+    SHUNTER_NETWORK_KIND_LAYERS = 4     /* layers of any sizes on the flat observation */
+};
+
+/* Which instructions of the processor a network is evaluated with; results differ in their last bits. */
+enum ShunterInstructions {
+    SHUNTER_INSTRUCTIONS_PORTABLE = 0, /* those that every processor has */
+    SHUNTER_INSTRUCTIONS_AVX2 = 1      /* AVX2 and FMA */
+};
+
+/*
+ * Opens a learned policy: the folder of a checkpoint, with its policy.json and policy.safetensors. `path` is in UTF-8 and
+ * need not end with a null byte. Both files are checked to the last byte: what is damaged, does not belong together, is
+ * of another version or has weights that are not finite is an error.
+ *
+ * The policy decides in the environment that its checkpoint was trained in, always by its best action. Calls on one
+ * policy take turns; to decide on several threads at once, load it once for each.
+ */
+int32_t shunter_policy_load(const uint8_t *path, size_t length, uint64_t *handle);
+
+/* Opens a policy that a text describes as a policy.json does; its weights are all 0 until shunter_policy_set. */
+int32_t shunter_policy_open(const uint8_t *about, size_t length, uint64_t *handle);
+
+/* Tells how many numbers an observation has, how many actions there are, and how many weights. */
+int32_t shunter_policy_sizes(uint64_t policy, size_t *observation, size_t *actions, size_t *weights);
+
+/*
+ * Tells the tensors of weights in the order of shunter_policy_set, a line each: a name as in the checkpoint, then the
+ * dimensions, with blanks between. `needed` becomes the number of bytes; nothing is written if `capacity` is less.
+ */
+int32_t shunter_policy_names(uint64_t policy, uint8_t *bytes, size_t capacity, size_t *needed);
+
+/*
+ * Gives the policy other weights, tensor by tensor, each row by row; and, as `units`, the count, mean and variance of
+ * the returns that its values are measured in (0, 0, 1: those of the reward).
+ */
+int32_t shunter_policy_set(uint64_t policy, const float *weights, size_t length, const double *units);
+
+/* Tells the weights and the units, as shunter_policy_set takes them. */
+int32_t shunter_policy_get(uint64_t policy, float *weights, size_t length, double *units);
+
+/*
+ * Has the policy use some instructions: a number of enum ShunterInstructions, or -1 for the best that this processor
+ * has, as at the beginning; `used` tells which. Those that it does not have are refused.
+ */
+int32_t shunter_policy_instructions(uint64_t policy, int32_t wanted, int32_t *used);
+
+/*
+ * Scores every action of `count` observations, as environments and consultations show them, and tells what is expected
+ * to come of each. A mask has a byte for each action: 0 forbids it, and 1 allows it. `logits` is -1e30 where an action
+ * is forbidden. `values` are in the network's units: v times the square root of the variance, plus the mean, is a return.
+ */
+int32_t shunter_policy_evaluate(
+    uint64_t policy,
+    const float *observations,
+    const uint8_t *masks,
+    size_t count,
+    float *logits,
+    float *values);
+
+/*
+ * Chooses an action for each of `count` observations: the best, of equal ones the first; or if `draws` is 1 one that is
+ * drawn by the policy's probabilities. The same seed draws the same actions.
+ */
+int32_t shunter_policy_actions(
+    uint64_t policy,
+    const float *observations,
+    const uint8_t *masks,
+    size_t count,
+    int32_t draws,
+    uint64_t seed,
+    int32_t *actions);
+
+/*
+ * Decides at this instant of a simulation, on a copy of it: one that runs, or one that has loaded a snapshot. Its
+ * dispatch rule must be the one that the checkpoint's mode stands for (see shunter_simulation_consult), its policy the
+ * order that the checkpoint was trained with. `priority` has a number from 0 to 1 for each job of the table, or is empty.
+ * shunter_decision_read then reads the decision.
+ *
+ * `budget_us` is how many microseconds it may take, counted from the call; 0: however long it takes. Past that time the
+ * call returns SHUNTER_TIMEOUT and opens nothing: the caller decides by a rule of its own. The clock is read before each
+ * question to the network, so that a call returns within the time of one of them.
+ *
+ * A policy that reads features of a user's own cannot be asked here, for Python works them out.
+ */
+int32_t shunter_policy_decide(
+    uint64_t policy,
+    uint64_t simulation,
+    const double *priority,
+    size_t priority_length,
+    uint64_t budget_us,
+    uint64_t *handle);
+
+/*
+ * Plays each environment by the policy's best actions, to the end of its episode or for `most` decisions; those that are
+ * over already are left alone. `over` becomes 1 when all have come to their ends. What comes of it does not depend on the
+ * number of threads, nor on how often this was called.
+ */
+int32_t shunter_env_play(uint64_t env, uint64_t policy, size_t most, int32_t *over);
+
+/* PPO's loss. */
+typedef struct ShunterLossOptions {
+    double clip;           /* how far the probability of an action may move, as a ratio */
+    double value_clip;     /* how far what is expected may move; below 0: without limit */
+    double value_weight;   /* of errors of what is expected */
+    double entropy_weight; /* of the entropy */
+    double exploration;    /* with this probability an action is drawn evenly */
+} ShunterLossOptions;
+
+/*
+ * Works out the gradient of PPO's mean loss over observations, tensor by tensor as shunter_policy_set takes weights, and
+ * the loss itself: what training does, for checks against another implementation. `samples` has four numbers for each
+ * observation: the log-probability that the action had, its advantage, the return, and what was expected.
+ */
+int32_t shunter_policy_gradient(
+    uint64_t policy,
+    const ShunterLossOptions *options,
+    const float *observations,
+    const uint8_t *masks,
+    size_t count,
+    const int32_t *actions,
+    const float *samples,
+    float *gradient,
+    double *loss);
+
+/* ---- training a policy with PPO: docs/training.md ---- */
+
+/* How a training plays and learns. */
+typedef struct ShunterPpoOptions {
+    uint64_t rollout_steps;       /* steps of each environment before each update */
+    uint64_t epochs;              /* how often each update goes through them */
+    uint64_t minibatch;           /* how many steps a gradient is taken from */
+    double gamma;                 /* the discount of later rewards */
+    double gae_lambda;            /* of generalized advantage estimation */
+    double max_gradient_norm;     /* longer gradients are shortened to it */
+    double target_kl;             /* an update ends once the policy has moved so far; below 0: never */
+    int32_t normalize_values;     /* 1: values are learned in deviations from the mean return */
+    int32_t normalize_advantages; /* 1: they have mean 0 and deviation 1 */
+} ShunterPpoOptions;
+
+/* What an update came to: means over its gradient steps, then what was played. */
+typedef struct ShunterLearned {
+    double policy_loss;
+    double value_loss;
+    double entropy;
+    double approx_kl;
+    double clip_fraction;      /* the share of actions whose probability moved further than the clip */
+    double gradient_norm;      /* before it is shortened */
+    uint64_t gradient_steps;
+    double explained_variance; /* how well values had foreseen returns */
+    uint64_t episodes;         /* how many ended */
+    double totals[18];         /* sums over these, see SHUNTER_TOTALS */
+    uint64_t waits;            /* how often the policy chose to wait */
+    double env_s;              /* seconds in environments, over all threads */
+    double net_s;              /* seconds in the network while playing, likewise */
+    double learn_s;            /* seconds of learning */
+    int32_t diverged;          /* 0, or what is no longer a number: 1 the rewards, 2 the loss, 3 the gradient */
+    double diverged_value;     /* what it is instead */
+} ShunterLearned;
+
+/* Begins a training of a policy's network. The seed draws actions and the order of minibatches. */
+int32_t shunter_learner_open(
+    uint64_t policy,
+    const ShunterPpoOptions *options,
+    const ShunterLossOptions *loss,
+    uint64_t seed,
+    uint64_t *handle);
+
+/*
+ * Plays and learns once: the policy's weights change. Environments that have no episode begin one. The loss may be
+ * another in each update. What diverges ends the update
+ * before the step that would have followed.
+ */
+int32_t shunter_learner_update(
+    uint64_t learner,
+    uint64_t env,
+    uint64_t policy,
+    const ShunterLossOptions *loss,
+    double learning_rate,
+    ShunterLearned *learned);
+
+/*
+ * Tells what a training remembers: Adam's two means of the gradient, a number for each weight; how many steps it took,
+ * and how many updates there were. With it, the policy's weights and shunter_env_state a training can go on elsewhere.
+ */
+int32_t shunter_learner_get(
+    uint64_t learner,
+    float *first,
+    float *second,
+    size_t length,
+    uint64_t *steps,
+    uint64_t *updates);
+
+/* Brings a training back to what shunter_learner_get told. */
+int32_t shunter_learner_set(
+    uint64_t learner,
+    const float *first,
+    const float *second,
+    size_t length,
+    uint64_t steps,
+    uint64_t updates);
 
 /* ---- tiered placement, one question at a time: docs/simulation.md ---- */
 

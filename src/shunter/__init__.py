@@ -75,8 +75,9 @@ _HOMES = {
     "what_if": "comparison.what_if",
 }
 
-# Simulations need what agents can do, and must not import it: the front door tells them where it is.
-_learned.runner_module = "shunter.agents.learned_run"
+# Simulations need what environments and agents can do, and must not import it: the front door tells them where it is.
+_learned.runner_module = "shunter.envs.learned"
+_learned.loader_module = "shunter.agents.learned_policy"
 
 
 def __getattr__(name: str) -> object:

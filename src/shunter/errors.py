@@ -18,5 +18,9 @@ class ShunterError(Exception):
     """Anything that Shunter reports in one line instead of a traceback."""
 
 
+class OutOfTimeError(ShunterError):
+    """There was not enough time to decide; nothing was done."""
+
+
 class InputError(ShunterError, ValueError):
     """Bad input: the message names what, where, which value, and what to do."""

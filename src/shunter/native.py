@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import shunter._core as _core
-from shunter.errors import InputError, ShunterError
+from shunter.errors import InputError, OutOfTimeError, ShunterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +72,8 @@ def check(status: int) -> None:
     """Raises what a status other than 0 means."""
     if status == RESULTS["ok"]:
         return
+    if status == RESULTS["timeout"]:
+        raise OutOfTimeError(last_error())
     # All other statuses mean that the core was given something wrong, which a user can mend.
     error = CoreError if status in (RESULTS["invalid-handle"], RESULTS["panicked"]) else InputError
     raise error(last_error())

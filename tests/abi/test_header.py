@@ -21,7 +21,10 @@ STRUCTURES = [
     "ShunterDecision",
     "ShunterEnvConfig",
     "ShunterEpisode",
+    "ShunterLearned",
+    "ShunterLossOptions",
     "ShunterPlaces",
+    "ShunterPpoOptions",
     "ShunterScene",
     "ShunterSnapshot",
     "ShunterStatus",
@@ -52,6 +55,7 @@ def header_numbers(header: Any, enum: str) -> dict[str, int]:  # noqa: ANN401 - 
         "RejectReason": "SHUNTER_REJECT_",
         "TierOrder": "SHUNTER_TIER_ORDER_",
         "SizeBy": "SHUNTER_SIZE_BY_",
+        "NetworkKind": "SHUNTER_NETWORK_KIND_",
     }
     own = prefix.get(enum, f"SHUNTER_{enum.upper()}_")
     return {as_written(name.removeprefix(own)): code for name, code in numbers.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,14 +13,18 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.learned_run import PlayStep, open_windows, play
 from shunter.envs import PickHostOptions, RewardOptions
+from shunter.envs.learned import network_of, open_windows, order_alone
+from shunter.envs.network import NativeNetwork
 from shunter.envs.pick_host import drawn_log, pick_host_vector
+from shunter.envs.playing import PlayStep, play
 from shunter.envs.vector import NativeVectorEnv
+from shunter.errors import OutOfTimeError
 from shunter.model.cluster import Node
 from shunter.model.log import Log
 from shunter.model.snapshot import Snapshot
 from shunter.model.windows import Windows
+from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Decision, Simulation, decide
 from tests.agents.untrained import LUBLIN, opinionated, write_host_policy, write_policy
@@ -48,8 +53,8 @@ class Watch:
 
     def play(self, checkpoint: str) -> NDArray[np.int64]:
         """Plays the episode; returns when jobs have started."""
-        policy = load_policy(checkpoint)
-        play(policy, self.vector, finished=lambda _, simulation: self.ended.append(simulation), seen=self.seen)
+        network = load_policy(checkpoint).evaluator
+        play(network, self.vector, finished=lambda _, simulation: self.ended.append(simulation), seen=self.seen)
         return self.ended[0].job_states().start_ms
 
     def first_steps(self) -> list[int]:
@@ -85,6 +90,38 @@ def test_a_policy_that_chooses_jobs(tmp_path: Path, mode: str) -> None:
         assert "committed" in mode or set(decision.starts) == now
         choices += len(decision.answers)
     assert choices > 3
+
+
+@pytest.mark.parametrize("mode", ["reserve", "committed-backfill"])
+def test_one_call_of_the_core_decides_the_same(tmp_path: Path, mode: str) -> None:
+    """It tells nothing of what was shown, and may be given a time."""
+    checkpoint = write_policy(tmp_path / "best", begins_as_order=False, change=opinionated, mode=mode, order="sjf")
+    scheduler = resolve_scheduler(policy=checkpoint)
+    order, network = order_alone(scheduler), NativeNetwork.load(Path(checkpoint))
+    simulation, starts = Simulation(workload(), NODES, order), 0
+    while simulation.advance():
+        decision = decide(simulation.snapshot(), workload(), NODES, scheduler)
+        told = network.decide(simulation, workload(), budget_us=60_000_000)
+        assert told == replace(decision, answers=())
+        starts += len(told.starts)
+        if decision.answers:
+            with pytest.raises(OutOfTimeError, match="no decision within 1 microseconds"):
+                network.decide(simulation, workload(), budget_us=1)
+        simulation.dispatch()
+    assert starts > 20
+
+
+def test_a_policy_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    checkpoint = resolve_scheduler(policy=write_policy(tmp_path / "best")).policy
+    assert isinstance(checkpoint, Checkpoint)
+    network = network_of(checkpoint)
+    assert network_of(checkpoint) is network
+    write_policy(tmp_path / "best", change=opinionated)
+    again = network_of(checkpoint)
+    assert isinstance(network, NativeNetwork)
+    assert isinstance(again, NativeNetwork)
+    before, after = (one.get()[0] for one in (network, again))
+    assert any((before[name] != after[name]).any() for name in before)
 
 
 def test_a_policy_that_chooses_hosts(tmp_path: Path) -> None:

@@ -13,13 +13,21 @@ import pytest
 import torch
 
 from shunter import Cluster, InputError, Policy, QueueView, Schedule, Workload, read_workload
-from shunter.agents import learned_run
-from shunter.agents.learned_run import run_learned_windows
+from shunter.agents.learned_policy import LearnedPolicy, load_policy
+from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.training.checkpoint_files import PolicyRecord
+from shunter.envs import learned, playing, register_feature
+from shunter.envs.features import JobView
+from shunter.envs.learned import open_windows, order_alone, run_learned_windows
+from shunter.envs.network import NativeNetwork
+from shunter.envs.pick_job import PickJobOptions
+from shunter.model.log import Log
 from shunter.model.schedule import Phase
 from shunter.model.settings import Settings
 from shunter.model.windows import Windows, choose_windows
 from shunter.policies.scheduler import resolve_scheduler
-from shunter.simulation import WindowRunner, simulate
+from shunter.simulation import Simulation, WindowRunner, decide, simulate
+from shunter.simulation.core_inputs import numbers
 from shunter.simulation.windows import WindowResults
 from tests.agents.untrained import LUBLIN, opinionated, write_policy
 
@@ -115,7 +123,7 @@ def test_windows_are_those_of_simulations_of_their_own(tmp_path: Path, monkeypat
     checkpoint = write_policy(tmp_path / "best", begins_as_order=False, change=opinionated)
     windows = choose_windows(250, count=7, length=20)
     together = results(checkpoint, windows)
-    monkeypatch.setattr(learned_run, "MOST_TOGETHER", 3)
+    monkeypatch.setattr(learned, "MOST_TOGETHER", 3)
     assert_same(results(checkpoint, windows, threads=2), together)
     for row, first in enumerate(windows.first.tolist()):
         alone = simulate(workload().window(first, 20), CLUSTER, policy=checkpoint)
@@ -155,7 +163,7 @@ def test_jobs_that_never_fit(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learned_run, "TELL_EVERY", 20)
+    monkeypatch.setattr(playing, "TURN", 20)
     told: list[tuple[int, int]] = []
     checkpoint = write_policy(tmp_path / "best")
     simulate(workload(), CLUSTER, policy=checkpoint, progress=lambda done, total: told.append((done, total)))
@@ -165,14 +173,72 @@ def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert 0 <= done[0] < done[-1] <= 250
 
 
-def test_pytorch_has_its_threads_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["reserve", "committed"])
+def test_the_core_plays_as_python_does_step_by_step(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it comes back in between."""
+    checkpoint = write_policy(tmp_path / "best", begins_as_order=False, change=opinionated, mode=mode)
+    scheduler = resolve_scheduler(policy=checkpoint, max_wait_s=30_000.0)
+    network = load_policy(checkpoint).evaluator
+    log, windows = Log(workload(), CLUSTER), choose_windows(250, count=7, length=40)
+    monkeypatch.setattr(learned, "MOST_TOGETHER", 3)
+    monkeypatch.setattr(playing, "TURN", 12)
+
+    def starts(threads: int, **listening: Any) -> list[list[int]]:  # noqa: ANN401 - arguments of `play`
+        found: dict[int, list[int]] = {}
+
+        def finished(episode: int, simulation: Simulation) -> None:
+            found[episode] = simulation.job_states().start_ms.tolist()
+
+        with open_windows(log, windows, scheduler, threads) as vector:
+            playing.play(network, vector, finished=finished, **listening)
+        return [found[episode] for episode in range(len(windows))]
+
+    seen: list[playing.PlayStep] = []
+    by_steps = starts(1, seen=seen.append)
+    assert seen
+    assert starts(1) == starts(2) == by_steps
+    assert starts(2, tell=lambda: None) == by_steps
+
+
+def test_pytorch_has_its_threads_back() -> None:
+    options = PickJobOptions(window=4)
+    policy = LearnedPolicy(
+        build(NetworkOptions(), options.layout), PolicyRecord(options.layout, options, NetworkOptions())
+    )
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        simulate(workload().window(0, 20), CLUSTER, policy=write_policy(tmp_path / "best"))
+        policy.action(np.zeros(options.layout.observation_size, np.float32), np.ones(options.layout.actions, np.bool_))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_features_of_ones_own_are_worked_out_at_every_step(tmp_path: Path) -> None:
+    asked = 0
+
+    @register_feature("asked")
+    def feature(jobs: JobView) -> Any:  # noqa: ANN401 - an array
+        nonlocal asked
+        asked += 1
+        return np.where(jobs.cores > 8, 1.0, 0.0)
+
+    own = write_policy(tmp_path / "own", begins_as_order=False, change=opinionated, order="saf", features=("asked",))
+    schedule = simulate(workload(), CLUSTER, policy=own)
+    assert schedule.ended.all()
+    assert asked > 100
+    scheduler = resolve_scheduler(policy=own)
+    simulation = Simulation(workload(), CLUSTER, order_alone(scheduler))
+    simulation.run(30)
+    simulation.advance()
+    decision = decide(simulation.snapshot(), workload(), CLUSTER, scheduler)
+    assert decision.answers
+    rows = PickJobOptions(window=16, features=("asked",)).layout.split(decision.answers[0].observation)["jobs"]
+    cores = numbers(workload().jobs["tasks"]) * numbers(workload().jobs["cores_per_task"])
+    shown = list(decision.answers[0].jobs)
+    assert rows[: len(shown), -1].tolist() == (cores[shown] > 8).tolist()
+    with pytest.raises(InputError, match="features of its own, which Python works out"):
+        NativeNetwork.load(Path(own)).decide(simulation, workload())
 
 
 def test_a_policy_of_ones_own_may_be_called_like_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -387,7 +387,7 @@ pub unsafe extern "C" fn shunter_env_play(env: u64, policy: u64, most: usize, ov
 }
 
 /// Decides at this instant of a simulation, always by the policy's best action, within `budget_us` microseconds (0:
-/// however long it takes). Past that time it returns `SHUNTER_RESULT_TIMEOUT`, and there is no decision. The simulation
+/// however long it takes). Past that time it returns `SHUNTER_TIMEOUT`, and there is no decision. The simulation
 /// stays as it is. `priority` has a number from 0 to 1 for each job of the table, or is empty.
 ///
 /// # Safety

@@ -31,7 +31,7 @@ impl Packing {
     pub(crate) fn of(layout: Layout, spec: &NetworkSpec) -> Self {
         let (context, row_stride) = match (spec.kind, layout) {
             // All rows of a sample are one long row: nothing may stand between them.
-            (NetworkKind::Mlp, _) => (layout.context(), layout.row_features()),
+            (NetworkKind::Mlp | NetworkKind::Layers, _) => (layout.context(), layout.row_features()),
             (_, Layout::Job(jobs)) => (jobs.context(), padded(jobs.job_features)),
             (_, Layout::Host { .. }) => (0, padded(HOST_ROW)),
         };

@@ -12,6 +12,7 @@ pub mod graph;
 mod hosts;
 mod json;
 mod kernel;
+mod layers;
 mod matmul;
 mod mlp;
 pub mod network;

@@ -62,7 +62,7 @@ impl Network {
         if let Some(place) = weights.iter().position(|weight| !weight.is_finite()) {
             let owner = self.graph.parameters.iter().rev().find(|one| one.first <= place);
             let name = owner.map_or("", |one| &one.name);
-            return Err(format!("{name} holds {}, which is not finite", weights[place]));
+            return Err(format!("{name} holds numbers that are not finite: {}", weights[place]));
         }
         self.weights.copy_from_slice(weights);
         self.pack();

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::graph::Activation;
+use super::graph::{Activation, Parameter};
 use super::json::Json;
 use super::network::Network;
 use super::safetensors;
 use super::sha256::sha256;
-use super::spec::{JobLayout, Layout, NetworkKind, NetworkSpec};
+use super::spec::{JobLayout, Layout, NetworkKind, NetworkSpec, TowerLayer};
 use crate::envs::episode::{EnvConfig, Lookahead, Mode};
 use crate::envs::observe::JOB_FEATURES;
 
@@ -94,27 +94,30 @@ impl Policy {
                 .map_err(|error| format!("{shown}: cannot be read ({error}); give the folder of a checkpoint"))
         };
         let ((about_path, about), (weights_path, weights)) = (read(ABOUT_FILE)?, read(WEIGHTS_FILE)?);
-        let policy = Self::describe(&about).map_err(|error| format!("{about_path}: {error}"))?;
-        let is_hash = |json: Json| json.get("sha256").and_then(Json::text) == Some(&sha256(&weights));
+        let described = Description::read(&about).map_err(|error| format!("{about_path}: {error}"))?;
+        if described.format != Some(FORMAT) {
+            return Err(format!("{about_path}: has another format than {FORMAT}, which this version of Shunter reads"));
+        }
         // A checkpoint put together from two runs would load without a word, and decide nonsense.
-        if !Json::parse(&about).is_ok_and(is_hash) {
+        if described.sha256.as_ref() != Some(&sha256(&weights)) {
             return Err(format!(
                 "{weights_path}: is not the file that {ABOUT_FILE} was written with; take both from one checkpoint"
             ));
         }
+        // A few bytes of a description could ask for gigabytes of weights.
+        let size = described.size().map_err(|error| format!("{about_path}: {error}"))?;
+        if weights.len() / std::mem::size_of::<f32>() < size {
+            return Err(format!(
+                "{weights_path}: are the weights of another network: it has {size}; take another copy"
+            ));
+        }
+        let policy = described.policy().map_err(|error| format!("{about_path}: {error}"))?;
         policy.with_weights(&weights).map_err(|error| format!("{weights_path}: {error}; take another copy"))
     }
 
     /// The policy that a `policy.json` describes; its weights are all 0.
     pub fn describe(about: &[u8]) -> Result<Self, String> {
-        let json = Json::parse(about)?;
-        if json.get("format").is_some_and(|format| format.number() != Some(FORMAT)) {
-            return Err(format!("has another format than {FORMAT}, which this version reads"));
-        }
-        let layout = layout(json.get("layout").ok_or("has no layout")?)?;
-        let spec = spec(json.get("network").ok_or("has no network")?)?;
-        let env = json.get("options").map(|options| environment(options, &layout)).transpose()?;
-        Ok(Policy { network: Network::new(spec, layout)?, units: Units::default(), env })
+        Description::read(about)?.policy()
     }
 
     /// The same with the weights of a safetensors file.
@@ -165,6 +168,37 @@ impl Policy {
     }
 }
 
+/// What a `policy.json` says that counts here.
+struct Description {
+    format: Option<f64>,
+    layout: Layout,
+    spec: NetworkSpec,
+    env: Option<EnvConfig>,
+    /// Of the weights.
+    sha256: Option<String>,
+}
+
+impl Description {
+    fn read(about: &[u8]) -> Result<Self, String> {
+        let json = Json::parse(about)?;
+        let layout = layout(json.get("layout").ok_or("has no layout")?)?;
+        let spec = spec(json.get("network").ok_or("has no network")?, json.get("layers"))?;
+        let env = json.get("options").map(|options| environment(options, &layout)).transpose()?;
+        let format = json.get("format").and_then(Json::number);
+        let sha256 = json.get("sha256").and_then(Json::text).map(str::to_string);
+        Ok(Description { format, layout, spec, env, sha256 })
+    }
+
+    /// How many weights the network has.
+    fn size(&self) -> Result<usize, String> {
+        Ok(self.spec.build(&self.layout)?.parameters.iter().map(Parameter::size).sum())
+    }
+
+    fn policy(self) -> Result<Policy, String> {
+        Ok(Policy { network: Network::new(self.spec, self.layout)?, units: Units::default(), env: self.env })
+    }
+}
+
 /// A field that must be a whole number; `usual` where it is missing.
 fn whole(json: &Json, name: &str, usual: usize) -> Result<usize, String> {
     match json.get(name) {
@@ -189,10 +223,16 @@ fn layout(json: &Json) -> Result<Layout, String> {
     }
 }
 
-fn spec(json: &Json) -> Result<NetworkSpec, String> {
+fn spec(json: &Json, layers: Option<&Json>) -> Result<NetworkSpec, String> {
     let name = json.get("kind").and_then(Json::text).unwrap_or("kernel");
-    let kind = NetworkKind::named(name)
-        .ok_or_else(|| format!("network kind is {name:?}; expected kernel, mlp, hosts or attention"))?;
+    // A user's own network goes by the user's name for it, and its layers are told beside it.
+    let kind = layers.map(|_| NetworkKind::Layers).or_else(|| NetworkKind::named(name)).ok_or_else(|| {
+        format!("network kind is {name:?}, which the core does not know; expected kernel, mlp, hosts or attention")
+    })?;
+    let towers = match layers {
+        Some(layers) => [tower(layers, "policy")?, tower(layers, "value")?],
+        None => [Vec::new(), Vec::new()],
+    };
     let activation = match json.get("activation").and_then(Json::text).unwrap_or("relu") {
         "relu" => Activation::Relu,
         "tanh" => Activation::Tanh,
@@ -211,8 +251,26 @@ fn spec(json: &Json) -> Result<NetworkSpec, String> {
         activation,
         heads: whole(json, "heads", 2)?,
         blocks: whole(json, "blocks", 1)?,
+        towers,
         order_temperature,
     })
+}
+
+/// One of the towers of `layers`: a list of sizes and functions.
+fn tower(layers: &Json, name: &str) -> Result<Vec<TowerLayer>, String> {
+    let wrong = || format!("layers: {name} is no list of sizes, each with relu, tanh or none");
+    let read = |layer: &Json| {
+        let [size, function] = layer.list()? else { return None };
+        let activation = match function.text()? {
+            "relu" => Activation::Relu,
+            "tanh" => Activation::Tanh,
+            "none" => Activation::None,
+            _ => return None,
+        };
+        Some(TowerLayer { size: size.whole()?, activation })
+    };
+    let list = layers.get(name).and_then(Json::list).ok_or_else(wrong)?;
+    list.iter().map(read).collect::<Option<Vec<_>>>().ok_or_else(wrong)
 }
 
 /// What is shown, as an environment's options say.

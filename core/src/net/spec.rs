@@ -1,7 +1,7 @@
 //! What a network is to be: its kind, its sizes, and the observations that it reads.
 
 use super::graph::{Activation, Graph};
-use super::{attention, hosts, kernel, mlp};
+use super::{attention, hosts, kernel, layers, mlp};
 
 /// What is told of the cluster in a PickJob observation.
 pub(crate) const CLUSTER_FEATURES: usize = crate::envs::observe::CLUSTER_FEATURES;
@@ -14,27 +14,30 @@ pub(crate) const HOST_ROW: usize = HOST_FEATURES + 1 + 2 + 2 + 2 * SCALES.len() 
 pub(crate) const SCALES: [f32; 5] = [32.0, 16.0, 32.0 / 3.0, 8.0, 4.0];
 
 /// More weights are a mistake, or an attack.
-const MOST_WEIGHTS: usize = 1 << 27;
+const MOST_WEIGHTS: usize = 1 << 25;
 /// More rows or layers likewise.
 const MOST_ROWS: usize = 1 << 20;
 const MOST_LAYERS: usize = 64;
 const MOST_SIZE: usize = 65_536;
 
-/// The kinds of networks.
+/// The kinds of networks; the numbers are part of the C ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub enum NetworkKind {
     /// One small network for every job.
-    Kernel,
+    Kernel = 0,
     /// Layers on the flat observation.
-    Mlp,
+    Mlp = 1,
     /// One encoder for every host.
-    Hosts,
+    Hosts = 2,
     /// Jobs that look at each other.
-    Attention,
+    Attention = 3,
+    /// Layers of any sizes on the flat observation: how a network of a user's own is told.
+    Layers = 4,
 }
 
 impl NetworkKind {
-    /// The kind of this name.
+    /// The kind of this name; `Layers` has none, for its checkpoints go by the user's name for it.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "kernel" => NetworkKind::Kernel,
@@ -44,6 +47,14 @@ impl NetworkKind {
             _ => return None,
         })
     }
+}
+
+/// One layer of a tower: its size, and the function behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct TowerLayer {
+    /// How many results it has.
+    pub size: usize,
+    pub(crate) activation: Activation,
 }
 
 /// How a network is built.
@@ -59,6 +70,8 @@ pub struct NetworkSpec {
     pub heads: usize,
     /// How many blocks of attention follow each other.
     pub blocks: usize,
+    /// Of `Layers`: the layers of the policy and of the value; of other kinds none.
+    pub towers: [Vec<TowerLayer>; 2],
     /// If it is added to the scores of the rule that it begins as: what these are multiplied by.
     pub order_temperature: Option<f32>,
 }
@@ -77,8 +90,10 @@ impl NetworkSpec {
     pub(crate) fn build(&self, layout: &Layout) -> Result<Graph, String> {
         self.check()?;
         layout.check()?;
+        self.check_towers(layout)?;
         let graph = match (self.kind, layout) {
             (NetworkKind::Mlp, _) => mlp::build(layout, self),
+            (NetworkKind::Layers, _) => layers::build(layout, self),
             (NetworkKind::Kernel, Layout::Job(jobs)) => kernel::build(jobs, self),
             (NetworkKind::Attention, Layout::Job(jobs)) => attention::build(jobs, self),
             (NetworkKind::Hosts, Layout::Host { .. }) => hosts::build(self),
@@ -93,7 +108,7 @@ impl NetworkSpec {
 
     fn check(&self) -> Result<(), String> {
         let layers = self.hidden.len();
-        if layers == 0 || layers > MOST_LAYERS {
+        if (layers == 0 && self.kind != NetworkKind::Layers) || layers > MOST_LAYERS {
             return Err(format!("the network has {layers} hidden layers; expected 1 to {MOST_LAYERS}"));
         }
         if let Some(size) = self.hidden.iter().find(|&&size| size == 0 || size > MOST_SIZE) {
@@ -110,6 +125,26 @@ impl NetworkSpec {
         }
         if self.order_temperature.is_some_and(|temperature| !temperature.is_finite() || temperature < 0.0) {
             return Err("the temperature of the order is no number of 0 or more".to_string());
+        }
+        Ok(())
+    }
+
+    /// Whether the towers of `Layers` end as they must: with a score for each action, and with one value.
+    fn check_towers(&self, layout: &Layout) -> Result<(), String> {
+        if self.kind != NetworkKind::Layers {
+            return Ok(());
+        }
+        for (name, tower, results) in [("policy", &self.towers[0], layout.actions()), ("value", &self.towers[1], 1)] {
+            if tower.is_empty() || tower.len() > MOST_LAYERS {
+                return Err(format!("the {name} has {} layers; expected 1 to {MOST_LAYERS}", tower.len()));
+            }
+            if let Some(layer) = tower.iter().find(|layer| layer.size == 0 || layer.size > MOST_ROWS) {
+                return Err(format!("a layer of the {name} has the size {}; expected 1 to {MOST_ROWS}", layer.size));
+            }
+            let last = tower[tower.len() - 1].size;
+            if last != results {
+                return Err(format!("the {name}'s last layer has the size {last}; expected {results}"));
+            }
         }
         Ok(())
     }
@@ -153,6 +188,11 @@ impl Layout {
         };
         if rows == 0 || rows > MOST_ROWS || others > MOST_ROWS {
             return Err(format!("an observation has {rows} rows; expected 1 to {MOST_ROWS}"));
+        }
+        // Products of such sizes still are numbers.
+        let size = self.observation_size();
+        if size > MOST_WEIGHTS {
+            return Err(format!("an observation has {size} numbers; expected at most {MOST_WEIGHTS}"));
         }
         if let Layout::Job(jobs) = self {
             if jobs.job_features < crate::envs::observe::JOB_FEATURES {

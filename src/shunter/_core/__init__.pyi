@@ -224,6 +224,65 @@ class _Lib:
     def shunter_env_restore(
         self, env: int, bytes: _Pointer, length: int, observations: _Pointer, masks: _Pointer, /
     ) -> int: ...
+    def shunter_policy_load(self, path: _Pointer, length: int, handle: _Pointer, /) -> int: ...
+    def shunter_policy_open(self, about: _Pointer, length: int, handle: _Pointer, /) -> int: ...
+    def shunter_policy_sizes(
+        self, policy: int, observation: _Pointer, actions: _Pointer, weights: _Pointer, /
+    ) -> int: ...
+    def shunter_policy_names(self, policy: int, bytes: _Pointer, capacity: int, needed: _Pointer, /) -> int: ...
+    def shunter_policy_set(self, policy: int, weights: _Pointer, length: int, units: _Pointer, /) -> int: ...
+    def shunter_policy_get(self, policy: int, weights: _Pointer, length: int, units: _Pointer, /) -> int: ...
+    def shunter_policy_instructions(self, policy: int, wanted: int, used: _Pointer, /) -> int: ...
+    def shunter_policy_evaluate(
+        self, policy: int, observations: _Pointer, masks: _Pointer, count: int, logits: _Pointer, values: _Pointer, /
+    ) -> int: ...
+    def shunter_policy_actions(
+        self,
+        policy: int,
+        observations: _Pointer,
+        masks: _Pointer,
+        count: int,
+        draws: int,
+        seed: int,
+        actions: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_policy_decide(
+        self,
+        policy: int,
+        simulation: int,
+        priority: _Pointer,
+        priority_length: int,
+        budget_us: int,
+        handle: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_env_play(self, env: int, policy: int, most: int, over: _Pointer, /) -> int: ...
+    def shunter_policy_gradient(
+        self,
+        policy: int,
+        options: _Pointer,
+        observations: _Pointer,
+        masks: _Pointer,
+        count: int,
+        actions: _Pointer,
+        samples: _Pointer,
+        gradient: _Pointer,
+        loss: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_learner_open(
+        self, policy: int, options: _Pointer, loss: _Pointer, seed: int, handle: _Pointer, /
+    ) -> int: ...
+    def shunter_learner_update(
+        self, learner: int, env: int, policy: int, loss: _Pointer, learning_rate: float, learned: _Pointer, /
+    ) -> int: ...
+    def shunter_learner_get(
+        self, learner: int, first: _Pointer, second: _Pointer, length: int, steps: _Pointer, updates: _Pointer, /
+    ) -> int: ...
+    def shunter_learner_set(
+        self, learner: int, first: _Pointer, second: _Pointer, length: int, steps: int, updates: int, /
+    ) -> int: ...
     def shunter_tiers(
         self,
         gpus_per_node: int,

@@ -1,41 +1,63 @@
-"""A learned policy, ready to decide."""
+"""A learned policy, ready to decide. Networks that the core knows need no PyTorch for that."""
 
 from __future__ import annotations
 
+import secrets
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from shunter.agents.common import masking
-from shunter.agents.common.normalization import ValueNormalizer
 from shunter.agents.networks import build
-from shunter.agents.ppo import NORMALIZER
 from shunter.agents.training.checkpoint_files import POLICY, PolicyRecord, load_network, read_part
 from shunter.checks import MOST_SEED, whole
+from shunter.envs.network import NativeNetwork, is_native
 from shunter.errors import InputError
-from shunter.policies.checkpoint import POLICY_FILE, checkpoint_folder, read_record
+from shunter.policies.checkpoint import POLICY_FILE, WEIGHTS_FILE, checkpoint_folder, read_record
 from shunter.policies.trust import trusting
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
+    from shunter.agents.common.normalization import ValueNormalizer
     from shunter.agents.networks.base import Network
     from shunter.envs.layout import Layout
     from shunter.envs.sources import EnvironmentOptions
+    from shunter.simulation.learned import Evaluator
 
 
 class LearnedPolicy:
     """Says which action a network prefers."""
 
-    def __init__(self, network: Network, record: PolicyRecord, normalizer: ValueNormalizer | None = None) -> None:
-        """Takes a network that has its weights, and in which units it learned values; None: in those of the reward."""
-        self.network = network
+    def __init__(
+        self, network: Network | NativeNetwork, record: PolicyRecord, normalizer: ValueNormalizer | None = None
+    ) -> None:
+        """Takes a network that has its weights.
+
+        Args:
+            network: In the core, or in PyTorch.
+            record: What it is.
+            normalizer: In which units a network in PyTorch learned values; None: in those of the reward.
+        """
         self.record = record
-        self._normalizer = ValueNormalizer() if normalizer is None else normalizer
+        if isinstance(network, NativeNetwork):
+            self.evaluator: Evaluator = network
+        else:
+            from shunter.agents.torch_evaluator import TorchEvaluator
+
+            self.evaluator = TorchEvaluator(network, normalizer)
+
+    @cached_property
+    def network(self) -> Network:
+        """The network in PyTorch, with the same weights; of one in the core it is made when first asked for."""
+        from shunter.agents.torch_evaluator import TorchEvaluator, imported
+
+        if isinstance(self.evaluator, TorchEvaluator):
+            return self.evaluator.network
+        assert isinstance(self.evaluator, NativeNetwork), "there are networks in the core and in PyTorch"
+        return imported(self.evaluator, self.record)
 
     @property
     def layout(self) -> Layout:
@@ -59,17 +81,14 @@ class LearnedPolicy:
             observations: (..., observation size): one, or many.
             masks: (..., actions).
         """
-        with torch.inference_mode():
-            logits, _, allowed = self._evaluate(observations, masks)
-            probabilities: NDArray[np.float32] = masking.masked_distribution(logits, allowed).probs.numpy(force=True)
+        logits, _ = self.evaluator.evaluate(*self._many(observations, masks))
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        probabilities: NDArray[np.float32] = odds / odds.sum(axis=1, keepdims=True)
         return probabilities.reshape(masks.shape)
 
     def actions(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Returns the most probable action of each; the first of those that are equal."""
-        with torch.inference_mode():
-            logits, _, allowed = self._evaluate(observations, masks)
-            best = masking.greedy_actions(logits, allowed).numpy(force=True)
-        return best.astype(np.int32).reshape(masks.shape[:-1])
+        return self.evaluator.choose(*self._many(observations, masks)).reshape(masks.shape[:-1])
 
     def action(
         self,
@@ -94,14 +113,8 @@ class LearnedPolicy:
             raise InputError(f"the mask has {mask.ndim} dimensions; expected 1, for actions() takes many observations")
         if deterministic:
             return int(self.actions(observation, mask))
-        generator = torch.Generator()
-        if seed is None:
-            generator.seed()
-        else:
-            generator.manual_seed(whole("seed", seed, 0, MOST_SEED))
-        with torch.inference_mode():
-            logits, _, allowed = self._evaluate(observation, mask)
-            return int(masking.masked_distribution(logits, allowed).sample(generator))
+        drawn = secrets.randbelow(MOST_SEED) if seed is None else whole("seed", seed, 0, MOST_SEED)
+        return int(self.evaluator.choose(*self._many(observation, mask), seed=drawn)[0])
 
     def values(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Returns what is expected to come, discounted, in the units of the reward that was trained with.
@@ -110,22 +123,19 @@ class LearnedPolicy:
             observations: (..., observation size): one, or many.
             masks: (..., actions).
         """
-        with torch.inference_mode():
-            _, normalized, _ = self._evaluate(observations, masks)
-            values: NDArray[np.float32] = self._normalizer.denormalize(normalized.cpu()).numpy()
-        return values.reshape(masks.shape[:-1])
+        _, normalized = self.evaluator.evaluate(*self._many(observations, masks))
+        return self.evaluator.denormalized(normalized).reshape(masks.shape[:-1])
 
-    def _evaluate(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns logits, values in the network's units, and the masks, all for many observations."""
+    def _many(
+        self, observations: NDArray[np.float32], masks: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Returns observations and masks as networks take them, one or many."""
         size, actions = self.layout.observation_size, self.layout.actions
         if observations.shape[-1] != size or masks.shape[-1] != actions:
             what = f"{observations.shape[-1]} numbers and {masks.shape[-1]} actions"
             raise InputError(f"observations have {what}; the policy was made for {size} and {actions}")
-        # Callers have NumPy arrays, wherever the network is.
-        device = next(self.network.parameters()).device
-        seen = torch.from_numpy(np.ascontiguousarray(observations, np.float32)).view(-1, size).to(device)
-        allowed = torch.from_numpy(np.ascontiguousarray(masks, np.bool_)).view(-1, actions).to(device)
-        return *self.network(seen, allowed), allowed
+        seen = np.ascontiguousarray(observations, np.float32).reshape(-1, size)
+        return seen, np.ascontiguousarray(masks, np.bool_).reshape(-1, actions)
 
 
 def load_policy(path: str | Path, *, trust: bool = False) -> LearnedPolicy:
@@ -138,14 +148,29 @@ def load_policy(path: str | Path, *, trust: bool = False) -> LearnedPolicy:
     Raises:
         InputError: There is no checkpoint, it cannot be read, or its weights are not finite.
     """
-    folder = checkpoint_folder(str(path))
-    where, weights = folder / POLICY_FILE, folder / f"{POLICY}.safetensors"
-    part = read_part(folder, POLICY)
+    folder, facts = checkpoint_folder(str(path)), read_record(str(path))
+    where = folder / POLICY_FILE
     with trusting(trust):
-        record = PolicyRecord.from_json({**part.facts, "options": read_record(str(path))["options"]}, str(where))
+        record = PolicyRecord.from_json(facts, str(where))
     # Both are written for people to read; one that was edited alone would shift every feature.
     if record.options.layout != record.layout:
         raise InputError(f"{where}: layout and options do not agree; take another copy")
+    if is_native(facts):
+        return LearnedPolicy(NativeNetwork.load(folder), record)
+    return _load_torch(folder, record)
+
+
+def load_evaluator(folder: Path) -> Evaluator:
+    """Returns the network of a checkpoint that the core does not know; see `shunter.simulation.learned`."""
+    return load_policy(folder).evaluator
+
+
+def _load_torch(folder: Path, record: PolicyRecord) -> LearnedPolicy:
+    """Returns a policy whose network the core does not know."""
+    from shunter.agents.common.normalization import ValueNormalizer
+    from shunter.agents.ppo import NORMALIZER
+
+    part, weights = read_part(folder, POLICY), folder / WEIGHTS_FILE
     network = build(record.network, record.layout)
     load_network(network, part.tensors, str(weights))
     for name, tensor in network.state_dict().items():

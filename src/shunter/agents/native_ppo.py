@@ -17,7 +17,7 @@ from shunter.agents.algorithms import check_finite
 from shunter.agents.ppo import NORMALIZER
 from shunter.agents.training.checkpoint_files import NETWORK, Part, Tensors, load_network, network_tensors
 from shunter.checks import to_table
-from shunter.envs.network import NativeNetwork
+from shunter.envs.network import LAYERS, NativeNetwork
 from shunter.envs.rewards import OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.native import check, ffi, lib, opened, pointer
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shunter.agents.algorithms import PpoOptions
     from shunter.agents.networks import NetworkOptions
     from shunter.agents.networks.base import Network
+    from shunter.agents.networks.layers import Towers
     from shunter.envs.layout import Layout
     from shunter.envs.vector import NativeVectorEnv
 
@@ -49,6 +50,7 @@ class NativePpo:
         options: PpoOptions,
         *,
         kind: NetworkOptions,
+        layers: Towers | None = None,
         steps: int,
         seed: int,
     ) -> None:
@@ -59,6 +61,7 @@ class NativePpo:
             network: The policy and the value function, with its first weights.
             options: How to learn.
             kind: How the network was built.
+            layers: Of what layers, if it is one of the user's own.
             steps: How many steps the training is to have; schedules go by it.
             seed: For the drawing of actions and of minibatches.
         """
@@ -67,7 +70,7 @@ class NativePpo:
         self._environments = environments
         self._options = options
         self._schedules = options.schedules(steps)
-        self._native = native_network(kind, environments.layout)
+        self._native = native_network(kind, environments.layout, layers)
         self._native.set(_arrays(network_tensors(network)))
         self._learner = opened(
             lib.shunter_learner_open, self._native.handle.number, _core_options(options), self._loss(0.0, 0.0), seed
@@ -79,10 +82,9 @@ class NativePpo:
         return self._native.use()
 
     @property
-    def network(self) -> Network:
+    def network(self) -> NativeNetwork:
         """The network with its present weights."""
-        load_network(self._torch_network, self._weights(), "the core")
-        return self._torch_network
+        return self._native
 
     def update(self) -> dict[str, float]:
         """Plays and learns once; returns figures to be written down.
@@ -185,23 +187,24 @@ class NativePpo:
         remembered: list[NDArray[np.float32]] = [training.tensors[name].numpy() for name in (FIRST, SECOND)]
         if any(one.shape != (self._native.size,) for one in remembered):
             raise InputError(f"{where}: is the training of another network; build the network as it was")
-        counts = int(training.facts["gradient_steps"]), int(training.facts["updates"])
-        check(lib.shunter_learner_set(self._learner.number, *map(pointer, remembered), self._native.size, *counts))
+        first, second = (pointer(one) for one in remembered)
+        steps, updates = (int(training.facts[name]) for name in ("gradient_steps", "updates"))
+        check(lib.shunter_learner_set(self._learner.number, first, second, self._native.size, steps, updates))
         arrays = self._environments.step_arrays()
         state = training.tensors["environments"].numpy().tobytes()
         self._environments.load_state(state, arrays.observations, arrays.masks)
         self.steps = int(training.facts["steps"])
 
 
-def native_network(kind: NetworkOptions, layout: Layout) -> NativeNetwork:
-    """Returns the core's network of a kind; its weights are all 0.
+def native_network(kind: NetworkOptions, layout: Layout, layers: Towers | None = None) -> NativeNetwork:
+    """Returns the core's network of a kind, or of these layers; its weights are all 0.
 
     Raises:
         InputError: The core has no such network.
     """
     # The core knows no usual sizes.
-    described = to_table(replace(kind, hidden=kind.layers_hidden))
-    return NativeNetwork.open({"layout": to_table(layout), "network": described})
+    about = {"layout": to_table(layout), "network": to_table(replace(kind, hidden=kind.layers_hidden))}
+    return NativeNetwork.open(about if layers is None else about | {LAYERS: layers})
 
 
 def _arrays(tensors: Tensors) -> dict[str, NDArray[np.float32]]:

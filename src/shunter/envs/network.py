@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from shunter.envs.baselines import scaled_priority
+from shunter.errors import InputError
 from shunter.native import Handle, check, core_numbers, ffi, lib, opened, pointer
+from shunter.simulation.decision import read_decision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from shunter.model.workload import Workload
+    from shunter.simulation.decision import Decision
+    from shunter.simulation.simulation import Simulation
+
+LAYERS: Final = "layers"
+"""The key of ``policy.json`` that tells the layers of a network of the user's own."""
+NETWORK_KINDS: Final = tuple(name for name in core_numbers("NetworkKind") if name != LAYERS)
+"""The networks that the core knows by their names."""
+SMALLEST: Final = 1e-4
+"""The least deviation that values are measured in, as in the core."""
+
+
+def is_native(record: Mapping[str, Any]) -> bool:
+    """Returns whether the core knows the network that ``policy.json`` tells of."""
+    network = record.get("network")
+    return LAYERS in record or (isinstance(network, dict) and network.get("kind", "kernel") in NETWORK_KINDS)
 
 
 class NativeNetwork:
@@ -97,9 +117,59 @@ class NativeNetwork:
     def evaluate(
         self, observations: NDArray[np.float32], masks: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns logits (samples, actions), −1e30 where an action is forbidden, and values (samples,)."""
+        """Returns logits (samples, actions), −1e30 where an action is forbidden, and values (samples,).
+
+        Raises:
+            InputError: The observations are others than the network reads, or a mask allows nothing.
+        """
+        given = self._given(observations, masks)
         logits = np.empty(masks.shape, np.float32)
         values = np.empty(len(masks), np.float32)
-        given = (pointer(observations), pointer(masks.view(np.uint8)), len(masks))
         check(lib.shunter_policy_evaluate(self.handle.number, *given, pointer(logits), pointer(values)))
         return logits, values
+
+    def choose(
+        self, observations: NDArray[np.float32], masks: NDArray[np.bool_], seed: int | None = None
+    ) -> NDArray[np.int32]:
+        """Returns the best action of each, of equal ones the first; with a seed, one that is drawn.
+
+        Raises:
+            InputError: The observations are others than the network reads, or a mask allows nothing.
+        """
+        given = self._given(observations, masks)
+        actions = np.empty(len(masks), np.int32)
+        check(lib.shunter_policy_actions(self.handle.number, *given, seed is not None, seed or 0, pointer(actions)))
+        return actions
+
+    def _given(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Any, Any, int]:
+        """Returns observations and masks as the core takes them."""
+        wanted = (len(masks), self.observation_size), (len(masks), self.actions)
+        if (observations.shape, masks.shape) != wanted:
+            what = f"observations have the shape {observations.shape}, masks {masks.shape}"
+            raise InputError(f"{what}; expected {wanted[0]} and {wanted[1]}")
+        return pointer(observations), pointer(masks.view(np.uint8)), len(masks)
+
+    def denormalized(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Returns values of `evaluate` in the units of the reward."""
+        _, (_, mean, variance) = self.get()
+        found: NDArray[np.float32] = (values * max(variance**0.5, SMALLEST) + mean).astype(np.float32)
+        return found
+
+    def decide(self, simulation: Simulation, workload: Workload, budget_us: int = 0) -> Decision:
+        """Returns what is decided at this instant of a simulation, which stays as it is, in one call of the core.
+
+        `shunter.simulation.decide` also tells what the policy was shown, and works out features of the user's own.
+
+        Args:
+            simulation: Any state: of a simulation under way, or of one that has loaded a snapshot. Its dispatch rule is
+                the one that the checkpoint's mode stands for, its policy the order of the window.
+            workload: Its jobs.
+            budget_us: How many microseconds it may take; 0: as long as it takes.
+
+        Raises:
+            OutOfTimeError: It was not decided in time.
+            InputError: The policy cannot decide in such a simulation.
+        """
+        priority = scaled_priority(workload.whole())
+        handle = simulation.open_policy_decision(self.handle, priority, budget_us)
+        return read_decision(handle, simulation.status().now_s)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.envs.layout import Layout
+    from shunter.envs.network import NativeNetwork
     from shunter.envs.resets import Seeds
     from shunter.envs.sources import EnvironmentOptions
     from shunter.envs.world import World
@@ -154,6 +155,24 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
         check(lib.shunter_env_step(self.handle.number, *self._arrays.step(actions, arrays)))
         # An exception in a placement in Python cannot cross the core; it was kept, and is raised now.
         self.world.raise_failure()
+
+    def play(self, network: NativeNetwork, most: int) -> bool:
+        """Plays every episode on by a network's best actions, in the core alone; what is seen is not told.
+
+        Args:
+            network: Who decides.
+            most: How many decisions each environment takes at most.
+
+        Returns:
+            Whether all episodes are over; one that is over is left alone.
+
+        Raises:
+            InputError: The network reads other observations.
+        """
+        over = ffi.new("int32_t *")
+        check(lib.shunter_env_play(self.handle.number, network.handle.number, most, over))
+        self.world.raise_failure()
+        return bool(over[0])
 
     def view(self) -> View:
         """Returns which jobs the rows show, the clock, and the counts."""

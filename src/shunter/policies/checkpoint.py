@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 POLICY_FILE: Final = "policy.json"
 """Says what a checkpoint is, and has the hash of its weights."""
+WEIGHTS_FILE: Final = "policy.safetensors"
+"""Has the weights of the network."""
 BEST, LAST, INITIAL = "best", "last", "initial"
 """The checkpoints of a run, by their folders: the best, the latest, and the policy that it began with."""
 ASIDE: Final = ".old"

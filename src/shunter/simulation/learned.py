@@ -1,4 +1,4 @@
-"""Learned policies, as simulations use them: whatever can run them is provided by a higher layer."""
+"""Learned policies, as simulations use them: higher layers run them, and evaluate networks that the core has not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import Protocol
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
     from shunter.model.snapshot import Snapshot
@@ -18,7 +22,29 @@ if TYPE_CHECKING:
     from shunter.simulation.simulation import Simulation
     from shunter.simulation.windows import WindowResults
 
-    # Only types need it, and every start of the command line comes through here.
+    # Only types need these, and every start of the command line comes through here.
+    class Evaluator(Protocol):
+        """A network that says what it thinks of observations (samples, size), masks (samples, actions) beside them."""
+
+        def evaluate(
+            self, observations: NDArray[np.float32], masks: NDArray[np.bool_]
+        ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            """Returns logits (samples, actions), −1e30 where an action is forbidden, and values (samples,)."""
+
+        def choose(
+            self, observations: NDArray[np.float32], masks: NDArray[np.bool_], seed: int | None = None
+        ) -> NDArray[np.int32]:
+            """Returns the best action of each, of equal ones the first; with a seed, one that is drawn."""
+
+        def denormalized(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+            """Returns values of `evaluate` in the units of the reward."""
+
+    class EvaluatorLoader(Protocol):
+        """What loads networks that the core does not know."""
+
+        def load_evaluator(self, folder: Path) -> Evaluator:
+            """Returns the network of a checkpoint."""
+
     class LearnedRunner(Protocol):
         """What runs a scheduler whose policy is a checkpoint."""
 
@@ -44,8 +70,15 @@ if TYPE_CHECKING:
 
 runner_module = ""
 """The module that has the functions of `LearnedRunner`; `shunter` itself, which may open on every room, names it."""
+loader_module = ""
+"""Likewise: the module that has the function of `EvaluatorLoader`."""
 
 
 def learned_runner() -> LearnedRunner:
     """Returns what runs learned policies; the module is imported when it is first asked for."""
     return cast("LearnedRunner", import_module(runner_module))
+
+
+def evaluator_loader() -> EvaluatorLoader:
+    """Returns what loads networks that the core does not know; its module is imported when it is first asked for."""
+    return cast("EvaluatorLoader", import_module(loader_module))

@@ -267,6 +267,15 @@ class Simulation:
         self._call(lib.shunter_simulation_consult, env_config, pointer(priority), len(priority), number)
         return Handle(number[0])
 
+    def open_policy_decision(self, policy: Handle, priority: NDArray[np.float64], budget_us: int) -> Handle:
+        """Opens what a learned policy in the core decides now; `shunter.envs.network` asks for it."""
+        number = ffi.new("uint64_t *")
+        given = (self._handle.number, pointer(priority), len(priority), budget_us)
+        check(lib.shunter_policy_decide(policy.number, *given, number))
+        handle = Handle(number[0])
+        self.raise_failure()
+        return handle
+
     def stops(self) -> CoreStops:
         """Returns the runs that did not end their jobs, in the order in which they were stopped."""
         count = self._told().stops

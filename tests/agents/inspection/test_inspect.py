@@ -17,11 +17,11 @@ from shunter.agents.inspection import decisions as decisions_module
 from shunter.agents.inspection.decisions import CLASSICS, Decisions, host_decisions, job_decisions
 from shunter.agents.inspection.measures import dead_units, importances, manner, signs_of_collapse
 from shunter.agents.learned_policy import LearnedPolicy
-from shunter.agents.learned_run import play
 from shunter.agents.networks import NetworkOptions
 from shunter.agents.networks.base import Batch, Network
 from shunter.agents.training.checkpoint_files import PolicyRecord
 from shunter.envs.pick_job import PickJobOptions, pick_job_vector
+from shunter.envs.playing import play
 from shunter.envs.rewards import RewardOptions
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
@@ -113,7 +113,7 @@ def made() -> tuple[LearnedPolicy, Decisions]:
     policy = LearnedPolicy(Made(), PolicyRecord(options.layout, options, NetworkOptions()))
     vector = pick_job_vector([log()], [windows], options, RewardOptions(), num_envs=3, autoreset=False)
     recorder = decisions_module.Recorder(vector)
-    play(policy, vector, finished=lambda _, simulation: simulation.close(), seen=recorder)
+    play(policy.evaluator, vector, finished=lambda _, simulation: simulation.close(), seen=recorder)
     return policy, recorder.decisions()
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
+from shunter.agents.networks.base import Batch, Network
 from shunter.agents.training import trials as trials_module
 from shunter.agents.training.trials import Trials
 from shunter.envs.episodes import EpisodeOptions
@@ -63,12 +65,17 @@ def test_the_groups_are_the_logs() -> None:
     assert [len(block) for block in trials.blocks] == [5, 3]
 
 
-class FirstHost(LearnedPolicy):
+class FirstHost(Network):
     """Takes the first host on which the job fits."""
 
-    def actions(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Returns the first host that the mask allows."""
-        return np.asarray(np.argmax(masks, axis=1), np.int32)
+    def __init__(self, hosts: int) -> None:
+        super().__init__()
+        self.order = torch.nn.Parameter(-torch.arange(hosts, dtype=torch.float32))
+
+    def evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns larger logits for earlier hosts."""
+        samples = len(batch.masks)
+        return self.order.expand(samples, -1), torch.zeros(samples)
 
 
 def test_hosts_are_measured_as_the_placement_that_does_the_same(tmp_path: Path) -> None:
@@ -76,7 +83,7 @@ def test_hosts_are_measured_as_the_placement_that_does_the_same(tmp_path: Path) 
     learned = load_policy(write_host_policy(tmp_path / "hosts"))
     options = PickHostOptions(num_hosts=3, episode_length=10, max_jobs_per_step=9, host_cores=(4, 6))
     trials = host_trials(options, episodes=6)
-    (first,) = trials.of_policy(FirstHost(learned.network, learned.record), EVERY)
+    (first,) = trials.of_policy(LearnedPolicy(FirstHost(options.num_hosts), learned.record), EVERY)
     (native,) = trials.of_schedulers([host_scheduler("first-fit")], EVERY)
     assert native["mean_wait_s"].max() > 0
     for name in EVERY:

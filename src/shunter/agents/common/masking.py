@@ -67,9 +67,7 @@ def masked_distribution(logits: Tensor, masks: Tensor, exploration: float = 0.0)
     Raises:
         ShunterError: A mask allows nothing.
     """
-    if not bool(masks.any(dim=1).all()):
-        raise ShunterError("a mask allows no action at all; an environment that is due must allow at least one")
-    allowed = torch.where(masks, logits, FORBIDDEN)
+    allowed = masked_logits(logits, masks)
     # The exponential of a log-probability would be the same; far from 0 it is many times slower.
     probs = torch.softmax(allowed, dim=1)
     if exploration == 0:
@@ -80,5 +78,20 @@ def masked_distribution(logits: Tensor, masks: Tensor, exploration: float = 0.0)
 
 
 def greedy_actions(logits: Tensor, masks: Tensor) -> Tensor:
-    """Returns the allowed action with the largest logit; the first of those that are equal."""
-    return torch.where(masks, logits, -torch.inf).argmax(dim=1)
+    """Returns the allowed action with the largest logit; the first of those that are equal.
+
+    Raises:
+        ShunterError: A mask allows nothing.
+    """
+    return masked_logits(logits, masks).argmax(dim=1)
+
+
+def masked_logits(logits: Tensor, masks: Tensor) -> Tensor:
+    """Returns logits (samples, actions) with `FORBIDDEN` where masks forbid an action.
+
+    Raises:
+        ShunterError: A mask allows nothing.
+    """
+    if not bool(masks.any(dim=1).all()):
+        raise ShunterError("a mask allows no action at all; an environment that is due must allow at least one")
+    return torch.where(masks, logits, FORBIDDEN)

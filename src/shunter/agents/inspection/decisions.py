@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.agents.learned_run import PlayStep, open_windows, order_alone, play
+from shunter.envs.learned import open_windows, order_alone
 from shunter.envs.pick_host import PickHostOptions, pick_host_vector
+from shunter.envs.playing import PlayStep, play
 from shunter.envs.rewards import RewardOptions
 from shunter.simulation.simulation import Simulation
 
@@ -65,7 +66,7 @@ class Recorder:
     """Keeps every so-maniest step; whenever it has too many, it drops every other one."""
 
     def __init__(self, vector: NativeVectorEnv) -> None:
-        """Listens to `shunter.agents.learned_run.play`, as its `seen`."""
+        """Listens to `shunter.envs.playing.play`, as its `seen`."""
         self._vector = vector
         self._kept: list[Decisions] = []
         self._steps = 0
@@ -107,7 +108,7 @@ def job_decisions(
             recorder(step)
             agreement(step)
 
-        play(policy, vector, finished=_close, seen=seen)
+        play(policy.evaluator, vector, finished=_close, seen=seen)
         return recorder.decisions(), agreement.shares()
 
 
@@ -117,7 +118,7 @@ def host_decisions(policy: LearnedPolicy, episodes: int) -> Decisions:
     assert isinstance(options, PickHostOptions)
     vector = pick_host_vector(options, RewardOptions(), num_envs=episodes, episodes=episodes, autoreset=False)
     recorder = Recorder(vector)
-    play(policy, vector, finished=_close, seen=recorder)
+    play(policy.evaluator, vector, finished=_close, seen=recorder)
     vector.close()
     return recorder.decisions()
 
@@ -134,7 +135,7 @@ class ClassicAgreement:
     """
 
     def __init__(self, vector: NativeVectorEnv, log: Log, windows: Windows, scheduler: Scheduler) -> None:
-        """Listens to `shunter.agents.learned_run.play`, as its `seen`.
+        """Listens to `shunter.envs.playing.play`, as its `seen`.
 
         Args:
             vector: Environments whose episodes are the windows.

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from shunter.agents.inspection.decisions import WAIT
+from shunter.agents.torch_evaluator import TorchEvaluator
 from shunter.envs.layout import LOOKAHEAD
 from shunter.policies.catalog import PICK_JOB
 
@@ -151,7 +152,8 @@ def dead_units(policy: LearnedPolicy, decisions: Decisions) -> dict[str, tuple[i
     hooks = [module.register_forward_hook(watching(name)) for name, module in layers]
     try:
         if len(decisions):
-            policy.actions(decisions.observations, decisions.masks)
+            # PyTorch alone tells of what happens within a network.
+            TorchEvaluator(policy.network).evaluate(decisions.observations, decisions.masks)
     finally:
         for hook in hooks:
             hook.remove()

@@ -32,8 +32,6 @@ class NetworkKind:
     """The sizes of the hidden layers where none are asked for."""
     decisions: tuple[str, ...]
     """The kinds of decision whose observations it reads."""
-    is_native: bool = False
-    """Whether the core has it, too."""
 
     def network(self, layout: Layout, options: NetworkOptions) -> Network:
         """Returns a network of this kind; its weights are to be initialized."""
@@ -43,10 +41,10 @@ class NetworkKind:
 
 
 NETWORKS: Final = {
-    "kernel": NetworkKind("kernel:Kernel", (32, 16), (PICK_JOB,), is_native=True),
-    "mlp": NetworkKind("mlp:Mlp", (64, 64), (PICK_JOB, PICK_HOST), is_native=True),
-    "hosts": NetworkKind("hosts:Hosts", (32, 32), (PICK_HOST,), is_native=True),
-    "attention": NetworkKind("attention:Attention", (32, 64), (PICK_JOB,), is_native=True),
+    "kernel": NetworkKind("kernel:Kernel", (32, 16), (PICK_JOB,)),
+    "mlp": NetworkKind("mlp:Mlp", (64, 64), (PICK_JOB, PICK_HOST)),
+    "hosts": NetworkKind("hosts:Hosts", (32, 32), (PICK_HOST,)),
+    "attention": NetworkKind("attention:Attention", (32, 64), (PICK_JOB,)),
 }
 """All networks by name."""
 RESIDUALS: Final = {PICK_JOB: "residual:OrderResidual", PICK_HOST: "residual:HostResidual"}
@@ -54,13 +52,22 @@ RESIDUALS: Final = {PICK_JOB: "residual:OrderResidual", PICK_HOST: "residual:Hos
 ACTIVATIONS: Final = ("relu", "tanh")
 
 
+OWN: Final = frozenset(NETWORKS)
+"""The names of Shunter's own networks, by which the core knows them."""
+
+
 def register_network(name: str, kind: NetworkKind) -> None:
-    """Makes a network of your own known by a name; it replaces one of the same name.
+    """Makes a network of your own known by a name; it replaces an earlier one of your own.
 
     Args:
         name: As ``--network`` takes it.
         kind: The class, its usual sizes, and the decisions that it is for.
+
+    Raises:
+        InputError: One of Shunter's own has this name.
     """
+    if name in OWN:
+        raise InputError(f"network {name!r} is one of Shunter's own; give yours another name")
     NETWORKS[name] = kind
 
 

@@ -8,17 +8,14 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import safetensors
-import safetensors.torch
 
 from shunter.agents.networks import NetworkOptions
 from shunter.checks import from_table, to_table
 from shunter.envs.kinds import environment_from, environment_table
-from shunter.envs.layout import Layout
+from shunter.envs.layout import Layout, check_features, feature_names
+from shunter.envs.network import LAYERS
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.files import names_of_copies
@@ -54,6 +51,8 @@ class PolicyRecord:
     network: NetworkOptions
     training: Mapping[str, Any] = field(default_factory=dict)
     """Facts for people: where the policy comes from."""
+    layers: Mapping[str, Any] | None = None
+    """Of a network of the user's own: its layers, if the core can read it; see `shunter.agents.networks.layers`."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -74,6 +73,7 @@ class PolicyRecord:
             "options": options | copies,
             # Should the usual sizes ever change, this network keeps its own.
             "network": to_table(replace(self.network, hidden=self.network.layers_hidden)),
+            **({LAYERS: dict(self.layers)} if self.layers else {}),
             "training": dict(self.training),
         }
 
@@ -97,34 +97,8 @@ class PolicyRecord:
             options,
             from_table(NetworkOptions, content["network"], f"{where}: network"),
             content.get("training", {}),
+            content.get(LAYERS),
         )
-
-
-def feature_names(layout: Layout) -> dict[str, list[str]]:
-    """Returns the names of the features, by what they tell of, in the order of the observation."""
-    return {
-        "cluster": list(layout.cluster_features),
-        "host": list(layout.host_features),
-        "job": list(layout.job_features),
-    }
-
-
-def check_features(recorded: object, layout: Layout, where: str) -> None:
-    """Raises an error that names the first feature that is another one than this version has in its place.
-
-    Args:
-        recorded: What a checkpoint says.
-        layout: Of its observations.
-        where: Begins the error.
-    """
-    for part, own in feature_names(layout).items():
-        named: Any = recorded.get(part) if isinstance(recorded, dict) else None
-        if not isinstance(named, list):
-            raise InputError(f"{where}: features: has no list {part!r}; take another copy")
-        for place, (theirs, ours) in enumerate(zip_longest(named, own)):
-            if theirs != ours:
-                what = f"{part} feature {place} was {theirs or 'not there'}, here it is {ours or 'not there'}"
-                raise InputError(f"{where}: was trained on other features: {what}; use the version it was trained with")
 
 
 @dataclass(frozen=True)
@@ -173,6 +147,9 @@ def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str
 
 
 def _write_part(folder: Path, name: str, part: Part) -> None:
+    # PyTorch takes seconds to load, and who only decides does without.
+    import safetensors.torch
+
     # safetensors writes no views.
     weights = safetensors.torch.save({key: value.contiguous() for key, value in part.tensors.items()})
     content = {"format": FORMAT, "sha256": hashlib.sha256(weights).hexdigest(), **part.facts}
@@ -216,6 +193,9 @@ def read_part(folder: Path, name: str) -> Part:
     Raises:
         InputError: A file is missing, cut short, changed, or of another kind.
     """
+    import safetensors
+    import safetensors.torch
+
     about, weights = folder / f"{name}.json", folder / f"{name}.safetensors"
     facts = _read_facts(about)
     try:

@@ -11,7 +11,8 @@ import torch
 
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.networks import NETWORKS, build
+from shunter.agents.networks import build
+from shunter.agents.networks.layers import layers_of
 from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.training.provenance import (
@@ -26,6 +27,7 @@ from shunter.agents.training.trainer import Trainer
 from shunter.agents.training.trials import Trials
 from shunter.agents.training.validation import Validation, choose_rivals, objective_of
 from shunter.comparison.seen_days import DAYS
+from shunter.envs.network import NETWORK_KINDS
 from shunter.envs.rewards import own_rewards
 from shunter.envs.sources import Use
 from shunter.errors import InputError
@@ -98,12 +100,18 @@ class Site:
             f"algorithm {config.training.algorithm!r} learns by PyTorch alone": (
                 ALGORITHMS[config.training.algorithm].native_home is None
             ),
-            f"network {config.network.kind!r} is not one of the core's": not NETWORKS[config.network.kind].is_native,
+            f"network {config.network.kind!r} is not one of the core's": not self._has_native_network,
             "features of your own are worked out in Python": bool(config.environment.layout.extra_features),
             "rewards of your own are worked out in Python": bool(own_rewards(config.reward)),
             f"device is {config.training.device!r}": choose_device(config.training.device).type != "cpu",
         }
         return next((reason for reason, holds in reasons.items() if holds), None)
+
+    @property
+    def _has_native_network(self) -> bool:
+        config = self.config
+        own = config.network.kind in NETWORK_KINDS
+        return own or layers_of(build(config.network, config.environment.layout)) is not None
 
     @property
     def engine(self) -> str:
@@ -177,7 +185,8 @@ def open_trainer(
     network = build(config.network, layout, config.training.seed)
     beginning: Tensors = {} if resume else load_beginning(network, layout, config.training.init)
     algorithm, computed = make_algorithm(site, environments, network, engine)
-    record = PolicyRecord(layout, config.environment, config.network, facts(site, chosen) | computed | {DAYS: days})
+    told = facts(site, chosen) | computed | {DAYS: days}
+    record = PolicyRecord(layout, config.environment, config.network, told, layers_of(network))
     if not resume:
         part = Part(network_tensors(network), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
@@ -200,7 +209,8 @@ def make_algorithm(
         device = choose_device(config.training.device)
         return kind.load()(environments, network, config.algorithm, **shared, device=device), {ENGINE: engine}
     # The core builds the network of its description, and takes over the weights.
-    native = kind.load(native=True)(environments, network, config.algorithm, **shared, kind=config.network)
+    described = {"kind": config.network, "layers": layers_of(network)}
+    native = kind.load(native=True)(environments, network, config.algorithm, **shared, **described)
     return native, {ENGINE: engine, "instructions": native.instructions}
 
 

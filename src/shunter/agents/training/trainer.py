@@ -15,6 +15,7 @@ import torch
 
 from shunter.agents.algorithms import DivergenceError, check_tensors
 from shunter.agents.learned_policy import LearnedPolicy
+from shunter.agents.torch_evaluator import exported
 from shunter.agents.training.best import Best, EarlyStopping, NearMiss
 from shunter.agents.training.checkpoint_files import (
     POLICY,
@@ -176,7 +177,8 @@ class Trainer:
         """Evaluates the present policy and keeps it if it is the best; returns figures, and whether to stop."""
         if self._evaluate is None:
             return {}, False
-        measured = dict(self._evaluate(LearnedPolicy(self._algorithm.network, self._record)))
+        network = self._algorithm.network
+        measured = dict(self._evaluate(LearnedPolicy(exported(network, self._record) or network, self._record)))
         is_best = self._best.observe(measured, self._algorithm.steps)
         if is_best:
             self._save(BEST)

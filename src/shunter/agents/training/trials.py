@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shunter.agents.learned_run import play
 from shunter.comparison.bench import Bench, Measured
+from shunter.envs.playing import play
 from shunter.envs.rewards import RewardOptions
 from shunter.simulation.windows import WindowResults
 
@@ -84,7 +84,7 @@ class Trials:
             one.phase[row], one.basis[row] = states.phase, simulation.estimates().basis
             simulation.close()
 
-        play(policy, self._vector, finished=finished)
+        play(policy.evaluator, self._vector, finished=finished)
         each = iter(results)
         return [tuple(next(each) for _ in bench.parts) for bench in self.benches]
 

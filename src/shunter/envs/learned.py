@@ -1,63 +1,53 @@
-"""A learned policy schedules: a whole workload, or many windows of one together. It always takes its best action."""
+"""A learned policy schedules: a whole workload, many windows of one together, or the state of a snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import torch
 
-from shunter.agents.learned_policy import load_policy
+from shunter.checks import from_table
 from shunter.envs.consultation import consult
 from shunter.envs.episodes import has_fitting_job
 from shunter.envs.kinds import environment_from
+from shunter.envs.layout import Layout, check_features
+from shunter.envs.network import NativeNetwork, is_native
 from shunter.envs.pick_job import PickJobOptions, pick_job_vector
-from shunter.envs.resets import LEAVE
+from shunter.envs.playing import best_actions, play
 from shunter.envs.rewards import RewardOptions
+from shunter.errors import InputError
 from shunter.model.log import Log
 from shunter.model.schedule import whole_milliseconds
 from shunter.model.windows import Windows
-from shunter.policies.checkpoint import Checkpoint
+from shunter.policies.checkpoint import WEIGHTS_FILE, Checkpoint
 from shunter.policies.trust import words_of_a_file
 from shunter.simulation.core_inputs import numbers
+from shunter.simulation.learned import evaluator_loader
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.windows import WindowResults, WindowRunner
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
-    from shunter.agents.learned_policy import LearnedPolicy
+    from shunter.envs.sources import EnvironmentOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.cluster import Cluster
     from shunter.model.snapshot import Snapshot
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
     from shunter.simulation.decision import Decision
+    from shunter.simulation.learned import Evaluator
 
 MOST_TOGETHER: Final = 64
-"""So many windows are played together; the next one begins when one has ended."""
-TELL_EVERY: Final = 200
-"""After so many decisions progress is told."""
-
-Finished = Callable[[int, Simulation], None]
-"""Called with an episode's place and its simulation, which is over; the simulation is the caller's to close."""
-
-
-@dataclass(frozen=True)
-class PlayStep:
-    """One step of `play`, before it is taken; the first dimension is that of the environments that decide."""
-
-    rows: NDArray[np.int64]
-    """Which environments decide."""
-    observations: NDArray[np.float32]
-    masks: NDArray[np.bool_]
-    actions: NDArray[np.int32]
-
-
-Seen = Callable[[PlayStep], None]
+"""So many windows are played together at most."""
+KEPT: Final = 8
+"""So many networks are kept loaded, for whoever decides again and again."""
 
 
 def run_learned(
@@ -82,10 +72,10 @@ def run_learned(
         simulation.run()
         return simulation
     ended: list[Simulation] = []
-    policy = load_policy(scheduler.settings.policy)
+    network = network_of(_checkpoint(scheduler))
     with open_windows(log, whole, scheduler) as vector:
-        watch = _telling(vector, workload, progress) if progress else None
-        play(policy, vector, finished=lambda _, simulation: ended.append(simulation), seen=watch)
+        tell = _telling(vector, workload, progress) if progress else None
+        play(network, vector, finished=lambda _, simulation: ended.append(simulation), tell=tell)
     return ended[0]
 
 
@@ -99,7 +89,7 @@ def run_learned_windows(
         cluster: The nodes, empty when a window begins.
         windows: From `shunter.model.windows.choose_windows`.
         scheduler: Its policy is a checkpoint.
-        threads: How many threads step the simulations.
+        threads: How many threads play the windows.
 
     Raises:
         InputError: The checkpoint cannot be used.
@@ -123,10 +113,10 @@ def run_learned_windows(
         _put(results, places[episode], WindowResults(*times, states.phase, basis))
         simulation.close()
 
-    policy = load_policy(scheduler.settings.policy)
+    network = network_of(_checkpoint(scheduler))
     chosen = windows.take(decides)
     with open_windows(log, chosen, scheduler, threads) as vector:
-        play(policy, vector, finished=finished)
+        play(network, vector, finished=finished)
     return results
 
 
@@ -142,15 +132,15 @@ def decide_learned(snapshot: Snapshot, workload: Workload, cluster: Cluster, sch
     Raises:
         InputError: The checkpoint cannot be used here, or the snapshot contradicts itself.
     """
-    policy = load_policy(scheduler.settings.policy)
+    checkpoint = _checkpoint(scheduler)
+    network = network_of(checkpoint)
     simulation = Simulation(workload, cluster, order_alone(scheduler))
     simulation.load(snapshot)
 
     def choose(observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> int:
-        return int(_decided(policy, observation[None], mask[None])[0])
+        return int(best_actions(network, observation[None], mask[None])[0])
 
-    with _one_thread():
-        return consult(simulation, workload, policy.options, choose)
+    return consult(simulation, workload, checkpoint_options(checkpoint), choose)
 
 
 def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: WindowResults) -> None:
@@ -162,14 +152,9 @@ def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: Windo
 @contextmanager
 def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int = 1) -> Iterator[NativeVectorEnv]:
     """Yields environments in which a checkpoint decides; their episodes are the windows of a log."""
-    settings = scheduler.settings
-    options = replace(
-        checkpoint_options(_checkpoint(scheduler)),
-        max_wait_s=settings.max_wait_s,
-        kill_at_request=settings.kill_at_request,
-        seed=settings.seed,
-    )
-    # A network reads many observations in little more time than one.
+    settings, own = scheduler.settings, checkpoint_options(_checkpoint(scheduler))
+    assert isinstance(own, PickJobOptions), "a policy that picks hosts is refused when it is resolved"
+    options = replace(own, max_wait_s=settings.max_wait_s, kill_at_request=settings.kill_at_request, seed=settings.seed)
     together = min(len(windows), MOST_TOGETHER)
     vector = pick_job_vector(
         [log], [windows], options, RewardOptions(), num_envs=together, threads=threads, autoreset=False
@@ -180,71 +165,44 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
         vector.close()
 
 
-def play(policy: LearnedPolicy, vector: NativeVectorEnv, *, finished: Finished, seen: Seen | None = None) -> None:
-    """Plays every episode of environments once, always by the policy's best action.
+def network_of(checkpoint: Checkpoint) -> Evaluator:
+    """Returns the network of a checkpoint: the core's, or where the core does not know it, whoever does.
 
-    Args:
-        policy: Who decides.
-        vector: Environments that do not begin an episode by themselves; no more than there are episodes.
-        finished: Takes what came of an episode.
-        seen: Takes what the policy sees and does.
+    Raises:
+        InputError: The checkpoint is damaged, or of another version.
     """
-    arrays = vector.step_arrays()
-    episodes = np.arange(vector.num_envs, dtype=np.int64)
-    begun = vector.num_envs
-    counts = np.ones(vector.num_envs, dtype=np.bool_)
-    vector.reset_into(arrays.observations, arrays.masks, episodes)
-    actions = np.zeros(vector.num_envs, dtype=np.int32)
-    with _one_thread():
-        while counts.any():
-            rows = np.flatnonzero(counts)
-            observations, masks = arrays.observations[rows], arrays.masks[rows]
-            actions[rows] = _decided(policy, observations, masks)
-            if seen is not None:
-                seen(PlayStep(rows, observations, masks, actions[rows]))
-            vector.step_into(actions, arrays)
-            done = arrays.terminated | arrays.truncated
-            for row in np.flatnonzero(done):
-                if counts[row]:
-                    finished(int(episodes[row]), vector.simulation(int(row)))
-                # All environments are stepped together: one that has nothing left to do plays on, and counts no more.
-                counts[row] = begun < vector.episodes
-                episodes[row] = min(begun, vector.episodes - 1)
-                begun += 1
-            if done.any():
-                vector.reset_into(arrays.observations, arrays.masks, np.where(done, episodes, LEAVE))
+    options, where = checkpoint_options(checkpoint), str(checkpoint.file)
+    if "layout" not in checkpoint.record:
+        raise InputError(f"{where}: has no 'layout'; give a checkpoint that 'shunter train' has written")
+    layout = from_table(Layout, checkpoint.record["layout"], f"{where}: layout")
+    if "features" in checkpoint.record:
+        check_features(checkpoint.record["features"], layout, where)
+    # Both are written for people to read; one that was edited alone would shift every feature.
+    if options.layout != layout:
+        raise InputError(f"{where}: layout and options do not agree; take another copy")
+    return _loaded(checkpoint.folder, is_native(checkpoint.record), _stamp(checkpoint))
 
 
-def _decided(policy: LearnedPolicy, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Returns the best action of each; where only one is allowed, nobody is asked."""
-    actions: NDArray[np.int32] = masks.argmax(axis=1).astype(np.int32)
-    free = masks.sum(axis=1) > 1
-    if free.any():
-        actions[free] = policy.actions(observations[free], masks[free])
-    return actions
+def _stamp(checkpoint: Checkpoint) -> tuple[tuple[int, int], ...]:
+    """Returns what changes when a checkpoint is written anew in the same place."""
+    files = (path for path in (checkpoint.file, checkpoint.folder / WEIGHTS_FILE) if path.is_file())
+    return tuple((path.stat().st_mtime_ns, path.stat().st_ino) for path in files)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Has PyTorch work in one thread: sums must not depend on the number of cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+@lru_cache(maxsize=KEPT)
+def _loaded(folder: Path, native: bool, _stamp: object) -> Evaluator:
+    """Returns the network in a folder; whoever decides again and again does not read it again and again."""
+    return NativeNetwork.load(folder) if native else evaluator_loader().load_evaluator(folder)
 
 
-def checkpoint_options(checkpoint: Checkpoint) -> PickJobOptions:
+def checkpoint_options(checkpoint: Checkpoint) -> EnvironmentOptions:
     """Returns the environment in which a checkpoint decides.
 
     Raises:
         InputError: Its options are wrong.
     """
     with words_of_a_file():
-        options = environment_from(checkpoint.record["options"], f"{checkpoint.file}: options")
-    assert isinstance(options, PickJobOptions), "a policy that picks hosts is refused when it is resolved"
-    return options
+        return environment_from(checkpoint.record["options"], f"{checkpoint.file}: options")
 
 
 def _checkpoint(scheduler: Scheduler) -> Checkpoint:
@@ -257,17 +215,13 @@ def order_alone(scheduler: Scheduler) -> Scheduler:
     return scheduler.changed(policy=_checkpoint(scheduler).order)
 
 
-def _telling(vector: NativeVectorEnv, workload: Workload, progress: Callable[[int, int], None]) -> Seen:
-    """Returns what tells progress now and then."""
+def _telling(vector: NativeVectorEnv, workload: Workload, progress: Callable[[int, int], None]) -> Callable[[], None]:
+    """Returns what tells progress."""
     submit_ms = whole_milliseconds(numbers(workload.jobs["submit_s"]))
-    decisions = 0
 
-    def tell(_: PlayStep) -> None:
-        nonlocal decisions
-        decisions += 1
-        if decisions % TELL_EVERY == 0:
-            view = vector.view()
-            arrived = int(np.searchsorted(submit_ms, view.now_ms[0], side="right"))
-            progress(arrived - int(view.waiting[0] + view.running[0]), len(workload))
+    def tell() -> None:
+        view = vector.view()
+        arrived = int(np.searchsorted(submit_ms, view.now_ms[0], side="right"))
+        progress(arrived - int(view.waiting[0] + view.running[0]), len(workload))
 
     return tell
