@@ -85,6 +85,11 @@ def test_a_manifest_with_something_else_in_it(shunter: Command, folder: Path, ke
         pl.lit(float("nan")).alias("cores"),
         pl.lit(1e300).alias("end_s"),
         pl.lit(["a"]).alias("nodes"),
+        pl.lit(7).alias("outcome"),
+        pl.lit([7]).alias("outcome"),
+        pl.lit(b"\xff").alias("reason"),
+        pl.lit(7).alias("partition"),
+        pl.lit([[7]]).alias("gpu_type"),
     ],
     ids=str,
 )
@@ -95,6 +100,13 @@ def test_a_schedule_of_other_types_or_values(shunter: Command, folder: Path, cha
         answer = shunter(*words)
         assert answer.code in (0, 1, 2)
         assert answer.code != 2 or answer.error()
+
+
+@pytest.mark.parametrize("column", ["outcome", "reason", "partition"])
+def test_a_schedule_without_a_column_that_explanations_need(shunter: Command, folder: Path, column: str) -> None:
+    path = folder / "schedule.parquet"
+    pl.read_parquet(path).drop(column).write_parquet(path)
+    assert shunter("explain", folder, "3").error().startswith(f"{path}: has no column {column}")
 
 
 @pytest.mark.parametrize("damage", [truncated, noisy, emptied, text])

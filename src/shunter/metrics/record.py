@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
     from shunter.model.schedule import Schedule
 
-NEEDED = ("job_id", "submit_s", "latest_start_s", "end_s", "tasks", "cores", "memory_mb", "gpus", "partition", "nodes")
+NEEDED = (
+    *("job_id", "submit_s", "latest_start_s", "end_s", "tasks", "cores", "memory_mb", "gpus", "partition", "nodes"),
+    *("outcome", "reason"),
+)
 """Columns that a record cannot do without; runs of versions before this one lack some."""
+TEXTS = ("outcome", "reason", "partition", "gpu_type")
 MILLI = 1000
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What comes of tables and manifests that do not fit each other."""
@@ -81,14 +85,7 @@ class Record:
             may_fail = any(resolved.get(name) is not None for name in ("failures", "mtbf_s"))
             return cls._of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
         # Whatever is wrong with files that were changed by hand, or damaged: they do not tell what a run did.
-        except (
-            ArithmeticError,
-            AttributeError,
-            LookupError,
-            TypeError,
-            ValueError,
-            pl.exceptions.PolarsError,
-        ) as error:
+        except (*_WRONG, pl.exceptions.PolarsError) as error:
             raise InputError(f"{folder / MANIFEST}: does not fit {SCHEDULE}; simulate again") from error
 
     @classmethod
@@ -106,7 +103,8 @@ class Record:
         if not (np.isfinite(amounts).all() and (tasks > 0).all()):
             raise ValueError("a job has no size")
         return cls(
-            rows=rows,
+            # What is compared with texts is text, whatever a damaged table calls it.
+            rows=rows.with_columns(pl.col(name).cast(pl.String) for name in TEXTS if name in rows.columns),
             submit_ms=whole_milliseconds(rows["submit_s"].to_numpy()),
             tasks=tasks,
             milli_cores=_whole(rows["cores"].to_numpy() / tasks * MILLI),

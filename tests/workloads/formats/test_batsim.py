@@ -79,7 +79,7 @@ def test_run_times_that_depend_on_the_platform(tmp_path: Path) -> None:
 def test_malformed_jobs_are_skipped(tmp_path: Path, broken: dict[str, Any]) -> None:
     workload = _read(tmp_path, [_job(1, "ten"), broken])
     assert [(entry.rule, entry.count) for entry in workload.ledger.entries] == [(UNREADABLE, 1)]
-    with pytest.raises(InputError, match=r"workload\.json:1: job .* lacks id, subtime or a whole res"):
+    with pytest.raises(InputError, match=r"workload\.json:1: job .* has no id, no subtime, or no whole number as res"):
         _read(tmp_path, [_job(1, "ten"), broken], strict=True)
 
 

@@ -140,10 +140,10 @@ def test_what_is_dropped_and_folded(tmp_path: Path) -> None:
     ledger = {entry.rule: (entry.count, entry.example, entry.mistake) for entry in workload.ledger.entries}
     assert ledger == {
         PART: (1, "line 6: part 1.node2 of job 100", False),
-        UNREADABLE: (2, "line 7: no record of Grid Engine is 'all.q:node1:staff'", True),
+        UNREADABLE: (2, "line 7: 'all.q:node1:staff' is not a record of Grid Engine", True),
         NEVER_STARTED: (1, "line 5: job_id 101", True),
     }
-    with pytest.raises(InputError, match=r"accounting:5: no record of Grid Engine is 'x'"):
+    with pytest.raises(InputError, match=r"accounting:5: 'x' is not a record of Grid Engine"):
         _read(tmp_path, record(), "x", strict=True)
 
 

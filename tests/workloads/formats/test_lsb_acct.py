@@ -154,7 +154,7 @@ def test_two_counts_without_a_blank_between_them_are_taken_apart(tmp_path: Path)
         (EVEN.replace(" 501 ", " 501.5 ", 1), "field 4 is 501.5, not a whole number"),
         (EVEN.replace(" 501 ", f" {'9' * 30} ", 1), "not a number"),
         (EVEN.replace('"anna"', "anna", 1), "field 12 is anna, not a text"),
-        ("JOB_FINISH 10.108 nonsense", "no record of LSF begins with JOB_FINISH"),
+        ("JOB_FINISH 10.108 nonsense", "'JOB_FINISH 10.108 nonsense' is not a record of LSF"),
     ],
 )
 def test_what_is_no_whole_record_is_skipped(tmp_path: Path, line: str, what: str) -> None:

@@ -151,7 +151,7 @@ def test_arrays_other_records_and_what_is_left_out(tmp_path: Path) -> None:
     assert ledger == {
         OTHER_KIND: (2, "line 1: record L", False),
         WHOLE_ARRAY: (1, "line 6: job 123[]", False),
-        UNREADABLE: (1, "line 13: no record of PBS is 'this is no record'", True),
+        UNREADABLE: (1, "line 13: 'this is no record' is not a record of PBS", True),
         NEVER_STARTED: (1, "line 12: job_id 128", True),
         NO_END: (1, "line 10: job 126", False),
         DELETED: (1, "line 11: job 127", False),
@@ -183,7 +183,7 @@ def test_values_in_quotes_and_stray_quotes(tmp_path: Path) -> None:
         (_record("Resource_List.ncpus=1", times="ctime=5 start=nan end=6"), "start is 'nan', not a number"),
         (_record("Exit_status=abc"), "Exit_status is 'abc'"),
         (_record("Resource_List.ncpus=1", job=".server"), "the record has no job id"),
-        ("09/13/2020;E;7;user=a", "no record of PBS is '09/13/2020;E;7;user=a'"),
+        ("09/13/2020;E;7;user=a", "'09/13/2020;E;7;user=a' is not a record of PBS"),
     ],
 )
 def test_malformed_lines_are_skipped_and_counted(tmp_path: Path, record: str, what: str) -> None:

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from shunter.workloads.formats import Reading
     from shunter.workloads.text.source import Source
 
-ON_PLATFORM: Final = "run time depends on the platform, which a workload does not tell: job dropped"
+ON_PLATFORM: Final = "run time depends on the platform, which is not in the file: job dropped"
 NO_PROFILE: Final = "its profile is not in the file: job dropped"
-CUT: Final = "profile is longer than the walltime: ended there"
+CUT: Final = "runs longer than its walltime: ended there"
 
 _DELAYS: Final = ("delay", "DelayProfile")
 _SEQUENCES: Final = ("composed", "SequentialCompositionProfile")
 _COMPUTATIONS: Final = ("parallel_homogeneous", "msg_par_hg", "ParallelTaskHomogeneousProfile")
 _FASTEST_FLOPS: Final = 1e15
-"""What no machine computes in a second on a single resource."""
+"""No machine computes so many operations a second on one resource."""
 _WHOLE_LIMIT: Final = 2**53
 _DEPTH: Final = 50
-"""How deeply sequences may stand in sequences."""
+"""How deeply sequences may be nested."""
 _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "job_id": pl.String,
     "submit_s": pl.Float64,
@@ -59,13 +59,13 @@ def recognizes(source: Source) -> bool:
     text = source.head.lstrip()
     if not text.startswith(b"{"):
         return False
-    # Either may be so long that the other begins behind the part that is looked at.
+    # Jobs or profiles may be so long that the others begin behind the part that is looked at.
     has_jobs = re.search(rb'"jobs"\s*:\s*\[', text) is not None and b'"subtime"' in text and b'"res"' in text
     return has_jobs or (re.search(rb'"profiles"\s*:\s*\{', text) is not None and b'"nb_res"' in text)
 
 
 def read(sources: Sequence[Source], reading: Reading) -> Workload:
-    """Reads workloads; those of one log are on one machine.
+    """Reads workloads; all files of a log are about one machine.
 
     Raises:
         InputError: A file is no such workload, or no job is left.
@@ -77,7 +77,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     if len(machines) == 1:
         return build_workload(frames, repairs, cluster_spec=str(machines[0]))
     sizes = ", ".join(map(str, machines))
-    note = f"its files tell of machines of different sizes (nb_res {sizes})" if machines else "it does not tell nb_res"
+    note = f"its files tell of machines of different sizes (nb_res {sizes})" if machines else "it has no nb_res"
     return build_workload(frames, repairs, cluster_note=note)
 
 
@@ -97,7 +97,9 @@ def _row(job: Mapping[str, Any], profiles: _Profiles, repairs: Repairs, place: i
     """Returns the columns of `_SCHEMA`, or None for a job that is dropped."""
     job_id, size, submit_s = _text(job.get("id")), _number(job.get("res")), _number(job.get("subtime"))
     if job_id is None or submit_s is None or size is None or size % 1 or abs(size) > _WHOLE_LIMIT:
-        repairs.skip(place, f"job {encodable(str(job.get('id'))[:40])} lacks id, subtime or a whole res")
+        repairs.skip(
+            place, f"job {encodable(str(job.get('id'))[:40])} has no id, no subtime, or no whole number as res"
+        )
         return None
     profile = profiles.get(str(job.get("profile")))
     if profile is None:
@@ -130,19 +132,19 @@ class _Profiles:
         self._known: dict[str, _Profile] = {}
 
     def get(self, name: str, depth: int = _DEPTH) -> _Profile | None:
-        """Returns what is known of a profile, or None if there is none of this name."""
+        """Returns what is known of a profile, or None if the file has no profile of this name."""
         if name not in self._told or not depth:
             return None
         if name not in self._known:
             kind, fails = encodable(str(self._told[name].get("type"))[:40]), bool(_number(self._told[name].get("ret")))
-            # What stands here while the profile is looked at: a sequence that holds itself never ends.
+            # Stands here until the profile is worked out: a sequence that contains itself never ends.
             self._known[name] = _Profile(0.0, is_exact=False, kind=kind, fails=fails)
             least_s, is_exact, depends_on = self._duration(kind, self._told[name], depth)
             self._known[name] = _Profile(least_s, is_exact, depends_on, fails)
         return self._known[name]
 
     def _duration(self, kind: str, profile: Mapping[str, Any], depth: int) -> tuple[float, bool, str]:
-        """Returns how long a profile takes at least, whether exactly so long, and of which kind what it takes is."""
+        """Returns how long a profile takes at least, whether exactly that long, and the type that this depends on."""
         delay_s, flops, names = _number(profile.get("delay")), _number(profile.get("cpu")), profile.get("seq")
         if kind in _DELAYS and delay_s is not None:
             return max(delay_s, 0.0), True, kind

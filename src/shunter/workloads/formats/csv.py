@@ -51,7 +51,7 @@ def _mapped(source: Source, repairs: Repairs, columns: Mapping[str, str]) -> Ite
     is_numbered = counts_columns(columns)
     is_first = True
     for text in read_frames(source, repairs, separator=source.separator, numbered=is_numbered, refuse=True):
-        # A header line that nobody needs where columns are given by their numbers.
+        # Where columns are given by number, a header line is not needed.
         skipped = int(is_numbered and is_first and _is_header(text.drop(PLACE).row(0)))
         is_first = False
         yield apply_mapping(plain_text(text.slice(skipped)), columns, source.where)
@@ -64,6 +64,6 @@ def _is_header(cells: Sequence[str | None]) -> bool:
 
 def _known(frame: pl.DataFrame) -> pl.DataFrame:
     if not {"submit_s", "run_s"} <= set(frame.columns):
-        # The error about what is missing looks for a like name among the others.
+        # The error about a missing column suggests a similar name among the others.
         return frame
     return frame.select(name for name in frame.columns if name in COLUMNS or name in EXTRA_COLUMNS or name == PLACE)

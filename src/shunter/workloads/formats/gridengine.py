@@ -50,7 +50,7 @@ _SHARED: Final = re.compile(r"smp|thread|openmp|omp|shm|shared|mthr|single|oneno
 """Parallel environments whose names say that all slots are on one host."""
 _GPUS: Final = re.compile(r"(?:num_?|n)?(?:gpus?|cuda|gpgpus?)(?:_?(?:cards?|count|num))?", re.IGNORECASE)
 _MEMORY: Final = ("m_mem_free", "mem_free", "mem_requested", "virtual_free", "h_vmem", "h_rss", "s_vmem", "s_rss")
-"""Resources that tell the memory of a slot, the one that a scheduler looks at first."""
+"""Resources that tell the memory of a slot; the first one that a request has counts."""
 _NO_LIMIT: Final = "INFINITY"
 _AMOUNT: Final = re.compile(r"(\d{1,18}(?:\.\d*)?)([kKmMgGtT]?)", re.ASCII)
 _UNITS: Final = {"": 1, **{unit: 1024**power for power, unit in enumerate("KMGT", start=1)}} | {
@@ -100,7 +100,7 @@ def _rows(source: Source, repairs: Repairs) -> Iterator[tuple[int, tuple[object,
         place = repairs.place(source, line)
         fields = _fields(record)
         if fields is None:
-            repairs.skip(place, f"no record of Grid Engine is {record[:40]!r}")
+            repairs.skip(place, f"{record[:40]!r} is not a record of Grid Engine")
         # Without accounting_summary each part of a parallel job has a record too.
         elif fields[_PART] not in _NOTHING:
             repairs.tell(PART, 1, place, f"part {fields[_PART][:40]} of job {fields[_NUMBER]}")
@@ -116,19 +116,19 @@ def _rows(source: Source, repairs: Repairs) -> Iterator[tuple[int, tuple[object,
 
 
 def _fields(record: str) -> list[str] | None:
-    """Returns the fields of a record, or None if it is none.
+    """Returns the fields of a record, or None if the line is not a record.
 
-    Colons in a job's name and in its request are not marked in any way: what stands around them tells where they end.
+    A job's name and its request may contain colons, which nothing marks. The fields behind them tell where they end.
     """
     cells = record.split(":")
     if len(cells) < _FIELDS:
         return None
-    # The times and codes behind a name are whole numbers.
+    # The name is followed by times and codes, which are whole numbers.
     names = next((end for end in range(_NUMBER, len(cells) - _FIELDS + _NUMBER + 1) if _are_times(cells[end:])), None)
     if names is None:
         return None
     cells = [*cells[:_NAME], ":".join(cells[_NAME:names]), *cells[names:]]
-    # Behind a request stands a decimal number, then a word, then an amount.
+    # The request is followed by a decimal number, a word and an amount.
     for end in range(_CATEGORY + 1, len(cells) - 2):
         if _DECIMAL.fullmatch(cells[end]) and " " not in cells[end + 1] and "=" not in cells[end + 1]:
             return [*cells[:_CATEGORY], ":".join(cells[_CATEGORY:end]), *cells[end:]]
@@ -182,10 +182,10 @@ def _row(fields: Sequence[str]) -> tuple[object, ...]:
     submit_s, start_s, end_s = (_time_s(fields[field]) for field in (_SUBMIT, _START, _END))
     slots, task = int(number_of(fields[_SLOTS], "slots")), int(number_of(fields[_TASK], "task_number"))
     request = parse_category(fields[_CATEGORY])
-    # Of a parallel job only one host is told, unless all slots are on it.
+    # A record names one host. A parallel job may have used others, unless all of its slots are on one.
     is_on_one = slots == 1 or fields[_PARALLEL] in _NOTHING or _SHARED.search(fields[_PARALLEL]) is not None
     tasks = tasks_of(1, slots, request.gpus, is_even=is_on_one)
-    # Univa counts milliseconds, whose differences have errors in their last digits.
+    # Univa writes milliseconds. In seconds, their differences have errors in the last digits.
     run_s = round(end_s - start_s, 3)
     used = _known(fields[_USED_MEMORY])
     cpu_s = _known(fields[_CPU])
@@ -221,7 +221,7 @@ def _time_s(text: str) -> float:
 
 
 def _known(text: str) -> float | None:
-    """Returns an amount that was used; None where it is not told."""
+    """Returns how much was used; None if the record does not tell."""
     return float(text) if re.fullmatch(r"\d{1,18}(?:\.\d{1,18})?", text, re.ASCII) else None
 
 

@@ -180,7 +180,7 @@ def read_records(
             continue
         kind = kind_of(line)
         if kind is None:
-            repairs.skip(repairs.place(source, number), f"no record of LSF begins with {line[:40]}")
+            repairs.skip(repairs.place(source, number), f"{line[:40]!r} is not a record of LSF")
         elif kind in kinds:
             try:
                 record = LsfRecord(line)

@@ -1,4 +1,4 @@
-"""Accounting logs of PBS (Torque, PBS Pro, OpenPBS): a record a line, of which those of ended jobs become jobs."""
+"""Accounting logs of PBS (Torque, PBS Pro, OpenPBS): one record a line; the records of ended jobs become jobs."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ if TYPE_CHECKING:
     from shunter.workloads.text.source import Source
 
 WHOLE_ARRAY: Final = "array as a whole: left out, its tasks are jobs"
-NO_END: Final = "started, but the log has no end of it: left out"
+NO_END: Final = "started, but its end is not in the log: left out"
 DELETED: Final = "deleted while it waited: left out"
 
 _RECORD: Final = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;([A-Za-z]{1,2});([^;]*);(.*)")
 _LOOKED_AT: Final = 20
 _SIGNALLED: Final = 256
-"""An exit status from here on is the number of a signal, above this."""
+"""A larger exit status is this plus the number of a signal."""
 _TERMINATED: Final = 271
 """The exit status of a job that was told to end (SIGTERM), as by qdel."""
 _OVER_LIMIT: Final = (-28, -29)
+"""Exit statuses of PBS Pro for jobs that used more CPU time or walltime than they asked for."""
 _OVER_MEMORY: Final = (-26, -27)
-"""Exit statuses of PBS Pro for what a job used too much of: CPU time or walltime, memory."""
+"""The same for memory."""
 _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     **TIMES_AND_SIZES,
     "user": pl.String,
@@ -71,7 +72,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
 
     def read_file(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         yield from started_jobs(records.ended(source, repairs), _SCHEMA, source, repairs)
-        # What has begun in one file may end in the next.
+        # A job that starts in one file may end in the next.
         if source is sources[-1]:
             records.tell_unfinished(repairs)
 
@@ -95,7 +96,7 @@ class _Records:
             place = repairs.place(source, line)
             match = _RECORD.fullmatch(record)
             if match is None:
-                repairs.skip(place, f"no record of PBS is {record[:40]!r}")
+                repairs.skip(place, f"{record[:40]!r} is not a record of PBS")
                 continue
             kind, job_id = match.group(1), match.group(2).partition(".")[0]
             if kind != "E":
@@ -113,7 +114,7 @@ class _Records:
                 yield line, row
 
     def tell_unfinished(self, repairs: Repairs) -> None:
-        """Counts the jobs that have no end in the log."""
+        """Counts the jobs whose end is not in the log."""
         waited = {job_id: place for job_id, place in self._deleted.items() if job_id not in self._started}
         for rule, jobs in ((NO_END, self._started), (DELETED, waited)):
             for job_id, place in list(jobs.items())[:1]:

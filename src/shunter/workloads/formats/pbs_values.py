@@ -1,4 +1,4 @@
-"""The values in PBS's records: how sizes, times and hosts are written, and what they come to for a job."""
+"""The values in PBS's records: how PBS writes sizes, times and hosts, and what a job has in all."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SIZE: Final = re.compile(r"(\d{1,18}(?:\.\d*)?)([kmgtp]?)([bw]?)", re.IGNORECAS
 _BYTES_PER_WORD: Final = 8
 _GPU_KEYS: Final = ("ngpus", "gpus", "gpu")
 _REQUESTS: Final = ("Resource_List.select", "Resource_List.nodes", "Resource_List.neednodes", "Resource_List.nodect")
-"""The keys that tell chunks of nodes; some sites write chunks where the number of nodes belongs."""
+"""The keys whose values list chunks of nodes; some sites write chunks where the number of nodes belongs."""
 _NAMING: Final = _REQUESTS[1:3]
-"""Those of Torque, which may name nodes."""
+"""The keys of Torque, whose chunks may name nodes."""
 _VNODE: Final = re.compile(r"(?<=[(+])[^:+()]+|[()]")
 """Names of vnodes, which may be numbers, and the brackets around them."""
 
@@ -58,7 +58,7 @@ class Said:
 
     def __init__(self, text: str) -> None:
         quotes = text.count('"')
-        # Quotes are rare, and cutting at blanks is quick. One that is not closed is none.
+        # Quotes are rare, and cutting at blanks is quick. A quote that is not closed is an ordinary character.
         tokens = _TOKEN.findall(text) if quotes and quotes % 2 == 0 else text.split()
         self._pairs: dict[str, str] = {}
         for token in tokens:
@@ -69,7 +69,7 @@ class Said:
         """The values that are not what PBS writes, with their keys."""
 
     def text(self, key: str) -> str | None:
-        """Returns a value as it stands there."""
+        """Returns a value as it is written."""
         return self._pairs.get(key)
 
     def time(self, *keys: str) -> float | None:
@@ -77,7 +77,7 @@ class Said:
         return next((number_of(self._pairs[key], key) for key in keys if key in self._pairs), None)
 
     def whole(self, key: str) -> int:
-        """Returns a whole number, and 0 if it is not told."""
+        """Returns a whole number; 0 if the record does not have it."""
         return self._parsed(key, _whole) or 0
 
     def limit(self, key: str) -> float | None:
@@ -85,23 +85,23 @@ class Said:
         return self._parsed(key, limit_s)
 
     def memory(self, key: str) -> float | None:
-        """Returns an amount in MB; None for none."""
+        """Returns an amount in MB; None if the record does not have it."""
         return self._parsed(key, memory_mb) or None
 
     def size(self) -> Size:
-        """Returns what the job was given, and where that is not told what it asked for."""
+        """Returns what the job was given; if the record does not tell that, what it asked for."""
         wide = self.whole("Resource_List.mppwidth") * (self.whole("Resource_List.mppdepth") or 1)
         if wide:
             # On a Cray the host is that of the script; the processing elements run elsewhere.
             return Size(0, wide, 0, self.memory("Resource_List.mem"), is_even=False, hosts={})
         asked = self._asked()
         hosts = self._parsed("exec_host", exec_hosts) or {}
-        # Of vnodes a job may also have memory alone.
+        # A job may have memory on a vnode, and no cores.
         given = sum_chunks(_VNODE.sub("node", self._pairs.get("exec_vnode", "")), least_cores=0) or Chunks()
         listed, ncpus, nodect = sum(hosts.values()), self.whole("Resource_List.ncpus"), self._nodect()
-        # The larger one, as Torque lists one slot for a job that asks for eight CPUs in another way.
+        # The larger number counts: Torque lists one slot for a job that asks for eight CPUs in another way.
         cores = max(listed or given.cores, asked.cores, ncpus) or self.whole("resources_used.ncpus")
-        # CPUs alone are those of one node.
+        # If the record tells only CPUs, they are on one node.
         nodes = len(hosts) or nodect or asked.nodes or int(ncpus > 0)
         memory = self.memory("Resource_List.mem") or asked.memory_mb
         if memory is None and (each_mb := self.memory("Resource_List.pmem")) is not None:
@@ -109,7 +109,7 @@ class Said:
         gpus = self._gpus(given, asked)
         is_alike = len(set(hosts.values())) == 1 if listed == cores else asked.is_even or nodes == 1
         is_even = is_alike and nodes > 0 and cores % nodes == 0 and gpus % nodes == 0
-        # Cores that do not add up say nothing of a host.
+        # If the cores do not add up, it is unknown how many each host gave.
         return Size(nodes, cores, gpus, memory, is_even, hosts if listed == cores else {})
 
     def _asked(self) -> Chunks:
@@ -126,7 +126,7 @@ class Said:
         return told or max(self.whole(f"Resource_List.{key}") for key in _GPU_KEYS)
 
     def _parsed(self, key: str, parse: Callable[[str], T | None]) -> T | None:
-        """Returns what a value means; one that means nothing is noted, and taken as unknown."""
+        """Returns what a value means; a value that cannot be read is noted and taken as unknown."""
         if key not in self._pairs:
             return None
         value = parse(self._pairs[key])
@@ -136,12 +136,12 @@ class Said:
 
 
 def _whole(text: str) -> int | None:
-    """Returns a whole number; None for all else."""
+    """Returns a whole number; None if the text is something else."""
     return int(text) if _is_whole(text) and len(text) < 10 else None
 
 
 def _is_whole(text: str) -> bool:
-    # Python knows digits of many scripts; PBS does not.
+    # Python also reads digits of other scripts, which PBS never writes.
     return text.isascii() and text.isdecimal()
 
 
@@ -150,15 +150,15 @@ def sum_chunks(text: str, least_cores: int = 1, *, may_name: bool = True) -> Chu
     """Returns what a list of chunks adds up to, or None if it is no such list.
 
     Args:
-        text: For each chunk a number of nodes (or a name), and what is for each of them.
-        least_cores: The cores of a node of which nothing is told.
+        text: The chunks: each is a number of nodes (or a name), and what each of these nodes gives.
+        least_cores: How many cores a node gives if the text does not say.
         may_name: Whether a chunk may begin with the name of a node.
     """
     chunks = [_chunk(chunk, least_cores, may_name=may_name) for chunk in text.split("+")] if text else []
     known = [chunk for chunk in chunks if chunk is not None]
     if len(known) < len(chunks):
         return None
-    # Of some chunks without memory nobody knows the sum.
+    # If a chunk does not tell its memory, the sum is unknown.
     told_mb = [chunk.memory_mb for chunk in known if chunk.memory_mb is not None]
     return Chunks(
         sum(chunk.nodes for chunk in known),
@@ -177,7 +177,7 @@ def _chunk(text: str, least_cores: int, *, may_name: bool) -> Chunks | None:
     gpus = _whole(next((parts[key] for key in _GPU_KEYS if key in parts), "0"))
     size = parts.get("mem") or parts.get("reqmem")
     each_mb = None if size is None else memory_mb(size)
-    # A property of nodes is a word.
+    # A part without "=" is a property of nodes, and these are words.
     if any(_is_whole(part) for part in rest):
         return None
     if not count or cores is None or gpus is None or (size is not None and each_mb is None):
@@ -187,7 +187,7 @@ def _chunk(text: str, least_cores: int, *, may_name: bool) -> Chunks | None:
 
 @lru_cache(1 << 14)
 def exec_hosts(text: str) -> Mapping[str, int] | None:
-    """Returns the cores by host of ``n1/0+n1/1``, ``n1/0-7+n2/0-7`` or ``n1/0*8``; None if it is no such list."""
+    """Returns the cores by host of ``n1/0+n1/1``, ``n1/0-7+n2/0-7`` or ``n1/0*8``; None if it is something else."""
     cores: Counter[str] = Counter()
     for part in text.split("+"):
         host, slash, slots = part.partition("/")
@@ -203,7 +203,7 @@ def exec_hosts(text: str) -> Mapping[str, int] | None:
 
 @lru_cache(1 << 14)
 def memory_mb(text: str) -> float | None:
-    """Returns the memory that ``4gb``, ``1993mb`` or a number of bytes is; None for all else."""
+    """Returns ``4gb``, ``1993mb`` or a number of bytes in MB; None if the text is something else."""
     match = _SIZE.fullmatch(text)
     if match is None:
         return None
