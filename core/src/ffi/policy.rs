@@ -427,7 +427,7 @@ pub unsafe extern "C" fn shunter_policy_decide(
             if env.extra_features > 0 {
                 return Err(Failure::refused("the policy sees features of its own, which Python works out"));
             }
-            let mut asked = Consultation::begin(&copy, env, priority.into()).map_err(Failure::argument)?;
+            let mut asked = Consultation::begin(copy, env, priority.into()).map_err(Failure::argument)?;
             let sizes = asked.sizes();
             check_sizes(&policy.network, sizes.observation, sizes.actions).map_err(Failure::argument)?;
             let (mut observation, mut mask) = (vec![0.0; sizes.observation], vec![0; sizes.actions]);
