@@ -212,6 +212,7 @@ int main(void) {
     tiers();
     deciding(cluster, jobs, easy());
     consulting(cluster, jobs, easy());
+    learned(cluster, jobs, easy());
     OK(shunter_close(jobs));
     OK(shunter_close(cluster));
     printf("%d checks passed\n", checks);

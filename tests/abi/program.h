@@ -88,5 +88,6 @@ void placers(uint64_t cluster, uint64_t jobs);
 void tiers(void);
 void deciding(uint64_t cluster, uint64_t jobs, ShunterConfig config);
 void consulting(uint64_t cluster, uint64_t jobs, ShunterConfig config);
+void learned(uint64_t cluster, uint64_t jobs, ShunterConfig config);
 
 #endif

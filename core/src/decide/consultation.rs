@@ -29,15 +29,15 @@ pub struct Consultation {
 }
 
 impl Consultation {
-    /// Begins, in any state. The simulation's dispatch rule is the one that the mode stands for. `priority` has a number
+    /// Begins, in any state of a simulation. Its dispatch rule is the one that the mode stands for. `priority` has a number
     /// from 0 to 1 for each job of the table, or nothing.
-    pub fn begin(simulation: &Simulation, env: &EnvConfig, priority: Arc<[f64]>) -> Result<Self, String> {
+    pub fn begin(before: Simulation, env: &EnvConfig, priority: Arc<[f64]>) -> Result<Self, String> {
         let kind = kind_of(env.mode);
-        let clusters = [simulation.setup.cluster.clone()];
+        let clusters = [before.setup.cluster.clone()];
         env.check()?;
         kind.check(env, &clusters)?;
-        check(simulation, kind.dispatch(), &priority)?;
-        let mut after = simulation.clone();
+        check(&before, kind.dispatch(), &priority)?;
+        let mut after = before.clone();
         // A reservation is given anew in each pass, as in training.
         drop_reservations(&mut after);
         let line = Line::of(&mut after, None);
@@ -48,7 +48,7 @@ impl Consultation {
             decision.open(&mut after);
         }
         let sizes = kind.sizes(env, &clusters);
-        let mut begun = Consultation { before: simulation.clone(), after, line, decision, sizes, is_due: false };
+        let mut begun = Consultation { before, after, line, decision, sizes, is_due: false };
         begun.settle();
         Ok(begun)
     }

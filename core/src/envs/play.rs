@@ -15,6 +15,9 @@ impl Vector {
         let sizes = self.sizes();
         check_sizes(network, sizes.observation, sizes.actions)?;
         let world = self.world.clone();
+        if world.env.extra_features > 0 {
+            return Err("observations have features of the caller's, who fills them in at every step".to_string());
+        }
         let mut work: Vec<_> = self.environments.iter_mut().map(|environment| (environment, Ok(()))).collect();
         self.pool.each(&mut work, |(environment, outcome)| *outcome = play(environment, &world, network, most));
         work.into_iter().try_for_each(|(_, outcome)| outcome)?;

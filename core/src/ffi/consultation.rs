@@ -34,7 +34,7 @@ pub unsafe extern "C" fn shunter_simulation_consult(
         borrow!(read priority_length; priority);
         // Whoever places may be asked: the simulation is not held meanwhile.
         let copy = with(simulation, |simulation| Ok(simulation.clone()))?;
-        let begun = Consultation::begin(&copy, &env, priority.into()).map_err(Failure::argument)?;
+        let begun = Consultation::begin(copy, &env, priority.into()).map_err(Failure::argument)?;
         *handle = open(Mutex::new(begun));
         Ok(())
     })

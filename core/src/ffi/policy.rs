@@ -16,7 +16,7 @@ use crate::learn::loss::{LossOptions, Sample};
 use crate::model::random::mix;
 use crate::net::batch::Batch;
 use crate::net::choice::{greedy, Distribution};
-use crate::net::policy::Policy;
+use crate::net::policy::{Policy, Units};
 use crate::net::simd::Instructions;
 use crate::net::workspace::Workspace;
 
@@ -110,8 +110,11 @@ pub unsafe extern "C" fn shunter_policy_set(policy: u64, weights: *const f32, le
         borrow!(read length; weights);
         borrow!(read 3; units);
         with(policy, |policy| {
-            policy.set_units(units[0], units[1], units[2]).map_err(Failure::argument)?;
-            policy.network.set_weights(weights).map_err(Failure::argument)
+            // Checked first: what is refused changes nothing.
+            let units = Units::new(units[0], units[1], units[2]).map_err(Failure::argument)?;
+            policy.network.set_weights(weights).map_err(Failure::argument)?;
+            policy.units = units;
+            Ok(())
         })
     })
 }
@@ -189,6 +192,10 @@ impl<'a> Given<'a> {
             let value = observations[place];
             return Err(Failure::argument(format!("observation {} holds {value}; expected numbers", place / size)));
         }
+        if let Some(place) = masks.iter().position(|&allowed| allowed > 1) {
+            let (mask, value) = (place / actions, masks[place]);
+            return Err(Failure::argument(format!("mask {mask} holds {value}; expected 0 or 1")));
+        }
         Ok(Given { observations, masks, size, actions })
     }
 
@@ -262,6 +269,9 @@ pub unsafe extern "C" fn shunter_policy_actions(
     actions: *mut i32,
 ) -> i32 {
     guard(|| {
+        if !matches!(draws, 0 | 1) {
+            return Err(Failure::argument(format!("draws is {draws}; expected 0 or 1")));
+        }
         with(policy, |policy| {
             let given = unsafe { Given::read(policy, observations, masks, count) }?;
             borrow!(write count; actions);
@@ -340,6 +350,9 @@ pub unsafe extern "C" fn shunter_policy_gradient(
     guard(|| {
         borrow!(target; loss);
         let options = unsafe { read_loss(options) }?;
+        if count == 0 {
+            return Err(Failure::argument("there are 0 observations; a mean needs one or more"));
+        }
         with(policy, |policy| {
             let given = unsafe { Given::read(policy, observations, masks, count) }?;
             borrow!(read count; actions);
@@ -414,7 +427,7 @@ pub unsafe extern "C" fn shunter_policy_decide(
             if env.extra_features > 0 {
                 return Err(Failure::refused("the policy sees features of its own, which Python works out"));
             }
-            let mut asked = Consultation::begin(&copy, env, priority.into()).map_err(Failure::argument)?;
+            let mut asked = Consultation::begin(copy, env, priority.into()).map_err(Failure::argument)?;
             let sizes = asked.sizes();
             check_sizes(&policy.network, sizes.observation, sizes.actions).map_err(Failure::argument)?;
             let (mut observation, mut mask) = (vec![0.0; sizes.observation], vec![0; sizes.actions]);

@@ -43,6 +43,16 @@ impl Default for Units {
 }
 
 impl Units {
+    /// Units of values; an error if they are none.
+    pub fn new(count: f64, mean: f64, variance: f64) -> Result<Self, String> {
+        if ![count, mean, variance].iter().all(|value| value.is_finite()) || count < 0.0 || variance < 0.0 {
+            return Err(format!(
+                "units of values have the count {count}, mean {mean}, variance {variance}: they are none"
+            ));
+        }
+        Ok(Units { count, mean, variance })
+    }
+
     fn deviation(&self) -> f64 {
         self.variance.sqrt().max(SMALLEST)
     }
@@ -152,19 +162,8 @@ impl Policy {
             }
         }
         let Units { count, mean, variance } = self.units;
-        self.set_units(count, mean, variance)?;
+        self.units = Units::new(count, mean, variance)?;
         Ok(self)
-    }
-
-    /// Other units of values; an error if they are none.
-    pub fn set_units(&mut self, count: f64, mean: f64, variance: f64) -> Result<(), String> {
-        if ![count, mean, variance].iter().all(|value| value.is_finite()) || count < 0.0 || variance < 0.0 {
-            return Err(format!(
-                "units of values have the count {count}, mean {mean}, variance {variance}: they are none"
-            ));
-        }
-        self.units = Units { count, mean, variance };
-        Ok(())
     }
 }
 
