@@ -5,6 +5,11 @@ use std::sync::Arc;
 use crate::model::cluster::{Cluster, RejectReason};
 use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
 use crate::model::job::Jobs;
+use crate::net::graph::{Activation, Parameter};
+use crate::net::network::Network;
+use crate::net::spec::{Layout, NetworkKind, NetworkSpec};
+use crate::place::external::SharedPlacer;
+use crate::place::learned::HostPolicy;
 use crate::place::placement::belongs;
 use crate::sim::bytes::{checked_time, Reader, Writer};
 use crate::sim::failures::NodeEvent;
@@ -29,6 +34,7 @@ impl Simulation {
         write_config(&mut out, config);
         out.put(config.size_by.code());
         out.put(config.origin_ms);
+        config.host_policy().iter().for_each(|policy| write_network(&mut out, policy.network()));
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
         out.put(self.now_ms());
@@ -64,6 +70,10 @@ impl Simulation {
         if magic == MAGIC {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
+        }
+        if config.placement == Rule::Learned {
+            let policy = HostPolicy::new(read_network(&mut input)?)?;
+            config.placer = Some(SharedPlacer::Policy(Arc::new(policy)));
         }
         let given = input.floats()?;
         let wanted = if config.order_moves() && config.policy.wants_given() { window.len() } else { 0 };
@@ -303,6 +313,43 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         size_by: SizeBy::CoresAlone,
         origin_ms: 0,
     })
+}
+
+/// A network that chooses hosts is saved whole: a state goes on by itself, even if the checkpoint has changed or is gone.
+fn write_network(out: &mut Writer, network: &Network) {
+    let NetworkSpec { kind, hidden, activation, heads, blocks, order_temperature } = &network.spec;
+    let is = |answer: bool| i64::from(answer);
+    for value in [
+        network.layout.actions() as i64,
+        is(*kind == NetworkKind::Hosts),
+        is(*activation == Activation::Tanh),
+        *heads as i64,
+        *blocks as i64,
+        order_temperature.map_or(-1, |temperature| i64::from(temperature.to_bits())),
+    ] {
+        out.put(value);
+    }
+    out.put_all(hidden.iter().map(|&size| size as i64));
+    out.put_all(network.weights().iter().map(|weight| i64::from(weight.to_bits())));
+}
+
+fn read_network(input: &mut Reader) -> Result<Network, String> {
+    let layout = Layout::Host { hosts: input.number()? };
+    let kind = if input.flag()? { NetworkKind::Hosts } else { NetworkKind::Mlp };
+    let activation = if input.flag()? { Activation::Tanh } else { Activation::Relu };
+    let (heads, blocks) = (input.number()?, input.number()?);
+    let temperature = optional(input.get()?).map(|bits| u32::try_from(bits).map(f32::from_bits)).transpose();
+    let order_temperature = temperature.map_err(|_| "the saved state has a temperature that is no number")?;
+    let hidden = input.numbers::<usize>()?;
+    let weights: Vec<f32> = input.numbers::<u32>()?.into_iter().map(f32::from_bits).collect();
+    let spec = NetworkSpec { kind, hidden, activation, heads, blocks, order_temperature };
+    // Before anything is allocated: sizes are not believed either.
+    if spec.build(&layout)?.parameters.iter().map(Parameter::size).sum::<usize>() != weights.len() {
+        return Err("the saved state has the weights of another network".to_string());
+    }
+    let mut network = Network::new(spec, layout)?;
+    network.set_weights(&weights)?;
+    Ok(network)
 }
 
 fn read_node_events(input: &mut Reader) -> Result<Arc<[NodeEvent]>, String> {
