@@ -41,9 +41,16 @@ def write_policy(
     return _write(folder, environment, network, change, training or {})
 
 
-def write_host_policy(folder: Path, change: Change | None = None) -> str:
+def write_host_policy(
+    folder: Path,
+    change: Change | None = None,
+    *,
+    num_hosts: int = 4,
+    **network: Any,  # noqa: ANN401 - the fields of the network's options
+) -> str:
     """Writes a policy that chooses hosts, and returns its folder."""
-    return _write(folder, PickHostOptions(num_hosts=4, episode_length=10), NetworkOptions(kind="hosts"), change, {})
+    environment = PickHostOptions(num_hosts=num_hosts, episode_length=10)
+    return _write(folder, environment, NetworkOptions(**{"kind": "hosts"} | network), change, {})
 
 
 def _write(

@@ -165,6 +165,8 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
     settings = scheduler.settings
     options = replace(
         checkpoint_options(_checkpoint(scheduler)),
+        # It may be another than the one that it was trained with, if that is learned too.
+        placement=settings.placement,
         max_wait_s=settings.max_wait_s,
         kill_at_request=settings.kill_at_request,
         seed=settings.seed,
