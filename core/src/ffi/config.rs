@@ -143,6 +143,9 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
 /// Who is asked for nodes.
 fn placer(given: &ShunterConfig, placement: Rule) -> Result<Option<SharedPlacer>, Failure> {
     if placement == Rule::Learned {
+        if given.host_policy == 0 {
+            return Err(Failure::argument("placement is learned, but host_policy is 0".to_string()));
+        }
         let network = policy::with(given.host_policy, |policy| Ok(policy.network.clone()))?;
         return Ok(Some(SharedPlacer::Policy(Arc::new(HostPolicy::new(network).map_err(Failure::argument)?))));
     }
