@@ -117,7 +117,8 @@ enum ShunterPlacement {
     SHUNTER_PLACEMENT_TIERED_LEX = 10,    /* the same; then the smallest numbers of nodes */
     SHUNTER_PLACEMENT_FGD = 11,      /* what adds least to the fragmentation that the table's jobs would meet */
     SHUNTER_PLACEMENT_TOPOLOGY = 12, /* one switch, else one rack, else as few nodes as possible */
-    SHUNTER_PLACEMENT_EXTERNAL = 13  /* the placer is asked */
+    SHUNTER_PLACEMENT_EXTERNAL = 13, /* the placer is asked */
+    SHUNTER_PLACEMENT_LEARNED = 14   /* host_policy is asked for each task */
 };
 
 /* The run time that a policy may see. */
@@ -307,6 +308,8 @@ typedef struct ShunterConfig {
     uint64_t placer_context;        /* handed to it */
     int32_t size_by;                /* enum ShunterSizeBy */
     int64_t origin_ms;              /* when the log begins, from which F1 to F4 count */
+    uint64_t host_policy;           /* for SHUNTER_PLACEMENT_LEARNED a policy that chooses hosts, else 0; it is copied,
+                                       and may be closed */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */

@@ -31,6 +31,9 @@ NOTHING: Final = "none"
 TIME: Final = "TIME"
 """What the help of an option calls a time; `seconds_of` says how one may be written."""
 
+RANGE: Final = "A:B"
+"""What the help of an option calls a range: two numbers with a colon between them."""
+
 _AMOUNT: Final = r"(\d+(?:\.\d*)?|\.\d+)"
 _UNITS_S: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION: Final = re.compile("".join(f"(?:{_AMOUNT}{unit}{'(?:in)?' if unit == 'm' else ''})?" for unit in _UNITS_S))

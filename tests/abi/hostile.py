@@ -75,6 +75,14 @@ def attained(**changes: int) -> Config:
     return Config([0.1, 0.5, 2.0], **{**codes, "minimum_run_ms": 10, "preemption_overhead_ms": 5, **changes})
 
 
+PLACES = opening.open_policy("pick-host")
+
+
+def placing(**changes: int) -> Config:
+    """Returns a configuration in which a policy that chooses hosts places the jobs."""
+    return Config(placement=opening.LEARNED, host_policy=PLACES.number, **changes)
+
+
 def learning(**changes: int) -> Config:
     """Returns the configuration with the most to remember: fair share, and estimates that are learned."""
     codes = {"policy": POLICIES["fair-share"], "estimate": ESTIMATES["posterior"], "reserve_by_estimate": 1}
@@ -84,6 +92,7 @@ def learning(**changes: int) -> Config:
 KINDS: dict[str, Callable[..., Config]] = {
     "plain": Config,
     "learning": learning,
+    "placing": placing,
     "failing": failing,
     "remaining": remaining,
     "attained": attained,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shunter._core import ffi, lib
-from shunter.native import Handle, opened, pointer
+from shunter.native import Handle, check, opened, pointer
 
 UNKNOWN = -1
 STRICT, RESERVE, COMMITTED, COMMITTED_BACKFILL = range(4)
 FULL_SPEED = 1000
 EXTERNAL = 13
+LEARNED = 14
 
 
 def integers(values: Sequence[int]) -> NDArray[np.int64]:
@@ -77,6 +79,19 @@ def open_jobs(
         integers(gpu_types or [0] * jobs),
     ]
     return opened(lib.shunter_jobs_open, *map(pointer, columns), jobs)
+
+
+def open_policy(kind: str, hosts: int = 2) -> Handle:
+    """Opens a policy that chooses jobs or hosts, with some weights."""
+    layout: dict[str, object] = {"kind": kind, "num_hosts": hosts, "window": 2}
+    network = {"kind": "hosts" if kind == "pick-host" else "kernel", "hidden": [2]}
+    about = json.dumps({"layout": layout, "network": network}).encode()
+    policy = opened(lib.shunter_policy_open, about, len(about))
+    sizes = [ffi.new("uintptr_t *") for _ in range(3)]
+    check(lib.shunter_policy_sizes(policy.number, *sizes))
+    weights = np.sin(np.arange(sizes[2][0])).astype(np.float32)
+    check(lib.shunter_policy_set(policy.number, pointer(weights), len(weights), pointer(np.array([0.0, 0.0, 1.0]))))
+    return policy
 
 
 PLAIN = {

@@ -119,7 +119,8 @@ def test_names_are_those_of_python() -> None:
     assert core_numbers("RejectReason") == {as_written(reason.name): reason.value for reason in RejectReason}
     assert core_numbers("Reason") == {as_written(reason.name): number for number, reason in enumerate(Reason)}
     assert core_numbers("Phase") == {as_written(phase.name): phase.value for phase in Phase}
-    assert set(core_numbers("Placement").values()) == {*catalog.PLACEMENT_CODES.values(), catalog.EXTERNAL}
+    others = {catalog.EXTERNAL, catalog.LEARNED}
+    assert set(core_numbers("Placement").values()) == {*catalog.PLACEMENT_CODES.values(), *others}
     assert core_numbers("Estimate") == catalog.ESTIMATE_CODES
     assert set(core_numbers("Policy").values()) == {known.code for known in catalog.KNOWN_POLICIES.values()}
     assert set(core_numbers("Dispatch").values()) == {code for code, _ in catalog.DISPATCH_CODES.values()}

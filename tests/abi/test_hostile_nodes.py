@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
+from shunter.native import CoreError
 from tests.abi import opening, scene
 from tests.abi.hostile import HOSTILE, JOBS, NODE_EVENTS, POLICIES, TIMES, failing, open_scene
-from tests.abi.opening import EXTERNAL, Answer, Config
+from tests.abi.opening import EXTERNAL, LEARNED, Answer, Config, open_policy
 from tests.abi.scene import Scene
 
 NODES = 2
@@ -186,6 +187,21 @@ def test_any_answers_of_a_placer_leave_a_sound_state(answers: list[Answer], rule
 def test_an_external_placement_needs_a_placer() -> None:
     with pytest.raises(InputError, match="placer is null"):
         open_scene(Config(placement=EXTERNAL))
+
+
+def test_a_learned_placement_needs_a_policy_that_chooses_hosts() -> None:
+    with pytest.raises(InputError, match="host_policy is 0"):
+        open_scene(Config(placement=LEARNED))
+    jobs = open_policy("pick-job")
+    with pytest.raises(InputError, match="the policy chooses jobs"):
+        open_scene(Config(placement=LEARNED, host_policy=jobs.number))
+    hosts = open_policy("pick-host")
+    simulation = open_scene(Config(placement=LEARNED, host_policy=hosts.number))
+    # It has been copied.
+    hosts.close()
+    assert simulation.run()
+    with pytest.raises(CoreError, match="is not open"):
+        open_scene(Config(placement=LEARNED, host_policy=hosts.number))
 
 
 def test_a_placer_is_not_asked_for_a_placement_that_the_core_knows() -> None:

@@ -15,7 +15,7 @@ from tests.abi.hostile import HOSTILE, JOBS, KINDS, TIMES, open_scene
 from tests.abi.saved import saved_words, sealed
 from tests.abi.scene import Scene
 
-DECISIONS = {"plain": 2, "learning": 2, "failing": 4, "remaining": 5, "attained": 5}
+DECISIONS = {"plain": 2, "learning": 2, "placing": 2, "failing": 4, "remaining": 5, "attained": 5}
 """After so many, there is something of everything that a state holds."""
 
 

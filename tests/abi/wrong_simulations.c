@@ -38,8 +38,9 @@ static void wrong_configs(uint64_t cluster, uint64_t jobs) {
     BAD_CONFIG(minimum_run_ms, -1);
     BAD_CONFIG(preemption_overhead_ms, -1);
     BAD_CONFIG(dispatch, 4);
-    BAD_CONFIG(placement, 14);
+    BAD_CONFIG(placement, 15);
     BAD_CONFIG(placement, SHUNTER_PLACEMENT_EXTERNAL);
+    BAD_CONFIG(placement, SHUNTER_PLACEMENT_LEARNED);
     BAD_CONFIG(estimate, 6);
     BAD_CONFIG(scan_depth, 0);
 }

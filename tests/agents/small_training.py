@@ -8,6 +8,8 @@ from shunter.agents.training.config import load_config
 from shunter.agents.training.setup import Site
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
+EDA, FARM = "generate:eda?seed=1&jobs=600&max_jobs_per_step=4", "generate:eda?hosts=6&seed=1"
+"""Jobs of one task each, and hosts for them."""
 
 SMALL: dict[str, dict[str, Any]] = {
     "data": {"workload": [LUBLIN]},

@@ -146,7 +146,7 @@ def test_a_policy_that_chooses_hosts(tmp_path: Path) -> None:
 
 def test_a_policy_that_chooses_hosts_is_asked_for_and_has_as_many_as_it_knows(tmp_path: Path) -> None:
     checkpoint = write_host_policy(tmp_path / "best")
-    with pytest.raises(InputError, match="this policy chooses a host for each job"):
+    with pytest.raises(InputError, match="this policy chooses hosts"):
         resolve_scheduler(policy=checkpoint)
     scheduler = resolve_scheduler(policy=checkpoint, hosts=True)
     assert (scheduler.settings.dispatch, scheduler.settings.policy) == ("strict", checkpoint)

@@ -10,6 +10,7 @@ import torch
 
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
+from shunter.agents.networks.hosts import Hosts
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
@@ -41,9 +42,16 @@ def write_policy(
     return _write(folder, environment, network, change, training or {})
 
 
-def write_host_policy(folder: Path, change: Change | None = None) -> str:
+def write_host_policy(
+    folder: Path,
+    change: Change | None = None,
+    *,
+    num_hosts: int = 4,
+    **network: Any,  # noqa: ANN401 - the fields of the network's options
+) -> str:
     """Writes a policy that chooses hosts, and returns its folder."""
-    return _write(folder, PickHostOptions(num_hosts=4, episode_length=10), NetworkOptions(kind="hosts"), change, {})
+    environment = PickHostOptions(num_hosts=num_hosts, episode_length=10)
+    return _write(folder, environment, NetworkOptions(**{"kind": "hosts"} | network), change, {})
 
 
 def _write(
@@ -72,3 +80,15 @@ def opinionated(network: Network) -> None:
 def waiting(network: Network) -> None:
     """Makes *wait* the best action wherever it is allowed."""
     network.policy_layers()[-1].bias.fill_(100.0)
+
+
+FREE_CORES = 5
+"""The place of a host's free cores in what the network ``hosts`` works out for it."""
+
+
+def most_free_cores(network: Network) -> None:
+    """Makes a network that chooses hosts prefer the one with the most free cores, and of equal ones the first."""
+    assert isinstance(network, Hosts)
+    for weights in network.parameters():
+        weights.zero_()
+    network.sum.weight[0, FREE_CORES] = 1.0

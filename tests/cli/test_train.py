@@ -21,6 +21,7 @@ from shunter.cli.train_screen import BarWords
 from shunter.envs.pick_job import PickJobOptions
 from shunter.files import read_toml
 from shunter.report.training import kept_words
+from tests.agents.small_training import EDA, FARM
 from tests.agents.untrained import write_host_policy
 from tests.cli.conftest import Command
 
@@ -33,7 +34,7 @@ SHORT = (
 )  # fmt: skip
 TRAIN = ("train", "--workload", LUBLIN, *SHORT, "--window", 8, "--hidden", "8")
 HOSTS = (
-    "train", "--env", "pick-host", *SHORT, "--set", "environment.num_hosts=3", "--set", "environment.episode_length=10",
+    "train", "--env", "pick-host", *SHORT, "--num-hosts", 3, "--episode-length", 10, "--max-jobs-per-step", 9,
 )  # fmt: skip
 TUNED = '[policy]\nkind = "linear"\nestimate = 1.0\ncores = 0.5\n\n[estimate]\nkind = "last-two"\n'
 
@@ -327,6 +328,43 @@ def test_hosts(shunter: Command, out: Path) -> None:
     result = shunter(*HOSTS, "--out", out, "--json").json()
     (group,) = result["parts"][1]["logs"]
     assert (result["objective"], group["windows"], group["rows"][-1]["label"]) == ("mean_wait_s", 6, "first-fit")
+
+
+def test_hosts_on_a_log(shunter: Command, out: Path) -> None:
+    site = (EDA, "--cluster", FARM)
+    result = shunter("train", *site, "--env", "pick-host", *SHORT, "--hidden", "8", "--out", out, "--json").json()
+    (group,) = result["parts"][1]["logs"]
+    assert (group["name"], group["windows"]) == (EDA, 6)
+    assert result["config"]["environment"]["num_hosts"] == 6
+    # What was learned is a placement at once.
+    rows = shunter("compare", *site, "--windows", 3, "--length", 60, "--placement", f"best-fit,{out}", "--json")
+    assert {row["placement"] for row in rows.json()["combinations"]} == {"best-fit", str(out)}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--env", "pick-host", "--num-hosts", "0"), "--num-hosts is 0; expected a whole number from 1 to 65536"),
+        (
+            ("--env", "pick-host", "--host-cores", "8:4"),
+            "--host-cores is (8, 4); expected two whole numbers, the smaller",
+        ),
+        (("--env", "pick-host", "--job-cores", "1:20"), "job_cores goes up to 20, host_cores down to 16"),
+        (("--env", "pick-host", "--job-memory", "much"), "'much' is not a whole number"),
+        (("--env", "pick-host", EDA, "--num-hosts", "5"), "--num-hosts is given with a log, which has its own jobs"),
+        (
+            ("--env", "pick-host", "--mode", "reserve"),
+            "--mode is an option of pick-job, but pick-host is to be trained",
+        ),
+        (
+            (EDA, "--job-cores", "1:2"),
+            "--job-cores is an option of pick-host, but pick-job is to be trained; leave it out",
+        ),
+        (("--env", "pick-host", "--cluster", "64"), "pick-host draws its own hosts and jobs; leave --cluster out"),
+    ],
+)
+def test_mistakes_with_hosts_are_one_line(shunter: Command, options: tuple[str, ...], message: str) -> None:
+    assert message in shunter("train", *options).error()
 
 
 @pytest.mark.parametrize(

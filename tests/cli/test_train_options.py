@@ -9,7 +9,18 @@ import typer
 
 from shunter.agents.training.config import config_from
 from shunter.agents.training.option_table import training_options
-from shunter.cli.train_options import Sections, TrainCommand, add_settings, bound, given_changes, weights, whole_numbers
+from shunter.cli.train_options import (
+    Sections,
+    TrainCommand,
+    add_settings,
+    bound,
+    given_changes,
+    weights,
+    whole_numbers,
+    whole_range,
+)
+from shunter.envs.kinds import ENVIRONMENTS
+from shunter.envs.pick_host import PickHostOptions
 from shunter.errors import InputError
 from tests.cli.conftest import Command
 
@@ -52,10 +63,31 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
 
 
 def test_every_option_stands_for_keys_that_there_are() -> None:
-    sections = config_from({}, "here").sections()
+    every = [config_from({"environment": {"kind": kind}}, "here").sections() for kind in ENVIRONMENTS]
     for name, option in training_options().items():
         for section, key in option.keys:
-            assert key in sections[section], name
+            assert any(key in sections[section] for sections in every), name
+
+
+def test_what_is_drawn_for_hosts() -> None:
+    drawn = ("--host-cores", "4", "--host-memory", "8:16", "--job-cores", "1:2", "--job-memory", "512:1024")
+    counts = ("--num-hosts", "5", "--max-jobs-per-step", "3", "--episode-length", "20")
+    changes = Given()("--env", "pick-host", *drawn, *counts)
+    assert config_from(changes, "here").environment == PickHostOptions(
+        num_hosts=5,
+        max_jobs_per_step=3,
+        episode_length=20,
+        host_cores=(4, 4),
+        host_memory_gb=(8, 16),
+        job_cores=(1, 2),
+        job_memory_mb=(512, 1024),
+    )
+
+
+@pytest.mark.parametrize("text", ["1:2:3", "x", "1:", ""])
+def test_ranges_that_are_wrong(text: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        whole_range(text)
 
 
 def test_the_length_is_that_of_training_and_of_validation() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, RewardOptions, pick_job_vector
-from shunter.envs.pick_job import episode_windows
+from shunter.envs.log_source import episode_windows
 from shunter.envs.vector import StepArrays
 from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log

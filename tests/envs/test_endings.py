@@ -13,7 +13,7 @@ from shunter.envs import (
     pick_host_vector,
     pick_job_vector,
 )
-from shunter.envs.pick_job import episode_windows
+from shunter.envs.log_source import episode_windows
 from shunter.envs.rewards import TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shunter.envs import EpisodeOptions, NativeVectorEnv, PickJobOptions, RewardOptions, make_vec, pick_job_vector
-from shunter.envs.pick_job import episode_windows
+from shunter.envs.log_source import episode_windows
 from shunter.errors import InputError
 from shunter.model.log import Log
 from shunter.model.schedule import Phase

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shunter.envs import NativeVectorEnv, PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector
+from shunter.envs.log_source import episode_windows
 from shunter.envs.pick_host import drawn_log
-from shunter.envs.pick_job import episode_windows
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES, TOTALS
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster

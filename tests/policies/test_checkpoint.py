@@ -200,7 +200,7 @@ def test_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_policy_that_chooses_hosts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"chooses a host for each job \(pick-host\); give one that chooses jobs"):
+    with pytest.raises(InputError, match=r"chooses hosts \(pick-host\), not jobs; give it as --placement"):
         resolve_scheduler(policy=write_host_policy(tmp_path / "best"))
 
 

@@ -234,7 +234,7 @@ def crowd_reward(random: Random, jobs: int) -> Reward:
 
 @st.composite
 def random_host_plays(draw: st.DrawFn) -> Play:
-    """Draws an episode of PickHost."""
-    scene = draw(random_scenes((HOSTS,)))
+    """Draws an episode of PickHost, often with jobs of several tasks, and with GPUs."""
+    scene = draw(random_scenes((HOSTS, MIXED, GPUS, CROWDED)))
     config = Config(kill_at_request=draw(st.booleans()))
     return Play(scene, config, draw(random_rewards(scene)), None, draw(random_limits(1)), autoreset=draw(st.booleans()))

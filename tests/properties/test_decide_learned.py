@@ -38,10 +38,17 @@ def goes_on(play: Play, played: Played, now_ms: int) -> bool:
 
 
 def first_of_passes(play: Play, played: Played) -> Iterator[int]:
-    """Returns which steps are the first of a pass: what was passed over before is known to the environment alone."""
+    """Returns which steps are the first of a pass: what was passed over before is known to the environment alone.
+
+    Of steps that choose hosts, those for the first tasks of jobs: which hosts the others have is known likewise.
+    """
     for place, step in enumerate(played.steps):
-        before = played.steps[place - 1].snapshot.now_ms if place else None
-        if is_committed(play) or play.options is None or step.snapshot.now_ms != before:
+        before = played.steps[place - 1] if place else None
+        if play.options is None:
+            is_first = before is None or before.jobs != step.jobs
+        else:
+            is_first = is_committed(play) or before is None or before.snapshot.now_ms != step.snapshot.now_ms
+        if is_first:
             yield place
 
 

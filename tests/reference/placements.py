@@ -9,6 +9,7 @@ from tests.reference.fragments import choose_unfragmenting_devices, least_fragme
 from tests.reference.model import Allocation, Share
 from tests.reference.randomness import shuffled
 from tests.reference.resources import choose_devices
+from tests.reference.task_by_task import CHOOSERS, chosen_hosts
 from tests.reference.tiers import tiered
 from tests.reference.topology import nearest_together
 
@@ -56,6 +57,8 @@ def tasks_by_node(rule: str, ask: Ask) -> TasksOn:
     """Returns how many tasks each candidate gets; there is room for all."""
     if rule == "fgd" and ask.job.gpu_milli == 0:
         rule = "best-fit"
+    if rule in CHOOSERS:
+        return chosen_hosts(ask, CHOOSERS[rule])
     if rule in BY_NODE:
         return BY_NODE[rule](ask.pools_that_fit()[0])
     if rule.startswith("tiered-"):

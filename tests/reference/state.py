@@ -157,8 +157,12 @@ class State:
     def place(self, job: int, free: FreeNodes) -> Allocation | None:
         """Returns where the placement rule puts a job in what is free, or None."""
         rule = "first-fit" if self.policy.name == "first-available" else self.config.placement
+        return place_job(rule, self.ask(job, free))
+
+    def ask(self, job: int, free: FreeNodes) -> Ask:
+        """Returns what a placement rule is asked about a job in what is free."""
         nodes = [node for node in usable(self.jobs[job], self.nodes) if node not in self.failures.down]
-        ask = Ask(
+        return Ask(
             self.jobs[job],
             self.number(job),
             self.nodes,
@@ -170,7 +174,6 @@ class State:
             seed=self.config.seed,
             classes=self.classes,
         )
-        return place_job(rule, ask)
 
     def overhead_ms(self, job: int) -> int:
         """Returns what the job's next start, or its present one, costs before it makes progress."""

@@ -4,7 +4,7 @@ use crate::envs::environment::Environment;
 use crate::envs::vector::Vector;
 use crate::envs::world::World;
 use crate::net::batch::Batch;
-use crate::net::choice::greedy;
+use crate::net::choice::best_action;
 use crate::net::network::Network;
 use crate::net::workspace::Workspace;
 
@@ -48,22 +48,4 @@ fn play(environment: &mut Environment, world: &World, network: &Network, most: u
         environment.step(world, action);
     }
     Ok(())
-}
-
-/// The action that a network prefers; where only one is allowed, it is not asked.
-pub(crate) fn best_action(
-    network: &Network,
-    batch: &mut Batch,
-    workspace: &mut Workspace,
-    observation: &[f32],
-    mask: &[u8],
-) -> Result<u32, String> {
-    let mut allowed = mask.iter().enumerate().filter(|(_, &allowed)| allowed != 0);
-    if let (Some((only, _)), None) = (allowed.next(), allowed.next()) {
-        return Ok(only as u32);
-    }
-    batch.clear();
-    network.push(batch, observation, mask)?;
-    workspace.evaluate_all(network, batch);
-    Ok(batch.choices[greedy(&workspace.logits)].action)
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::placer::{Callback, ShunterScene};
-use super::{check_pointer, read, Failure};
+use super::{check_pointer, policy, read, Failure};
 use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
 use crate::model::job::MAX_TIME_MS;
 use crate::place::external::SharedPlacer;
+use crate::place::learned::HostPolicy;
 use crate::sim::failures::NodeEvent;
 
 /// `Config`, as C sees it; the numbers for names are in `core/include/shunter.h`.
@@ -78,6 +79,8 @@ pub struct ShunterConfig {
     pub size_by: i32,
     /// When the log begins.
     pub origin_ms: i64,
+    /// The policy that chooses hosts, for the placement that is learned; otherwise 0. It is copied.
+    pub host_policy: u64,
 }
 
 /// When a log begins, if that can be.
@@ -129,15 +132,25 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         failure_keeps_progress: flag("failure_keeps_progress", given.failure_keeps_progress)?,
         mean_up_down_ms: means(given)?,
         node_events: unsafe { node_events(given) }?,
-        placer: given.placer.map(|ask| {
-            let context = given.placer_context;
-            SharedPlacer(Arc::new(Callback { ask, context }))
-        }),
+        placer: placer(given, placement)?,
         size_by: size_by(given.size_by)?,
         origin_ms: origin_ms(given.origin_ms)?,
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)
+}
+
+/// Who is asked for nodes.
+fn placer(given: &ShunterConfig, placement: Rule) -> Result<Option<SharedPlacer>, Failure> {
+    if placement == Rule::Learned {
+        if given.host_policy == 0 {
+            return Err(Failure::argument("placement is learned, but host_policy is 0".to_string()));
+        }
+        let network = policy::with(given.host_policy, |policy| Ok(policy.network.clone()))?;
+        return Ok(Some(SharedPlacer::Policy(Arc::new(HostPolicy::new(network).map_err(Failure::argument)?))));
+    }
+    let context = given.placer_context;
+    Ok(given.placer.map(|ask| SharedPlacer::Outside(Arc::new(Callback { ask, context }))))
 }
 
 /// How long nodes are up and down, both or neither.

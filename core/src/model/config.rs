@@ -8,6 +8,7 @@ pub use crate::model::size::SizeBy;
 pub use crate::order::estimate::Estimate;
 pub use crate::order::scores::Policy;
 use crate::place::external::SharedPlacer;
+use crate::place::learned::HostPolicy;
 pub use crate::place::rules::Rule;
 use crate::sim::failures::NodeEvent;
 
@@ -67,7 +68,7 @@ pub struct Config {
     pub mean_up_down_ms: Option<(i64, i64)>,
     /// Nodes that go down and come up, in the order of time.
     pub node_events: Arc<[NodeEvent]>,
-    /// Who is asked for nodes.
+    /// Who is asked for nodes, for the placements that ask somebody.
     pub placer: Option<SharedPlacer>,
     /// What jobs' sizes are counted in.
     pub size_by: SizeBy,
@@ -100,10 +101,21 @@ impl Config {
         self.placement == Rule::External
     }
 
+    /// The learned policy that places jobs, if one does.
+    pub fn host_policy(&self) -> Option<&HostPolicy> {
+        match &self.placer {
+            Some(SharedPlacer::Policy(policy)) if self.placement == Rule::Learned => Some(policy),
+            _ => None,
+        }
+    }
+
     /// Whether every number can be so.
     pub fn check(&self) -> Result<(), String> {
         if self.scan_depth == 0 {
             return Err("scan_depth is 0; expected 1 or more".to_string());
+        }
+        if self.placement == Rule::Learned && self.host_policy().is_none() {
+            return Err("placement is learned, but there is no policy that places".to_string());
         }
         let durations = [
             ("missing_request_ms", self.missing_request_ms),

@@ -1,6 +1,9 @@
 //! Choosing among the actions that a mask allows, by their scores.
 
+use super::batch::Batch;
 use super::functions::exp;
+use super::network::Network;
+use super::workspace::Workspace;
 
 /// Draws end here: rounding must not carry one past the last choice.
 const BELOW_ONE: f64 = 1.0 - 1.0 / 1_048_576.0;
@@ -14,6 +17,24 @@ pub(crate) fn greedy(logits: &[f32]) -> usize {
         }
     }
     best
+}
+
+/// The action that a network prefers; where only one is allowed, it is not asked.
+pub(crate) fn best_action(
+    network: &Network,
+    batch: &mut Batch,
+    workspace: &mut Workspace,
+    observation: &[f32],
+    mask: &[u8],
+) -> Result<u32, String> {
+    let mut allowed = mask.iter().enumerate().filter(|(_, &allowed)| allowed != 0);
+    if let (Some((only, _)), None) = (allowed.next(), allowed.next()) {
+        return Ok(only as u32);
+    }
+    batch.clear();
+    network.push(batch, observation, mask)?;
+    workspace.evaluate_all(network, batch);
+    Ok(batch.choices[greedy(&workspace.logits)].action)
 }
 
 /// How probable each choice is.

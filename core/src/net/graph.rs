@@ -4,6 +4,7 @@
 //! of its jobs or hosts, for each token. A new network is a file that builds such a list; nothing else knows its kind.
 
 use super::matmul::padded;
+use crate::model::codes::from_code;
 
 /// What a value has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +62,16 @@ impl Parameter {
     }
 }
 
-/// The function behind a layer.
+/// The function behind a layer; its number stands in saved states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
 pub(crate) enum Activation {
-    None,
-    Relu,
-    Tanh,
+    None = 0,
+    Relu = 1,
+    Tanh = 2,
 }
+
+from_code!(Activation: None, Relu, Tanh);
 
 /// Some of a layer's inputs, and by which columns of its weight they are multiplied.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ pub mod network;
 mod operations;
 pub mod policy;
 mod safetensors;
-mod sha256;
+pub(crate) mod sha256;
 pub mod simd;
 pub mod spec;
 pub(crate) mod workspace;

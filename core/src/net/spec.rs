@@ -2,12 +2,13 @@
 
 use super::graph::{Activation, Graph};
 use super::{attention, hosts, kernel, layers, mlp};
+use crate::model::codes::from_code;
 
 /// What is told of the cluster in a PickJob observation.
 pub(crate) const CLUSTER_FEATURES: usize = crate::envs::observe::CLUSTER_FEATURES;
-/// What is told of each host, and of the job, in a PickHost observation.
-pub(crate) const HOST_FEATURES: usize = crate::envs::pick_host::HOST_FEATURES;
-pub(crate) const HOST_JOB_FEATURES: usize = crate::envs::pick_host::JOB_FEATURES;
+/// What is told of each host, and of the task, in a PickHost observation.
+pub(crate) const HOST_FEATURES: usize = crate::place::task_by_task::HOST_FEATURES;
+pub(crate) const HOST_JOB_FEATURES: usize = crate::place::task_by_task::TASK_FEATURES;
 /// What `hosts` works out for each host.
 pub(crate) const HOST_ROW: usize = HOST_FEATURES + 1 + 2 + 2 + 2 * SCALES.len() + 1 + HOST_JOB_FEATURES;
 /// Free cores are seen at these scales, each cut at 1: one core more or less decides whether a job fits.
@@ -35,6 +36,8 @@ pub enum NetworkKind {
     /// Layers of any sizes on the flat observation: how a network of a user's own is told.
     Layers = 4,
 }
+
+from_code!(NetworkKind: Kernel, Mlp, Hosts, Attention, Layers);
 
 impl NetworkKind {
     /// The kind of this name; `Layers` has none, for its checkpoints go by the user's name for it.

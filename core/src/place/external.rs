@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::model::free::Free;
+use crate::place::learned::HostPolicy;
 use crate::place::placement::{place_as_told, Part, Placement};
 use crate::sim::simulation::Simulation;
 
@@ -34,19 +35,27 @@ pub trait Placer: Send + Sync {
     fn place(&self, question: &PlacerQuestion) -> Vec<Part>;
 }
 
-/// A placer that a configuration shares with its copies.
+/// Who places, where no rule alone does; shared by a configuration with its copies.
 #[derive(Clone)]
-pub struct SharedPlacer(pub Arc<dyn Placer>);
+pub enum SharedPlacer {
+    /// Somebody outside, for the rule that is external.
+    Outside(Arc<dyn Placer>),
+    /// A policy, for the rule that is learned.
+    Policy(Arc<HostPolicy>),
+}
 
 impl fmt::Debug for SharedPlacer {
     /// Nothing that differs from process to process: fingerprints are made of it.
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("Placer")
+        match self {
+            SharedPlacer::Outside(_) => formatter.write_str("Placer"),
+            SharedPlacer::Policy(policy) => policy.fmt(formatter),
+        }
     }
 }
 
 /// Asks the placer; none if it declines, or its answer is no place for the job.
-pub(crate) fn ask(placer: &SharedPlacer, simulation: &Simulation, free: &Free, job: u32) -> Option<Placement> {
+pub(crate) fn ask(placer: &dyn Placer, simulation: &Simulation, free: &Free, job: u32) -> Option<Placement> {
     let (setup, shape) = (&simulation.setup, simulation.shape_of(job));
     // Whoever is outside is slow: it is asked only where there is something to choose.
     if !free.fits(&setup.cluster, shape) {
@@ -60,7 +69,7 @@ pub(crate) fn ask(placer: &SharedPlacer, simulation: &Simulation, free: &Free, j
     let whole_gpus: Vec<u32> = (0..nodes).map(|node| free.whole_devices(node)).collect();
     let others = simulation.waiting.queue.iter().filter(|&other| other != job);
     let waiting: Vec<u64> = others.take(MOST_WAITING).map(|other| setup.place(other) as u64).collect();
-    let parts = placer.0.place(&PlacerQuestion {
+    let parts = placer.place(&PlacerQuestion {
         now_ms: simulation.now_ms(),
         job: setup.place(job) as u64,
         tasks: shape.tasks,

@@ -3,6 +3,8 @@
 pub mod external;
 pub mod fragments;
 pub mod gang_rules;
+pub mod learned;
 pub mod placement;
 pub mod rules;
+pub(crate) mod task_by_task;
 pub mod tiers;

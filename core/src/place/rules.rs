@@ -8,6 +8,7 @@ use crate::model::free::Free;
 use crate::model::job::Shape;
 use crate::model::random::SplitMix64;
 use crate::place::fragments::Class;
+use crate::place::learned::HostPolicy;
 use crate::place::placement::{choose_devices, Part, Placement};
 use crate::place::tiers::TierOrder;
 
@@ -43,9 +44,11 @@ pub enum Rule {
     Topology = 12,
     /// The caller is asked.
     External = 13,
+    /// A learned policy is asked.
+    Learned = 14,
 }
 
-from_code!(Rule: FirstFit, BestFit, WorstFit, Pack, Spread, Random, Fastest, Slowest, TieredDefrag, TieredBalance, TieredLex, Fgd, Topology, External);
+from_code!(Rule: FirstFit, BestFit, WorstFit, Pack, Spread, Random, Fastest, Slowest, TieredDefrag, TieredBalance, TieredLex, Fgd, Topology, External, Learned);
 
 /// A job for which nodes are wanted, and what there is.
 #[derive(Clone, Copy)]
@@ -62,6 +65,8 @@ pub struct Search<'a> {
     pub job: u32,
     /// What the jobs of the table ask for.
     pub classes: &'a [Class],
+    /// Who chooses, for the rule that is learned.
+    pub policy: Option<&'a HostPolicy>,
 }
 
 /// A node that can take at least one task.
@@ -90,6 +95,7 @@ impl Search<'_> {
             Rule::TieredBalance => self.tiered(TierOrder::Balance),
             Rule::TieredLex => self.tiered(TierOrder::Lex),
             Rule::Topology => self.close_together(),
+            Rule::Learned => self.policy.and_then(|policy| self.by_policy(policy)),
             _ => self.groups().iter().find_map(|group| self.fill_by_rule(group, rule)),
         }?;
         choose_devices(self.cluster, self.free, self.shape, &mut placement);

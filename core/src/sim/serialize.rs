@@ -5,6 +5,11 @@ use std::sync::Arc;
 use crate::model::cluster::{Cluster, RejectReason};
 use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
 use crate::model::job::Jobs;
+use crate::net::graph::{Activation, Parameter};
+use crate::net::network::Network;
+use crate::net::spec::{Layout, NetworkKind, NetworkSpec, TowerLayer};
+use crate::place::external::SharedPlacer;
+use crate::place::learned::HostPolicy;
 use crate::place::placement::belongs;
 use crate::sim::bytes::{checked_time, Reader, Writer};
 use crate::sim::failures::NodeEvent;
@@ -29,6 +34,7 @@ impl Simulation {
         write_config(&mut out, config);
         out.put(config.size_by.code());
         out.put(config.origin_ms);
+        config.host_policy().iter().for_each(|policy| write_network(&mut out, policy.network()));
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
         out.put(self.now_ms());
@@ -64,6 +70,10 @@ impl Simulation {
         if magic == MAGIC {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
+        }
+        if config.placement == Rule::Learned {
+            let policy = HostPolicy::new(read_network(&mut input)?)?;
+            config.placer = Some(SharedPlacer::Policy(Arc::new(policy)));
         }
         let given = input.floats()?;
         let wanted = if config.order_moves() && config.policy.wants_given() { window.len() } else { 0 };
@@ -303,6 +313,57 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         size_by: SizeBy::CoresAlone,
         origin_ms: 0,
     })
+}
+
+/// A network that chooses hosts is saved whole: a state goes on by itself, even if the checkpoint has changed or is gone.
+fn write_network(out: &mut Writer, network: &Network) {
+    let NetworkSpec { kind, hidden, activation, heads, blocks, towers, order_temperature } = &network.spec;
+    for value in [
+        network.layout.actions() as i64,
+        kind.code(),
+        activation.code(),
+        *heads as i64,
+        *blocks as i64,
+        order_temperature.map_or(-1, |temperature| i64::from(temperature.to_bits())),
+    ] {
+        out.put(value);
+    }
+    out.put_all(hidden.iter().map(|&size| size as i64));
+    for tower in towers {
+        out.put_all(tower.iter().map(|layer| layer.size as i64));
+        out.put_all(tower.iter().map(|layer| layer.activation.code()));
+    }
+    out.put_all(network.weights().iter().map(|weight| i64::from(weight.to_bits())));
+}
+
+fn read_network(input: &mut Reader) -> Result<Network, String> {
+    let layout = Layout::Host { hosts: input.number()? };
+    let kind = NetworkKind::from_code(input.get()?).ok_or("the saved state has an unknown network")?;
+    let activation = activation(input.get()?)?;
+    let (heads, blocks) = (input.number()?, input.number()?);
+    let temperature = optional(input.get()?).map(|bits| u32::try_from(bits).map(f32::from_bits)).transpose();
+    let order_temperature = temperature.map_err(|_| "the saved state has a temperature that is no number")?;
+    let hidden = input.numbers::<usize>()?;
+    let towers = [read_tower(input)?, read_tower(input)?];
+    let weights: Vec<f32> = input.numbers::<u32>()?.into_iter().map(f32::from_bits).collect();
+    let spec = NetworkSpec { kind, hidden, activation, heads, blocks, towers, order_temperature };
+    // Before anything is allocated: sizes are not believed either.
+    if spec.build(&layout)?.parameters.iter().map(Parameter::size).sum::<usize>() != weights.len() {
+        return Err("the saved state has the weights of another network".to_string());
+    }
+    let mut network = Network::new(spec, layout)?;
+    network.set_weights(&weights)?;
+    Ok(network)
+}
+
+fn read_tower(input: &mut Reader) -> Result<Vec<TowerLayer>, String> {
+    let (sizes, functions) = (input.numbers::<usize>()?, input.numbers::<i64>()?);
+    let layers = sizes.into_iter().zip(functions);
+    layers.map(|(size, function)| Ok(TowerLayer { size, activation: activation(function)? })).collect()
+}
+
+fn activation(code: i64) -> Result<Activation, String> {
+    Activation::from_code(code).ok_or_else(|| "the saved state has an unknown function between layers".to_string())
 }
 
 fn read_node_events(input: &mut Reader) -> Result<Arc<[NodeEvent]>, String> {

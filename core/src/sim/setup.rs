@@ -42,6 +42,7 @@ impl Setup {
         if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
             return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
         }
+        config.host_policy().map_or(Ok(()), |policy| policy.check(cluster.nodes.len()))?;
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
@@ -143,7 +144,8 @@ impl Setup {
     pub(crate) fn search<'a>(&'a self, free: &'a Free, shape: &'a Shape, job: u32) -> Search<'a> {
         let classes = if self.config.placement == Rule::Fgd { self.jobs.classes() } else { &[] };
         let job = self.place(job) as u32;
-        Search { cluster: &self.cluster, free, shape, seed: self.config.seed, job, classes }
+        let policy = self.config.host_policy();
+        Search { cluster: &self.cluster, free, shape, seed: self.config.seed, job, classes, policy }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
 use crate::order::estimate::Basis;
 use crate::order::ranking::Turn;
-use crate::place::external;
+use crate::place::external::{self, SharedPlacer};
 use crate::place::placement::{place_as_told, Part, Placement};
 use crate::sim::accounts::Accounts;
 use crate::sim::clock::Clock;
@@ -191,7 +191,9 @@ impl Simulation {
     /// Where the placement rule would put a job on these free resources.
     pub(crate) fn place_on(&self, free: &Free, job: u32) -> Option<Placement> {
         match &self.setup.config.placer {
-            Some(placer) if self.setup.config.may_decline() => external::ask(placer, self, free, job),
+            Some(SharedPlacer::Outside(placer)) if self.setup.config.may_decline() => {
+                external::ask(&**placer, self, free, job)
+            }
             _ => self.setup.search(free, self.shape_of(job), job).choose(self.setup.config.placement),
         }
     }

@@ -16,6 +16,7 @@ from shunter.cli.options import (
     SITE,
     WindowArguments,
     given_options,
+    given_text,
     listed_names,
     takes,
     takes_fields,
@@ -24,8 +25,19 @@ from shunter.cli.options import (
 from shunter.cli.outputs import print_json, step
 from shunter.cli.running import RunArguments, read_inputs
 
-BROUGHT = ("policy", "dispatch", "placement", "estimate")
+BROUGHT = ("policy", "dispatch", "estimate")
 """What checkpoints bring themselves."""
+
+PlacementOption = Annotated[
+    str | None,
+    typer.Option(
+        parser=given_text,
+        metavar="DIR",
+        show_default="as the checkpoints were trained",
+        help="The folder of a run of 'shunter train --env pick-host': its policy chooses the nodes for everybody, the "
+        "classics included.",
+    ),
+]
 
 CheckpointsArgument = Annotated[
     list[str] | None,
@@ -80,7 +92,7 @@ def _is_log(word: str) -> bool:
 COMMAND = EvaluateCommand
 
 
-@takes(SITE | LOAD | SETTINGS)
+@takes(SITE | LOAD | {"placement": PlacementOption} | SETTINGS)
 @takes_fields(WindowArguments, part="0.7:1")
 @takes_fields(ComparisonOutputs)
 def evaluate(
@@ -110,7 +122,7 @@ def evaluate(
     contest = where.contest(shared.seed)
     learned = tuple(checkpoints or [newest_checkpoint()])
     check_top(top)
-    # A checkpoint was trained under its own rule, placement and estimate: under others it would be another policy.
+    # A checkpoint was trained under its own rule and estimate: under others it would be another policy.
     words = {name: value for name, value in shared.words.items() if name not in BROUGHT}
     rivals = against if against in (ALL, NONE) else listed_names("against", against)
     entrants = find_entrants(learned, rivals, also or (), **words)

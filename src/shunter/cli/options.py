@@ -259,8 +259,8 @@ NAMES: Final = {
     "of 'shunter train' (which brings its own dispatch rule, placement and estimate), or FILE.py[:CLASS]: a policy of "
     "your own (it is run)",
     "dispatch": f"{', '.join(DISPATCHES)}, or a number k: so many jobs hold reservations",
-    "placement": f"{', '.join(PLACEMENTS)}, milp also with parameters (milp?alpha=2), or FILE.py[:CLASS]: a placement "
-    "of your own (it is run)",
+    "placement": f"{', '.join(PLACEMENTS)}, milp also with parameters (milp?alpha=2), the folder of a run of 'shunter "
+    "train --env pick-host', or FILE.py[:CLASS]: a placement of your own (it is run)",
     "estimate": f"{', '.join(ESTIMATES)}, also with parameters (noisy?sigma=2), or FILE.toml with a prior",
 }
 """What the settings that are looked up by name may be."""

@@ -36,6 +36,14 @@ def whole_numbers(text: str) -> list[int]:
     return [whole_number(part.strip()) for part in text.split(",")]
 
 
+def whole_range(text: str) -> list[int]:
+    """Returns the range of whole numbers that an option was given: ``1:8``, or ``4`` for 4 alone."""
+    ends = [whole_number(part.strip()) for part in text.split(":")]
+    if len(ends) > 2:
+        raise typer.BadParameter(f"{text!r} is no range; expected two whole numbers, as in 1:8, or one")
+    return [ends[0], ends[-1]]
+
+
 def weights(text: str) -> dict[str, float]:
     """Returns the rewards that an option was given: ``wait``, or ``bounded_slowdown=1,wait=0.2``."""
     given = {}
@@ -77,7 +85,7 @@ SetOption = Annotated[
         parser=given_text,
         metavar="KEY=VALUE",
         show_default="none",
-        help="Any other key of a training file, as in ppo.clip=0.1 or environment.num_hosts=40.",
+        help="Any other key of a training file, as in ppo.clip=0.1 or environment.lookahead_size=32.",
     ),
 ]
 
@@ -162,7 +170,9 @@ def _parser(option: Option) -> Callable[[str], Any]:
     # The type that a key has in a training file is the type of its option.
     kinds = get_args(option.hint) or (option.hint,)
     parse: Callable[[str], Any] = given_text
-    if int in kinds:
+    if kinds == (int, int):
+        parse = whole_range
+    elif int in kinds:
         parse = whole_number
     elif float in kinds and str not in kinds:
         parse = duration if option.said.metavar == TIME else number

@@ -104,6 +104,7 @@ def combine(
     possible: dict[Settings, Combination] = {}
     skipped: dict[str, str] = {}
     shown = _shown({name: _label(policy) for name, policy in found.items()})
+    shown_places = _shown({name: place.label for name, place in places.items() if place})
     shown_estimates = _shown({name: _label(estimate) for name, estimate in seen.items() if estimate})
     for policy, dispatch, placement, estimate in product(names, rules, places, seen):
         words = {"dispatch": dispatch, "placement": places[placement], "estimate": seen[estimate]}
@@ -116,7 +117,7 @@ def combine(
         settings, own = scheduler.settings, scheduler.estimate
         parts = [shown[policy], settings.dispatch]
         # Labels name what differs; titles of tables say what all have in common.
-        parts += [settings.placement] if len(places) > 1 else []
+        parts += [shown_places.get(settings.placement, settings.placement)] if len(places) > 1 else []
         parts += [shown_estimates.get(own.text, _label(own))] if len(seen) > 1 else []
         # By its settings: asked for twice under two names, a combination is run once.
         possible[settings] = Combination("/".join(parts), scheduler)

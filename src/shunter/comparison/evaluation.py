@@ -215,7 +215,7 @@ def find_entrants(
         against: The classics: ``all``, ``none``, or some, such as ``["fcfs/easy", "f2/easy"]``; with requested times,
             and with what each of the checkpoints sees.
         also: Other policies that are judged like the checkpoints; a file brings its estimate, if it has one.
-        settings: What all share.
+        settings: What all share; a placement is the folder of a policy that chooses hosts.
 
     Raises:
         InputError: The first name or number that is wrong.
@@ -223,10 +223,12 @@ def find_entrants(
     # Comparing a policy that learned with killed jobs to classics without would flatter one of them.
     killed = any(resolve_checkpoint(one).settings.kill_at_request for one in checkpoints)
     settings["kill_at_request"] = settings.get("kill_at_request", False) or killed
+    # Checkpoints bring their placement, unless one that is learned is asked for.
+    common = settings | {"placements": [settings.pop("placement", None)]}
     learned = tuple(
         # A run may be called like a classic, a path is not.
         replace(one, label=one.settings.policy)
-        for one in combine(checkpoints, **settings).possible
+        for one in combine(checkpoints, **common).possible
     )
     # Classics work under the conditions of the first checkpoint; where others differ, a warning says so.
     shared = learned[0].scheduler
@@ -245,7 +247,7 @@ def find_entrants(
         # Files of one name in several folders: their whole paths tell them apart.
         others.append(replace(one, label=text) if one.label in taken and one not in rivals else one)
         taken.add(one.label)
-    origins = {one: origin_of(one, rivals, **settings).beside(others) for one in (*learned, *others)}
+    origins = {one: origin_of(one, rivals, **common).beside(others) for one in (*learned, *others)}
     return Entrants(learned, tuple(others), rivals, origins)
 
 

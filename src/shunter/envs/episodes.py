@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shunter.checks import MOST_SEED, check_fields, declared
+from shunter.checks import MOST_SEED, RANGE, check_fields, declared
 from shunter.envs.baselines import NEVER_MS, Baselines
 from shunter.envs.rewards import OBJECTIVES
 from shunter.errors import InputError
@@ -51,7 +51,7 @@ class EpisodeOptions:
     part: tuple[float, float] | str = declared(
         PARTS["train"],
         "The part of the log that windows are taken from: train, validation, report, or two fractions of its jobs.",
-        metavar="A:B",
+        metavar=RANGE,
     )
     windows: int | None = declared(
         None,

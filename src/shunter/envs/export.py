@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gymnasium.utils.seeding import np_random
 
+from shunter.envs.log_source import episode_windows
 from shunter.envs.pick_host import PickHostOptions, drawn_log
-from shunter.envs.pick_job import episode_windows
 from shunter.envs.resets import draw_episode
 from shunter.errors import InputError
 from shunter.files import csv_writer

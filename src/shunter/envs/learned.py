@@ -154,7 +154,14 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
     """Yields environments in which a checkpoint decides; their episodes are the windows of a log."""
     settings, own = scheduler.settings, checkpoint_options(_checkpoint(scheduler))
     assert isinstance(own, PickJobOptions), "a policy that picks hosts is refused when it is resolved"
-    options = replace(own, max_wait_s=settings.max_wait_s, kill_at_request=settings.kill_at_request, seed=settings.seed)
+    options = replace(
+        own,
+        # It may be another than the one that it was trained with, if that is learned too.
+        placement=settings.placement,
+        max_wait_s=settings.max_wait_s,
+        kill_at_request=settings.kill_at_request,
+        seed=settings.seed,
+    )
     together = min(len(windows), MOST_TOGETHER)
     vector = pick_job_vector(
         [log], [windows], options, RewardOptions(), num_envs=together, threads=threads, autoreset=False

@@ -1,4 +1,4 @@
-"""``shunter/PickHost-v0``: which host for the job at the head of the queue."""
+"""``shunter/PickHost-v0``: which host for each task of the job at the head of the queue."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import polars as pl
 
-from shunter.checks import MOST_SEED, check_fields, deal_out, declared, pair
+from shunter.checks import MOST_SEED, RANGE, check_fields, deal_out, declarations, declared, pair
 from shunter.comparison.combinations import Combination
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import MILLI, EpisodeOptions, Episodes, log_episodes
 from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
+from shunter.envs.log_source import LogSource, episode_windows, log_world, read_logs
 from shunter.envs.rewards import RewardOptions
 from shunter.envs.single import SingleEnv
 from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
@@ -27,6 +28,7 @@ from shunter.model.workload import Workload
 from shunter.policies.catalog import PICK_HOST, PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.generators import eda
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
@@ -38,22 +40,44 @@ TRAINING_EPISODES: Final = 256
 """So many episodes are drawn for a training, unless ``[episodes] windows`` says otherwise."""
 MOST_EPISODES: Final = 100_000
 
+LOG_RIVALS: Final = ("first-fit", "best-fit", "worst-fit", "pack", "spread")
+"""The placements that a policy is held against on logs."""
+
 _LARGEST: Final = 2**16
 """More hosts, jobs or seconds are a slip of the finger."""
 _MOST: Final = 10**6
 
 
+def _drawn_number(default: int, help: str, option: str) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns a field with an option of the command line, which means something where jobs are drawn."""
+    said: dict[str, Any] = {"low": 1, "high": _LARGEST, "option": option, "metavar": "N"}
+    return declared(default, f"pick-host without a log: {_lowered(help)}", shown_default=str(default), **said)
+
+
+def _drawn_range(default: tuple[int, int], help: str, option: str) -> Any:  # noqa: ANN401 - as above
+    """Returns the same for a range that is drawn from; both ends are in it."""
+    said = {"option": option, "metavar": RANGE, "shown_default": ":".join(map(str, default))}
+    return declared(default, f"pick-host without a log: {_lowered(help)}", **said)
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
 @dataclass(frozen=True)
 class PickHostOptions(EnvironmentOptions):
-    """Which hosts and jobs are drawn: the section ``[environment]``. Ranges include both ends."""
+    """Which hosts and jobs are drawn: the section ``[environment]``. Ranges include both ends.
 
-    num_hosts: int = declared(20, "How many hosts there are.", low=1, high=_LARGEST)
-    max_jobs_per_step: int = declared(10, "How many jobs arrive in a second at most.", low=1, high=_LARGEST)
-    episode_length: int = declared(100, "In how many seconds jobs arrive.", low=1, high=_LARGEST)
-    host_cores: tuple[int, int] = declared(eda.HOST_CORES, "The cores of a host.")
-    host_memory_gb: tuple[int, int] = declared(eda.HOST_MEMORY_GB, "The memory of a host, in GB.")
-    job_cores: tuple[int, int] = declared(eda.JOB_CORES, "The cores of a job.")
-    job_memory_mb: tuple[int, int] = declared(eda.JOB_MEMORY_MB, "The memory of a job, in MB.")
+    On a log nothing is drawn: hosts and jobs are those of the cluster and the log.
+    """
+
+    num_hosts: int = _drawn_number(20, "How many hosts there are.", "num-hosts")
+    max_jobs_per_step: int = _drawn_number(10, "How many jobs arrive in a second at most.", "max-jobs-per-step")
+    episode_length: int = _drawn_number(100, "In how many seconds jobs arrive.", "episode-length")
+    host_cores: tuple[int, int] = _drawn_range(eda.HOST_CORES, "The cores of a host.", "host-cores")
+    host_memory_gb: tuple[int, int] = _drawn_range(eda.HOST_MEMORY_GB, "The memory of a host, in GB.", "host-memory")
+    job_cores: tuple[int, int] = _drawn_range(eda.JOB_CORES, "The cores of a job.", "job-cores")
+    job_memory_mb: tuple[int, int] = _drawn_range(eda.JOB_MEMORY_MB, "The memory of a job, in MB.", "job-memory")
     job_run_s: tuple[int, int] = declared((1, 60), "How long a job runs, in seconds.")
     seed: int = declared(0, "The seed that episodes are drawn from.", low=0, high=MOST_SEED)
 
@@ -68,6 +92,11 @@ class PickHostOptions(EnvironmentOptions):
         ):
             if most > least:
                 raise InputError(f"{asked} goes up to {most}, {has} down to {least}; expected jobs that fit everywhere")
+
+    @classmethod
+    def drawn(cls) -> tuple[str, ...]:
+        """Returns what is drawn: on a log, none of it has a meaning."""
+        return tuple(name for name in declarations(cls) if name != "seed")
 
     @property
     def layout(self) -> Layout:
@@ -89,15 +118,35 @@ class PickHostOptions(EnvironmentOptions):
         """No: the order decides, and what is decided is where a job runs."""
         return False
 
-    def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickHostSource:
-        """Returns the drawn episodes.
+    def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> EpisodeSource:
+        """Returns windows of logs, or where there is no log the drawn episodes.
 
         Raises:
-            InputError: Logs or clusters are given.
+            InputError: Clusters are given without logs, the clusters have not the same number of hosts, or a log cannot
+                be read.
         """
-        if workloads or clusters:
-            raise InputError("pick-host draws its own jobs and hosts; leave --workload and --cluster out")
+        if workloads:
+            logs = read_logs(workloads, clusters)
+            return PickHostLogSource(self.on(logs), logs)
+        if clusters:
+            raise InputError("pick-host draws its own hosts and jobs; leave --cluster out, or give a log with it")
         return PickHostSource(self)
+
+    def on(self, logs: Sequence[Log]) -> PickHostOptions:
+        """Returns the options of environments on logs: an observation shows the hosts of their clusters.
+
+        Raises:
+            InputError: The clusters have not the same number of hosts, or one alone.
+        """
+        hosts = [len(log.cluster.nodes) for log in logs]
+        for log, count in zip(logs, hosts, strict=True):
+            if count != hosts[0]:
+                what = f"{logs[0].cluster.name} has {hosts[0]} hosts, {log.cluster.name} {count}"
+                raise InputError(f"{what}; an observation has one size: train on clusters of equally many")
+            if count == 1:
+                what = f"{log.cluster.name} is one node: there is no host to choose"
+                raise InputError(f"{what}; give its nodes, as in --cluster FILE.toml")
+        return replace(self, num_hosts=hosts[0])
 
 
 @dataclass(frozen=True)
@@ -199,16 +248,29 @@ def _one_table(logs: Sequence[Log], parts: Sequence[Episodes], length_s: int) ->
     return replace(logs[0].workload, jobs=jobs), played
 
 
-def make_vector(num_envs: int, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN401 - the fields of four classes
-    """Returns environments with hosts and jobs that are drawn.
+def make_vector(
+    num_envs: int,
+    *,
+    workload: str | Workload | None = None,
+    cluster: str | Cluster | None = None,
+    **keywords: Any,  # noqa: ANN401 - the fields of four classes, checked there
+) -> NativeVectorEnv:
+    """Returns environments on windows of a log, or with hosts and jobs that are drawn.
 
     Args:
         num_envs: How many environments.
-        keywords: The fields of `PickHostOptions`, `RewardOptions`, `DrawnEpisodes` and `VectorOptions`.
+        workload: A log, or what `shunter.read_workload` reads; None: hosts and jobs are drawn.
+        cluster: A cluster, or what `shunter.read_cluster` takes; None: the one that the log tells of.
+        keywords: The fields of `PickHostOptions`, `RewardOptions` and `VectorOptions`; of `EpisodeOptions` with a log,
+            and of `DrawnEpisodes` without.
 
     Raises:
-        InputError: A keyword is unknown, or a value is wrong.
+        InputError: A keyword is unknown, a value is wrong, or a cluster is given without a log.
     """
+    if workload is not None:
+        return _make_log_vector(num_envs, workload, cluster, keywords)
+    if cluster is not None:
+        raise InputError("pick-host draws its own hosts and jobs; leave cluster out, or give a workload with it")
     kinds = (PickHostOptions, RewardOptions, DrawnEpisodes, VectorOptions)
     options, reward, drawn, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
 
@@ -216,6 +278,38 @@ def make_vector(num_envs: int, **keywords: Any) -> NativeVectorEnv:  # noqa: ANN
         return _world(options, reward, drawn.episodes, vector)
 
     return build_vector(lambda: prepared(PICK_HOST, keywords, world), options, reward, vector)
+
+
+def _make_log_vector(
+    num_envs: int, workload: str | Workload, cluster: str | Cluster | None, keywords: Mapping[str, Any]
+) -> NativeVectorEnv:
+    """Returns environments on windows of one log; the arguments are those of `make_vector`."""
+    for name in PickHostOptions.drawn():
+        if name in keywords:
+            raise InputError(f"{name} is given with a workload, which has its own jobs and hosts; leave it out")
+    kinds = (PickHostOptions, RewardOptions, EpisodeOptions, VectorOptions)
+    options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+
+    def world() -> World:
+        log = read_log(workload, cluster)
+        options.on([log])
+        return log_world([log], [episode_windows(log, episodes)], options.scheduler, reward, vector)
+
+    # How many hosts an observation shows is known when the log has been read.
+    made = prepared(PICK_HOST, {"workload": workload, "cluster": cluster, **keywords}, world)
+    return build_vector(lambda: made, replace(options, num_hosts=made.hosts), reward, vector)
+
+
+class PickHostLogSource(LogSource):
+    """Windows of logs, on which a policy that chooses hosts is trained and judged."""
+
+    def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
+        """Returns the placements that look at cores and memory, as the policy does; none looks at run times."""
+        return () if same_estimate else [Combination(name, host_scheduler(name)) for name in LOG_RIVALS]
+
+    def usual(self) -> Combination:
+        """Returns the first placement of all, which takes the first host that has room."""
+        return self.rivals()[0]
 
 
 class PickHostSource(EpisodeSource):
@@ -274,25 +368,29 @@ class PickHostSource(EpisodeSource):
 
 
 class PickHostEnv(SingleEnv):
-    """Decides on which host the job at the head of the queue runs; hosts and jobs are drawn.
+    """Decides on which host each task of the job at the head of the queue runs.
+
+    Hosts and jobs are drawn, jobs of one task each; or they are those of a log and its cluster.
 
     Observation: ``Box(0, 1)`` of ``float32``, flat, in two parts that `layout` names and splits.
         ``hosts`` (num_hosts, 4): used cores, used memory, cores and memory of each host (`HOST_FEATURES`); the last two
         as parts of the largest host's.
-        ``job`` (2,): cores and memory that the job asks for, as parts of the largest host's (`HOST_JOB_FEATURES`).
+        ``job`` (2,): cores and memory that one task asks for, as parts of the largest host's (`HOST_JOB_FEATURES`).
 
-    Action: ``Discrete(num_hosts)``: the host. The job starts there at once.
+    Action: ``Discrete(num_hosts)``: the host of the next task, which counts as used from then on. When all tasks have
+        one, the job starts at once.
 
-    Mask: ``action_masks()`` or ``info["action_mask"]``, (num_hosts,) of ``bool``: the hosts on which the job fits now;
-        the clock moves until there is one. An action that it forbids is taken as the first host that it allows, costs
-        `invalid_penalty`, and ``info["invalid_action"]`` is True.
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (num_hosts,) of ``bool``: the hosts on which one more task fits
+        now; the clock moves until there is room for all tasks. An action that it forbids is taken as the first host
+        that it allows, costs `invalid_penalty`, and ``info["invalid_action"]`` is True.
 
     Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
         of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
 
-    Ending: jobs arrive for `episode_length` seconds. ``terminated`` when every job has started (the clock then runs on
-        until the last has ended). ``truncated`` after `max_steps` decisions, or at the first decision behind the
-        horizon; by default never. Then ``info["totals"]`` has the objectives of the episode.
+    Ending: an episode is one window of a log, or all that is drawn: jobs then arrive for `episode_length` seconds.
+        ``terminated`` when every job has started (the clock then runs on until the last has ended). ``truncated`` after
+        `max_steps` decisions, or at the first decision behind the horizon; by default never. Then ``info["totals"]``
+        has the objectives of the episode.
     """
 
     def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - the fields of three classes, checked there

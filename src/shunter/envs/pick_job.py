@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names, timed
@@ -13,12 +12,13 @@ from shunter.comparison.classics import classics, learns
 from shunter.comparison.combinations import combine_like
 from shunter.comparison.origins import with_own_estimate
 from shunter.envs.build import VectorOptions, build_vector
-from shunter.envs.episodes import EpisodeOptions, Episodes, log_episodes, with_fitting_jobs
+from shunter.envs.episodes import EpisodeOptions
 from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
+from shunter.envs.log_source import LogSource, episode_windows, log_vector, log_world, read_logs
 from shunter.envs.rewards import RewardOptions, check_only_starts
 from shunter.envs.single import SingleEnv
-from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
+from shunter.envs.sources import EnvironmentOptions
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
@@ -26,7 +26,7 @@ from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
 from shunter.policies.native import REQUESTED, of_before, resolve_native, spec_file
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
-from shunter.workloads.reading import one_cluster_each, read_log
+from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
@@ -136,8 +136,7 @@ class PickJobOptions(EnvironmentOptions):
         """
         if not workloads:
             raise InputError("no log to learn from; give --workload LOG, or [data] workload in --config")
-        pairs = zip(workloads, one_cluster_each(workloads, clusters), strict=True)
-        logs = tuple(read_log(workload, cluster) for workload, cluster in pairs)
+        logs = read_logs(workloads, clusters)
         # Written down with the policy: where it decides later, nobody may know the whole log.
         pinned = replace(self, size_by=common_size_by(self.scheduler, logs))
         return PickJobSource(pinned, logs)
@@ -148,46 +147,10 @@ def pick_job_vector(
     windows: Sequence[Windows],
     options: PickJobOptions,
     reward: RewardOptions,
-    *,
-    bounding: Sequence[Scheduler | None] | None = None,
-    **vector: Any,  # noqa: ANN401 - the fields of VectorOptions, checked there
+    **keywords: Any,  # noqa: ANN401 - those of `log_vector`
 ) -> NativeVectorEnv:
-    """Returns environments whose episodes are windows of logs, numbered through all logs in their order.
-
-    Args:
-        logs: The logs and their clusters.
-        windows: For each log, which parts of it are episodes.
-        options: What the environments are.
-        reward: What the reward is.
-        bounding: For each log, the policy whose values the reward's bounds multiply; None: as the reward says.
-        vector: The fields of `VectorOptions`: ``num_envs``, ``threads``, ``seed``, ``autoreset`` and so on.
-
-    Raises:
-        InputError: A number or a name is wrong, or no job of a window can ever run.
-    """
-    stepping = VectorOptions(**vector)
-    # A function, so that all that is cheap to check is checked before policies are simulated for the reward.
-    return build_vector(lambda: _world(logs, windows, options, reward, stepping, bounding), options, reward, stepping)
-
-
-def _world(
-    logs: Sequence[Log],
-    windows: Sequence[Windows],
-    options: PickJobOptions,
-    reward: RewardOptions,
-    stepping: VectorOptions,
-    bounding: Sequence[Scheduler | None] | None = None,
-) -> World:
-    """Returns what environments are made of; the arguments are those of `pick_job_vector`."""
-    scheduler = options.scheduler
-    each = zip(logs, windows, bounding or [None] * len(logs), strict=True)
-    episodes = [
-        log_episodes(place, log, chosen, scheduler, reward, stepping, one)
-        for place, (log, chosen, one) in enumerate(each)
-    ]
-    # Whole tables: what estimates learn before a window is part of what an episode begins with.
-    tables = tuple(log.workload.whole() for log in logs)
-    return World(tables, tuple(log.cluster for log in logs), Episodes.joined(episodes), scheduler)
+    """Returns environments that choose jobs in windows of logs; the arguments are those of `log_vector`."""
+    return log_vector(logs, windows, options, reward, **keywords)
 
 
 def make_vector(
@@ -213,63 +176,16 @@ def make_vector(
 
     def world() -> World:
         log = read_log(workload, cluster)
-        return _world([log], [episode_windows(log, episodes)], options, reward, vector)
+        return log_world([log], [episode_windows(log, episodes)], options.scheduler, reward, vector)
 
     given = {"workload": workload, "cluster": cluster, **keywords}
     return build_vector(lambda: prepared(PICK_JOB, given, world), options, reward, vector)
 
 
-def episode_windows(log: Log, episodes: EpisodeOptions) -> Windows:
-    """Returns the windows of a log that are episodes: those in which at least one job can run."""
-    return with_fitting_jobs(log, episodes.windows_of(log))
-
-
-class PickJobSource(EpisodeSource):
+class PickJobSource(LogSource):
     """Windows of logs, on which a policy that chooses jobs is trained and judged."""
 
     options: PickJobOptions
-
-    def __init__(self, options: PickJobOptions, logs: Sequence[Log]) -> None:
-        """Takes the logs; `PickJobOptions.open_source` reads them."""
-        self.options = options
-        self.logs = tuple(logs)
-
-    def windows(self, episodes: EpisodeOptions) -> list[Windows]:
-        """Returns the windows of each log that are episodes."""
-        return [episode_windows(log, episodes) for log in self.logs]
-
-    def check(self, parts: Mapping[str, EpisodeOptions]) -> None:
-        """Checks the parts of the logs that are trained on, validated on and reported on.
-
-        Raises:
-            InputError: Two parts overlap, or one is too short for a window.
-        """
-        # The parts are given in the order of time, so that neighbors are enough.
-        for (before, first), (behind, second) in pairwise(parts.items()):
-            if second.bounds[0] < first.bounds[1]:
-                raise InputError(
-                    f"{behind} is {_fractions(second)}, {before} {_fractions(first)}; expected parts of the log one "
-                    "behind the other, so that nothing is judged on days that were learned from"
-                )
-        for episodes in parts.values():
-            self.windows(episodes)
-
-    def groups(self, episodes: EpisodeOptions, use: Use = Use.TRAINING) -> list[EpisodeGroup]:
-        """Returns one group for each log: its windows. What they are for is a matter of the part of the log."""
-        pairs = zip(self.logs, self.windows(episodes), strict=True)
-        return [EpisodeGroup(log.workload.name, ((log, windows),), (0,)) for log, windows in pairs]
-
-    def vector(
-        self,
-        episodes: EpisodeOptions,
-        reward: RewardOptions,
-        use: Use = Use.TRAINING,
-        *,
-        bounding: Sequence[Scheduler] | None = None,
-        **vector: Any,  # noqa: ANN401 - the fields of VectorOptions
-    ) -> NativeVectorEnv:
-        """Returns environments that play the same windows."""
-        return pick_job_vector(self.logs, self.windows(episodes), self.options, reward, bounding=bounding, **vector)
 
     def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns the classics, with requested times: what a site can have by changing its settings."""
@@ -291,10 +207,6 @@ class PickJobSource(EpisodeSource):
         """Returns the file that the window is sorted by, under its own dispatch rule; None: a name sorts it."""
         order = self.options.order
         return None if spec_file(order) is None else with_own_estimate(order, self.options.scheduler)
-
-
-def _fractions(episodes: EpisodeOptions) -> str:
-    return ":".join(f"{bound:g}" for bound in episodes.bounds)
 
 
 class PickJobEnv(SingleEnv):

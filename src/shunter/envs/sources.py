@@ -36,6 +36,11 @@ class Use(IntEnum):
 class EnvironmentOptions(ABC):
     """What a policy must remember to decide in the same way again; each kind of decision adds its fields."""
 
+    @classmethod
+    def drawn(cls) -> tuple[str, ...]:
+        """Returns the fields that say what is drawn where there is no log: with one, they have no meaning."""
+        return ()
+
     @property
     @abstractmethod
     def layout(self) -> Layout:

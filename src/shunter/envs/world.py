@@ -72,6 +72,8 @@ class World:
             scheduler: Of the simulations.
         """
         self.workloads = workloads
+        self.hosts = len(clusters[0].nodes)
+        """How many hosts the first cluster has."""
         self.episodes = episodes.rows
         self._relative_start_ms = episodes.relative_start_ms
         self.first_place = np.cumsum([0, *map(len, workloads)])

@@ -243,6 +243,8 @@ PYTHON_PLACEMENTS: Final = ("milp", "milp-full")
 """Placements whose rule is written in Python, and which take parameters: ``milp?alpha=2``."""
 EXTERNAL: Final = _PLACEMENTS["external"]
 """The core's number for a placement that lives in Python."""
+LEARNED: Final = _PLACEMENTS["learned"]
+"""The core's number for a placement by a learned policy."""
 PLACEMENT_CODES: Final = {
     # The core has a shorter name for one of them.
     name: _PLACEMENTS["slowest" if name == "slowest-that-fits" else name]

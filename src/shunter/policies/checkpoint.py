@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.checks import check_name, typed
 from shunter.errors import InputError
 from shunter.model.settings import CORES_ALONE, Settings
+from shunter.native import Handle, lib, opened
 from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_MODES, POLICIES
 from shunter.policies.native import of_before, resolve_native
 from shunter.policies.own import python_path
@@ -141,7 +142,7 @@ def resolve_checkpoint(text: str, *, hosts: bool = False) -> Checkpoint:
 
     Args:
         text: Its folder, or that of its run.
-        hosts: Whether one that chooses hosts will do, too.
+        hosts: Whether one that chooses hosts will do, too: a decision can be asked of it.
 
     Raises:
         InputError: There is no checkpoint, it cannot be read, or it does not choose jobs.
@@ -149,17 +150,43 @@ def resolve_checkpoint(text: str, *, hosts: bool = False) -> Checkpoint:
     folder, record = checkpoint_folder(text), read_record(text)
     options, where = record["options"], folder / POLICY_FILE
     kind = options.get("kind", PICK_JOB)
-    if kind != PICK_JOB and not (hosts and kind == PICK_HOST):
-        what = "chooses a host for each job (pick-host)" if kind == PICK_HOST else f"is of the kind {kind!r}"
-        # Only a decision can be asked of it, and only in Python: nothing on the command line chooses hosts.
-        also = "; to decide with it, resolve it with hosts=True" if kind == PICK_HOST else ""
-        raise InputError(f"{where}: this policy {what}; give one that chooses jobs (pick-job){also}")
+    if kind == PICK_HOST and not hosts:
+        raise InputError(
+            f"{where}: this policy chooses hosts (pick-host), not jobs; give it as --placement (placement)"
+        )
+    if kind not in (PICK_JOB, PICK_HOST):
+        raise InputError(f"{where}: this policy is of the kind {kind!r}; give one that chooses jobs (pick-job)")
     try:
         # Who chooses hosts takes the jobs as they come, and lets nobody pass.
         settings = Settings(policy="fcfs", dispatch="strict") if kind == PICK_HOST else _settings(options)
         return Checkpoint(text, folder, record, _order(settings.policy), settings.checked())
     except InputError as error:
         raise InputError(f"{where}: options: {error}") from None
+
+
+def resolve_host_checkpoint(text: str) -> Checkpoint:
+    """Returns what a checkpoint is that chooses hosts, and so can place jobs.
+
+    Args:
+        text: Its folder, or that of its run.
+
+    Raises:
+        InputError: There is no checkpoint, it cannot be read, or it does not choose hosts.
+    """
+    found = resolve_checkpoint(text, hosts=True)
+    if found.record["options"].get("kind", PICK_JOB) != PICK_HOST:
+        raise InputError(f"{found.file}: this policy chooses jobs (pick-job), not hosts; give it as --policy (policy)")
+    return found
+
+
+def open_network(checkpoint: Checkpoint) -> Handle:
+    """Returns the network of a checkpoint, which the core has read.
+
+    Raises:
+        InputError: It is damaged, or its network is not one of the core's.
+    """
+    path = str(checkpoint.folder).encode()
+    return opened(lib.shunter_policy_load, path, len(path))
 
 
 def _order(text: str) -> NativePolicy:

@@ -14,11 +14,13 @@ from typing import Any, Final
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.settings import AUTO, SETTING_NAMES, Settings
+from shunter.native import Handle
 from shunter.policies.catalog import (
     DISPATCH_CODES,
     DISPATCHES,
     EXTERNAL,
     GIVEN,
+    LEARNED,
     MOST_RESERVATIONS,
     PLACEMENT_CODES,
     PLACEMENTS,
@@ -28,7 +30,14 @@ from shunter.policies.catalog import (
     SYNONYMS,
     KnownPolicy,
 )
-from shunter.policies.checkpoint import BROUGHT, Checkpoint, is_checkpoint, resolve_checkpoint
+from shunter.policies.checkpoint import (
+    BROUGHT,
+    Checkpoint,
+    is_checkpoint,
+    open_network,
+    resolve_checkpoint,
+    resolve_host_checkpoint,
+)
 from shunter.policies.native import Estimate, NativePolicy, read_spec, resolve_estimate, resolve_native, spec_file
 from shunter.policies.own import Placer, Policy, PythonPolicy, load_class, load_python_policy, make, python_path
 from shunter.policies.trust import trusting, words_of_a_file
@@ -59,7 +68,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Placement:
-    """Which nodes a job gets: by the core, or by a `Placer` in Python."""
+    """Which nodes a job gets: by a rule of the core's, by a learned policy, or by a `Placer` in Python."""
 
     text: str
     """What the user wrote, or the name of a placer that was handed over."""
@@ -67,11 +76,21 @@ class Placement:
     """Makes the placer, where the rule lives in Python: each simulation has its own."""
     code: int = EXTERNAL
     """The core's number."""
+    checkpoint: Checkpoint | None = None
+    """The learned policy that places, if one does."""
+    # Read once: whoever simulates with it later has the same weights, though the run goes on and writes others.
+    network: Handle | None = field(default=None, compare=False, repr=False)
+    """Its network."""
 
     @property
     def file(self) -> Path | None:
-        """The Python file that it comes from, if it does."""
-        return python_path(self.text)
+        """The file that it comes from, if it does: Python, or what says what a checkpoint is."""
+        return python_path(self.text) if self.checkpoint is None else self.checkpoint.file
+
+    @property
+    def label(self) -> str:
+        """What tables call it: of a learned one, its run's name."""
+        return self.text if self.checkpoint is None else self.checkpoint.label
 
 
 @dataclass(frozen=True)
@@ -100,6 +119,10 @@ class Scheduler:
         if isinstance(self.settings.failures, str):
             found["failures"] = Path(self.settings.failures)
         return {name: path for name, path in found.items() if path is not None}
+
+    def placed_by(self, placement: Placement) -> Scheduler:
+        """Returns the same way to schedule with another placement."""
+        return replace(self, settings=replace(self.settings, placement=placement.text), placement=placement)
 
     def changed(
         self,
@@ -132,7 +155,8 @@ def resolve(given: str | Policy | AnyPolicy, *, hosts: bool = False) -> AnyPolic
     Args:
         given: A name, also with parameters (``hybrid?aging=0.5``), a TOML file, a Python file (``my.py``,
             ``my.py:Class``), the folder of a run or a checkpoint, or a `Policy`. What is resolved already is returned.
-        hosts: Whether a checkpoint that chooses hosts will do: one can decide with it, but not simulate a log.
+        hosts: Whether a checkpoint that chooses hosts will do: a decision can be asked of it. In simulations it is a
+            placement.
 
     Raises:
         InputError: There is no such policy, or it cannot be read.
@@ -190,15 +214,21 @@ def resolve_placement(given: str | Placer | Placement) -> Placement:
     if isinstance(given, Placer):
         return Placement(given.name, lambda: given)
     if not isinstance(given, str):
-        expected = "a name, a file FILE.py, or an object of a class derived from shunter.Placer"
+        expected = "a name, the folder of a run, FILE.py, or an object of a class derived from shunter.Placer"
         raise InputError(f"placement is {given!r}; expected {expected}")
     if given in PLACEMENT_CODES:
         return Placement(given, code=PLACEMENT_CODES[given])
     if python_path(given):
         kind = load_class(given, Placer, "placement", "placements")  # type: ignore[type-abstract]
         return Placement(given, lambda: make(kind, given, "placement"))
+    if is_checkpoint(given):
+        checkpoint = resolve_host_checkpoint(given)
+        return Placement(given, code=LEARNED, checkpoint=checkpoint, network=open_network(checkpoint))
     name = given.partition("?")[0]
-    also = ", or a file FILE.py with a placement of your own"
+    if "/" in name:
+        expected = "the folder of a run that chooses hosts (pick-host), or FILE.py"
+        raise InputError(f"placement {given!r}: there is no such folder or file; expected a name, {expected}")
+    also = ", the folder of a run that chooses hosts, or a file FILE.py with a placement of your own"
     check_name("placement", name, PLACEMENTS, also=also, synonyms=SYNONYMS)
     if name in PYTHON_PLACEMENTS:
         return Placement(given, _milp(given))
@@ -245,7 +275,8 @@ def resolve_scheduler(
     Args:
         policy: The order of the queue, as in `resolve`.
         dispatch: What happens when the next job does not fit: a name, or a number of reservations.
-        placement: Which nodes a job gets: a name, also with parameters, a Python file, or a `Placer`.
+        placement: Which nodes a job gets: a name, also with parameters, the folder of a run that chooses hosts, a
+            Python file, or a `Placer`.
         estimate: The run time that the policy may see: a name, also with parameters, or a TOML file.
         asked: The settings that the user named, where a default that was asked for by name must be told from one that
             was not: a checkpoint refuses what it does not do.
@@ -268,9 +299,12 @@ def resolve_scheduler(
         words["max_wait_s"] = brought["max_wait_s"]
     given = Settings(**words).checked()
     if isinstance(found, Checkpoint):
-        open_words = {"dispatch": _text(dispatch), "placement": _text(placement), "estimate": _text(estimate)}
+        hosts_by = _learned_placement(placement)
+        asked_place = None if hosts_by else _text(placement)
+        open_words = {"dispatch": _text(dispatch), "placement": asked_place, "estimate": _text(estimate)}
         with trusting(trust):
-            return _learned(found, given, open_words, asked)
+            learned = _learned(found, given, open_words, asked)
+        return learned if hosts_by is None else learned.placed_by(hosts_by)
     known = KnownPolicy("a policy of the user's own", GIVEN)
     if isinstance(found, NativePolicy):
         known = found.known
@@ -281,6 +315,18 @@ def resolve_scheduler(
     seen = resolve_estimate(known.estimate if estimate is None else estimate)
     settings = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
     return Scheduler(settings, found, rule, where, seen)
+
+
+def _learned_placement(given: str | Placer | Placement | None) -> Placement | None:
+    """Returns the learned policy that places jobs, if that is what is asked for.
+
+    One policy was trained to choose jobs and one to choose hosts: they go together, whatever the first one was trained
+    with.
+    """
+    # A folder may be called like a placement, which comes first.
+    if isinstance(given, str) and given not in PLACEMENTS and is_checkpoint(given):
+        return resolve_placement(given)
+    return given if isinstance(given, Placement) and given.checkpoint is not None else None
 
 
 def _text(given: str | int | Placer | Placement | Estimate | None) -> str | None:

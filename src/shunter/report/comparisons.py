@@ -147,7 +147,8 @@ def comparison_title(comparison: Comparison, common: str = "") -> str:
 def _common_words(comparison: Comparison) -> str:
     """Returns the placement and the estimate that all combinations share, for labels leave those out."""
     settings = [one.combination.settings for one in comparison.scored]
-    shared = [{each.placement for each in settings}, {f"estimate {each.estimate}" for each in settings}]
+    places = {one.combination.scheduler.placement.label for one in comparison.scored}
+    shared = [places, {f"estimate {each.estimate}" for each in settings}]
     return "".join(f" · {escape(words.pop())}" for words in shared if len(words) == 1)
 
 

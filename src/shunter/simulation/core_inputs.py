@@ -148,6 +148,8 @@ class CoreConfig:
     node_events: tuple[NDArray[Any], ...]
     asked: AskedPlacer | None
     """The placement that lives in Python, if there is one."""
+    host_policy: Handle | None
+    """The network that places jobs, if one does."""
 
 
 def core_config(
@@ -165,7 +167,7 @@ def core_config(
         order = scheduler.policy.order
         policy = CorePolicy.given(None) if order is None else order.for_core(workload)
     estimate, estimate_parameters = scheduler.estimate.code, scheduler.estimate.parameters
-    make_placer = scheduler.placement.make_placer
+    make_placer, network = scheduler.placement.make_placer, scheduler.placement.network
     asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)
     events = _node_events(scheduler.settings, cluster)
     columns = pointers(policy.parameters, estimate_parameters, *events)
@@ -189,10 +191,11 @@ def core_config(
             "placer": ffi.NULL if asked is None else asked.callback,
             "origin_ms": log_begin_ms(workload),
             "size_by": SIZE_CODES[resolved_size_by(scheduler.size_by, workload, cluster)],
+            "host_policy": 0 if network is None else network.number,
         },
     )
-    # The core reads the arrays that the configuration points to, so they must live as long as it does.
-    return CoreConfig(config, policy, estimate_parameters, events, asked)
+    # The core reads what the configuration points to, so that must live as long as it does.
+    return CoreConfig(config, policy, estimate_parameters, events, asked, network)
 
 
 def log_begin_ms(workload: Workload) -> int:

@@ -59,8 +59,8 @@ def simulate(
       (``runs/first``), which brings its dispatch rule, placement and estimate.
     - ``dispatch``: what happens when the next job does not fit: a name, or a number of reservations. ``easy`` unless
       the policy goes with another one.
-    - ``placement``: the nodes that a job gets: a name, also with parameters, a `shunter.Placer` of your own, or a file
-      that defines one. ``first-fit`` by default.
+    - ``placement``: the nodes that a job gets: a name, also with parameters, the folder of a learned one that chooses
+      hosts (``runs/hosts``), a `shunter.Placer` of your own, or a file that defines one. ``first-fit`` by default.
     - ``estimate``: the run time that the policy sees: a name, also with parameters, or a TOML file with a prior.
       ``requested`` by default, or ``history`` with ``qssf``.
 

@@ -14,13 +14,14 @@ from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.trainer import Progress
 from shunter.agents.training.validation import Validation
 from shunter.comparison.combinations import Combination, combine
+from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.sources import Use
 from shunter.errors import InputError
 from shunter.model.log import Log
 from shunter.policies.checkpoint import BEST, INITIAL, LAST
-from tests.agents.small_training import HOSTS, LUBLIN, SMALL, small_site
+from tests.agents.small_training import EDA, FARM, HOSTS, LUBLIN, SMALL, small_site
 from tests.agents.trying import placement_combination
-from tests.agents.untrained import waiting, write_policy
+from tests.agents.untrained import waiting, write_host_policy, write_policy
 
 pytestmark = pytest.mark.usefixtures("few_classics")
 
@@ -30,12 +31,51 @@ pytestmark = pytest.mark.usefixtures("few_classics")
     [
         (SMALL, {"data": {"workload": []}}, "no log to learn from; give --workload LOG"),
         (SMALL, {"data": {"cluster": ["64", "32"]}}, "--cluster is given 2 times for 1 logs; give one for each"),
-        (HOSTS, {"data": {"workload": [LUBLIN]}}, "pick-host draws its own jobs and hosts; leave --workload"),
+        (
+            HOSTS,
+            {"data": {"cluster": ["64"]}},
+            "pick-host draws its own hosts and jobs; leave --cluster out, or give a",
+        ),
+        (HOSTS, {"data": {"workload": [LUBLIN]}}, "64 is one node: there is no host to choose; give its nodes"),
+        (
+            HOSTS,
+            {"data": {"workload": [EDA, EDA], "cluster": [FARM, "generate:eda?hosts=5"]}},
+            "an observation has one size: train on clusters of equally many",
+        ),
     ],
 )
 def test_logs_that_are_wrong(base: dict[str, Any], sections: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         small_site(base, **sections)
+
+
+def test_hosts_on_logs() -> None:
+    """What is learned from, and what it is held against, are windows of the log, as for policies that choose jobs."""
+    short, data = {"length": 30}, {"workload": [EDA], "cluster": [FARM]}
+    site = small_site(HOSTS, data=data, episodes=short, validation=short, report=short)
+    environment = site.config.environment
+    assert isinstance(environment, PickHostOptions)
+    assert environment.num_hosts == 6
+    site.check()
+    (group,) = site.source.groups(site.config.episodes)
+    ((log, windows),) = group.parts
+    assert (group.name, len(log.cluster.nodes), windows.length, len(windows)) == (EDA, 6, 30, 6)
+    assert windows.first.max() + 30 <= 0.6 * len(log.workload)
+    assert [one.label for one in site.source.rivals()] == ["first-fit", "best-fit", "worst-fit", "pack", "spread"]
+    assert site.source.usual().settings.dispatch == "strict"
+    vector = site.environments([placement_combination("best-fit")])
+    assert (vector.layout.num_hosts, vector.episodes) == (6, 6)
+    with pytest.raises(InputError, match=r"--report is 0\.5:1, --validation 0\.6:0\.7; expected parts of the log"):
+        small_site(HOSTS, data={"workload": [EDA]}, report={"part": [0.5, 1]}).check()
+
+
+def test_a_policy_for_hosts_begins_with_any_number_of_them(tmp_path: Path) -> None:
+    hosts, flat = write_host_policy(tmp_path / "hosts", hidden=(8,)), tmp_path / "flat"
+    small_site(HOSTS, training={"init": hosts}).check_beginning()
+    write_host_policy(flat, kind="mlp", hidden=(8,))
+    site = small_site(HOSTS, network={"kind": "mlp"}, training={"init": str(flat)})
+    with pytest.raises(InputError, match="was made for other observations: num_hosts 4 instead of 3"):
+        site.check_beginning()
 
 
 def test_a_cluster_for_each_log() -> None:

@@ -14,8 +14,9 @@ from shunter.agents.networks.base import Batch, Network
 from shunter.agents.training import trials as trials_module
 from shunter.agents.training.trials import Trials
 from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.log_source import episode_windows
 from shunter.envs.pick_host import PickHostOptions, host_scheduler
-from shunter.envs.pick_job import PickJobOptions, episode_windows
+from shunter.envs.pick_job import PickJobOptions
 from shunter.metrics.table import window_metrics
 from tests.agents.trying import host_trials, job_trials
 from tests.agents.untrained import opinionated, write_host_policy, write_policy

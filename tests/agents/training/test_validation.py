@@ -19,8 +19,9 @@ from shunter.comparison import combinations
 from shunter.comparison.combinations import combine
 from shunter.comparison.objective import LEAST, Bound, Objective
 from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.log_source import episode_windows
 from shunter.envs.pick_host import PickHostOptions, host_scheduler
-from shunter.envs.pick_job import PickJobOptions, PickJobSource, episode_windows
+from shunter.envs.pick_job import PickJobOptions, PickJobSource
 from shunter.envs.rewards import RewardOptions
 from shunter.policies.catalog import PLACEMENTS
 from tests.agents.trying import host_trials, job_trials

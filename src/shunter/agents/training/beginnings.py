@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -143,6 +143,9 @@ def load_beginning(network: Network, layout: Layout, init: str | None) -> Tensor
     if init is None or spec_file(init) is not None:
         return {}
     policy = load_policy(init)
-    check_layout(policy.layout, layout, init)
+    # One encoder for every host: its weights do not know how many there are.
+    any_number = policy.record.network.kind == "hosts"
+    found = replace(policy.layout, num_hosts=layout.num_hosts) if any_number else policy.layout
+    check_layout(found, layout, init)
     load_network(network, network_tensors(policy.network), init)
     return read_part(checkpoint_folder(init), POLICY).tensors

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.agents.algorithms import ALGORITHMS, AlgorithmOptions, PpoOptions
 from shunter.agents.networks import NetworkOptions
-from shunter.checks import check_fields, check_name, declared, from_table, to_table
+from shunter.checks import RANGE, check_fields, check_name, declared, from_table, to_table
 from shunter.comparison.contest import Contest
 from shunter.envs.episodes import PARTS, EpisodeOptions
 from shunter.envs.kinds import environment_from, environment_table
@@ -45,7 +45,7 @@ Sections = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What is learned from; nothing for pick-host, which draws its own jobs and hosts."""
+    """What is learned from; where there is nothing, pick-host draws its own jobs and hosts."""
 
     workload: tuple[str, ...] = declared(
         (),
@@ -53,7 +53,7 @@ class DataOptions:
         "policy for several logs.",
         option="workload",
         metavar="FILE",
-        shown_default="none; pick-host draws its own jobs",
+        shown_default="none: pick-host draws its own jobs",
     )
     cluster: tuple[str, ...] = declared(
         (),
@@ -144,7 +144,7 @@ class ReportOptions:
         PARTS["report"],
         "The part of each log that the result is judged on, as fractions of its jobs; it lies behind --validation.",
         option="report",
-        metavar="A:B",
+        metavar=RANGE,
     )
     windows: int = declared(
         Contest.windows,

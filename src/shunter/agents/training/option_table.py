@@ -9,7 +9,7 @@ from typing import Any, Final, get_type_hints
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.networks import NetworkOptions
 from shunter.agents.training.config import DataOptions, ReportOptions, TrainingOptions
-from shunter.checks import NOTHING, Declaration, declarations
+from shunter.checks import NOTHING, RANGE, Declaration, declarations
 from shunter.envs.episodes import EpisodeOptions
 from shunter.envs.kinds import ENVIRONMENTS
 from shunter.envs.rewards import RewardOptions
@@ -104,7 +104,7 @@ def default_text(option: Option, sections: dict[str, dict[str, Any]]) -> str:
     """
     # Of the algorithms only the one that is trained with has a section.
     present = [(section, key) for section, key in option.keys if section in sections]
-    told = {section: _default_text(key, sections[section].get(key, NOTHING)) for section, key in present}
+    told = {section: _default_text(option.said, sections[section].get(key, NOTHING)) for section, key in present}
     if set(told.values()) == {NOTHING} and option.said.shown_default:
         return option.said.shown_default
     if len(set(told.values())) == 1:
@@ -112,9 +112,9 @@ def default_text(option: Option, sections: dict[str, dict[str, Any]]) -> str:
     return ", ".join(f"{text} in [{section}]" for section, text in told.items())
 
 
-def _default_text(key: str, value: Any) -> str:  # noqa: ANN401 - whatever a key holds
+def _default_text(said: Declaration, value: Any) -> str:  # noqa: ANN401 - whatever a key holds
     if isinstance(value, dict):
         return ",".join(f"{name}={each:g}" for name, each in value.items()) or NOTHING
     if isinstance(value, list):
-        return (":" if key == "part" else ",").join(f"{each:g}" for each in value) or NOTHING
+        return (":" if said.metavar == RANGE else ",").join(f"{each:g}" for each in value) or NOTHING
     return str(value)

@@ -15,7 +15,7 @@ from shunter.agents.training.beginnings import COPIES, beginning_changes, beginn
 from shunter.agents.training.checkpoint_files import find_checkpoint
 from shunter.agents.training.config import FILE_KEYS, OPTIONS, TrainConfig, file_sections, load_config
 from shunter.agents.training.option_table import option_name
-from shunter.checks import NOTHING, check_name
+from shunter.checks import NOTHING, check_name, declarations
 from shunter.envs.kinds import ENVIRONMENTS
 from shunter.errors import InputError
 from shunter.files import LOCK, file_meant, read_toml
@@ -108,8 +108,10 @@ class TrainRequest:
         init = self._said(told, "training", "init")
         is_begun = isinstance(init, str) and init != NOTHING
         beginning = beginning_changes(str(init), self._kind(told)) if is_begun else {}
+        kind = self._kind(told, beginning)
+        self._check_environment(kind, self._said(told, "data", "workload") is not None)
         with _naming_options():
-            config = load_config(self.config, self.preset or self._kind(told, beginning), self.changes, beginning)
+            config = load_config(self.config, self.preset or kind, self.changes, beginning)
         return Resolved(config, tuple(beginning_notes(config, beginning)))
 
     def _of_run(self, folder: Path) -> Resolved:
@@ -130,6 +132,17 @@ class TrainRequest:
         if self.is_resumed(folder):
             check_resumable(before, config, folder)
         return Resolved(config, ())
+
+    def _check_environment(self, kind: str, has_log: bool) -> None:
+        """Raises an error for an option of another kind of decision, or of drawn jobs where there is a log."""
+        for key in self.changes.get("environment", {}):
+            owners = [name for name, options in ENVIRONMENTS.items() if key in declarations(options)]
+            if owners and kind not in owners:
+                what = f"{_option('environment', key)} is an option of {owners[0]}, but {kind} is to be trained"
+                raise InputError(f"{what}; leave it out, or give --env {owners[0]}")
+            if has_log and key in ENVIRONMENTS[kind].drawn():
+                what = f"{_option('environment', key)} is given with a log, which has its own jobs and cluster"
+                raise InputError(f"{what}; leave it out")
 
     def _said(self, told: Sections, section: str, key: str) -> object:
         """Returns what the options say of a key, or else a file; None: nothing."""
