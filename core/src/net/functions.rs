@@ -269,6 +269,7 @@ vectorized! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::simd::tests::{close, drawn, kinds};
 
     #[test]
     fn exponentials_and_tangents_agree_with_the_library() {
@@ -278,6 +279,122 @@ mod tests {
             assert!(relative < 3e-7, "exp({x}) is off by {relative}");
             let off = (f64::from(tanh(x)) - f64::from(x).tanh()).abs();
             assert!(off < 2e-7 * f64::from(x).tanh().abs().max(1e-3), "tanh({x}) is off by {off}");
+        }
+    }
+
+    #[test]
+    fn exponentials_end_without_becoming_nothing_or_infinite() {
+        for x in [-1e30, -100.0, -88.0] {
+            assert!(exp(x) >= 0.0 && exp(x) < 1e-37);
+        }
+        for x in [88.1, 100.0, 1e30] {
+            assert!(exp(x).is_finite() && exp(x) > 1e38);
+        }
+        assert_eq!((exp(0.0), tanh(0.0), tanh(50.0), tanh(-50.0)), (1.0, 0.0, 1.0, -1.0));
+    }
+
+    #[test]
+    fn probabilities_are_those_of_the_definition() {
+        for instructions in kinds() {
+            for (width, count) in [(8, 1), (8, 5), (8, 8), (16, 9), (24, 17), (136, 130)] {
+                for factor in [0.25, 1.0, 30.0] {
+                    let given = drawn(4, 3 * width);
+                    let mut found = given.clone();
+                    softmax_rows(instructions, &mut found, width, count, factor);
+                    for (row, given) in found.chunks_exact(width).zip(given.chunks_exact(width)) {
+                        let power = |&value: &f32| (f64::from(value) * f64::from(factor)).exp();
+                        let sum: f64 = given[..count].iter().map(power).sum();
+                        for (&found, given) in row[..count].iter().zip(given) {
+                            close(found, power(given) / sum, 2e-6);
+                        }
+                        close(row[..count].iter().sum(), 1.0, 1e-5);
+                        assert!(row[count..].iter().all(|&rest| rest == 0.0), "what fills rows up has no probability");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_scores_do_not_spoil_probabilities() {
+        for instructions in kinds() {
+            let mut row = [1e30, -1e30, 1e30, 0.0, 9.0, 9.0, 9.0, 9.0];
+            softmax_rows(instructions, &mut row, 8, 4, 1.0);
+            close(row[0], 0.5, 1e-6);
+            close(row[2], 0.5, 1e-6);
+            assert!(row[1] < 1e-30 && row[3] < 1e-30);
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_probabilities_is_that_of_the_definition() {
+        for instructions in kinds() {
+            let (width, count, factor) = (16, 11, 0.7);
+            let mut chances = drawn(5, 2 * width);
+            softmax_rows(instructions, &mut chances, width, count, factor);
+            let given = drawn(6, 2 * width);
+            let mut found = given.clone();
+            softmax_back(instructions, &mut found, &chances, width, factor);
+            for place in 0..2 * width {
+                let row = place / width * width;
+                let (chance, factor) = (f64::from(chances[place]), f64::from(factor));
+                let slope = |other: usize| {
+                    let own = if other == place { 1.0 } else { 0.0 };
+                    f64::from(given[other]) * f64::from(chances[other]) * (own - chance) * factor
+                };
+                close(found[place], (row..row + width).map(slope).sum(), 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_normalized_by_the_definition() {
+        for instructions in kinds() {
+            for width in [1, 2, 5, 6, 8, 13, 32, 33] {
+                let (stride, rows) = (crate::net::matmul::padded(width), 4);
+                // Far from 0, and the last row all alike: neither may be spoiled by rounding.
+                let mut input: Vec<f32> = drawn(7, rows * stride).iter().map(|value| 10.0 + value).collect();
+                input[3 * stride..].fill(2.5);
+                let (weight, bias) = (drawn(8, width), drawn(9, width));
+                let (mut numbers, mut output) = (vec![0.0; rows * stride], vec![0.0; rows * stride]);
+                let mut deviations = vec![0.0; rows];
+                let mut normal = Normal { stride, width, numbers: &mut numbers, deviations: &mut deviations };
+                normalize_rows(instructions, &mut normal, &input, &weight, &bias, &mut output);
+                for (row, output) in input.chunks_exact(stride).zip(output.chunks_exact(stride)) {
+                    let row: Vec<f64> = row[..width].iter().map(|&value| f64::from(value)).collect();
+                    let mean = row.iter().sum::<f64>() / width as f64;
+                    let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / width as f64;
+                    for place in 0..width {
+                        let normal = (row[place] - mean) / (variance + f64::from(EPSILON)).sqrt();
+                        let expected = normal * f64::from(weight[place]) + f64::from(bias[place]);
+                        close(output[place], expected, 1e-5);
+                    }
+                    assert!(output[width..].iter().all(|&rest| rest == 0.0), "what fills rows up stays 0");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_over_rows_do_what_they_say() {
+        for instructions in kinds() {
+            let matrix = [1.0, -2.0, 3.0, 4.0, -5.0, 0.5];
+            let mut sums = [10.0, 10.0];
+            add_rows(instructions, &mut sums, &matrix);
+            assert_eq!(sums, [9.0, 12.5]);
+            let mut largest = [99.0, 99.0];
+            largest_rows(instructions, &mut largest, &matrix);
+            assert_eq!(largest, [3.0, 4.0]);
+            let mut gradients = [0.0; 6];
+            largest_back(instructions, &mut gradients, &matrix, &largest, &[7.0, 8.0]);
+            assert_eq!(gradients, [0.0, 0.0, 7.0, 8.0, 0.0, 0.0]);
+            let mut filled = [0.0; 6];
+            fill_rows(instructions, &mut filled, &[1.0, 2.0]);
+            add_to_rows(instructions, &mut filled, &[1.0, 10.0], 2.0);
+            assert_eq!(filled, [3.0, 22.0, 3.0, 22.0, 3.0, 22.0]);
+            let mut values = matrix;
+            relu(instructions, &mut values);
+            assert_eq!(values, [1.0, 0.0, 3.0, 4.0, 0.0, 0.5]);
         }
     }
 }
