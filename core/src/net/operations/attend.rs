@@ -34,13 +34,11 @@ impl Head {
     }
 }
 
-/// A head's keys or values, gathered from tokens and slots.
-#[derive(Default)]
-struct Gathered {
-    /// A row for each source.
-    by_source: Vec<f32>,
-    /// A row for each number, a column for each source.
-    by_number: Vec<f32>,
+/// What is looked at of a source, and what is taken from it.
+#[derive(Clone, Copy)]
+enum Half {
+    Keys = 0,
+    Values = 1,
 }
 
 impl Workspace {
@@ -51,26 +49,33 @@ impl Workspace {
         output.clear();
         output.resize(self.count(Space::Tokens) * stride, 0.0);
         let mut chances = std::mem::take(&mut self.kept[place][0]);
-        chances.clear();
-        let (mut keys, mut values, mut mixed) = (Gathered::default(), Gathered::default(), Vec::new());
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(scratch.len().max(3), Vec::new());
+        let [keys, values, mixed, ..] = &mut scratch[..] else { unreachable!("three are there") };
+        let mut begin = 0;
         for head in self.heads(network, attend) {
-            self.gather(network, attend, &head, 0, &mut keys);
-            self.gather(network, attend, &head, 1, &mut values);
+            self.gather_by_number(network, attend, &head, Half::Keys, keys);
+            self.gather_by_source(network, attend, &head, Half::Values, values);
             let Head { tokens, sources, width, .. } = head;
-            let (row, begin) = (head.row(), chances.len());
-            chances.resize(begin + tokens * row, 0.0);
-            let own = &mut chances[begin..];
+            let (row, wide) = (head.row(), padded(width));
+            let end = begin + tokens * row;
+            // Grown as needed, never cleared as a whole: it is the largest of all buffers.
+            chances.resize(chances.len().max(end), 0.0);
+            let own = &mut chances[begin..end];
+            own.fill(0.0);
             let query = Left { values: &self.values[attend.query.0][head.at()..], row: stride, column: 1 };
             let shape = Shape { rows: tokens, depth: width, columns: row };
-            add_product(instructions, query, &keys.by_number, row, own, row, shape);
+            add_product(instructions, query, keys, row, own, row, shape);
             softmax_rows(instructions, own, row, sources, 1.0 / (width as f32).sqrt());
             mixed.clear();
-            mixed.resize(tokens * padded(width), 0.0);
-            let shape = Shape { rows: tokens, depth: sources, columns: padded(width) };
+            mixed.resize(tokens * wide, 0.0);
+            let shape = Shape { rows: tokens, depth: sources, columns: wide };
             let weights = Left { values: own, row, column: 1 };
-            add_product(instructions, weights, &values.by_source, padded(width), &mut mixed, padded(width), shape);
-            scatter(&mixed, &head, &mut output);
+            add_product(instructions, weights, values, wide, mixed, wide, shape);
+            scatter(mixed, &head, &mut output);
+            begin = end;
         }
+        self.scratch = scratch;
         self.kept[place][0] = chances;
         self.values[attend.output.0] = output;
     }
@@ -80,11 +85,11 @@ impl Workspace {
         let gradient = std::mem::take(&mut self.gradients[attend.output.0]);
         let mut of_query = std::mem::take(&mut self.gradients[attend.query.0]);
         let chances = std::mem::take(&mut self.kept[place][0]);
-        let (mut keys, mut values) = (Gathered::default(), Gathered::default());
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
         let (mut scores, mut found, mut begin) = (Vec::new(), Vec::new(), 0);
         for head in self.heads(network, attend) {
-            self.gather(network, attend, &head, 0, &mut keys);
-            self.gather(network, attend, &head, 1, &mut values);
+            self.gather_by_source(network, attend, &head, Half::Keys, &mut keys);
+            self.gather_by_number(network, attend, &head, Half::Values, &mut values);
             let Head { tokens, sources, width, stride, .. } = head;
             let (row, wide) = (head.row(), padded(width));
             let own = &chances[begin..begin + tokens * row];
@@ -96,24 +101,24 @@ impl Workspace {
             let weights = Left { values: own, row: 1, column: row };
             let shape = Shape { rows: sources, depth: tokens, columns: wide };
             add_product(instructions, weights, &of_output, wide, &mut found, wide, shape);
-            self.scatter_sources(network, attend, &head, 1, &found);
+            self.scatter_sources(network, attend, &head, Half::Values, &found);
             scores.clear();
             scores.resize(tokens * row, 0.0);
             let shape = Shape { rows: tokens, depth: width, columns: row };
             let left = Left { values: &of_output, row: wide, column: 1 };
-            add_product(instructions, left, &values.by_number, row, &mut scores, row, shape);
+            add_product(instructions, left, &values, row, &mut scores, row, shape);
             softmax_back(instructions, &mut scores, own, row, 1.0 / (width as f32).sqrt());
             of_output.fill(0.0);
             let shape = Shape { rows: tokens, depth: sources, columns: wide };
             let left = Left { values: &scores, row, column: 1 };
-            add_product(instructions, left, &keys.by_source, wide, &mut of_output, wide, shape);
+            add_product(instructions, left, &keys, wide, &mut of_output, wide, shape);
             add_rows_at(&of_output, wide, &head, &mut of_query, stride);
             found.fill(0.0);
             let queries = gathered_rows(&self.values[attend.query.0], &head);
             let left = Left { values: &scores, row: 1, column: row };
             let shape = Shape { rows: sources, depth: tokens, columns: wide };
             add_product(instructions, left, &queries, wide, &mut found, wide, shape);
-            self.scatter_sources(network, attend, &head, 0, &found);
+            self.scatter_sources(network, attend, &head, Half::Keys, &found);
         }
         self.kept[place][0] = chances;
         self.gradients[attend.query.0] = of_query;
@@ -133,31 +138,48 @@ impl Workspace {
         heads.collect()
     }
 
-    /// Gathers a head's keys (`half` 0) or values (1).
-    fn gather(&self, network: &Network, attend: &Attend, head: &Head, half: usize, into: &mut Gathered) {
+    /// A head's keys or values, one source after the other: its tokens, then its slots.
+    fn sources<'a>(
+        &'a self,
+        network: &Network,
+        attend: &Attend,
+        head: &Head,
+        half: Half,
+    ) -> impl Iterator<Item = &'a [f32]> {
         let shape = network.graph.values[attend.tokens.0];
-        let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
-        let (wide, row) = (padded(head.width), head.row());
-        into.by_source.clear();
-        into.by_source.resize(head.sources * wide, 0.0);
-        into.by_number.clear();
-        into.by_number.resize(head.width * row, 0.0);
+        let (stride, column) = (shape.stride(), half as usize * (shape.width / 2) + head.column);
         let of_tokens = self.values[attend.tokens.0][head.first * stride..].chunks_exact(stride).take(head.tokens);
         let slots = attend.slots.map_or(&[][..], |slots| &self.values[slots.0]);
         let of_slots = slots.chunks_exact(stride).skip(head.sample * self.slots).take(head.sources - head.tokens);
-        for (source, from) in of_tokens.chain(of_slots).enumerate() {
-            let from = &from[column..column + head.width];
-            into.by_source[source * wide..][..head.width].copy_from_slice(from);
-            for (number, &value) in from.iter().enumerate() {
-                into.by_number[number * row + source] = value;
+        let width = head.width;
+        of_tokens.chain(of_slots).map(move |from| &from[column..column + width])
+    }
+
+    /// Gathers a head's keys or values: a row for each source.
+    fn gather_by_source(&self, network: &Network, attend: &Attend, head: &Head, half: Half, into: &mut Vec<f32>) {
+        into.clear();
+        for from in self.sources(network, attend, head, half) {
+            into.extend_from_slice(from);
+            into.resize(into.len() + padded(head.width) - head.width, 0.0);
+        }
+    }
+
+    /// Gathers a head's keys or values: a row for each of their numbers, a column for each source.
+    fn gather_by_number(&self, network: &Network, attend: &Attend, head: &Head, half: Half, into: &mut Vec<f32>) {
+        let row = head.row();
+        into.clear();
+        into.resize(head.width * row, 0.0);
+        for (source, from) in self.sources(network, attend, head, half).enumerate() {
+            for (target, &value) in into[source..].iter_mut().step_by(row).zip(from) {
+                *target = value;
             }
         }
     }
 
-    /// Adds gradients of a head's keys (`half` 0) or values (1) where these came from.
-    fn scatter_sources(&mut self, network: &Network, attend: &Attend, head: &Head, half: usize, found: &[f32]) {
+    /// Adds gradients of a head's keys or values where these came from.
+    fn scatter_sources(&mut self, network: &Network, attend: &Attend, head: &Head, half: Half, found: &[f32]) {
         let shape = network.graph.values[attend.tokens.0];
-        let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
+        let (stride, column) = (shape.stride(), half as usize * (shape.width / 2) + head.column);
         let slots = head.sample * self.slots;
         let (of_tokens, of_slots) = found.split_at(head.tokens * padded(head.width));
         let mut put = |value: usize, first: usize, rows: &[f32]| {
