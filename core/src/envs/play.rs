@@ -61,6 +61,6 @@ pub(crate) fn best_action(
     }
     batch.clear();
     network.push(batch, observation, mask)?;
-    workspace.evaluate_all(network, batch);
+    workspace.score_all(network, batch);
     Ok(batch.choices[greedy(&workspace.logits)].action)
 }

@@ -46,6 +46,20 @@ pub(crate) fn tanh(x: f32) -> f32 {
     }
 }
 
+/// Whether all are numbers, and none is infinite.
+pub(crate) fn all_finite(instructions: super::simd::Instructions, values: &[f32]) -> bool {
+    let mut largest = 0;
+    largest_bits(instructions, values, &mut largest);
+    largest < f32::INFINITY.to_bits() as i32
+}
+
+vectorized! {
+    /// The largest of the bits of numbers without their signs: infinity and what is no number have the largest of all.
+    fn largest_bits(values: &[f32], largest: &mut i32) {
+        *largest = values.iter().fold(*largest, |most, value| most.max((value.to_bits() & 0x7FFF_FFFF) as i32));
+    }
+}
+
 vectorized! {
     /// The larger of each number and 0.
     fn relu(values: &mut [f32]) {
@@ -155,13 +169,13 @@ vectorized! {
     /// Makes each row's first `count` numbers probabilities: exponentials that add up to 1; the rest becomes 0.
     fn softmax_rows(matrix: &mut [f32], width: usize, count: usize, factor: f32) {
         for row in matrix.chunks_exact_mut(width) {
-            let (seen, rest) = row.split_at_mut(count);
-            rest.fill(0.0);
-            let most = seen.iter().fold(f32::NEG_INFINITY, |most, &value| if value > most { value } else { most });
-            seen.iter_mut().for_each(|value| *value = exp((*value - most) * factor));
-            let sum: f32 = lanes_sum(seen);
-            let part = 1.0 / sum;
-            seen.iter_mut().for_each(|value| *value *= part);
+            let most = lanes_max(&row[..count]);
+            // The whole row, for it is whole vectors; what is not looked at is anything until it becomes 0.
+            row[count..].fill(most);
+            row.iter_mut().for_each(|value| *value = exp((*value - most) * factor));
+            row[count..].fill(0.0);
+            let part = 1.0 / lanes_sum(row);
+            row.iter_mut().for_each(|value| *value *= part);
         }
     }
 }
@@ -170,13 +184,7 @@ vectorized! {
     /// The gradient of what `softmax_rows` was given, in the place of that of what it returned.
     fn softmax_back(gradients: &mut [f32], probabilities: &[f32], width: usize, factor: f32) {
         for (gradient, row) in gradients.chunks_exact_mut(width).zip(probabilities.chunks_exact(width)) {
-            let mut sums = [0.0f32; 8];
-            for (part, chances) in gradient.chunks_exact(8).zip(row.chunks_exact(8)) {
-                for lane in 0..8 {
-                    sums[lane] += part[lane] * chances[lane];
-                }
-            }
-            let mean: f32 = sums.iter().sum();
+            let mean = lanes_product(gradient, row);
             for (value, &chance) in gradient.iter_mut().zip(row) {
                 *value = chance * (*value - mean) * factor;
             }
@@ -196,6 +204,35 @@ pub(crate) fn lanes_sum(values: &[f32]) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + rest.iter().sum::<f32>()
+}
+
+/// The sum of what two rows have in common, place by place multiplied; in eight sums side by side.
+#[inline(always)]
+fn lanes_product(values: &[f32], others: &[f32]) -> f32 {
+    let mut sums = [0.0f32; 8];
+    let (chunks, other_chunks) = (values.chunks_exact(8), others.chunks_exact(8));
+    let rest = chunks.remainder().iter().zip(other_chunks.remainder());
+    for (chunk, others) in chunks.zip(other_chunks) {
+        for lane in 0..8 {
+            sums[lane] += chunk[lane] * others[lane];
+        }
+    }
+    sums.iter().sum::<f32>() + rest.map(|(value, other)| value * other).sum::<f32>()
+}
+
+/// The largest of a row, found in eight places side by side: one after the other, each comparison waits for the last.
+#[inline(always)]
+fn lanes_max(values: &[f32]) -> f32 {
+    let larger = |most: f32, value: f32| if value > most { value } else { most };
+    let mut most = [f32::NEG_INFINITY; 8];
+    let chunks = values.chunks_exact(8);
+    let rest = chunks.remainder().iter().fold(f32::NEG_INFINITY, |most, &value| larger(most, value));
+    for chunk in chunks {
+        for lane in 0..8 {
+            most[lane] = larger(most[lane], chunk[lane]);
+        }
+    }
+    most.into_iter().fold(rest, larger)
 }
 
 /// What is added to a variance before its root is taken, as in `torch.nn.LayerNorm`.
@@ -219,18 +256,17 @@ vectorized! {
         let (stride, width) = (*stride, *width);
         let rows = input.chunks_exact(stride).zip(numbers.chunks_exact_mut(stride)).zip(output.chunks_exact_mut(stride));
         for (((row, normal), output), deviation) in rows.zip(deviations.iter_mut()) {
-            let mean = lanes_sum(&row[..width]) / width as f32;
-            for place in 0..width {
-                normal[place] = row[place] - mean;
+            let (row, normal, output) = (&row[..width], &mut normal[..width], &mut output[..width]);
+            let mean = lanes_sum(row) / width as f32;
+            for (normal, value) in normal.iter_mut().zip(row) {
+                *normal = value - mean;
             }
-            let mut squares = 0.0;
-            for value in &normal[..width] {
-                squares += value * value;
-            }
-            *deviation = 1.0 / (squares / width as f32 + EPSILON).sqrt();
-            for place in 0..width {
-                normal[place] *= *deviation;
-                output[place] = normal[place] * weight[place] + bias[place];
+            let squares = lanes_product(normal, normal);
+            let part = 1.0 / (squares / width as f32 + EPSILON).sqrt();
+            *deviation = part;
+            for ((normal, output), (weight, bias)) in normal.iter_mut().zip(output).zip(weight.iter().zip(bias)) {
+                *normal *= part;
+                *output = *normal * weight + bias;
             }
         }
     }
@@ -291,6 +327,25 @@ mod tests {
             assert!(exp(x).is_finite() && exp(x) > 1e38);
         }
         assert_eq!((exp(0.0), tanh(0.0), tanh(50.0), tanh(-50.0)), (1.0, 0.0, 1.0, -1.0));
+    }
+
+    #[test]
+    fn what_is_not_finite_is_found_wherever_it_stands() {
+        for instructions in kinds() {
+            assert!(all_finite(instructions, &[]));
+            for length in [1, 7, 8, 9, 40] {
+                let mut values = drawn(3, length);
+                values[0] = -f32::MAX;
+                assert!(all_finite(instructions, &values));
+                for place in 0..length {
+                    for wrong in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                        let before = std::mem::replace(&mut values[place], wrong);
+                        assert!(!all_finite(instructions, &values));
+                        values[place] = before;
+                    }
+                }
+            }
+        }
     }
 
     #[test]
