@@ -20,7 +20,7 @@ from tests.net.played import HOST_SOURCES, JOB_SOURCES, OBSERVATIONS, Observatio
 
 TOLERANCE = 1e-5
 """Of the largest number that a network says of an observation; 1 where it is smaller."""
-SOME = 1000
+SOME = 500
 """So many observations of each source show what an unusual network does."""
 
 JOB_KINDS = ("kernel", "mlp", "attention")
