@@ -16,6 +16,7 @@ use crate::learn::loss::{LossOptions, Sample};
 use crate::model::random::mix;
 use crate::net::batch::Batch;
 use crate::net::choice::{best_action, greedy, Distribution};
+use crate::net::functions::all_finite;
 use crate::net::policy::{Policy, Units};
 use crate::net::simd::Instructions;
 use crate::net::workspace::Workspace;
@@ -25,9 +26,23 @@ const FORBIDDEN: f32 = -1e30;
 /// So many observations are evaluated together.
 const TOGETHER: usize = 32;
 
+/// A policy that has been opened, with what it is asked in: kept from call to call, for a decision takes less time than
+/// to find room for it.
+struct Opened {
+    policy: Policy,
+    batch: Batch,
+    workspace: Workspace,
+}
+
+impl Opened {
+    fn handle(policy: Policy) -> u64 {
+        open(Mutex::new(Opened { policy, batch: Batch::default(), workspace: Workspace::default() }))
+    }
+}
+
 /// Runs a function on the policy behind a handle.
 pub(super) fn with<T>(handle: u64, body: impl FnOnce(&mut Policy) -> Result<T, Failure>) -> Result<T, Failure> {
-    locked(handle, "policy", body)
+    locked(handle, "policy", |opened: &mut Opened| body(&mut opened.policy))
 }
 
 /// Opens the checkpoint in a folder, whose path is in UTF-8.
@@ -40,7 +55,7 @@ pub unsafe extern "C" fn shunter_policy_load(path: *const u8, length: usize, han
         borrow!(target; handle);
         borrow!(read length; path);
         let path = std::str::from_utf8(path).map_err(|_| Failure::argument("path is not UTF-8"))?;
-        *handle = open(Mutex::new(Policy::load(Path::new(path)).map_err(Failure::argument)?));
+        *handle = Opened::handle(Policy::load(Path::new(path)).map_err(Failure::argument)?);
         Ok(())
     })
 }
@@ -54,7 +69,7 @@ pub unsafe extern "C" fn shunter_policy_open(about: *const u8, length: usize, ha
     guard(|| {
         borrow!(target; handle);
         borrow!(read length; about);
-        *handle = open(Mutex::new(Policy::describe(about).map_err(Failure::argument)?));
+        *handle = Opened::handle(Policy::describe(about).map_err(Failure::argument)?);
         Ok(())
     })
 }
@@ -188,7 +203,8 @@ impl<'a> Given<'a> {
         };
         let observations = unsafe { read("observations", observations, length(size)?) }?;
         let masks = unsafe { read("masks", masks, length(actions)?) }?;
-        if let Some(place) = observations.iter().position(|number| !number.is_finite()) {
+        let infinite = || observations.iter().position(|number| !number.is_finite());
+        if let Some(place) = (!all_finite(policy.network.instructions, observations)).then(infinite).flatten() {
             let value = observations[place];
             return Err(Failure::argument(format!("observation {} holds {value}; expected numbers", place / size)));
         }
@@ -199,21 +215,20 @@ impl<'a> Given<'a> {
         Ok(Given { observations, masks, size, actions })
     }
 
-    /// Calls `body` with the place of the first of some observations, their batch, and the workspace that has evaluated it.
-    fn evaluate(
+    /// Packs some observations at a time, and calls `body` with the place of the first of them.
+    fn each(
         &self,
         policy: &Policy,
-        mut body: impl FnMut(usize, &Batch, &Workspace) -> Result<(), Failure>,
+        batch: &mut Batch,
+        mut body: impl FnMut(usize, &Batch) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let (mut batch, mut workspace) = (Batch::default(), Workspace::default());
         let some = self.observations.chunks(self.size * TOGETHER).zip(self.masks.chunks(self.actions * TOGETHER));
         for (place, (observations, masks)) in some.enumerate() {
             batch.clear();
             for (one, mask) in observations.chunks_exact(self.size).zip(masks.chunks_exact(self.actions)) {
-                policy.network.push(&mut batch, one, mask).map_err(Failure::argument)?;
+                policy.network.push(batch, one, mask).map_err(Failure::argument)?;
             }
-            workspace.evaluate_all(&policy.network, &batch);
-            body(place * TOGETHER, &batch, &workspace)?;
+            body(place * TOGETHER, batch)?;
         }
         Ok(())
     }
@@ -233,12 +248,14 @@ pub unsafe extern "C" fn shunter_policy_evaluate(
     values: *mut f32,
 ) -> i32 {
     guard(|| {
-        with(policy, |policy| {
+        locked(policy, "policy", |opened: &mut Opened| {
+            let Opened { policy, batch, workspace } = opened;
             let given = unsafe { Given::read(policy, observations, masks, count) }?;
             let logits = unsafe { write("logits", logits, count * given.actions) }?;
             let values = unsafe { write("values", values, count) }?;
             logits.fill(FORBIDDEN);
-            given.evaluate(policy, |first, batch, workspace| {
+            given.each(policy, batch, |first, batch| {
+                workspace.evaluate_all(&policy.network, batch);
                 for number in 0..batch.len() {
                     let row = &mut logits[(first + number) * given.actions..][..given.actions];
                     let choices = workspace.choices(number);
@@ -272,11 +289,13 @@ pub unsafe extern "C" fn shunter_policy_actions(
         if !matches!(draws, 0 | 1) {
             return Err(Failure::argument(format!("draws is {draws}; expected 0 or 1")));
         }
-        with(policy, |policy| {
+        locked(policy, "policy", |opened: &mut Opened| {
+            let Opened { policy, batch, workspace } = opened;
             let given = unsafe { Given::read(policy, observations, masks, count) }?;
             borrow!(write count; actions);
             let mut distribution = Distribution::default();
-            given.evaluate(policy, |first, batch, workspace| {
+            given.each(policy, batch, |first, batch| {
+                workspace.score_all(&policy.network, batch);
                 for number in 0..batch.len() {
                     let choices = workspace.choices(number);
                     let logits = &workspace.logits[choices.clone()];

@@ -33,7 +33,7 @@ pub(crate) fn best_action(
     }
     batch.clear();
     network.push(batch, observation, mask)?;
-    workspace.evaluate_all(network, batch);
+    workspace.score_all(network, batch);
     Ok(batch.choices[greedy(&workspace.logits)].action)
 }
 
@@ -86,5 +86,51 @@ impl Distribution {
     /// How undecided it is, in nats.
     pub(crate) fn entropy(&self) -> f32 {
         -self.probabilities.iter().zip(&self.logarithms).map(|(value, logarithm)| value * logarithm).sum::<f32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::simd::tests::close;
+
+    #[test]
+    fn the_first_of_equals_is_the_best() {
+        assert_eq!(greedy(&[1.0]), 0);
+        assert_eq!(greedy(&[1.0, 3.0, 3.0, 2.0]), 1);
+        assert_eq!(greedy(&[-1e30, -1e30]), 0);
+    }
+
+    #[test]
+    fn probabilities_and_their_logarithms_go_together() {
+        let logits = [0.5f32, -1.0, 30.0, 29.0];
+        for exploration in [0.0, 0.25, 1.0] {
+            let mut found = Distribution::default();
+            // Twice: what was there before must not show.
+            found.set(&[7.0; 9], 0.5);
+            found.set(&logits, exploration);
+            let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+            let mut entropy = 0.0;
+            for (place, &logit) in logits.iter().enumerate() {
+                let chance = f64::from(logit).exp() / sum;
+                let mixed = (1.0 - f64::from(exploration)) * chance + f64::from(exploration) / 4.0;
+                close(found.chosen[place], chance, 1e-6);
+                close(found.probabilities[place], mixed, 1e-6);
+                close(found.logarithms[place], mixed.ln(), 1e-6);
+                entropy -= mixed * mixed.ln();
+            }
+            close(found.entropy(), entropy, 1e-5);
+        }
+    }
+
+    #[test]
+    fn draws_stay_among_the_choices() {
+        let mut distribution = Distribution::default();
+        distribution.set(&[0.0, 0.0, 0.0, 0.0], 0.0);
+        let drawn = [0.0, 0.24, 0.26, 0.51, 0.76, 1.0].map(|uniform| distribution.draw(uniform));
+        assert_eq!(drawn, [0, 0, 1, 2, 3, 3]);
+        // A choice that is as good as impossible is not the one that rounding ends at.
+        distribution.set(&[0.0, -1e30], 0.0);
+        assert_eq!(distribution.draw(1.0), 0);
     }
 }

@@ -46,6 +46,20 @@ pub(crate) fn tanh(x: f32) -> f32 {
     }
 }
 
+/// Whether all are numbers, and none is infinite.
+pub(crate) fn all_finite(instructions: super::simd::Instructions, values: &[f32]) -> bool {
+    let mut largest = 0;
+    largest_bits(instructions, values, &mut largest);
+    largest < f32::INFINITY.to_bits() as i32
+}
+
+vectorized! {
+    /// The largest of the bits of numbers without their signs: infinity and what is no number have the largest of all.
+    fn largest_bits(values: &[f32], largest: &mut i32) {
+        *largest = values.iter().fold(*largest, |most, value| most.max((value.to_bits() & 0x7FFF_FFFF) as i32));
+    }
+}
+
 vectorized! {
     /// The larger of each number and 0.
     fn relu(values: &mut [f32]) {
@@ -173,13 +187,13 @@ vectorized! {
     /// Makes each row's first `count` numbers probabilities: exponentials that add up to 1; the rest becomes 0.
     fn softmax_rows(matrix: &mut [f32], width: usize, count: usize, factor: f32) {
         for row in matrix.chunks_exact_mut(width) {
-            let (seen, rest) = row.split_at_mut(count);
-            rest.fill(0.0);
-            let most = seen.iter().fold(f32::NEG_INFINITY, |most, &value| if value > most { value } else { most });
-            seen.iter_mut().for_each(|value| *value = exp((*value - most) * factor));
-            let sum: f32 = lanes_sum(seen);
-            let part = 1.0 / sum;
-            seen.iter_mut().for_each(|value| *value *= part);
+            let most = lanes_max(&row[..count]);
+            // The whole row, for it is whole vectors; what is not looked at is anything until it becomes 0.
+            row[count..].fill(most);
+            row.iter_mut().for_each(|value| *value = exp((*value - most) * factor));
+            row[count..].fill(0.0);
+            let part = 1.0 / lanes_sum(row);
+            row.iter_mut().for_each(|value| *value *= part);
         }
     }
 }
@@ -210,18 +224,33 @@ pub(crate) fn lanes_sum(values: &[f32]) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().sum::<f32>()
 }
 
-/// The sum of products of two rows, likewise.
+/// The sum of what two rows have in common, place by place multiplied; in eight sums side by side.
 #[inline(always)]
 fn lanes_product(values: &[f32], others: &[f32]) -> f32 {
     let mut sums = [0.0f32; 8];
     let (chunks, other_chunks) = (values.chunks_exact(8), others.chunks_exact(8));
     let rest = chunks.remainder().iter().zip(other_chunks.remainder());
-    for (chunk, other) in chunks.zip(other_chunks) {
+    for (chunk, others) in chunks.zip(other_chunks) {
         for lane in 0..8 {
-            sums[lane] += chunk[lane] * other[lane];
+            sums[lane] += chunk[lane] * others[lane];
         }
     }
     sums.iter().sum::<f32>() + rest.map(|(value, other)| value * other).sum::<f32>()
+}
+
+/// The largest of a row, found in eight places side by side: one after the other, each comparison waits for the last.
+#[inline(always)]
+fn lanes_max(values: &[f32]) -> f32 {
+    let larger = |most: f32, value: f32| if value > most { value } else { most };
+    let mut most = [f32::NEG_INFINITY; 8];
+    let chunks = values.chunks_exact(8);
+    let rest = chunks.remainder().iter().fold(f32::NEG_INFINITY, |most, &value| larger(most, value));
+    for chunk in chunks {
+        for lane in 0..8 {
+            most[lane] = larger(most[lane], chunk[lane]);
+        }
+    }
+    most.into_iter().fold(rest, larger)
 }
 
 /// What is added to a variance before its root is taken, as in `torch.nn.LayerNorm`.
@@ -245,15 +274,17 @@ vectorized! {
         let (stride, width) = (*stride, *width);
         let rows = input.chunks_exact(stride).zip(numbers.chunks_exact_mut(stride)).zip(output.chunks_exact_mut(stride));
         for (((row, normal), output), deviation) in rows.zip(deviations.iter_mut()) {
-            let mean = lanes_sum(&row[..width]) / width as f32;
-            for place in 0..width {
-                normal[place] = row[place] - mean;
+            let (row, normal, output) = (&row[..width], &mut normal[..width], &mut output[..width]);
+            let mean = lanes_sum(row) / width as f32;
+            for (normal, value) in normal.iter_mut().zip(row) {
+                *normal = value - mean;
             }
-            let squares = lanes_product(&normal[..width], &normal[..width]);
-            *deviation = 1.0 / (squares / width as f32 + EPSILON).sqrt();
-            for place in 0..width {
-                normal[place] *= *deviation;
-                output[place] = normal[place] * weight[place] + bias[place];
+            let squares = lanes_product(normal, normal);
+            let part = 1.0 / (squares / width as f32 + EPSILON).sqrt();
+            *deviation = part;
+            for ((normal, output), (weight, bias)) in normal.iter_mut().zip(output).zip(weight.iter().zip(bias)) {
+                *normal *= part;
+                *output = *normal * weight + bias;
             }
         }
     }
@@ -290,6 +321,7 @@ vectorized! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::simd::tests::{close, drawn, kinds};
 
     #[test]
     fn exponentials_and_tangents_agree_with_the_library() {
@@ -299,6 +331,141 @@ mod tests {
             assert!(relative < 3e-7, "exp({x}) is off by {relative}");
             let off = (f64::from(tanh(x)) - f64::from(x).tanh()).abs();
             assert!(off < 2e-7 * f64::from(x).tanh().abs().max(1e-3), "tanh({x}) is off by {off}");
+        }
+    }
+
+    #[test]
+    fn exponentials_end_without_becoming_nothing_or_infinite() {
+        for x in [-1e30, -100.0, -88.0] {
+            assert!(exp(x) >= 0.0 && exp(x) < 1e-37);
+        }
+        for x in [88.1, 100.0, 1e30] {
+            assert!(exp(x).is_finite() && exp(x) > 1e38);
+        }
+        assert_eq!((exp(0.0), tanh(0.0), tanh(50.0), tanh(-50.0)), (1.0, 0.0, 1.0, -1.0));
+    }
+
+    #[test]
+    fn what_is_not_finite_is_found_wherever_it_stands() {
+        for instructions in kinds() {
+            assert!(all_finite(instructions, &[]));
+            for length in [1, 7, 8, 9, 40] {
+                let mut values = drawn(3, length);
+                values[0] = -f32::MAX;
+                assert!(all_finite(instructions, &values));
+                for place in 0..length {
+                    for wrong in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                        let before = std::mem::replace(&mut values[place], wrong);
+                        assert!(!all_finite(instructions, &values));
+                        values[place] = before;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn probabilities_are_those_of_the_definition() {
+        for instructions in kinds() {
+            for (width, count) in [(8, 1), (8, 5), (8, 8), (16, 9), (24, 17), (136, 130)] {
+                for factor in [0.25, 1.0, 30.0] {
+                    let given = drawn(4, 3 * width);
+                    let mut found = given.clone();
+                    softmax_rows(instructions, &mut found, width, count, factor);
+                    for (row, given) in found.chunks_exact(width).zip(given.chunks_exact(width)) {
+                        let power = |&value: &f32| (f64::from(value) * f64::from(factor)).exp();
+                        let sum: f64 = given[..count].iter().map(power).sum();
+                        for (&found, given) in row[..count].iter().zip(given) {
+                            close(found, power(given) / sum, 2e-6);
+                        }
+                        close(row[..count].iter().sum(), 1.0, 1e-5);
+                        assert!(row[count..].iter().all(|&rest| rest == 0.0), "what fills rows up has no probability");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_scores_do_not_spoil_probabilities() {
+        for instructions in kinds() {
+            let mut row = [1e30, -1e30, 1e30, 0.0, 9.0, 9.0, 9.0, 9.0];
+            softmax_rows(instructions, &mut row, 8, 4, 1.0);
+            close(row[0], 0.5, 1e-6);
+            close(row[2], 0.5, 1e-6);
+            assert!(row[1] < 1e-30 && row[3] < 1e-30);
+        }
+    }
+
+    #[test]
+    fn the_gradient_of_probabilities_is_that_of_the_definition() {
+        for instructions in kinds() {
+            let (width, count, factor) = (16, 11, 0.7);
+            let mut chances = drawn(5, 2 * width);
+            softmax_rows(instructions, &mut chances, width, count, factor);
+            let given = drawn(6, 2 * width);
+            let mut found = given.clone();
+            softmax_back(instructions, &mut found, &chances, width, factor);
+            for place in 0..2 * width {
+                let row = place / width * width;
+                let (chance, factor) = (f64::from(chances[place]), f64::from(factor));
+                let slope = |other: usize| {
+                    let own = if other == place { 1.0 } else { 0.0 };
+                    f64::from(given[other]) * f64::from(chances[other]) * (own - chance) * factor
+                };
+                close(found[place], (row..row + width).map(slope).sum(), 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_normalized_by_the_definition() {
+        for instructions in kinds() {
+            for width in [1, 2, 5, 6, 8, 13, 32, 33] {
+                let (stride, rows) = (crate::net::matmul::padded(width), 4);
+                // Far from 0, and the last row all alike: neither may be spoiled by rounding.
+                let mut input: Vec<f32> = drawn(7, rows * stride).iter().map(|value| 10.0 + value).collect();
+                input[3 * stride..].fill(2.5);
+                let (weight, bias) = (drawn(8, width), drawn(9, width));
+                let (mut numbers, mut output) = (vec![0.0; rows * stride], vec![0.0; rows * stride]);
+                let mut deviations = vec![0.0; rows];
+                let mut normal = Normal { stride, width, numbers: &mut numbers, deviations: &mut deviations };
+                normalize_rows(instructions, &mut normal, &input, &weight, &bias, &mut output);
+                for (row, output) in input.chunks_exact(stride).zip(output.chunks_exact(stride)) {
+                    let row: Vec<f64> = row[..width].iter().map(|&value| f64::from(value)).collect();
+                    let mean = row.iter().sum::<f64>() / width as f64;
+                    let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / width as f64;
+                    for place in 0..width {
+                        let normal = (row[place] - mean) / (variance + f64::from(EPSILON)).sqrt();
+                        let expected = normal * f64::from(weight[place]) + f64::from(bias[place]);
+                        close(output[place], expected, 1e-5);
+                    }
+                    assert!(output[width..].iter().all(|&rest| rest == 0.0), "what fills rows up stays 0");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_over_rows_do_what_they_say() {
+        for instructions in kinds() {
+            let matrix = [1.0, -2.0, 3.0, 4.0, -5.0, 0.5];
+            let mut sums = [10.0, 10.0];
+            add_rows(instructions, &mut sums, &matrix);
+            assert_eq!(sums, [9.0, 12.5]);
+            let mut largest = [99.0, 99.0];
+            largest_rows(instructions, &mut largest, &matrix);
+            assert_eq!(largest, [3.0, 4.0]);
+            let mut gradients = [0.0; 6];
+            largest_back(instructions, &mut gradients, &matrix, &largest, &[7.0, 8.0]);
+            assert_eq!(gradients, [0.0, 0.0, 7.0, 8.0, 0.0, 0.0]);
+            let mut filled = [0.0; 6];
+            fill_rows(instructions, &mut filled, &[1.0, 2.0]);
+            add_to_rows(instructions, &mut filled, &[1.0, 10.0], 2.0);
+            assert_eq!(filled, [3.0, 22.0, 3.0, 22.0, 3.0, 22.0]);
+            let mut values = matrix;
+            relu(instructions, &mut values);
+            assert_eq!(values, [1.0, 0.0, 3.0, 4.0, 0.0, 0.5]);
         }
     }
 }

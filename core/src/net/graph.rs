@@ -151,6 +151,36 @@ pub(crate) struct Slots {
     pub(crate) output: Value,
 }
 
+impl Operation {
+    /// The values that it needs.
+    fn reads(&self) -> Vec<Value> {
+        match self {
+            Operation::Dense(layer) => {
+                let parts = layer.parts.iter().map(|part| part.value);
+                parts.chain(layer.spread).chain(layer.plus).collect()
+            }
+            Operation::Pool { input, .. } | Operation::Norm { input, .. } | Operation::Split { input, .. } => {
+                vec![*input]
+            }
+            Operation::Slots(slots) => vec![slots.input],
+            Operation::Join { samples, rows, .. } => vec![*samples, *rows],
+            Operation::Attend(attend) => [attend.query, attend.tokens].into_iter().chain(attend.slots).collect(),
+        }
+    }
+
+    /// The values that it works out.
+    fn writes(&self) -> Vec<Value> {
+        match self {
+            Operation::Dense(layer) => vec![layer.output],
+            Operation::Pool { mean, largest, .. } => [*mean].into_iter().chain(*largest).collect(),
+            Operation::Norm { output, .. } | Operation::Join { output, .. } => vec![*output],
+            Operation::Slots(slots) => vec![slots.output],
+            Operation::Split { samples, rows, .. } => vec![*samples, *rows],
+            Operation::Attend(attend) => vec![attend.output],
+        }
+    }
+}
+
 /// Scaled dot-product attention with several heads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attend {
@@ -193,6 +223,8 @@ pub(crate) struct Graph {
     pub(crate) inputs: Inputs,
     pub(crate) scores: Scores,
     pub(crate) value: Value,
+    /// For each operation, whether scores depend on it: a decision needs no other.
+    pub(crate) for_scores: Vec<bool>,
 }
 
 /// A graph in the making.
@@ -357,7 +389,21 @@ impl Builder {
 
     pub(crate) fn finish(self, inputs: Inputs, scores: Scores, value: Value) -> Graph {
         let Builder { values, operations, parameters, .. } = self;
-        Graph { values, operations, parameters, inputs, scores, value }
+        let mut wanted = vec![false; values.len()];
+        let scored = match scores {
+            Scores::Rows { rows, wait } => [Some(rows), wait],
+            Scores::Actions(actions) => [Some(actions), None],
+        };
+        scored.into_iter().flatten().for_each(|value| wanted[value.0] = true);
+        let mut for_scores = vec![false; operations.len()];
+        // From the end to the beginning: whatever a wanted value is made of is wanted, too.
+        for (operation, is_for_scores) in operations.iter().zip(&mut for_scores).rev() {
+            *is_for_scores = operation.writes().iter().any(|value| wanted[value.0]);
+            if *is_for_scores {
+                operation.reads().iter().for_each(|value| wanted[value.0] = true);
+            }
+        }
+        Graph { values, operations, parameters, inputs, scores, value, for_scores }
     }
 }
 

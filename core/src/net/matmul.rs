@@ -144,3 +144,81 @@ impl Whole<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::simd::tests::{close, drawn, kinds};
+
+    /// Beyond the columns of a result nothing may be written.
+    const UNTOUCHED: f32 = 77.0;
+
+    /// One product: its shape, whether the left matrix is read by columns, and what stands between rows.
+    fn check(instructions: Instructions, shape: Shape, by_columns: bool, gap: usize) {
+        let Shape { rows, depth, columns } = shape;
+        let (row, column) = if by_columns { (1, rows + gap) } else { (depth + gap, 1) };
+        let (right_row, out_row) = (columns + gap, columns + gap);
+        // Exactly as much as a product needs: one number less would be somebody else's memory.
+        let needed = |most: usize, row: usize| most.checked_sub(1).map_or(0, |last| last * row);
+        let left = drawn(1, if depth == 0 { 0 } else { needed(rows, row) + needed(depth, column) + 1 });
+        let right = drawn(2, if depth == 0 { 0 } else { needed(depth, right_row) + columns });
+        let before = drawn(3, rows * out_row);
+        let mut out = before.clone();
+        for row in out.chunks_exact_mut(out_row) {
+            row[columns..].fill(UNTOUCHED);
+        }
+        out.truncate(needed(rows, out_row) + columns);
+        let of = Left { values: &left, row, column };
+        add_product(instructions, of, &right, right_row, &mut out, out_row, shape);
+        for (place, &found) in out.iter().enumerate() {
+            let (i, j) = (place / out_row, place % out_row);
+            let product = |p: usize| f64::from(left[i * row + p * column]) * f64::from(right[p * right_row + j]);
+            match j < columns {
+                true => close(found, f64::from(before[place]) + (0..depth).map(product).sum::<f64>(), 1e-5),
+                false => assert_eq!(found, UNTOUCHED, "{shape:?} wrote beyond its columns"),
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_those_of_the_definition() {
+        for instructions in kinds() {
+            for rows in 1..=15 {
+                for depth in (0..=9).chain([31, 32, 33]) {
+                    for columns in [8, 16, 24, 32, 40] {
+                        let shape = Shape { rows, depth, columns };
+                        for gap in [0, 3, 8] {
+                            check(instructions, shape, false, gap);
+                            check(instructions, shape, true, gap);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_a_product_of_nothing() {
+        let left = Left { values: &[], row: 1, column: 1 };
+        for shape in [(0, 5, 8), (5, 0, 8), (5, 5, 0)] {
+            let shape = Shape { rows: shape.0, depth: shape.1, columns: shape.2 };
+            let mut out = [UNTOUCHED; 4];
+            add_product(Instructions::detect(), left, &[], 8, &mut out, 8, shape);
+            assert_eq!(out, [UNTOUCHED; 4]);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let all = [0.0; 64];
+        // Of 2 × 3 by 3 × 8: the left matrix, the right one and the result are each a number short.
+        for (left, right, out) in [(5, 24, 16), (6, 23, 16), (6, 24, 15)] {
+            let refused = std::panic::catch_unwind(|| {
+                let (mut result, shape) = (vec![0.0; out], Shape { rows: 2, depth: 3, columns: 8 });
+                let left = Left { values: &all[..left], row: 3, column: 1 };
+                add_product(Instructions::detect(), left, &all[..right], 8, &mut result, 8, shape);
+            });
+            assert!(refused.is_err());
+        }
+    }
+}

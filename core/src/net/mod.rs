@@ -6,7 +6,7 @@ mod attention;
 pub(crate) mod batch;
 mod beginning;
 pub(crate) mod choice;
-mod functions;
+pub(crate) mod functions;
 pub(crate) mod gradients;
 pub mod graph;
 mod hosts;

@@ -58,3 +58,32 @@ macro_rules! vectorized {
 }
 
 pub(crate) use vectorized;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::Instructions;
+    use crate::model::random::SplitMix64;
+
+    /// The instructions that this processor has: tests run with each.
+    pub(crate) fn kinds() -> Vec<Instructions> {
+        [Instructions::Portable, Instructions::Avx2].into_iter().filter(|kind| kind.are_there()).collect()
+    }
+
+    /// So many numbers from −1 to 1.
+    pub(crate) fn drawn(seed: u64, count: usize) -> Vec<f32> {
+        let mut random = SplitMix64::from_state(seed);
+        (0..count).map(|_| (random.next_u64() >> 40) as f32 / (1u64 << 23) as f32 - 1.0).collect()
+    }
+
+    /// Holds a number to what it should be.
+    pub(crate) fn close(found: f32, expected: f64, tolerance: f64) {
+        let off = (f64::from(found) - expected).abs();
+        assert!(off <= tolerance * expected.abs().max(1.0), "{found} is off by {off} from {expected}");
+    }
+
+    #[test]
+    fn the_best_instructions_are_there() {
+        assert!(kinds().contains(&Instructions::detect()));
+        assert!(kinds().contains(&Instructions::Portable));
+    }
+}

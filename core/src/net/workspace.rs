@@ -69,11 +69,26 @@ impl Workspace {
             self.forward(network, place, operation);
         }
         self.score(network, samples);
+        self.expected.clear();
+        let expected = &self.values[network.graph.value.0];
+        self.expected.extend(expected.chunks_exact(padded(1)).map(|row| row[0]));
     }
 
     /// Evaluates a whole batch.
     pub(crate) fn evaluate_all(&mut self, network: &Network, batch: &Batch) {
         self.evaluate(network, (0..batch.len()).map(|sample| (batch, sample)));
+    }
+
+    /// Scores the choices of a whole batch, to decide: what is expected to come is not worked out.
+    pub(crate) fn score_all(&mut self, network: &Network, batch: &Batch) {
+        let samples = (0..batch.len()).map(|sample| (batch, sample));
+        self.read(network, samples.clone());
+        let graph = &network.graph;
+        for (place, operation) in graph.operations.iter().enumerate().filter(|&(place, _)| graph.for_scores[place]) {
+            self.forward(network, place, operation);
+        }
+        self.score(network, samples);
+        self.expected.clear();
     }
 
     /// Copies what is read of the samples.
@@ -179,9 +194,6 @@ impl Workspace {
         for (logit, &(value, place)) in self.logits.iter_mut().zip(&self.sources) {
             *logit += self.values[value.0][place];
         }
-        self.expected.clear();
-        let expected = &self.values[network.graph.value.0];
-        self.expected.extend(expected.chunks_exact(padded(1)).map(|row| row[0]));
     }
 
     /// Adds the gradient of the weights, given that of the scores and of what is expected.

@@ -34,17 +34,12 @@ impl Head {
     }
 }
 
-/// How a head's keys or values are gathered.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// A row for each source.
-    Source,
-    /// A row for each number, a column for each source.
-    Number,
+/// What is looked at of a source, and what is taken from it.
+#[derive(Clone, Copy)]
+enum Half {
+    Keys = 0,
+    Values = 1,
 }
-
-const KEYS: usize = 0;
-const VALUES: usize = 1;
 
 impl Workspace {
     pub(in crate::net) fn attend(&mut self, network: &Network, place: usize, attend: &Attend) {
@@ -54,26 +49,33 @@ impl Workspace {
         output.clear();
         output.resize(self.count(Space::Tokens) * stride, 0.0);
         let mut chances = std::mem::take(&mut self.kept[place][0]);
-        chances.clear();
-        let (mut gathered, mut mixed) = (Vec::new(), Vec::new());
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(scratch.len().max(3), Vec::new());
+        let [keys, values, mixed, ..] = &mut scratch[..] else { unreachable!("three are there") };
+        let mut begin = 0;
         for head in self.heads(network, attend) {
+            self.gather_by_number(network, attend, &head, Half::Keys, keys);
+            self.gather_by_source(network, attend, &head, Half::Values, values);
             let Head { tokens, sources, width, .. } = head;
-            self.gather(network, attend, &head, (KEYS, By::Number), &mut gathered);
-            let (row, begin) = (head.row(), chances.len());
-            chances.resize(begin + tokens * row, 0.0);
-            let own = &mut chances[begin..];
+            let (row, wide) = (head.row(), padded(width));
+            let end = begin + tokens * row;
+            // Grown as needed, never cleared as a whole: it is the largest of all buffers.
+            chances.resize(chances.len().max(end), 0.0);
+            let own = &mut chances[begin..end];
+            own.fill(0.0);
             let query = Left { values: &self.values[attend.query.0][head.at()..], row: stride, column: 1 };
             let shape = Shape { rows: tokens, depth: width, columns: row };
-            add_product(instructions, query, &gathered, row, own, row, shape);
+            add_product(instructions, query, keys, row, own, row, shape);
             softmax_rows(instructions, own, row, sources, 1.0 / (width as f32).sqrt());
-            self.gather(network, attend, &head, (VALUES, By::Source), &mut gathered);
             mixed.clear();
-            mixed.resize(tokens * padded(width), 0.0);
-            let shape = Shape { rows: tokens, depth: sources, columns: padded(width) };
+            mixed.resize(tokens * wide, 0.0);
+            let shape = Shape { rows: tokens, depth: sources, columns: wide };
             let weights = Left { values: own, row, column: 1 };
-            add_product(instructions, weights, &gathered, padded(width), &mut mixed, padded(width), shape);
-            scatter(&mixed, &head, &mut output);
+            add_product(instructions, weights, values, wide, mixed, wide, shape);
+            scatter(mixed, &head, &mut output);
+            begin = end;
         }
+        self.scratch = scratch;
         self.kept[place][0] = chances;
         self.values[attend.output.0] = output;
     }
@@ -83,8 +85,11 @@ impl Workspace {
         let gradient = std::mem::take(&mut self.gradients[attend.output.0]);
         let mut of_query = std::mem::take(&mut self.gradients[attend.query.0]);
         let chances = std::mem::take(&mut self.kept[place][0]);
-        let (mut gathered, mut scores, mut found, mut begin) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        let (mut scores, mut found, mut begin) = (Vec::new(), Vec::new(), 0);
         for head in self.heads(network, attend) {
+            self.gather_by_source(network, attend, &head, Half::Keys, &mut keys);
+            self.gather_by_number(network, attend, &head, Half::Values, &mut values);
             let Head { tokens, sources, width, stride, .. } = head;
             let (row, wide) = (head.row(), padded(width));
             let own = &chances[begin..begin + tokens * row];
@@ -96,26 +101,24 @@ impl Workspace {
             let weights = Left { values: own, row: 1, column: row };
             let shape = Shape { rows: sources, depth: tokens, columns: wide };
             add_product(instructions, weights, &of_output, wide, &mut found, wide, shape);
-            self.scatter_sources(network, attend, &head, VALUES, &found);
-            self.gather(network, attend, &head, (VALUES, By::Number), &mut gathered);
+            self.scatter_sources(network, attend, &head, Half::Values, &found);
             scores.clear();
             scores.resize(tokens * row, 0.0);
             let shape = Shape { rows: tokens, depth: width, columns: row };
             let left = Left { values: &of_output, row: wide, column: 1 };
-            add_product(instructions, left, &gathered, row, &mut scores, row, shape);
+            add_product(instructions, left, &values, row, &mut scores, row, shape);
             softmax_back(instructions, &mut scores, own, row, 1.0 / (width as f32).sqrt());
-            self.gather(network, attend, &head, (KEYS, By::Source), &mut gathered);
             of_output.fill(0.0);
             let shape = Shape { rows: tokens, depth: sources, columns: wide };
             let left = Left { values: &scores, row, column: 1 };
-            add_product(instructions, left, &gathered, wide, &mut of_output, wide, shape);
+            add_product(instructions, left, &keys, wide, &mut of_output, wide, shape);
             add_rows_at(&of_output, wide, &head, &mut of_query, stride);
             found.fill(0.0);
             let queries = gathered_rows(&self.values[attend.query.0], &head);
             let left = Left { values: &scores, row: 1, column: row };
             let shape = Shape { rows: sources, depth: tokens, columns: wide };
             add_product(instructions, left, &queries, wide, &mut found, wide, shape);
-            self.scatter_sources(network, attend, &head, KEYS, &found);
+            self.scatter_sources(network, attend, &head, Half::Keys, &found);
         }
         self.kept[place][0] = chances;
         self.gradients[attend.query.0] = of_query;
@@ -135,33 +138,48 @@ impl Workspace {
         heads.collect()
     }
 
-    /// Gathers a head's keys or values from tokens and slots.
-    fn gather(&self, network: &Network, attend: &Attend, head: &Head, (half, by): (usize, By), into: &mut Vec<f32>) {
+    /// A head's keys or values, one source after the other: its tokens, then its slots.
+    fn sources<'a>(
+        &'a self,
+        network: &Network,
+        attend: &Attend,
+        head: &Head,
+        half: Half,
+    ) -> impl Iterator<Item = &'a [f32]> {
         let shape = network.graph.values[attend.tokens.0];
-        let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
-        let (wide, row) = (padded(head.width), head.row());
-        into.clear();
-        into.resize(if by == By::Source { head.sources * wide } else { head.width * row }, 0.0);
+        let (stride, column) = (shape.stride(), half as usize * (shape.width / 2) + head.column);
         let of_tokens = self.values[attend.tokens.0][head.first * stride..].chunks_exact(stride).take(head.tokens);
         let slots = attend.slots.map_or(&[][..], |slots| &self.values[slots.0]);
-        let of_slots = slots.chunks_exact(stride).skip(head.sample * self.slot_count);
-        let of_slots = of_slots.take(head.sources - head.tokens);
-        for (source, from) in of_tokens.chain(of_slots).enumerate() {
-            let from = &from[column..column + head.width];
-            if by == By::Source {
-                into[source * wide..][..head.width].copy_from_slice(from);
-                continue;
-            }
-            for (number, &value) in from.iter().enumerate() {
-                into[number * row + source] = value;
+        let of_slots = slots.chunks_exact(stride).skip(head.sample * self.slot_count).take(head.sources - head.tokens);
+        let width = head.width;
+        of_tokens.chain(of_slots).map(move |from| &from[column..column + width])
+    }
+
+    /// Gathers a head's keys or values: a row for each source.
+    fn gather_by_source(&self, network: &Network, attend: &Attend, head: &Head, half: Half, into: &mut Vec<f32>) {
+        into.clear();
+        for from in self.sources(network, attend, head, half) {
+            into.extend_from_slice(from);
+            into.resize(into.len() + padded(head.width) - head.width, 0.0);
+        }
+    }
+
+    /// Gathers a head's keys or values: a row for each of their numbers, a column for each source.
+    fn gather_by_number(&self, network: &Network, attend: &Attend, head: &Head, half: Half, into: &mut Vec<f32>) {
+        let row = head.row();
+        into.clear();
+        into.resize(head.width * row, 0.0);
+        for (source, from) in self.sources(network, attend, head, half).enumerate() {
+            for (target, &value) in into[source..].iter_mut().step_by(row).zip(from) {
+                *target = value;
             }
         }
     }
 
     /// Adds gradients of a head's keys or values where these came from.
-    fn scatter_sources(&mut self, network: &Network, attend: &Attend, head: &Head, half: usize, found: &[f32]) {
+    fn scatter_sources(&mut self, network: &Network, attend: &Attend, head: &Head, half: Half, found: &[f32]) {
         let shape = network.graph.values[attend.tokens.0];
-        let (stride, column) = (shape.stride(), half * (shape.width / 2) + head.column);
+        let (stride, column) = (shape.stride(), half as usize * (shape.width / 2) + head.column);
         let slots = head.sample * self.slot_count;
         let (of_tokens, of_slots) = found.split_at(head.tokens * padded(head.width));
         let mut put = |value: usize, first: usize, rows: &[f32]| {

@@ -1,0 +1,1 @@
+"""The networks of the core, held to those of PyTorch."""
