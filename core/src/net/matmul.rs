@@ -63,6 +63,77 @@ pub(crate) fn add_product(
     unsafe { whole.run::<4, 4, 8, false>() }
 }
 
+/// Columns of a weight that are multiplied together lie together.
+pub(crate) const PANEL: usize = 16;
+/// Adds a single row by a matrix to the result. The matrix stands in panels of `PANEL` columns, one behind the other, the
+/// last of which may be narrower; they may have more rows (`panel_depth`) than the left row has numbers.
+///
+/// Each sum runs in the same order as in `add_product`: a row has the same result alone and among others.
+pub(crate) fn add_row_product(
+    instructions: Instructions,
+    left: &[f32],
+    panels: &[f32],
+    panel_depth: usize,
+    out: &mut [f32],
+) {
+    let (depth, columns) = (left.len(), out.len());
+    assert!(columns % LANES == 0, "a product has {columns} columns; expected whole vectors");
+    assert!(depth <= panel_depth && columns * panel_depth <= panels.len());
+    // Several panels at once: the sums of one alone would wait for each other. As many as there are registers for.
+    let together = if instructions == Instructions::Portable { 2 * PANEL } else { 4 * PANEL };
+    let mut column = 0;
+    while column + together <= columns {
+        let (first, target) = (panels[column * panel_depth..].as_ptr(), out[column..].as_mut_ptr());
+        // SAFETY: so many panels and columns are there; the processor has AVX2 where it is asked for.
+        match instructions {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { beside_avx2(left, first, PANEL * panel_depth, target) },
+            _ => unsafe { beside::<2, false>(left, first, PANEL * panel_depth, target) },
+        }
+        column += together;
+    }
+    while column < columns {
+        let width = PANEL.min(columns - column);
+        let shape = Shape { rows: 1, depth, columns: width };
+        let row = Left { values: left, row: depth, column: 1 };
+        let (panel, target) = (&panels[column * panel_depth..], &mut out[column..column + width]);
+        add_product(instructions, row, panel, width, target, width, shape);
+        column += width;
+    }
+}
+
+/// # Safety
+/// As `beside`; the processor has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn beside_avx2(left: &[f32], panels: *const f32, distance: usize, out: *mut f32) {
+    unsafe { beside::<4, true>(left, panels, distance, out) }
+}
+
+/// # Safety
+/// There are so many panels with as many rows as the left row has numbers, so far apart; and all their columns of the
+/// result.
+#[inline(always)]
+unsafe fn beside<const PANELS: usize, const FUSED: bool>(
+    left: &[f32],
+    panels: *const f32,
+    distance: usize,
+    out: *mut f32,
+) {
+    unsafe {
+        let mut sums = out.cast::<[[f32; PANEL]; PANELS]>().read();
+        for (p, &factor) in left.iter().enumerate() {
+            for (number, sums) in sums.iter_mut().enumerate() {
+                let factors = panels.add(number * distance + p * PANEL).cast::<[f32; PANEL]>().read();
+                for (sum, &other) in sums.iter_mut().zip(&factors) {
+                    *sum = if FUSED { factor.mul_add(other, *sum) } else { *sum + factor * other };
+                }
+            }
+        }
+        out.cast::<[[f32; PANEL]; PANELS]>().write(sums);
+    }
+}
+
 /// # Safety
 /// The processor has AVX2 and FMA; all of the product is within its slices.
 #[cfg(target_arch = "x86_64")]
@@ -191,6 +262,32 @@ mod tests {
                             check(instructions, shape, false, gap);
                             check(instructions, shape, true, gap);
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_alone_has_the_same_result_as_among_others() {
+        for instructions in kinds() {
+            for columns in [8, 16, 24, 64, 72, 80, 88, 128, 136] {
+                for (depth, panel_depth) in [(0, 3), (1, 1), (5, 9), (33, 33), (40, 41)] {
+                    let (left, panels) = (drawn(1, 7 * depth), drawn(2, columns * panel_depth));
+                    let before = drawn(3, 7 * columns);
+                    let mut together = before.clone();
+                    for column in (0..columns).step_by(PANEL) {
+                        let width = PANEL.min(columns - column);
+                        let shape = Shape { rows: 7, depth, columns: width };
+                        let of = Left { values: &left, row: depth, column: 1 };
+                        let panel = &panels[column * panel_depth..];
+                        add_product(instructions, of, panel, width, &mut together[column..], columns, shape);
+                    }
+                    for row in 0..7 {
+                        let mut alone = before[row * columns..][..columns].to_vec();
+                        let one = &left[row * depth..][..depth];
+                        add_row_product(instructions, one, &panels, panel_depth, &mut alone);
+                        assert_eq!(alone, together[row * columns..][..columns]);
                     }
                 }
             }

@@ -2,12 +2,9 @@
 
 use super::batch::{Batch, Packing};
 use super::graph::{Dense, Graph, Operation, Parameter};
-use super::matmul::{padded, LANES};
+use super::matmul::{padded, LANES, PANEL};
 use super::simd::Instructions;
 use super::spec::{Layout, NetworkSpec};
-
-/// Columns of a weight that are multiplied together lie together.
-pub(crate) const PANEL: usize = 16;
 
 /// A network with its weights.
 #[derive(Clone, Debug)]
@@ -152,6 +149,11 @@ impl PackedLayer {
             let width = panel_width(size, panel);
             (panel * PANEL, width, &all[panel * PANEL * depth..][..depth * width])
         })
+    }
+
+    /// All panels of a part, one behind the other.
+    pub(crate) fn all_panels(&self, part: usize) -> &[f32] {
+        &self.panels[part]
     }
 
     /// A row for each result.

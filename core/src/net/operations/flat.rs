@@ -3,7 +3,7 @@
 use super::dense::{activate, activate_back};
 use crate::net::functions::{add_rows, fill_rows};
 use crate::net::graph::{Dense, Space};
-use crate::net::matmul::{add_product, padded, Left, Shape};
+use crate::net::matmul::{add_product, add_row_product, padded, Left, Shape};
 use crate::net::network::Network;
 use crate::net::workspace::Workspace;
 
@@ -25,9 +25,16 @@ impl Workspace {
             sums.resize(group.len() * stride, 0.0);
             fill_rows(instructions, &mut sums, &packed.bias);
             for number in 0..layer.parts.len() {
+                let columns = layer.parts[number].columns;
+                if let [sample] = *group {
+                    // A decision has one sample, which lies as it is read: nothing is to be copied.
+                    let left = self.of_sample(network, layer, number, sample);
+                    add_row_product(instructions, left, packed.all_panels(number), columns, &mut sums);
+                    continue;
+                }
                 let (depth, distance) = self.side_by_side(network, layer, number, group);
                 let left = Left { values: &self.scratch[0], row: distance, column: 1 };
-                for (column, columns, panel) in packed.panels(number, layer.parts[number].columns, shape.width) {
+                for (column, columns, panel) in packed.panels(number, columns, shape.width) {
                     let shape = Shape { rows: group.len(), depth, columns };
                     add_product(instructions, left, panel, columns, &mut sums[column..], stride, shape);
                 }
@@ -73,26 +80,27 @@ impl Workspace {
         order
     }
 
+    /// What a part of the layer reads of a sample.
+    fn of_sample(&self, network: &Network, layer: &Dense, number: usize, sample: usize) -> &[f32] {
+        let part = layer.parts[number];
+        let values = &self.values[part.value.0];
+        if number == 0 {
+            return &values[sample * padded(part.columns)..][..part.columns];
+        }
+        let (rows, width) = (self.range(Space::Rows, sample), network.packing.row_stride);
+        &values[rows.start * width..rows.end * width]
+    }
+
     /// Writes what a part of the layer reads of some samples, one a row; returns how long rows are, and their distance.
     fn side_by_side(&mut self, network: &Network, layer: &Dense, number: usize, group: &[usize]) -> (usize, usize) {
         let mut target = std::mem::take(&mut self.scratch[0]);
-        let value = layer.parts[number].value;
-        let width = network.packing.row_stride;
-        let depth = match number {
-            0 => layer.parts[0].columns,
-            _ => group.iter().map(|&sample| self.range(Space::Rows, sample).len()).max().unwrap_or(0) * width,
-        };
+        let lengths = group.iter().map(|&sample| self.of_sample(network, layer, number, sample).len());
+        let depth = lengths.max().unwrap_or(0);
         let distance = padded(depth);
         target.clear();
         target.resize(group.len() * distance, 0.0);
         for (&sample, target) in group.iter().zip(target.chunks_exact_mut(distance.max(1))) {
-            let from = match number {
-                0 => &self.values[value.0][sample * distance..][..depth],
-                _ => {
-                    let rows = self.range(Space::Rows, sample);
-                    &self.values[value.0][rows.start * width..rows.end * width]
-                }
-            };
+            let from = self.of_sample(network, layer, number, sample);
             target[..from.len()].copy_from_slice(from);
         }
         self.scratch[0] = target;
