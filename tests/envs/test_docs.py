@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
+from shunter.checks import declarations
 from shunter.envs.episodes import PARTS
 from shunter.envs.layout import CLUSTER_FEATURES, JOB_FEATURES
 from shunter.envs.pick_host import PickHostOptions
@@ -58,13 +59,16 @@ def test_modes_and_lookaheads() -> None:
 def test_options_of_hosts_and_their_defaults() -> None:
     defaults = PickHostOptions()
     described: dict[str, object] = {}
-    for cell, default in rows("option"):
+    options: list[str] = []
+    for cell, option, default in rows("what is drawn"):
+        options += re.findall(r"`--([\w-]+)`", option)
         for name, text in zip(re.findall(r"`(\w+)`", cell), default.split(","), strict=True):
             numbers = tuple(int(number) for number in re.findall(r"\d+", text))
             described[name] = numbers if len(numbers) == 2 else numbers[0]
     assert described == {
         field.name: getattr(defaults, field.name) for field in fields(PickHostOptions) if field.name != "seed"
     }
+    assert sorted(options) == sorted(said.option for said in declarations(PickHostOptions).values() if said.option)
 
 
 def test_parts() -> None:
