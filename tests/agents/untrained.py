@@ -7,15 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
-from shunter.agents.networks import NetworkOptions, build
+from shunter.agents.networks import NETWORKS, NetworkKind, NetworkOptions, build, register_network
 from shunter.agents.networks.base import Network
 from shunter.agents.networks.hosts import Hosts
+from shunter.agents.networks.layers import LayeredNetwork, layers_of
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.envs.layout import Layout
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
+from shunter.policies.catalog import PICK_JOB
 
 LUBLIN = "generate:lublin?seed=3&jobs=600&cores=64&load=1.1&requests=factor"
+
+LAYERED = "layered"
+"""What a network of the user's own is called."""
 
 Change = Callable[[Network], None]
 
@@ -26,6 +33,7 @@ def write_policy(
     begins_as_order: bool = True,
     change: Change | None = None,
     training: dict[str, Any] | None = None,
+    network: NetworkOptions | None = None,
     **options: Any,  # noqa: ANN401 - the fields of the environment's options
 ) -> str:
     """Writes a policy that chooses jobs, and returns its folder.
@@ -35,10 +43,11 @@ def write_policy(
         begins_as_order: Whether it decides as the order of its window does.
         change: What is done to the network's weights.
         training: Where the policy comes from.
+        network: What decides; None: the usual network, which may begin as the order.
         options: Of the environment.
     """
     environment = PickJobOptions(**{"window": 16} | options)
-    network = NetworkOptions(order_temperature=1.0 if begins_as_order else None)
+    network = network or NetworkOptions(order_temperature=1.0 if begins_as_order else None)
     return _write(folder, environment, network, change, training or {})
 
 
@@ -54,6 +63,23 @@ def write_host_policy(
     return _write(folder, environment, NetworkOptions(**{"kind": "hosts"} | network), change, {})
 
 
+def write_layered_policy(folder: Path) -> str:
+    """Writes a policy that chooses jobs by a network of the user's own, made of layers; returns its folder."""
+
+    def made(layout: Layout, _: NetworkOptions) -> LayeredNetwork:
+        size = layout.observation_size
+        return LayeredNetwork(
+            policy=nn.Sequential(nn.Linear(size, 5), nn.Tanh(), nn.Linear(5, layout.actions)),
+            value=nn.Sequential(nn.Linear(size, 1)),
+        )
+
+    register_network(LAYERED, NetworkKind(made, (5,), (PICK_JOB,)))
+    try:
+        return _write(folder, PickJobOptions(window=16), NetworkOptions(kind=LAYERED), opinionated, {})
+    finally:
+        del NETWORKS[LAYERED]
+
+
 def _write(
     folder: Path,
     environment: PickJobOptions | PickHostOptions,
@@ -65,7 +91,7 @@ def _write(
     if change is not None:
         with torch.no_grad():
             change(network)
-    record = PolicyRecord(environment.layout, environment, options, training)
+    record = PolicyRecord(environment.layout, environment, options, training, layers_of(network))
     write_checkpoint(folder, {POLICY: Part(network_tensors(network), record.to_json())}, record.files)
     return str(folder)
 

@@ -89,6 +89,15 @@ def leaves(content: bytes, draw: Random) -> bytes:
     return json.dumps(tree).encode()
 
 
+def tensors(content: bytes, draw: Random) -> bytes:
+    """Changes the header of a safetensors file, whose length is put right."""
+    length = int.from_bytes(content[:WORD], "little")
+    if length > len(content):
+        return noise(content, draw)
+    header = leaves(content[WORD : WORD + length], draw)
+    return struct.pack("<Q", len(header)) + header + content[WORD + length :]
+
+
 def _change(node: Any, draw: Random) -> None:  # noqa: ANN401 - whatever JSON holds
     while isinstance(node, dict | list) and node:
         key = draw.choice(list(node)) if isinstance(node, dict) else draw.randrange(len(node))
@@ -125,5 +134,6 @@ def words(content: bytes, draw: Random) -> bytes:
 
 OF_TEXT: Final[tuple[Mutation, ...]] = (cut, noise, moved, inserted, cells, cells, lines)
 OF_BYTES: Final[tuple[Mutation, ...]] = (cut, noise, noise, moved, inserted)
+OF_TENSORS: Final[tuple[Mutation, ...]] = (tensors, tensors, *OF_BYTES)
 OF_JSON: Final[tuple[Mutation, ...]] = (leaves, leaves, leaves, cells, noise, cut)
 OF_STATES: Final[tuple[Mutation, ...]] = (words, words, words, words, cut, noise)

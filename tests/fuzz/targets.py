@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
+import numpy as np
+
 import shunter
+from shunter.agents.learned_policy import load_policy
 from shunter.cli.replay import run_again
+from shunter.envs.network import NativeNetwork
 from shunter.errors import InputError
 from shunter.metrics.explanation import explain
 from shunter.metrics.record import Record
@@ -28,7 +32,7 @@ from shunter.simulation import Simulation
 from shunter.workloads import FORMATS, read_workload
 from shunter.workloads.machines import MACHINES, read_machines
 from shunter.workloads.reading import read_log
-from tests.fuzz.mutations import OF_BYTES, OF_JSON, OF_STATES, OF_TEXT, Mutation
+from tests.fuzz.mutations import OF_BYTES, OF_JSON, OF_STATES, OF_TENSORS, OF_TEXT, Mutation
 from tests.workloads.machines import test_lshosts, test_published_lists, test_sinfo, test_slurm_conf
 from tests.workloads.samples import SAMPLES
 
@@ -171,10 +175,8 @@ def _arguments(scheduler: Scheduler) -> dict[str, Any]:
 
 def _policies(folder: Path) -> Iterator[Target]:
     """Yields what tuning, fitting and training write, and what they read."""
-    from shunter.agents.learned_policy import load_policy
     from shunter.agents.training.config import load_config
     from shunter.report.learning_figure import read_curves
-    from tests.agents.untrained import write_policy
 
     tuned = (
         '[policy]\nkind = "linear"\nestimate = 1.0\ncores = 0.5\nhold_from_s = "1h"\n\n[estimate]\nkind = "last-two"\n'
@@ -194,25 +196,54 @@ def _policies(folder: Path) -> Iterator[Target]:
     failures = "time_s,node,event\n5,pool,down\n9,pool,up\n"
     read_failures = _written(folder / "failures.csv", lambda path: shunter.simulate(LOG, failures=str(path)))
     yield Target("failures", failures.encode(), read_failures, OF_TEXT)
-    checkpoint = Path(write_policy(folder / "checkpoint", order="f2"))
+    yield from _checkpoints(folder)
+
+
+def _checkpoints(folder: Path) -> Iterator[Target]:
+    """Yields the two files of checkpoints, with a network of each kind that the core knows."""
+    from shunter.agents.networks import NetworkOptions
+    from tests.agents.untrained import write_host_policy, write_layered_policy, write_policy
+
+    for kind in ("kernel", "mlp", "attention"):
+        network = NetworkOptions(kind=kind, hidden=(4, 4), order_temperature=1.0)
+        yield from _checkpoint(kind, Path(write_policy(folder / kind, network=network, order="f2")))
+    yield from _checkpoint("hosts", Path(write_host_policy(folder / "hosts")))
+    yield from _checkpoint("layers", Path(write_layered_policy(folder / "layers")))
+
+
+def _checkpoint(kind: str, checkpoint: Path) -> Iterator[Target]:
+    """Yields the files of one checkpoint; what is read is also used."""
     header, weights = checkpoint / "policy.json", checkpoint / "policy.safetensors"
     whole = header.read_bytes(), weights.read_bytes()
+
+    def use() -> None:
+        network = NativeNetwork.load(checkpoint)
+        seen = np.full((2, network.observation_size), 0.5, np.float32)
+        masks = np.ones((2, network.actions), np.bool_)
+        network.evaluate(seen, masks)
+        network.choose(seen, masks, seed=1)
+        if kind != "layers":
+            # Of a user's own network only the core knows here.
+            load_policy(checkpoint).actions(seen, masks)
+        if kind == "hosts":
+            resolve_scheduler(policy=str(checkpoint), hosts=True)
+        else:
+            shunter.simulate(LOG, policy=str(checkpoint))
 
     def read_header(content: bytes) -> None:
         weights.write_bytes(whole[1])
         header.write_bytes(content)
-        resolve_scheduler(policy=str(checkpoint))
-        load_policy(checkpoint)
+        use()
 
     def read_weights(content: bytes) -> None:
         # With the hash that belongs to them: otherwise every damage would be told by the hash.
         told = json.loads(whole[0]) | {"sha256": hashlib.sha256(content).hexdigest()}
         header.write_text(json.dumps(told))
         weights.write_bytes(content)
-        load_policy(checkpoint)
+        use()
 
-    yield Target("policy.json", whole[0], read_header, OF_JSON)
-    yield Target("policy.safetensors", whole[1], read_weights, OF_BYTES)
+    yield Target(f"policy.json {kind}", whole[0], read_header, OF_JSON)
+    yield Target(f"policy.safetensors {kind}", whole[1], read_weights, OF_TENSORS)
 
 
 def _prior() -> str:

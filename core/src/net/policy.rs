@@ -96,6 +96,8 @@ impl Policy {
             let path = folder.join(name);
             let shown = path.display().to_string();
             let known = std::fs::metadata(&path).and_then(|about| match about.len() {
+                // To read a pipe or a device may never end.
+                _ if !about.is_file() => Err(std::io::Error::other("it is no file")),
                 0..=LARGEST_FILE => std::fs::read(&path),
                 _ => Err(std::io::Error::other("it is larger than a gigabyte")),
             });
@@ -290,6 +292,11 @@ fn environment(options: &Json, layout: &Layout) -> Result<EnvConfig, String> {
         Some("cdf") => Lookahead::Cdf,
         kind => return Err(format!("options: lookahead is {kind:?}; there is none of this name")),
     };
+    // Both are written for people to read; one that was edited alone would shift every feature.
+    let (name, rows) = (if layout.is_host() { "num_hosts" } else { "window" }, layout.most_rows());
+    if whole(options, name, rows)? != rows {
+        return Err(format!("layout and options do not agree on {name}"));
+    }
     let (window, lookahead_size, extra_features) = match layout {
         Layout::Job(jobs) => (jobs.window, jobs.lookahead_size, jobs.job_features - JOB_FEATURES),
         Layout::Host { .. } => (0, 0, 0),

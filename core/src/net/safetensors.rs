@@ -1,9 +1,6 @@
 //! A reader of safetensors: a header in JSON that says where each tensor is, then the tensors.
 
-use super::json::Json;
-
-/// A longer header is a mistake, or an attack.
-const LONGEST_HEADER: usize = 1 << 24;
+use super::json::{Json, LONGEST};
 
 /// A tensor in a file.
 #[derive(Debug)]
@@ -41,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Tensor<'_>>, String> {
     let cut = || "is not a safetensors file, or is cut short".to_string();
     let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(cut)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut())?;
-    if length > LONGEST_HEADER || length > rest.len() {
+    if length > LONGEST || length > rest.len() {
         return Err(cut());
     }
     let (header, data) = rest.split_at(length);

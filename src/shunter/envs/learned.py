@@ -190,10 +190,10 @@ def network_of(checkpoint: Checkpoint) -> Evaluator:
     return _loaded(checkpoint.folder, is_native(checkpoint.record), _stamp(checkpoint))
 
 
-def _stamp(checkpoint: Checkpoint) -> tuple[tuple[int, int], ...]:
+def _stamp(checkpoint: Checkpoint) -> tuple[tuple[int, int, int], ...]:
     """Returns what changes when a checkpoint is written anew in the same place."""
-    files = (path for path in (checkpoint.file, checkpoint.folder / WEIGHTS_FILE) if path.is_file())
-    return tuple((path.stat().st_mtime_ns, path.stat().st_ino) for path in files)
+    files = (path.stat() for path in (checkpoint.file, checkpoint.folder / WEIGHTS_FILE) if path.is_file())
+    return tuple((about.st_mtime_ns, about.st_ino, about.st_size) for about in files)
 
 
 @lru_cache(maxsize=KEPT)
