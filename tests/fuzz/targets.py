@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
-
 import numpy as np
+import polars as pl
 
 import shunter
 from shunter.agents.learned_policy import load_policy
