@@ -180,6 +180,8 @@ def open_trainer(
     # What a run began from may be gone when it goes on; its checkpoint remembers.
     days = recorded_days(site, folder) if resume else training_days(site.config, site.logs) + ancestor_days(site.config)
     engine = recorded_engine(folder) if resume else site.engine
+    if engine == "native" and site.foreign is not None:
+        raise InputError(f"{folder}: was begun in the core, but now {site.foreign}; go on as it began, or train anew")
     config, environments = site.config, site.environments(chosen)
     layout = environments.layout
     network = build(config.network, layout, config.training.seed)
