@@ -144,5 +144,10 @@ def test_a_policy_that_chooses_jobs_beside_one_that_chooses_hosts(
     assert (both.settings.policy, both.settings.placement) == (jobs, hosts)
     plain = placed_by(hosts, policy="sjf")
     assert simulate(workload, CLUSTER, both).content_sha256 == simulate(workload, CLUSTER, plain).content_sha256
+    trained_with_it = resolve_scheduler(policy=write_policy(tmp_path / "other", order="sjf", placement=hosts))
+    assert trained_with_it.settings.placement == hosts
+    assert (
+        simulate(workload, CLUSTER, trained_with_it).content_sha256 == simulate(workload, CLUSTER, plain).content_sha256
+    )
     with pytest.raises(InputError, match="was trained with placement pack, but placement is spread; leave --placement"):
         resolve_scheduler(policy=jobs, placement="spread")
