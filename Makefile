@@ -69,6 +69,8 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/compare.py
 	PYTHONPATH=. $(BIN)/python benchmarks/envs.py
+	$(BIN)/python benchmarks/matmul.py
+	PYTHONPATH=. $(BIN)/python benchmarks/decide.py
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 
 format: install ## Format and mend what can be mended by a tool
