@@ -84,12 +84,8 @@ def combine(
     Raises:
         InputError: A name or a number is wrong, or no combination is possible.
     """
-    for what, given in (
-        ("policy", policies),
-        ("dispatch", dispatches),
-        ("placement", placements),
-        ("estimate", estimates),
-    ):
+    named = {"policy": policies, "dispatch": dispatches, "placement": placements, "estimate": estimates}
+    for what, given in named.items():
         if not given:
             raise InputError(f"{what} is empty; name at least one")
     names = _distinct([name for policy in policies for name in (CLASSICS if policy == ALL else (policy,))])
