@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shunter import Cluster, InputError, Workload, read_workload
 from shunter.agents.learned_policy import load_policy
 from shunter.envs import PickHostOptions, RewardOptions
-from shunter.envs.learned import network_of, open_windows, order_alone
+from shunter.envs.learned import checkpoint_options, network_of, open_windows, order_alone
 from shunter.envs.network import NativeNetwork
 from shunter.envs.pick_host import drawn_log, pick_host_vector
 from shunter.envs.playing import PlayStep, play
@@ -114,10 +114,11 @@ def test_one_call_of_the_core_decides_the_same(tmp_path: Path, mode: str) -> Non
 def test_a_policy_is_read_once_until_it_changes(tmp_path: Path) -> None:
     checkpoint = resolve_scheduler(policy=write_policy(tmp_path / "best")).policy
     assert isinstance(checkpoint, Checkpoint)
-    network = network_of(checkpoint)
-    assert network_of(checkpoint) is network
+    options = checkpoint_options(checkpoint)
+    network = network_of(checkpoint, options)
+    assert network_of(checkpoint, options) is network
     write_policy(tmp_path / "best", change=opinionated)
-    again = network_of(checkpoint)
+    again = network_of(checkpoint, options)
     assert isinstance(network, NativeNetwork)
     assert isinstance(again, NativeNetwork)
     before, after = (one.get()[0] for one in (network, again))

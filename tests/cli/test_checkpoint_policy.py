@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.untrained import LUBLIN, write_policy
+from tests.agents.untrained import LUBLIN, opinionated, write_policy
 from tests.cli.conftest import Command
 
 SHORT = ("--workload", LUBLIN, "--length", 60)
@@ -103,3 +103,15 @@ def test_errors(shunter: Command, tmp_path: Path, checkpoint: str) -> None:
     weights = Path(checkpoint) / "best" / "policy.safetensors"
     weights.write_bytes(b"")
     assert str(weights) in shunter("simulate", *SHORT, "--policy", checkpoint).error()
+
+
+def test_damaged_weights(shunter: Command, tmp_path: Path, checkpoint: str) -> None:
+    weights = tmp_path / "runs" / "first" / "best" / "policy.safetensors"
+    whole = weights.read_bytes()
+    other = Path(write_policy(tmp_path / "other", order="f2", change=opinionated))
+    for content in (b"", whole[:40], whole[:-1], (other / "policy.safetensors").read_bytes()):
+        weights.write_bytes(content)
+        for verb in ("simulate", "compare", "what-if"):
+            options = (*SHORT, "--change", "cores=80") if verb == "what-if" else SHORT
+            message = shunter(verb, *options, "--policy", checkpoint).error()
+            assert message.startswith(f"{weights}: is not the file that policy.json was written with")

@@ -2,8 +2,8 @@
 //!
 //! Every function returns 0, or a negative `Status`, with one line to read from `shunter_last_error`.
 //! Objects are known outside by a handle (a number), never by an address, so that a stale or
-//! made-up handle is an error and not a crash. Of the other modules `envs::thread_pool` alone has `unsafe`:
-//! it and this folder are all there is to audit.
+//! made-up handle is an error and not a crash. Of the other modules only `envs::thread_pool`, `net::matmul` and
+//! `net::simd` have `unsafe`: they and this folder are all there is to audit.
 
 pub mod config;
 pub mod consultation;
@@ -67,6 +67,21 @@ thread_local! {
     static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
+/// The longest message; those that quote a stranger's file may be of any length.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// A message as one line that a terminal shows and does not obey.
+fn one_line(message: &str) -> String {
+    let mut line = String::with_capacity(message.len().min(LONGEST_MESSAGE));
+    for character in message.chars().take(LONGEST_MESSAGE) {
+        match character.is_control() {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
+        }
+    }
+    line
+}
+
 /// Runs the body of an exported function: errors and panics become a status and a message.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> i32 {
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
@@ -75,7 +90,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<(), Failure>) -> i32 {
     match outcome {
         Ok(()) => Status::Ok as i32,
         Err(failure) => {
-            LAST_ERROR.with(|slot| *slot.borrow_mut() = failure.message);
+            LAST_ERROR.with(|slot| *slot.borrow_mut() = one_line(&failure.message));
             failure.status as i32
         }
     }

@@ -72,8 +72,8 @@ def run_learned(
         simulation.run()
         return simulation
     ended: list[Simulation] = []
-    network = network_of(_checkpoint(scheduler))
     with open_windows(log, whole, scheduler) as vector:
+        network = network_of(_checkpoint(scheduler), vector.options)
         tell = _telling(vector, workload, progress) if progress else None
         play(network, vector, finished=lambda _, simulation: ended.append(simulation), tell=tell)
     return ended[0]
@@ -113,10 +113,9 @@ def run_learned_windows(
         _put(results, places[episode], WindowResults(*times, states.phase, basis))
         simulation.close()
 
-    network = network_of(_checkpoint(scheduler))
     chosen = windows.take(decides)
     with open_windows(log, chosen, scheduler, threads) as vector:
-        play(network, vector, finished=finished)
+        play(network_of(_checkpoint(scheduler), vector.options), vector, finished=finished)
     return results
 
 
@@ -133,14 +132,15 @@ def decide_learned(snapshot: Snapshot, workload: Workload, cluster: Cluster, sch
         InputError: The checkpoint cannot be used here, or the snapshot contradicts itself.
     """
     checkpoint = _checkpoint(scheduler)
-    network = network_of(checkpoint)
+    options = checkpoint_options(checkpoint)
+    network = network_of(checkpoint, options)
     simulation = Simulation(workload, cluster, order_alone(scheduler))
     simulation.load(snapshot)
 
     def choose(observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> int:
         return int(best_actions(network, observation[None], mask[None])[0])
 
-    return consult(simulation, workload, checkpoint_options(checkpoint), choose)
+    return consult(simulation, workload, options, choose)
 
 
 def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: WindowResults) -> None:
@@ -172,13 +172,17 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
         vector.close()
 
 
-def network_of(checkpoint: Checkpoint) -> Evaluator:
-    """Returns the network of a checkpoint: the core's, or where the core does not know it, whoever does.
+def network_of(checkpoint: Checkpoint, options: EnvironmentOptions) -> Evaluator:
+    """Returns the network of a checkpoint: the core's, or where the core does not know it, PyTorch's.
+
+    Args:
+        checkpoint: Whose.
+        options: From `checkpoint_options`.
 
     Raises:
         InputError: The checkpoint is damaged, or of another version.
     """
-    options, where = checkpoint_options(checkpoint), str(checkpoint.file)
+    where = str(checkpoint.file)
     if "layout" not in checkpoint.record:
         raise InputError(f"{where}: has no 'layout'; give a checkpoint that 'shunter train' has written")
     layout = from_table(Layout, checkpoint.record["layout"], f"{where}: layout")
