@@ -101,7 +101,7 @@ def test_made_up_and_closed_handles(network: NativeNetwork, vector: NativeVector
     numbers, units, loss = np.zeros(9, np.float32), np.zeros(3), ffi.new("ShunterLossOptions *", LOSS)
     actions, masks, cost = np.zeros(1, np.int32), np.ones(1, np.uint8), ffi.new("double *")
     one = pointer(numbers)
-    for handle in (0, 1, 2**64 - 1, closed.number, vector._handle.number):
+    for handle in (0, 1, 2**64 - 1, closed.number, vector.handle.number):
         calls = [
             lib.shunter_policy_sizes(handle, *sizes),
             lib.shunter_policy_names(handle, ffi.NULL, 0, sizes[0]),
@@ -112,11 +112,11 @@ def test_made_up_and_closed_handles(network: NativeNetwork, vector: NativeVector
             lib.shunter_policy_actions(handle, ffi.NULL, ffi.NULL, 0, 0, 0, ffi.NULL),
             lib.shunter_policy_gradient(handle, loss, one, pointer(masks), 1, pointer(actions), one, one, cost),
             lib.shunter_policy_decide(handle, handle, ffi.NULL, 0, 0, number),
-            lib.shunter_env_play(vector._handle.number, handle, 1, over),
+            lib.shunter_env_play(vector.handle.number, handle, 1, over),
             lib.shunter_learner_open(handle, ffi.new("ShunterPpoOptions *", PPO), loss, 1, number),
             lib.shunter_learner_get(handle, pointer(numbers), pointer(numbers), 9, steps, number),
             lib.shunter_learner_set(handle, pointer(numbers), pointer(numbers), 9, 0, 0),
-            lib.shunter_learner_update(handle, vector._handle.number, network.handle.number, loss, 0.1, LEARNED),
+            lib.shunter_learner_update(handle, vector.handle.number, network.handle.number, loss, 0.1, LEARNED),
         ]
         assert calls == [RESULTS["invalid-handle"]] * len(calls)
 
@@ -159,7 +159,7 @@ def test_a_training_is_asked_wrongly(network: NativeNetwork, vector: NativeVecto
     assert refused(lib.shunter_learner_set(learner.number, *both, network.size, 0, 0))
     assert refused(lib.shunter_learner_get(learner.number, ffi.NULL, pointer(numbers), network.size, steps, number))
     assert refused(lib.shunter_learner_get(learner.number, *both, network.size, ffi.NULL, number))
-    update = (learner.number, vector._handle.number, network.handle.number)
+    update = (learner.number, vector.handle.number, network.handle.number)
     for rate in (float("nan"), float("inf"), -1.0):
         assert refused(lib.shunter_learner_update(*update, loss, rate, LEARNED))
     assert refused(lib.shunter_learner_update(*update, ffi.NULL, 0.1, LEARNED))
