@@ -188,7 +188,7 @@ def test_a_folder_that_is_no_run(shunter: Command, tmp_path: Path) -> None:
 
 def test_a_broken_table(shunter: Command, folder: Path) -> None:
     (folder / "schedule.parquet").write_bytes(b"PAR1 and nothing else")
-    assert "schedule.parquet: cannot be read" in shunter("replay", folder).error()
+    assert "schedule.parquet: is not a Parquet file, or is damaged" in shunter("replay", folder).error()
 
 
 SPECS = {

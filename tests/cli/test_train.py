@@ -13,6 +13,7 @@ import torch
 
 from shunter.agents.algorithms import PpoOptions
 from shunter.agents.learned_policy import load_policy
+from shunter.agents.native_ppo import NativePpo
 from shunter.agents.ppo import Ppo
 from shunter.agents.training.best import NearMiss
 from shunter.agents.training.request import TrainRequest
@@ -165,18 +166,26 @@ def test_what_a_beginning_brings_goes_under_the_file(out: Path, tmp_path: Path) 
     assert config.environment.estimate == "requested"
 
 
-def test_interrupted_and_resumed(shunter: Command, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("engine", "learner"), [("native", NativePpo), ("torch", Ppo)])
+def test_interrupted_and_resumed(
+    engine: str,
+    learner: type[NativePpo | Ppo],
+    shunter: Command,
+    out: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = tmp_path / "whole"
-    shunter(*TRAIN, "--out", whole)
-    update = Ppo.update
+    shunter(*TRAIN, "--engine", engine, "--out", whole)
+    update = learner.update
 
-    def interrupted(self: Ppo) -> dict[str, float]:
+    def interrupted(self: NativePpo | Ppo) -> dict[str, float]:
         os.kill(os.getpid(), signal.SIGINT)
-        return update(self)
+        return update(self)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ppo, "update", interrupted)
-        answer = shunter(*TRAIN, "--out", out)
+        patch.setattr(learner, "update", interrupted)
+        answer = shunter(*TRAIN, "--engine", engine, "--out", out)
     assert answer.code == 130
     assert f"saved: {out}; to go on: shunter train --resume --out {out}" in answer.out
     assert "in the report" not in answer.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from shunter.agents.training.trainer import Progress
 from shunter.agents.training.validation import Validation
 from shunter.comparison.combinations import Combination, combine
 from shunter.envs.pick_host import PickHostOptions
+from shunter.envs.rewards import register_reward
 from shunter.envs.sources import Use
 from shunter.errors import InputError
 from shunter.model.log import Log
@@ -216,3 +218,32 @@ def test_seeds_give_other_policies_and_the_same_seed_the_same(tmp_path: Path) ->
 def test_a_reward_that_nobody_knows_is_told_before_anything_is_written() -> None:
     with pytest.raises(InputError, match="unknown reward 'fame'"):
         small_site(reward={"reward": {"fame": 1.0}}).check()
+
+
+def test_the_core_computes_what_it_can() -> None:
+    assert small_site().engine == "native"
+    assert small_site(training={"engine": "torch"}).engine == "torch"
+    register_reward("dullness")(lambda step: -step.elapsed_s)
+    own = {"reward": {"dullness": 1.0}}
+    assert small_site(reward=own).engine == "torch"
+    with pytest.raises(InputError, match=r"engine is 'native', but rewards of your own are worked out in Python"):
+        small_site(reward=own, training={"engine": "native"}).check()
+
+
+@pytest.mark.parametrize("engine", ["native", "torch"])
+def test_checkpoints_say_what_computed_them(engine: str, tmp_path: Path) -> None:
+    site = small_site(training={"engine": engine, "steps": 64})
+    open_trainer(site, site.choose(), tmp_path).run()
+    told = json.loads((tmp_path / "last" / "policy.json").read_text())["training"]
+    assert told["engine"] == engine
+    assert told.get("instructions") in ({"avx2", "portable"} if engine == "native" else {None})
+
+
+def test_a_run_goes_on_with_the_engine_that_it_began_with(tmp_path: Path) -> None:
+    site = small_site(training={"engine": "torch", "steps": 64})
+    open_trainer(site, site.choose(), tmp_path).run()
+    longer = small_site(training={"steps": 128})
+    assert longer.engine == "native"
+    outcome = open_trainer(longer, longer.choose(), tmp_path, resume=True).run()
+    assert outcome.steps == 128
+    assert json.loads((tmp_path / "last" / "policy.json").read_text())["training"]["engine"] == "torch"
