@@ -173,12 +173,12 @@ def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("[]", "policy.json: has no 'options'"),
         ('{"options": {"scan_depth": 0}}', "policy.json: options: --scan-depth (scan_depth) is 0"),
         ('{"options": {"max_wait_s": "long"}}', "policy.json: options: max_wait_s is 'long'; expected a number"),
-        ('{"options": {"estimate": "gone.toml"}}', "policy.json: options: gone.toml: no such file"),
+        ('{"options": {"estimate": "gone.toml"}}', "gone.toml: no such file"),
         ('{"options": {"placement": "pak"}}', "policy.json: options: unknown placement 'pak'; did you mean 'pack'"),
         ('{"options": {"order": "srtf"}}', "policy.json: options: policy 'srtf' starts whatever fits"),
         ('{"options": {"mode": "guess"}}', "policy.json: options: unknown mode 'guess'"),
         ('{"options": {"kind": "pick-nose"}}', "policy.json: this policy is of the kind 'pick-nose'; give one that"),
-        ('{"options": {"order": "gone.toml"}}', "policy.json: options: gone.toml: no such file"),
+        ('{"options": {"order": "gone.toml"}}', "gone.toml: no such file"),
     ],
 )
 def test_a_broken_checkpoint_is_told_in_one_line(tmp_path: Path, content: str, message: str) -> None:
@@ -187,6 +187,18 @@ def test_a_broken_checkpoint_is_told_in_one_line(tmp_path: Path, content: str, m
         resolve_scheduler(policy=str(tmp_path))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_file_that_a_checkpoint_lost_is_not_taken_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the same name, where the user happens to be, is another policy."""
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "policy.json").write_text('{"options": {"order": "gone.toml"}}')
+    (tmp_path / "gone.toml").write_text('[policy]\nkind = "fcfs"\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"checkpoint/gone.toml: no such file"):
+        resolve_scheduler(policy="checkpoint")
 
 
 def test_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

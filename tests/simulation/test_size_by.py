@@ -153,5 +153,6 @@ def test_results_say_it() -> None:
     assert "sizes in GPUs" in run_title(run)
     compared = shunter.compare(workload(), CLUSTER, policy=["fcfs", "saf"], length=4, windows=2)
     assert compared.to_json()["size_by"] == "gpus"
-    assert size_note("gpus", CLUSTER) == "sizes in GPUs"
-    assert size_note("cores", Cluster.pool(8)) == ""
+    assert size_note(["gpus"], CLUSTER) == "sizes in GPUs"
+    assert size_note(["gpus", "cores-alone"], CLUSTER) == "sizes as each policy counts them: GPUs or cores alone"
+    assert size_note(["cores"], Cluster.pool(8)) == ""

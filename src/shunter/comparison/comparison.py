@@ -166,6 +166,12 @@ class Comparison(LogReport):
         """What the baseline counts jobs' sizes in."""
         return resolved_size_by(self.baseline.scheduler.size_by, self.workload, self.cluster)
 
+    @property
+    def sizes_by(self) -> list[str]:
+        """What the contenders count jobs' sizes in, each once: old checkpoints count cores alone."""
+        each = (one.combination.scheduler.size_by for one in self.contenders.values())
+        return list(dict.fromkeys(resolved_size_by(size_by, self.workload, self.cluster) for size_by in set(each)))
+
     def held_against(
         self, reference: str, others: Collection[str] = (), seed: int = 0, role: str = BASELINE
     ) -> Comparison:

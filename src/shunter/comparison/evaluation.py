@@ -28,6 +28,7 @@ from shunter.comparison.rows import combination_rows
 from shunter.comparison.seen_days import Judged, part_warning
 from shunter.errors import InputError
 from shunter.model.windows import parse_part
+from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import checkpoint_file, is_checkpoint, read_record, resolve_checkpoint
 from shunter.policies.native import REQUESTED
 from shunter.workloads.reading import read_log
@@ -315,13 +316,18 @@ def evaluate(
 
 
 def newest_checkpoint(runs: Path = RUNS) -> str:
-    """Returns the run whose checkpoint was written last.
+    """Returns the run that chooses jobs whose checkpoint was written last.
 
     Raises:
-        InputError: There is none.
+        InputError: There is none, or a checkpoint cannot be read.
     """
     folders = [folder for folder in runs.iterdir() if folder.is_dir()] if runs.is_dir() else []
-    found = {folder: file for folder in folders if (file := checkpoint_file(str(folder))) is not None}
+    found = {
+        folder: file
+        for folder in folders
+        if (file := checkpoint_file(str(folder))) is not None
+        and read_record(str(folder))["options"].get("kind", PICK_JOB) == PICK_JOB
+    }
     if not found:
         raise InputError(
             f"no checkpoint is named, and there is none under {runs}/; name one, or train with 'shunter train'"

@@ -7,6 +7,7 @@ once for a log on a cluster, so that all windows of the log agree.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -31,9 +32,17 @@ CORES, GPUS = "cores", "gpus"
 _NAMES: Final = {CORES: "cores", GPUS: "GPUs", CORES_ALONE: "cores alone"}
 
 
-def size_note(size_by: str, cluster: Cluster) -> str:
-    """Returns what to tell people of a result: what sizes were counted in. Nothing where there are cores alone."""
-    return f"sizes in {_NAMES[size_by]}" if cluster.total_gpus else ""
+def size_note(sizes_by: Sequence[str], cluster: Cluster) -> str:
+    """Returns what to tell people of a result: what sizes were counted in. Nothing where there are cores alone.
+
+    Args:
+        sizes_by: What each of the policies counts, without repetitions.
+        cluster: The nodes.
+    """
+    if not cluster.total_gpus:
+        return ""
+    names = sorted(_NAMES[size_by] for size_by in sizes_by)
+    return f"sizes in {names[0]}" if len(names) == 1 else f"sizes as each policy counts them: {' or '.join(names)}"
 
 
 class Work(NamedTuple):

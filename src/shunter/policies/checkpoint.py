@@ -132,8 +132,10 @@ def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     for name in ("order", "estimate"):
         value = found.get(name)
         # A run folder may be moved to another machine: the files beside the header move with it, absolute paths do not.
-        if isinstance(value, str) and value.endswith(".toml") and (folder / value).is_file():
-            found[name] = str(folder / value)
+        # A name without a folder is always that of a copy: another file of this name, wherever the user is, is not it.
+        if isinstance(value, str) and value.endswith(".toml"):
+            beside = folder / value
+            found[name] = str(beside) if beside.is_file() or Path(value).name == value else value
     return found
 
 

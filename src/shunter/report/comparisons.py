@@ -134,7 +134,7 @@ def comparison_title(comparison: Comparison, common: str = "") -> str:
     blocks = counted(windows.blocks, "block")
     combinations = counted(len(comparison.scored), "combination")
     simulations = counted(len(comparison.scored) * len(windows), "simulation")
-    note = size_note(comparison.size_by, comparison.cluster)
+    note = size_note(comparison.sizes_by, comparison.cluster)
     sizes = f" · {note}" if note else ""
     return (
         f"[bold]{escape(comparison.workload.name)}[/bold] on {escape(comparison.cluster.label + told)}\n"

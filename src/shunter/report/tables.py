@@ -126,7 +126,7 @@ def run_title(run: Run) -> str:
     # A reader must see that the size of the machine was taken from the log, and not given.
     cluster = schedule.cluster.label + (", as the workload says" if run.log.cluster_from == FROM_WORKLOAD else "")
     counts, bases = schedule.outcomes(), schedule.bases()
-    note = size_note(schedule.size_by, schedule.cluster)
+    note = size_note([schedule.size_by], schedule.cluster)
     sizes = f" · {note}" if note else ""
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (
@@ -163,7 +163,8 @@ def told_metrics(*runs: Run) -> list[str]:
     idle = {name for name in runs[0].metrics if not any(run.metrics[name] for run in runs)}
     hidden = idle & set(UTILIZATIONS)
     if not any(_can_stop(run) for run in runs):
-        hidden |= idle & set(OF_STOPS)
+        # Who is never stopped waits once: the first wait is the wait.
+        hidden |= (idle & set(OF_STOPS)) | {"mean_first_wait_s"}
     # One node is balanced, and so are cores that nobody uses.
     if "core_utilization" in idle or all(len(run.schedule.cluster.nodes) == 1 for run in runs):
         hidden.add("load_imbalance")
