@@ -72,7 +72,7 @@ def test_weights_that_are_cut_short(folder: Path) -> None:
 def test_weights_of_another_checkpoint(folder: Path, tmp_path: Path) -> None:
     other = Path(write_policy(tmp_path / "other", begins_as_order=False, change=opinionated))
     (folder / "policy.safetensors").write_bytes((other / "policy.safetensors").read_bytes())
-    refused(folder, "is not the file that policy.json was written with; take both from one checkpoint")
+    refused(folder, "is not the file that policy.json was written with, or is cut short; take both from one checkpoint")
     (folder / "policy.safetensors").unlink()
     refused(folder, r"policy\.safetensors: cannot be read \(No such file")
 

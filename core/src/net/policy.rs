@@ -113,7 +113,7 @@ impl Policy {
         // A checkpoint put together from two runs would load without a word, and decide nonsense.
         if described.sha256.as_ref() != Some(&sha256(&weights)) {
             return Err(format!(
-                "{weights_path}: is not the file that {ABOUT_FILE} was written with; take both from one checkpoint"
+                "{weights_path}: is not the file that {ABOUT_FILE} was written with, or is cut short; take both from one checkpoint"
             ));
         }
         // A few bytes of a description could ask for gigabytes of weights.

@@ -144,7 +144,7 @@ class PickHostOptions(EnvironmentOptions):
                 what = f"{logs[0].cluster.name} has {hosts[0]} hosts, {log.cluster.name} {count}"
                 raise InputError(f"{what}; an observation has one size: train on clusters of equally many")
             if count == 1:
-                what = f"{log.cluster.name} is one node: there is no host to choose"
+                what = f"the cluster {log.cluster.name} is one node: there is no host to choose"
                 raise InputError(f"{what}; give its nodes, as in --cluster FILE.toml")
         return replace(self, num_hosts=hosts[0])
 

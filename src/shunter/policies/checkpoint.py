@@ -154,7 +154,8 @@ def resolve_checkpoint(text: str, *, hosts: bool = False) -> Checkpoint:
     kind = options.get("kind", PICK_JOB)
     if kind == PICK_HOST and not hosts:
         raise InputError(
-            f"{where}: this policy chooses hosts (pick-host), not jobs; give it as --placement (placement)"
+            f"{where}: this policy chooses hosts (pick-host), not jobs; give it as --placement (placement); to judge "
+            f"it: shunter compare LOG --placement best-fit,{text}"
         )
     if kind not in (PICK_JOB, PICK_HOST):
         raise InputError(f"{where}: this policy is of the kind {kind!r}; give one that chooses jobs (pick-job)")

@@ -210,7 +210,8 @@ def read_part(folder: Path, name: str) -> Part:
     # A checkpoint put together from two runs would load without a word, and decide nonsense.
     if facts.pop("sha256", None) != hashlib.sha256(data).hexdigest():
         raise InputError(
-            f"{weights}: is not the file that {about.name} was written with; take both from one checkpoint"
+            f"{weights}: is not the file that {about.name} was written with, or is cut short; take both from one "
+            "checkpoint"
         )
     return Part(tensors, facts)
 
