@@ -13,6 +13,7 @@ from shunter.comparison.roles import ROLES
 from shunter.metrics.labels import counted, shortened
 from shunter.metrics.usage import Usage
 from shunter.model.log import Log
+from shunter.policies.checkpoint import Checkpoint
 from shunter.report.drawing import (
     BASELINE_COLOR,
     COLORS,
@@ -151,13 +152,16 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
 
 
 def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> None:
-    """Draws what is in use of cores or GPUs in the window in which the baseline has its median value."""
+    """Draws what is in use of cores or GPUs in one window: that in which the baseline has its median value."""
     resource = comparison.resources[0]
     window = _middle_window(comparison)
     # Only times of windows were kept: one window is simulated again to see it over time.
     (part,) = Bench.on(Log(comparison.workload, comparison.cluster), window).parts
-    best = comparison.scored[0]
-    pair = {one.combination.label: one.combination for one in (best, comparison.against)}
+    others = [one for one in comparison.scored if one is not comparison.against and one.combination.label in colors]
+    # A learned policy is what people look for; without one, the best that is not the baseline itself.
+    learned = [one for one in others if isinstance(one.combination.scheduler.policy, Checkpoint)]
+    shown = next(iter([*learned, *others]), comparison.against)
+    pair = {one.combination.label: one.combination for one in (shown, comparison.against)}
     # As schedules: a job that is stopped holds nothing until it starts again.
     uses = {label: Usage(next(part.schedules(one.scheduler))) for label, one in pair.items()}
     begin_ms = float(next(iter(uses.values())).schedule.submit_ms.min())
