@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,13 @@ def test_why_the_beginning_was_kept(shunter: Command, out: Path) -> None:
 )
 def test_why_it_was_kept_in_words(near: NearMiss, words: str) -> None:
     assert words in kept_words(TrainingOutcome("steps", 128, 0.1, 0, 1.0, near), 2.0)
+
+
+def test_a_beginning_that_breaks_a_bound_is_told_so() -> None:
+    outcome = TrainingOutcome("steps", 128, 0.1, 0, 1.0, best_broken=0.2)
+    assert "it breaks a bound on validation, and no later policy breaks it less" in kept_words(outcome, 2.0, True)
+    kept = replace(outcome, best_broken=0.0)
+    assert "no later policy was better on validation and within the bounds" in kept_words(kept, 2.0, True)
 
 
 def test_several_logs(shunter: Command, out: Path) -> None:

@@ -89,6 +89,8 @@ def kept_words(outcome: TrainingOutcome, margin_se: float, bounded: bool = False
     """Returns why the policy that a training began with is its best."""
     near = outcome.near
     if near is None:
+        if bounded and outcome.best_broken:
+            return "the beginning was kept: it breaks a bound on validation, and no later policy breaks it less"
         within = " and within the bounds" if bounded else ""
         return f"the beginning was kept: no later policy was better on validation{within}"
     gain = f"at step {near.steps:,} it was better by {near.gain:.3g} in the logarithm of the metric"
