@@ -3,6 +3,7 @@
 use super::batch::{Batch, Packing};
 use super::graph::{Dense, Graph, Operation, Parameter};
 use super::matmul::{padded, LANES, PANEL};
+use super::operations::slots::ComposedSlots;
 use super::simd::Instructions;
 use super::spec::{Layout, NetworkSpec};
 
@@ -20,6 +21,8 @@ pub struct Network {
     weights: Vec<f32>,
     /// For each operation that is a layer, its weights in the forms in which they are multiplied.
     pub(crate) packed: Vec<Option<PackedLayer>>,
+    /// For each operation on slots, what it has worked out of its weights.
+    pub(super) composed: Vec<Option<ComposedSlots>>,
 }
 
 impl Network {
@@ -33,6 +36,7 @@ impl Network {
             spec,
             instructions: Instructions::detect(),
             packed: vec![None; graph.operations.len()],
+            composed: vec![None; graph.operations.len()],
             graph,
             packing,
             weights: vec![0.0; size],
@@ -85,10 +89,15 @@ impl Network {
 
     fn pack(&mut self) {
         for place in 0..self.packed.len() {
-            let Operation::Dense(layer) = &self.graph.operations[place] else { continue };
-            let mut packed = self.packed[place].take().unwrap_or_default();
-            packed.fill(self, layer);
-            self.packed[place] = Some(packed);
+            match &self.graph.operations[place] {
+                Operation::Dense(layer) => {
+                    let mut packed = self.packed[place].take().unwrap_or_default();
+                    packed.fill(self, layer);
+                    self.packed[place] = Some(packed);
+                }
+                Operation::Slots(slots) => self.composed[place] = Some(ComposedSlots::of(self, slots)),
+                _ => {}
+            }
         }
     }
 

@@ -163,7 +163,7 @@ impl Workspace {
             }
             Operation::Join { samples, rows, output } => self.join(network, *samples, *rows, *output),
             Operation::Split { input, samples, rows } => self.split(network, *input, *samples, *rows),
-            Operation::Slots(slots) => self.slots(network, slots),
+            Operation::Slots(slots) => self.slots(network, place, slots),
             Operation::Attend(attend) => self.attend(network, place, attend),
         }
     }

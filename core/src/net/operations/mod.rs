@@ -5,5 +5,5 @@ mod dense;
 mod flat;
 mod norm;
 mod pool;
-mod slots;
+pub(super) mod slots;
 mod tokens;
