@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::envs::play::check_sizes;
 use crate::envs::vector::Vector;
 use crate::learn::adam::Adam;
-use crate::learn::loss::{differentiate, LossFigures, LossOptions};
+use crate::learn::loss::{differentiate, LossFigures, LossOptions, Sample};
 use crate::learn::rollout::{Play, Played, Rollout};
 use crate::model::random::{mix, SplitMix64};
 use crate::net::batch::Batch;
@@ -112,21 +112,13 @@ impl Learner {
             }
         }
         let size = network.weights().len();
-        let worker = || Worker {
-            workspace: Workspace::default(),
-            gradients: Gradients::new(network),
-            figures: LossFigures::default(),
-            distribution: Distribution::default(),
-            by_scores: Vec::new(),
-            by_expected: Vec::new(),
-        };
         Ok(Learner {
             options,
             seed,
             rollout: Rollout::default(),
             adam: Adam::new(size),
             updates: 0,
-            workers: (0..PARTS).map(|_| worker()).collect(),
+            workers: (0..PARTS).map(|_| Worker::new(network)).collect(),
             gradient: vec![0.0; size],
         })
     }
@@ -253,31 +245,55 @@ impl Learner {
 }
 
 impl Worker {
+    fn new(network: &Network) -> Self {
+        Worker {
+            workspace: Workspace::default(),
+            gradients: Gradients::new(network),
+            figures: LossFigures::default(),
+            distribution: Distribution::default(),
+            by_scores: Vec::new(),
+            by_expected: Vec::new(),
+        }
+    }
+
     fn learn(&mut self, rollout: &Rollout, network: &Network, options: &LossOptions, places: &[usize], share: f32) {
         self.gradients.clear();
         self.figures = LossFigures::default();
         for some in places.chunks(TOGETHER) {
-            let samples = some.iter().map(|&place| rollout.sample(place));
-            self.workspace.evaluate(network, samples);
-            self.by_scores.clear();
-            self.by_scores.resize(self.workspace.logits.len(), 0.0);
-            self.by_expected.clear();
-            for (number, &place) in some.iter().enumerate() {
-                let choices = self.workspace.choices(number);
-                self.distribution.set(&self.workspace.logits[choices.clone()], options.exploration);
-                let by_expected = differentiate(
-                    options,
-                    &rollout.step(place).sample,
-                    &self.distribution,
-                    self.workspace.expected[number],
-                    share,
-                    &mut self.by_scores[choices],
-                    &mut self.figures,
-                );
-                self.by_expected.push(by_expected);
-            }
-            self.workspace.differentiate(network, &self.by_scores, &self.by_expected, &mut self.gradients);
+            let seen = some.iter().map(|&place| rollout.sample(place));
+            let samples = some.iter().map(|&place| &rollout.step(place).sample);
+            self.add(network, options, seen, samples, share);
         }
+    }
+
+    /// Adds figures of samples, and the gradient of `share` times their loss.
+    fn add<'a>(
+        &mut self,
+        network: &Network,
+        options: &LossOptions,
+        seen: impl Iterator<Item = (&'a Batch, usize)> + Clone,
+        samples: impl Iterator<Item = &'a Sample>,
+        share: f32,
+    ) {
+        self.workspace.evaluate(network, seen);
+        self.by_scores.clear();
+        self.by_scores.resize(self.workspace.logits.len(), 0.0);
+        self.by_expected.clear();
+        for (number, sample) in samples.enumerate() {
+            let choices = self.workspace.choices(number);
+            self.distribution.set(&self.workspace.logits[choices.clone()], options.exploration);
+            let by_expected = differentiate(
+                options,
+                sample,
+                &self.distribution,
+                self.workspace.expected[number],
+                share,
+                &mut self.by_scores[choices],
+                &mut self.figures,
+            );
+            self.by_expected.push(by_expected);
+        }
+        self.workspace.differentiate(network, &self.by_scores, &self.by_expected, &mut self.gradients);
     }
 }
 
@@ -301,22 +317,12 @@ pub(crate) fn gradient_of(
     network: &Network,
     options: &LossOptions,
     batch: &Batch,
-    samples: &[crate::learn::loss::Sample],
+    samples: &[Sample],
 ) -> (Vec<f32>, LossFigures) {
-    let (mut workspace, mut gradients) = (Workspace::default(), Gradients::new(network));
-    let (mut distribution, mut figures) = (Distribution::default(), LossFigures::default());
-    workspace.evaluate_all(network, batch);
-    let mut by_scores = vec![0.0; workspace.logits.len()];
-    let mut by_expected = Vec::new();
-    let share = 1.0 / samples.len() as f32;
-    for (number, sample) in samples.iter().enumerate() {
-        let choices = workspace.choices(number);
-        distribution.set(&workspace.logits[choices.clone()], options.exploration);
-        let (expected, slopes) = (workspace.expected[number], &mut by_scores[choices]);
-        by_expected.push(differentiate(options, sample, &distribution, expected, share, slopes, &mut figures));
-    }
-    workspace.differentiate(network, &by_scores, &by_expected, &mut gradients);
+    let mut worker = Worker::new(network);
+    let seen = (0..batch.len()).map(|sample| (batch, sample));
+    worker.add(network, options, seen, samples.iter(), 1.0 / samples.len() as f32);
     let mut flat = vec![0.0; network.weights().len()];
-    gradients.collect(network, &mut flat);
-    (flat, figures)
+    worker.gradients.collect(network, &mut flat);
+    (flat, worker.figures)
 }
