@@ -10,6 +10,7 @@ pub(crate) fn build(layout: &JobLayout, spec: &NetworkSpec) -> Graph {
     let inputs = Inputs {
         context: graph.input(Space::Samples, layout.context()),
         rows: graph.input(Space::Rows, layout.job_features),
+        choices: None,
         share: None,
         slots: (lookahead > 0).then(|| graph.input(Space::Slots, 1)),
     };

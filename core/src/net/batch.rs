@@ -68,12 +68,12 @@ impl Batch {
 
     /// Which rows a sample has.
     pub(crate) fn rows_of(&self, sample: usize) -> std::ops::Range<usize> {
-        start(&self.row_ends, sample)..self.row_ends[sample]
+        range_of(&self.row_ends, sample)
     }
 
     /// Which choices a sample has.
     pub(crate) fn choices_of(&self, sample: usize) -> std::ops::Range<usize> {
-        start(&self.choice_ends, sample)..self.choice_ends[sample]
+        range_of(&self.choice_ends, sample)
     }
 
     /// Packs one observation; an error if the mask allows nothing.
@@ -138,8 +138,9 @@ impl Batch {
     }
 }
 
-fn start(ends: &[usize], place: usize) -> usize {
-    place.checked_sub(1).map_or(0, |before| ends[before])
+/// What one of several has, given where each ends.
+pub(crate) fn range_of(ends: &[usize], place: usize) -> std::ops::Range<usize> {
+    place.checked_sub(1).map_or(0, |before| ends[before])..ends[place]
 }
 
 /// What would be left of a host; best-fit is then nearly a weighted sum.

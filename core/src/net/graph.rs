@@ -13,6 +13,8 @@ pub(crate) enum Space {
     Samples,
     /// Each job or host that is looked at.
     Rows,
+    /// Each of them that may be chosen.
+    Choices,
     /// Each sample, and behind it each of its rows.
     Tokens,
     /// Each slot of the look-ahead.
@@ -196,7 +198,7 @@ pub(crate) struct Attend {
 /// What is scored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Scores {
-    /// Rows, and for samples what it is worth to wait.
+    /// Rows, or those of them that may be chosen; and for samples what it is worth to wait.
     Rows { rows: Value, wait: Option<Value> },
     /// Actions by their numbers.
     Actions(Value),
@@ -208,6 +210,8 @@ pub(crate) struct Inputs {
     /// What is told beside the rows.
     pub(crate) context: Value,
     pub(crate) rows: Value,
+    /// The rows that may be chosen, where a network does other work for them than for the rest.
+    pub(crate) choices: Option<Value>,
     /// How full the window is.
     pub(crate) share: Option<Value>,
     /// The look-ahead, a number for each slot.

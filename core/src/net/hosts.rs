@@ -8,9 +8,12 @@ pub(crate) fn build(spec: &NetworkSpec) -> Graph {
     let width = hidden[hidden.len() - 1];
     let inner = if hidden.len() > 1 { &hidden[..hidden.len() - 1] } else { &hidden[..] };
     let mut graph = Builder::new(spec.prefix());
+    // All hosts count in the mean; only those that have room for the job need a score.
+    let choices = graph.input(Space::Choices, HOST_ROW);
     let inputs = Inputs {
         context: graph.input(Space::Samples, 0),
         rows: graph.input(Space::Rows, HOST_ROW),
+        choices: Some(choices),
         share: None,
         slots: None,
     };
@@ -18,12 +21,12 @@ pub(crate) fn build(spec: &NetworkSpec) -> Graph {
     let context = graph.mean(pooled);
     let (name, from) = ("others", [context]);
     let others = graph.layer(Layer { name, inputs: &from, size: width, has_bias: false, ..Layer::default() });
-    let own = graph.tower("own_tower", inputs.rows, inner, function);
+    let own = graph.tower("own_tower", choices, inner, function);
     let (name, from) = ("own", [own]);
     let own = Layer { name, inputs: &from, size: width, activation: function, ..Layer::default() };
     let seen = graph.layer(Layer { spread: Some(others), ..own });
     // A weighted sum of a host's row is added to its score: what is nearly linear is learned at once.
-    let (name, from) = ("sum", [inputs.rows]);
+    let (name, from) = ("sum", [choices]);
     let sum = graph.layer(Layer { name, inputs: &from, size: 1, has_bias: false, ..Layer::default() });
     let (name, from) = ("score", [seen]);
     let rows = graph.layer(Layer { name, inputs: &from, size: 1, plus: Some(sum), ..Layer::default() });

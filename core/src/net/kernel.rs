@@ -11,6 +11,7 @@ pub(crate) fn build(layout: &JobLayout, spec: &NetworkSpec) -> Graph {
     let inputs = Inputs {
         context: graph.input(Space::Samples, layout.context()),
         rows: graph.input(Space::Rows, layout.job_features),
+        choices: None,
         share: Some(graph.input(Space::Samples, 1)),
         slots: None,
     };

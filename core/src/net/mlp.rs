@@ -24,6 +24,7 @@ pub(crate) fn flat_inputs(graph: &mut Builder, layout: &Layout) -> (Inputs, Part
     let inputs = Inputs {
         context: graph.input(Space::Samples, layout.context()),
         rows: graph.input(Space::Rows, layout.row_features()),
+        choices: None,
         share: None,
         slots: None,
     };

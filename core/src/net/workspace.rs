@@ -1,6 +1,6 @@
 //! Where a network is evaluated: the values of all its operations for some samples, and their gradients.
 
-use super::batch::Batch;
+use super::batch::{range_of, Batch};
 use super::gradients::Gradients;
 use super::graph::{Operation, Scores, Space, Value};
 use super::matmul::padded;
@@ -12,6 +12,8 @@ pub(crate) struct Workspace {
     pub(crate) samples: usize,
     /// Where each sample's rows end.
     pub(crate) row_ends: Vec<usize>,
+    /// Where those of its rows end that may be chosen; for networks that read these apart.
+    chosen_ends: Vec<usize>,
     /// How many slots each sample has.
     pub(crate) slot_count: usize,
     pub(crate) values: Vec<Vec<f32>>,
@@ -36,6 +38,7 @@ impl Workspace {
         match space {
             Space::Samples => self.samples,
             Space::Rows => rows,
+            Space::Choices => self.chosen_ends.last().copied().unwrap_or(0),
             Space::Tokens => self.samples + rows,
             Space::Slots => self.samples * self.slot_count,
         }
@@ -43,19 +46,19 @@ impl Workspace {
 
     /// Which rows, or tokens, a sample has.
     pub(crate) fn range(&self, space: Space, sample: usize) -> std::ops::Range<usize> {
-        let first = sample.checked_sub(1).map_or(0, |before| self.row_ends[before]);
-        let end = self.row_ends[sample];
+        let rows = range_of(&self.row_ends, sample);
         match space {
             Space::Samples => sample..sample + 1,
-            Space::Rows => first..end,
-            Space::Tokens => first + sample..end + sample + 1,
+            Space::Rows => rows,
+            Space::Choices => range_of(&self.chosen_ends, sample),
+            Space::Tokens => rows.start + sample..rows.end + sample + 1,
             Space::Slots => sample * self.slot_count..(sample + 1) * self.slot_count,
         }
     }
 
     /// Which choices a sample has.
     pub(crate) fn choices(&self, sample: usize) -> std::ops::Range<usize> {
-        sample.checked_sub(1).map_or(0, |before| self.choice_ends[before])..self.choice_ends[sample]
+        range_of(&self.choice_ends, sample)
     }
 
     /// Scores the choices of some samples, and says what is expected to come.
@@ -117,15 +120,36 @@ impl Workspace {
         let (row_stride, target) = (network.packing.row_stride, &mut self.values[inputs.rows.0]);
         target.clear();
         target.reserve(rows * row_stride);
-        for (batch, sample) in samples {
+        for (batch, sample) in samples.clone() {
             let range = batch.rows_of(sample);
             target.extend_from_slice(&batch.rows[range.start * row_stride..range.end * row_stride]);
+        }
+        if let Some(choices) = inputs.choices {
+            self.read_choices(row_stride, samples, choices);
         }
         if let Some(share) = inputs.share {
             self.read_share(network, share);
         }
         if let Some(slots) = inputs.slots {
             self.read_slots(stride, width, inputs.context, slots);
+        }
+    }
+
+    fn read_choices<'a>(
+        &mut self,
+        row_stride: usize,
+        samples: impl Iterator<Item = (&'a Batch, usize)>,
+        choices: Value,
+    ) {
+        let target = &mut self.values[choices.0];
+        target.clear();
+        self.chosen_ends.clear();
+        for (batch, sample) in samples {
+            let rows = &batch.rows[batch.rows_of(sample).start * row_stride..];
+            for row in batch.choices[batch.choices_of(sample)].iter().filter_map(|choice| choice.row) {
+                target.extend_from_slice(&rows[row as usize * row_stride..][..row_stride]);
+            }
+            self.chosen_ends.push(target.len() / row_stride);
         }
     }
 
@@ -173,15 +197,21 @@ impl Workspace {
         self.logits.clear();
         self.choice_ends.clear();
         self.sources.clear();
+        let are_apart = network.graph.inputs.choices.is_some();
         for (number, (batch, sample)) in samples.enumerate() {
-            let first = self.range(Space::Rows, number).start;
+            let first = self.range(if are_apart { Space::Choices } else { Space::Rows }, number).start;
             let choices = batch.choices_of(sample);
+            // Where rows that may be chosen stand apart, they do so one behind the other.
+            let mut behind = 0..;
             for choice in &batch.choices[choices.clone()] {
                 self.sources.push(match (network.graph.scores, choice.row) {
                     (Scores::Actions(actions), _) => {
                         (actions, number * network.graph.values[actions.0].stride() + choice.action as usize)
                     }
-                    (Scores::Rows { rows, .. }, Some(row)) => (rows, (first + row as usize) * padded(1)),
+                    (Scores::Rows { rows, .. }, Some(row)) => {
+                        let row = if are_apart { behind.next().unwrap_or(row) } else { row };
+                        (rows, (first + row as usize) * padded(1))
+                    }
                     (Scores::Rows { rows, wait }, None) => (wait.unwrap_or(rows), number * padded(1)),
                 });
             }

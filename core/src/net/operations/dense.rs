@@ -1,6 +1,8 @@
 //! Layers: sums of inputs by weights.
 
-use crate::net::functions::{add, add_rows, add_to_rows, fill_rows, relu, relu_back, tanh_all, tanh_back};
+use crate::net::functions::{
+    add, add_dots, add_rows, add_to_rows, add_weighted_rows, fill_rows, relu, relu_back, tanh_all, tanh_back,
+};
 use crate::net::graph::{Activation, Dense, Space};
 use crate::net::matmul::{add_product, Left, Shape};
 use crate::net::network::Network;
@@ -32,6 +34,11 @@ impl Workspace {
         }
         for (number, part) in layer.parts.iter().enumerate() {
             let input = network.graph.values[part.value.0].stride();
+            if shape.width == 1 {
+                // A vector of results for each row would be seven eighths of nothing.
+                add_dots(instructions, &mut output, stride, &self.values[part.value.0], packed.straight(number));
+                continue;
+            }
             let left = Left { values: &self.values[part.value.0], row: input, column: 1 };
             for (column, columns, panel) in packed.panels(number, part.columns, shape.width) {
                 let shape = Shape { rows, depth: part.columns, columns };
@@ -68,10 +75,14 @@ impl Workspace {
         for (number, part) in layer.parts.iter().enumerate() {
             let input = network.graph.values[part.value.0];
             let columns = input.stride();
-            let by_result = Left { values: &gradient, row: 1, column: stride };
-            let of_weight = Shape { rows: shape.width, depth: rows, columns };
             let values = &self.values[part.value.0];
-            add_product(instructions, by_result, values, columns, &mut gradients[number], columns, of_weight);
+            if shape.width == 1 {
+                add_weighted_rows(instructions, &mut gradients[number], values, &gradient, stride);
+            } else {
+                let by_result = Left { values: &gradient, row: 1, column: stride };
+                let of_weight = Shape { rows: shape.width, depth: rows, columns };
+                add_product(instructions, by_result, values, columns, &mut gradients[number], columns, of_weight);
+            }
             if !input.is_input {
                 let by_row = Left { values: &gradient, row: stride, column: 1 };
                 let of_input = Shape { rows, depth: shape.width, columns };
