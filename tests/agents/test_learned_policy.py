@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from shunter.agents.common.normalization import ValueNormalizer
+from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
 from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.networks import NetworkOptions, build
 from shunter.agents.networks.base import Network
-from shunter.agents.ppo import NORMALIZER
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError, ShunterError

@@ -167,8 +167,7 @@ def load_evaluator(folder: Path) -> Evaluator:
 
 def _load_torch(folder: Path, record: PolicyRecord) -> LearnedPolicy:
     """Returns a policy whose network the core does not know."""
-    from shunter.agents.common.normalization import ValueNormalizer
-    from shunter.agents.ppo import NORMALIZER
+    from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
 
     part, weights = read_part(folder, POLICY), folder / WEIGHTS_FILE
     network = build(record.network, record.layout)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from shunter.agents.algorithms import check_finite
-from shunter.agents.ppo import NORMALIZER
+from shunter.agents.common.normalization import NORMALIZER
 from shunter.agents.training.checkpoint_files import NETWORK, Part, Tensors, load_network, network_tensors
 from shunter.checks import to_table
 from shunter.envs.network import LAYERS, NativeNetwork

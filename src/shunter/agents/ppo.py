@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from shunter.agents.algorithms import check_finite
 from shunter.agents.common import masking
-from shunter.agents.common.normalization import ValueNormalizer
+from shunter.agents.common.normalization import NORMALIZER, ValueNormalizer
 from shunter.agents.common.returns import explained_variance, generalized_advantages
-from shunter.agents.common.rollouts import Environments, Rollout
+from shunter.agents.common.rollouts import Environments, Rollout, means
 from shunter.agents.training.checkpoint_files import (
     Part,
     Tensors,
@@ -31,13 +31,14 @@ from shunter.agents.training.checkpoint_files import (
     load_optimizer,
     network_tensors,
     optimizer_tensors,
+    prefixed,
+    without_prefix,
 )
 
 if TYPE_CHECKING:
     from shunter.agents.algorithms import PpoOptions
     from shunter.agents.networks.base import Batch, Network
 
-NORMALIZER: Final = "value_normalizer."
 SMALL: Final = 1e-8
 
 
@@ -213,13 +214,13 @@ class Ppo:
                     seen.append(figures)
                 # Before the step: one that would move the policy too far is not taken.
                 if options.target_kl is not None and approx_kl > options.target_kl:
-                    return _means(seen)
+                    return means(seen)
                 norm = nn.utils.clip_grad_norm_(self.network.parameters(), options.max_gradient_norm).item()
                 # Before the step as well: one bad gradient would spoil all weights, and the optimizer's memory.
                 check_finite("the norm of the gradient", norm)
                 seen[-1]["gradient_norm"] = norm
                 self._optimizer.step()
-        return _means(seen)
+        return means(seen)
 
     def _loss(
         self, samples: Samples, entropy_coefficient: float, exploration: float
@@ -257,13 +258,11 @@ class Ppo:
 
     def policy_tensors(self) -> Tensors:
         """Returns what a policy consists of, for a checkpoint."""
-        normalizer = {f"{NORMALIZER}{name}": value for name, value in self._normalizer.state_dict().items()}
-        return network_tensors(self.network) | normalizer
+        return network_tensors(self.network) | prefixed(NORMALIZER, self._normalizer.state_dict())
 
     def begin_from(self, policy: Tensors) -> None:
         """Takes over what a checkpoint knows of the size of returns; its weights are the network's already."""
-        prefix = len(NORMALIZER)
-        known = {key[prefix:]: policy[key] for key in policy if key.startswith(NORMALIZER)}
+        known = without_prefix(NORMALIZER, policy)
         if known:
             self._normalizer.load_state_dict(known)
 
@@ -284,9 +283,3 @@ class Ppo:
         self._random.set_state(training.tensors["random"])
         self._rollout.load_state(training.tensors["environments"])
         self.steps = int(training.facts["steps"])
-
-
-def _means(seen: list[dict[str, float]]) -> dict[str, float]:
-    """Returns the mean of each figure over those that have it."""
-    names = dict.fromkeys(name for figures in seen for name in figures)
-    return {name: float(np.mean([each[name] for each in seen if name in each])) for name in names}

@@ -70,6 +70,9 @@ SECTIONS: Final = {
     "reward": "What is rewarded",
     "network": "The network",
     "ppo": "The algorithm",
+    "d3qn": "Deep Q-learning (--algorithm d3qn), and what it shares with sac",
+    "sac": "Soft actor-critic (--algorithm sac)",
+    "reinforce": "REINFORCE (--algorithm reinforce)",
     "training": "The training",
 }
 """The groups of the help, by the sections of a training file."""
@@ -150,6 +153,14 @@ def _parameter_name(option: str) -> str:
 
 
 def _parameter(option: Option, default: str) -> Parameter:
+    name = _parameter_name(option.name)
+    if _is_switch(option):
+        switch = typer.Option(
+            f"--{option.name}/--no-{option.name}",
+            help=option.said.help,
+            show_default=option.said.shown_default or ("on" if default == "True" else "off"),
+        )
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[bool | None, switch])
     choices = ", ".join(option.said.choices)
     shown = typer.Option(
         f"--{option.name}",
@@ -159,8 +170,11 @@ def _parameter(option: Option, default: str) -> Parameter:
         show_default=default,
     )
     kind: object = list[str] | None if option.name in SEVERAL else str | None
-    name = _parameter_name(option.name)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown])
+
+
+def _is_switch(option: Option) -> bool:
+    return bool in (get_args(option.hint) or (option.hint,))
 
 
 def _parser(option: Option) -> Callable[[str], Any]:

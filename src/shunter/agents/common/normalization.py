@@ -7,6 +7,8 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
+NORMALIZER: Final = "value_normalizer."
+"""What the names of the normalizer's tensors begin with in a checkpoint."""
 SMALLEST: Final = 1e-4
 """The least standard deviation: rewards that hardly differ are not blown up."""
 
@@ -50,3 +52,46 @@ class ValueNormalizer(nn.Module):
     @property
     def _deviation(self) -> Tensor:
         return self.variance.sqrt().clamp_min(SMALLEST)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation, never less than `SMALLEST`."""
+        return float(self._deviation)
+
+
+class RewardScale:
+    """By how much rewards are divided, so that returns differ by about 1 whatever the reward.
+
+    It follows the discounted sum of the rewards that each environment has had so far in its episode.
+    """
+
+    def __init__(self, num_envs: int, gamma: float) -> None:
+        self._gamma = gamma
+        self._sums = torch.zeros(num_envs, dtype=torch.float64)
+        self.seen = ValueNormalizer()
+
+    def observe(self, rewards: Tensor, ended: Tensor) -> None:
+        """Takes in the rewards of one step; where `ended`, an episode was over with it."""
+        self._sums = self._sums * self._gamma + rewards
+        self.seen.update(self._sums)
+        self._sums[ended] = 0.0
+
+    @property
+    def deviation(self) -> float:
+        """What rewards are to be divided by."""
+        return self.seen.deviation
+
+    def state(self) -> dict[str, Tensor]:
+        """Returns what it has seen."""
+        return {"sums": self._sums.clone(), **{name: value.clone() for name, value in self.seen.state_dict().items()}}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Goes back to what it had seen."""
+        self._sums = state["sums"].clone()
+        self.seen.load_state_dict({name: state[name] for name in self.seen.state_dict()})
+
+
+def units_of_scale(deviation: float) -> dict[str, Tensor]:
+    """Returns what a checkpoint says of values that were learned in so large units."""
+    numbers = {"count": 1.0, "mean": 0.0, "variance": deviation**2}
+    return {f"{NORMALIZER}{name}": torch.tensor(value, dtype=torch.float64) for name, value in numbers.items()}

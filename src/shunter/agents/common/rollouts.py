@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -122,17 +122,8 @@ class Rollout:
         )
 
     def figures(self) -> dict[str, float]:
-        """Returns what is worth writing down: shares of the steps, and means over the episodes that have ended."""
-        figures = {"invalid_share": float(self.invalid.mean())}
-        if self._environments.layout.may_wait:
-            figures["wait_share"] = float((self.actions == 0).mean())
-        totals = np.concatenate(self._totals) if self._totals else np.empty((0, len(TOTALS)))
-        figures["episodes"] = float(len(totals))
-        if len(totals):
-            means = dict(zip(TOTALS, totals.mean(axis=0).tolist(), strict=True))
-            figures["return"] = means["reward"]
-            figures |= {f"episode/{name}": means[name] for name in (*OBJECTIVES, "max_wait_s", "steps")}
-        return figures
+        """Returns what is worth writing down."""
+        return play_figures(self._environments.layout, self.actions, self.invalid, self._totals)
 
     def state(self) -> Tensor:
         """Returns where the environments are, as bytes."""
@@ -147,3 +138,32 @@ class Rollout:
 
 def _many(array: NDArray[Any], count: int) -> NDArray[Any]:
     return np.zeros((count, *array.shape), array.dtype)
+
+
+def play_figures(
+    layout: Layout, actions: NDArray[np.int32], invalid: NDArray[np.bool_], totals: Sequence[NDArray[np.float64]]
+) -> dict[str, float]:
+    """Returns what is worth writing down: shares of the steps, and means over the episodes that have ended.
+
+    Args:
+        layout: Of the environments.
+        actions: Those that were taken.
+        invalid: Whether the mask forbade them.
+        totals: Of the episodes that have ended, (episodes, totals) each.
+    """
+    figures = {"invalid_share": float(invalid.mean())}
+    if layout.may_wait:
+        figures["wait_share"] = float((actions == 0).mean())
+    ended = np.concatenate(totals) if totals else np.empty((0, len(TOTALS)))
+    figures["episodes"] = float(len(ended))
+    if len(ended):
+        total_means = dict(zip(TOTALS, ended.mean(axis=0).tolist(), strict=True))
+        figures["return"] = total_means["reward"]
+        figures |= {f"episode/{name}": total_means[name] for name in (*OBJECTIVES, "max_wait_s", "steps")}
+    return figures
+
+
+def means(seen: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Returns the mean of each figure over those that have it."""
+    names = dict.fromkeys(name for figures in seen for name in figures)
+    return {name: float(np.mean([each[name] for each in seen if name in each])) for name in names}

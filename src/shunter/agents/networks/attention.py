@@ -23,6 +23,8 @@ class Attention(CroppedNetwork):
     Jobs and the state attend to all tokens. A job's token becomes its score, the state's becomes *wait* and the value.
     """
 
+    takes_heads = True
+
     def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         super().__init__(layout)
         width, inner = options.layers_hidden[0], options.layers_hidden[-1]
@@ -52,8 +54,11 @@ class Attention(CroppedNetwork):
         for block in self.blocks:
             tokens = block(tokens, slots, seen)
         tokens = self.norm(tokens)
-        scores = functional.pad(self.score(tokens[:, 1:]).squeeze(2), (0, self._layout.window - rows), value=FORBIDDEN)
-        logits = torch.cat([self.wait(tokens[:, 0]), scores], dim=1)
+        # Along the actions, which are the last dimension but one where there are several heads.
+        empty = (0, self._layout.window - rows) if self.heads == 1 else (0, 0, 0, self._layout.window - rows)
+        scores = functional.pad(self.score(tokens[:, 1:]).squeeze(2), empty, value=FORBIDDEN)
+        wait = self.wait(tokens[:, 0])
+        logits = torch.cat([wait if self.heads == 1 else wait.unsqueeze(1), scores], dim=1)
         return logits, self.value(tokens[:, 0]).squeeze(1)
 
     def policy_layers(self) -> tuple[nn.Linear, ...]:

@@ -48,12 +48,20 @@ class DenseBatch:
 class Network(nn.Module):
     """Scores every action of an observation, and estimates the return from it."""
 
+    heads: int = 1
+    """How many scores each action has, and how many values a state: see `shunter.agents.networks.heads`."""
+    takes_heads: bool = False
+    """Whether there may be several."""
+
     def pack(self, observations: Tensor, masks: Tensor) -> Batch:
         """Returns observations (samples, size) and masks (samples, actions) in the form that `evaluate` reads."""
         return DenseBatch(observations, masks)
 
     def evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Returns logits (samples, actions) and values (samples,); the logits of forbidden actions mean nothing."""
+        """Returns logits (samples, actions) and values (samples,); the logits of forbidden actions mean nothing.
+
+        With several heads both have one dimension more.
+        """
         raise NotImplementedError
 
     def forward(self, observations: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:

@@ -74,6 +74,8 @@ class Hosts(Network):
     A weighted sum of a host's row is added to its score: what is nearly linear is learned at once.
     """
 
+    takes_heads = True
+
     def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         # The weights know nothing of how many hosts the layout has.
         super().__init__()
@@ -102,7 +104,8 @@ class Hosts(Network):
         own = self.own(self.own_tower(rows)).view(samples, hosts, -1)
         context = self.activation(self.pooled_layer(rows)).view(samples, hosts, -1).sum(dim=1) / hosts
         seen = self.activation(own + self.others(context).unsqueeze(1))
-        logits = self.score(seen).squeeze(2) + self.sum(rows).view(samples, hosts)
+        scores = self.score(seen).squeeze(2)
+        logits = scores + self.sum(rows).view_as(scores)
         return logits, self.value(self.value_tower(context)).squeeze(1)
 
     def policy_layers(self) -> tuple[nn.Linear, ...]:

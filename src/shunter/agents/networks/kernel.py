@@ -144,6 +144,8 @@ class Kernel(Network):
     values must not.
     """
 
+    takes_heads = True
+
     def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         super().__init__()
         hidden, function = options.layers_hidden, options.activation
@@ -179,10 +181,12 @@ class Kernel(Network):
         share = (ragged.counts / self._layout.window).unsqueeze(1)
         state = torch.cat([ragged.context, share, ragged.mean(pooled), ragged.largest(pooled)], dim=1)
         actions = self._layout.actions
-        logits = torch.full((len(state) * actions,), FORBIDDEN, device=state.device)
+        logits = torch.full((len(state) * actions, *scores.shape[1:]), FORBIDDEN, device=state.device)
         # Flat: each row knows its sample and its action, so that one index says where its score goes.
-        logits = logits.scatter(0, ragged.owners * actions + ragged.actions, scores).view(-1, actions)
-        logits = torch.cat([self.wait(self.wait_tower(state)), logits[:, 1:]], dim=1)
+        logits = logits.index_copy(0, ragged.owners * actions + ragged.actions, scores)
+        logits = logits.view(-1, actions, *scores.shape[1:])
+        wait = self.wait(self.wait_tower(state))
+        logits = torch.cat([wait if self.heads == 1 else wait.unsqueeze(1), logits[:, 1:]], dim=1)
         return logits, self.value(self.value_tower(state)).squeeze(1)
 
     def policy_layers(self) -> tuple[nn.Linear, ...]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 class Mlp(CroppedNetwork):
     """Two towers, for the policy and for the value, whose first layers are one multiplication."""
 
+    takes_heads = True
+
     def __init__(self, layout: Layout, options: NetworkOptions) -> None:
         super().__init__(layout)
         hidden, function = options.layers_hidden, options.activation
@@ -32,7 +34,10 @@ class Mlp(CroppedNetwork):
         weight = self.first.weight[:, : observations.shape[1]]
         hidden = self.activation(functional.linear(observations, weight, self.first.bias))
         policy, value = hidden.chunk(2, dim=1)
-        return self.logits(self.policy_tower(policy)), self.value(self.value_tower(value)).squeeze(1)
+        logits = self.logits(self.policy_tower(policy))
+        if self.heads > 1:
+            logits = logits.view(len(logits), -1, self.heads)
+        return logits, self.value(self.value_tower(value)).squeeze(1)
 
     def policy_layers(self) -> tuple[nn.Linear, ...]:
         """Returns the policy's last layer."""

@@ -76,7 +76,8 @@ class Residual(Network):
         """Returns logits and values."""
         residual = cast("ResidualBatch", batch)
         logits, values = self.inner.evaluate(residual.inner)
-        return logits + residual.beginning, values
+        beginning = residual.beginning if self.inner.heads == 1 else residual.beginning.unsqueeze(2)
+        return logits + beginning, values
 
     def policy_layers(self) -> tuple[nn.Linear, ...]:
         """Returns the inner network's."""

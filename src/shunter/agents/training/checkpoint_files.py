@@ -229,6 +229,16 @@ def _read_facts(path: Path) -> dict[str, Any]:
     return dict(content)
 
 
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
+    """Returns tensors under names that begin with a prefix."""
+    return {f"{prefix}{name}": value for name, value in tensors.items()}
+
+
+def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:
+    """Returns the tensors whose names begin with a prefix, under the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
 def network_tensors(network: nn.Module) -> Tensors:
     """Returns the weights of a network under the names that a checkpoint has them."""
     return {f"{NETWORK}{name}": value.detach() for name, value in network.state_dict().items()}
@@ -241,7 +251,7 @@ def load_network(network: nn.Module, tensors: Tensors, where: str) -> None:
         InputError: They are those of another network.
     """
     own = network.state_dict()
-    given = {name.removeprefix(NETWORK): value for name, value in tensors.items() if name.startswith(NETWORK)}
+    given = without_prefix(NETWORK, tensors)
     for name in sorted(own.keys() | given.keys()):
         shapes = [None if name not in those else tuple(those[name].shape) for those in (given, own)]
         if shapes[0] != shapes[1]:

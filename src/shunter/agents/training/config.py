@@ -68,7 +68,13 @@ class DataOptions:
 class TrainingOptions:
     """How long to train, and what to do on the way."""
 
-    algorithm: str = declared("ppo", "The algorithm that learns.", choices=ALGORITHMS)
+    algorithm: str = declared(
+        "ppo",
+        "The algorithm that learns: ppo, d3qn, sac or reinforce.",
+        choices=ALGORITHMS,
+        option="algorithm",
+        metavar="NAME",
+    )
     steps: int = declared(
         2_000_000,
         "How many decisions to train for, over all environments.",
@@ -307,6 +313,9 @@ def load_config(
     if path is not None:
         layers.append((str(path), file_sections(path)))
     layers.append((OPTIONS, changes or {}))
+    learner = _algorithm(layers)
+    if learner is not None:
+        layers.insert(0 if preset is None else 1, (f"algorithm {learner}", _brought(learner, layers)))
     sections: dict[str, Any] = {}
     config = TrainConfig()
     for where, layer in layers:
@@ -315,6 +324,21 @@ def load_config(
         with nullcontext() if where == OPTIONS else words_of_a_file():
             config = config_from(sections, where)
     return config
+
+
+def _algorithm(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
+    """Returns the algorithm that the last layer to name one names, if there is such an algorithm."""
+    tables = [layer.get("training") for _, layer in layers]
+    named = [table.get(ALGORITHM) for table in tables if isinstance(table, Mapping)]
+    given = [name for name in named if name is not None]
+    return given[-1] if given and given[-1] in ALGORITHMS else None
+
+
+def _brought(learner: str, layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Sections:
+    """Returns what an algorithm brings; a window means nothing where hosts are chosen."""
+    brought = ALGORITHMS[learner].brings
+    kinds = [_kind(layer) for _, layer in layers if "environment" in layer and "kind" in layer["environment"]]
+    return {} if kinds and kinds[-1] != PICK_JOB else brought
 
 
 def file_sections(path: Path) -> dict[str, Any]:

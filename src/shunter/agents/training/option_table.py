@@ -9,7 +9,7 @@ from typing import Any, Final, get_type_hints
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.networks import NetworkOptions
 from shunter.agents.training.config import DataOptions, ReportOptions, TrainingOptions
-from shunter.checks import NOTHING, RANGE, Declaration, declarations
+from shunter.checks import NOTHING, RANGE, Declaration, declarations, to_table
 from shunter.envs.episodes import EpisodeOptions
 from shunter.envs.kinds import ENVIRONMENTS
 from shunter.envs.rewards import RewardOptions
@@ -102,8 +102,11 @@ def default_text(option: Option, sections: dict[str, dict[str, Any]]) -> str:
         option: The option.
         sections: The configuration that one gets without any option.
     """
-    # Of the algorithms only the one that is trained with has a section.
+    # Of the algorithms only the one that is trained with has a section; others tell their own defaults.
     present = [(section, key) for section, key in option.keys if section in sections]
+    if not present:
+        section, key = option.keys[0]
+        present, sections = [(section, key)], {section: to_table(ALGORITHMS[section].options())}
     told = {section: _default_text(option.said, sections[section].get(key, NOTHING)) for section, key in present}
     if set(told.values()) == {NOTHING} and option.said.shown_default:
         return option.said.shown_default
