@@ -14,9 +14,10 @@ from torch import Tensor
 from shunter.agents.algorithms import DivergenceError, PpoOptions
 from shunter.agents.common.masking import masked_distribution
 from shunter.agents.networks import NetworkOptions, build
-from shunter.agents.networks.base import Batch, DenseBatch, Network
+from shunter.agents.networks.base import DenseBatch
 from shunter.agents.ppo import Ppo, Samples
 from tests.agents import toy
+from tests.agents.fixed import Fixed
 
 OPTIONS = PpoOptions(num_envs=16, rollout_steps=8, minibatch=64, epochs=2, learning_rate=1e-3)
 
@@ -26,21 +27,10 @@ def _ppo(options: PpoOptions = OPTIONS, max_steps: int = toy.JOBS) -> Ppo:
     return Ppo(environments, build(NetworkOptions(), toy.LAYOUT, seed=2), options, steps=10_000, seed=3)
 
 
-class _Fixed(Network):
-    """Says what it was told to say."""
-
-    def __init__(self, logits: Tensor, values: Tensor) -> None:
-        super().__init__()
-        self.logits, self.values = torch.nn.Parameter(logits), torch.nn.Parameter(values)
-
-    def evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.logits, self.values
-
-
-def _loss(options: PpoOptions, exploration: float = 0.0) -> tuple[Tensor, dict[str, float], _Fixed]:
+def _loss(options: PpoOptions, exploration: float = 0.0) -> tuple[Tensor, dict[str, float], Fixed]:
     """Returns the loss of three samples whose first action has become 1.5, 1.1 and 0.5 times as probable."""
     now = torch.tensor([0.6, 0.44, 0.2])
-    network = _Fixed(torch.stack([now, 1 - now], dim=1).log(), torch.tensor([1.0, 2.0, 3.0]))
+    network = Fixed(torch.stack([now, 1 - now], dim=1).log(), torch.tensor([1.0, 2.0, 3.0]))
     ppo = _ppo(options)
     ppo.network = network
     samples = Samples(

@@ -1,4 +1,4 @@
-"""Deep Q-learning: double, dueling, prioritized, over several steps; and Rainbow's other parts where they are asked for.
+"""Deep Q-learning: double, dueling, prioritized, over several steps; and Rainbow's other parts where asked for.
 
 The idea: learn what each action is worth, as the rewards that follow it plus what the best action after them is worth,
 and take the best. An update is some steps of many environments, each followed by a gradient step on a minibatch of all
