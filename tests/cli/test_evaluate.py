@@ -85,6 +85,39 @@ def test_tables_show_the_best_classics(shunter: Command, runs: Path) -> None:
     assert "runs/short" in answer.out
 
 
+def test_it_ends_with_what_to_do(shunter: Command, runs: Path) -> None:
+    columns = ("submit_s", "run_s", "requested_s", "tasks", "cores_per_task")
+    Path("log.csv").write_text(read_workload(LUBLIN).jobs.select(columns).write_csv())
+    small = ("--cluster", 64, "--windows", 12, "--length", 60, "--part", "0:1")
+    write_policy(runs / "good" / "best", order="sjf")
+    answer = shunter("evaluate", "runs/good", "log.csv", *small, "--against", "ljf/easy")
+    sentence, command = answer.out.rstrip().split("\n")[-2:]
+    rival = "the best classic in hindsight"
+    assert sentence.startswith("What to do: try the learned policy (runs/good). The learned policy is better than ")
+    assert f"{rival} (ljf/easy): ratio 0." in sentence
+    assert command == "  to simulate it: shunter simulate log.csv --cluster 64 --policy runs/good"
+    # The command can be pasted.
+    assert shunter(*command.partition("shunter ")[2].split()).code == 0
+    result = shunter("evaluate", "runs/good", "log.csv", *small, "--against", "sjf/easy", "--json").json()
+    assert result["next_step"].startswith(f"What to do: keep {rival} (sjf/easy). ")
+
+
+def test_marks_stand_in_the_tables_of_what_is_judged(shunter: Command, runs: Path) -> None:
+    """Where those who are judged against each other share a mark that other classics do not have."""
+    untold = LUBLIN.replace("&requests=factor", "")
+    options = ("evaluate", "runs/short", untold, "--windows", 6, "--length", 25, "--against", "sjf/easy,fcfs/greedy")
+    answer = shunter(*options)
+    judged, _, everybody = answer.out.partition("over the windows, best")
+    for part in (judged, everybody):
+        assert "runs/short †§" in part
+        assert "sjf/easy/requested †§" in part
+    assert "; but it sees true run times, which no scheduler knows" in judged
+    result = shunter(*options, "--json").json()
+    assert result["shared_marks"] == []
+    assert [row["marks"] for row in result["judged"][0]["rows"]] == [["true-run-times", "true-plans"]] * 3
+    assert {tuple(one["marks"]) for one in result["verdict"]} == {("true-run-times", "true-plans")}
+
+
 def test_days_that_it_was_trained_on_are_told(shunter: Command, runs: Path) -> None:
     answer = shunter("evaluate", "runs/plain", *SMALL, *FEW, "--part", "0.3:1")
     words = "0.3:1 of the log overlaps with 0:0.6, on which it was trained; the figures flatter it"

@@ -92,6 +92,20 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
+def test_it_ends_with_what_to_do(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--margin-se", 1000, "--out", out)
+    step = next(line for line in answer.out.split("\n") if line.startswith("What to do: "))
+    assert step.startswith("What to do: keep the ")
+    said = f"he learned policy ({out}) did the same as its beginning in every window: training found nothing better"
+    assert said in step
+    result = shunter(*TRAIN, "--margin-se", 1000, "--out", out, "--force", "--json").json()
+    assert result["next_steps"] == [step]
+    two = shunter(*TRAIN, "--workload", OTHER, "--margin-se", 1000, "--out", out, "--force", "--json").json()
+    assert [one.partition(": What to do: ")[0] for one in two["next_steps"]] == [LUBLIN, OTHER]
+    hosts = shunter(*HOSTS, "--margin-se", 1000, "--out", out, "--force").out
+    assert "What to do: keep " in hosts
+
+
 def test_marks_are_explained_below_the_tables(shunter: Command, out: Path) -> None:
     answer = shunter(*TRAIN, "--estimate", "perfect", "--out", out)
     report, _, validation = answer.out.partition("validation, on which")

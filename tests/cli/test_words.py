@@ -164,7 +164,14 @@ def test_a_cluster_that_is_missing_or_a_folder(
     table.write_text("submit_s,run_s\n0,10\n")
     message = shunter("simulate", table).error()
     assert "give --cluster with a number of cores, a preset or a TOML file" in message
-    assert "'shunter trace cluster log.csv --infer -o cluster.toml'" in message
+    # As the user named it, so that the command can be pasted.
+    assert message.endswith(f"; to make one: shunter trace cluster {table} --infer -o cluster.toml")
+    spaced = tmp_path / "my logs" / "log.csv"
+    spaced.parent.mkdir()
+    spaced.write_text("came,run_s,status\n0,10,completed\n")
+    message = shunter("simulate", "my logs/log.csv", "--map", "submit_s=came", "--only", "completed").error()
+    mapped = "'my logs/log.csv' --map submit_s=came"
+    assert message.endswith(f"; to make one: shunter trace cluster {mapped} --infer -o cluster.toml")
     assert "'shunter trace cluster' makes one" in shunter("simulate", table, "--cluster", "no-such").error()
 
 

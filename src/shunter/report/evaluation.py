@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.metrics.labels import short
 from shunter.report.comparisons import (
     comparison_notes,
     comparison_title,
@@ -25,7 +26,6 @@ from shunter.report.tables import (
     print_fitted,
     print_line,
     print_written,
-    short,
 )
 from shunter.report.terminal import Console
 
@@ -58,6 +58,8 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
         console.print(ledger_table(ledger))
     for warning in evaluation.warnings:
         console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
+    if evaluation.next_step is not None:
+        print_line(console, evaluation.next_step.text)
     print_written(console, written)
 
 

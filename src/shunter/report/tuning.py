@@ -13,12 +13,12 @@ from rich.table import Table
 
 from shunter.comparison.marks import mark_lines, marked
 from shunter.comparison.roles import BEST, JUDGED_AGAINST, ROLES, TUNED
-from shunter.metrics.labels import counted, shortened
+from shunter.metrics.labels import counted, in_unit, short, shortened, wait_unit
 from shunter.metrics.table import METRICS
-from shunter.report.comparisons import in_unit, print_findings, print_grounds, ratio_text, wait_unit
+from shunter.report.comparisons import print_findings, print_grounds, ratio_text
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 from shunter.report.standings import judged_first, print_standing
-from shunter.report.tables import ledger_table, print_line, print_written, short, titled_table, whole_time
+from shunter.report.tables import ledger_table, print_line, print_written, titled_table, whole_time
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:

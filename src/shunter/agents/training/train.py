@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.agents.training.beginnings import Copies
-from shunter.agents.training.held_out import report_parts
+from shunter.agents.training.held_out import REPORT, report_parts
 from shunter.agents.training.provenance import ancestor_days, recorded_days
 from shunter.agents.training.request import (
     CONFIG_FILE,
@@ -21,9 +22,12 @@ from shunter.agents.training.request import (
 )
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.validation import objective_note
+from shunter.comparison.next_step import judged_step
+from shunter.comparison.roles import LEARNED
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
 from shunter.files import locked, write_file
+from shunter.policies.catalog import PICK_JOB
 from shunter.policies.trust import trusting
 from shunter.simulation.run import result_ledger
 
@@ -77,6 +81,19 @@ class Training:
         logs = self.site.logs
         return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
 
+    def next_steps(self) -> list[str]:
+        """Returns for each log what an operator should do with what was learned; nothing if it was interrupted."""
+        judged = [one for part in self.parts if part.part == REPORT for one in part.report.logs]
+        # Where jobs are drawn there is no log: the user has to name one.
+        words = [log.words for log in self.site.logs] or [["LOG"]] * len(judged)
+        option = "--policy" if self.site.config.kind == PICK_JOB else "--placement"
+        name, steps = f"the learned policy ({self.folder})", []
+        for one, log in zip(judged, words, strict=True):
+            command = shlex.join(["shunter", "simulate", *log, option, str(self.folder)])
+            text = judged_step(one, LEARNED, name, command).text
+            steps.append(text if len(judged) == 1 else f"{one.name}: {text}")
+        return steps
+
     @property
     def is_interrupted(self) -> bool:
         """Whether the user stopped it."""
@@ -94,6 +111,7 @@ class Training:
             "outcome": asdict(self.outcome),
             "resumed": self.is_resumed,
             "parts": [part.to_json() for part in self.parts],
+            "next_steps": self.next_steps(),
             "ledgers": [{"log": name, "ledger": ledger.to_json()} for name, ledger in self.ledgers()],
             "notes": list(self.notes),
             "config": self.site.config.sections(),
