@@ -136,7 +136,7 @@ def evaluate(
     outputs.write(evaluation.comparison, evaluation.rows(), given_options(context), resolved)
     # A figure has colors for a few: those who are judged, and the best classics.
     shown = {one.label: one for one in evaluation.shown(0)}
-    outputs.draw(replace(evaluation.comparison, contenders=shown))
+    outputs.draw(replace(evaluation.comparison, contenders=shown, part_of=evaluation.comparison))
     if outputs.json:
         print_json(evaluation.to_json())
         return

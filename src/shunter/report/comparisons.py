@@ -92,10 +92,12 @@ def print_grounds(console: Console, comparison: Comparison) -> None:
     """Prints what to know before any result: whether to believe it, what all rows have, whether anybody waits."""
     if comparison.believability is not None:
         print_line(console, comparison.believability.line)
+    if comparison.quiet_note is not None:
+        # Where nothing is shown, marks explain nothing.
+        print_line(console, comparison.quiet_note)
+        return
     for line in shared_lines(comparison.shared_marks):
         print_line(console, line)
-    if comparison.quiet_note:
-        print_line(console, comparison.quiet_note)
 
 
 def comparison_title(comparison: Comparison, common: str = "") -> str:
@@ -190,7 +192,8 @@ def comparison_notes(comparison: Comparison) -> list[str]:
         notes.append(note)
     if comparison.sorted_by == "mean":
         notes.append("a value of 0 has no geometric mean, and no ratio; the mean and its differences are in --json")
-    notes += mark_lines((one.marks for one in comparison.scored), comparison.shared_marks)
+    if comparison.quiet_note is None:
+        notes += mark_lines((one.marks for one in comparison.scored), comparison.shared_marks)
     notes += _basis_notes(comparison)
     if rejected := max(one.rejected for one in comparison.scored):
         notes.append(f"{rejected:,} of {windows.length * len(windows):,} jobs can never fit, and were rejected")
