@@ -13,7 +13,7 @@ from shunter.comparison.classics import Progress, classics, learns
 from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like
 from shunter.comparison.contest import Contest, split_terms
 from shunter.comparison.next_step import Step, doubt, judged_step
-from shunter.comparison.origins import Origin, origin_of, with_own_estimate
+from shunter.comparison.origins import Origin, find_same, origin_of, with_own_estimate
 from shunter.comparison.report import LogReport, hold_against
 from shunter.comparison.roles import (
     ALSO,
@@ -150,6 +150,10 @@ class Evaluation:
         held = hold_against(rows, comparison.block, objective, reference, seed=comparison.seed)
         return LogReport(judged.label, comparison.block, objective, reference, held, part_of=comparison)
 
+    def is_shown_beside(self, judged: Combination) -> bool:
+        """Returns whether a policy has its row in the tables of one that began as it, and needs none of its own."""
+        return any(self.entrants.origin(one).tuned == judged for one in self.entrants.learned)
+
     def role(self, combination: Combination) -> str:
         """Returns what a row is."""
         origins = self.entrants.origins.values()
@@ -274,10 +278,16 @@ def find_entrants(
     others = []
     for text in also:
         one = _also(text, shared)
+        if find_same(one, others) is not None:
+            continue
         # Files of one name in several folders: their whole paths tell them apart.
         others.append(replace(one, label=text) if one.label in taken and one not in rivals else one)
         taken.add(one.label)
-    origins = {one: origin_of(one, rivals, **common).beside(others) for one in (*learned, *others)}
+    origins: dict[Combination, Origin] = {}
+    for one in (*learned, *others):
+        # Several runs may have begun as one file, or as files of one name.
+        known = [origin.tuned for origin in origins.values() if origin.tuned is not None]
+        origins[one] = origin_of(one, rivals, **common).beside([*others, *known])
     return Entrants(learned, tuple(others), rivals, origins)
 
 

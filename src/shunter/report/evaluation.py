@@ -66,7 +66,9 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
 def _print_results(console: Console, evaluation: Evaluation, top: int) -> None:
     """Prints each policy against where it began, what that comes to, and then everybody."""
     comparison = evaluation.comparison
-    for one in evaluation.standings:
+    for judged, one in zip(evaluation.entrants.judged, evaluation.standings, strict=True):
+        if evaluation.is_shown_beside(judged):
+            continue
         print_standing(console, one, next(iter(one.contenders)), f"{escape(one.name)}: {comparison.metric}")
     print_findings(console, evaluation.findings())
     shown = {one.combination.label for one in evaluation.shown(top)}

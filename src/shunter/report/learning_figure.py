@@ -106,7 +106,7 @@ def _check_no_other_run(folder: Path) -> None:
         draw = shlex.join(["shunter", "simulate", *_words(given), "--plot", str(folder / "schedule.png")])
         what = f"a run of 'shunter simulate', which has no learning curves; to draw its schedule: {draw}"
     elif (folder / f"{COMPARISON}.parquet").is_file():
-        what = "a comparison, which has no learning curves; to draw it, give its command (compare, evaluate) --plot FILE"
+        what = "a comparison, which has no learning curves; to draw it, give compare or evaluate --plot FILE"
     else:
         return
     raise InputError(f"{folder}: {what}")
@@ -119,7 +119,8 @@ def _words(given: Mapping[str, Any]) -> Iterator[str]:
         if name in ("workload", "out", "force", "plot", "json") or value is False:
             continue
         option = f"--{'map' if name == 'columns' else name.replace('_', '-')}"
-        yield from [option] if value is True else [option, str(value)]
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield from [option] if value is True else [option, text]
 
 
 def draw_learning(runs: Sequence[Curves]) -> Figure:

@@ -64,7 +64,7 @@ def _print_part(console: Console, part: PartReport) -> None:
 def _title(training: Training) -> str:
     config, outcome, objective = training.site.config, training.outcome, training.site.objective
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
-    began = f", begun as {escape(config.training.init)}" if config.training.init else ""
+    began = f", begun as {escape(training.site.begun_as)}" if training.site.begun_as else ""
     ended = {"steps": "all steps done", "patience": "no better for long", "interrupted": "interrupted"}[outcome.reason]
     lines = [
         f"[bold]{config.kind}[/bold] · {config.network.kind} network{began} · for {objective.metric}{bounds}",

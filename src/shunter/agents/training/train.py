@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.held_out import REPORT, report_parts
-from shunter.agents.training.provenance import ancestor_days, recorded_days
+from shunter.agents.training.provenance import ancestor_days, recorded_beginning, recorded_days
 from shunter.agents.training.request import (
     CONFIG_FILE,
     TrainRequest,
@@ -84,6 +84,8 @@ class Training:
     def next_steps(self) -> list[str]:
         """Returns for each log what an operator should do with what was learned; nothing if it was interrupted."""
         judged = [one for part in self.parts if part.part == REPORT for one in part.report.logs]
+        if not judged:
+            return []
         # Where jobs are drawn there is no log: the user has to name one.
         words = [log.words for log in self.site.logs] or [["LOG"]] * len(judged)
         option = "--policy" if self.site.config.kind == PICK_JOB else "--placement"
@@ -227,10 +229,13 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
         check_run_folder(folder, request.force or request.resume)
     notes = _resume_notes(request, folder)
     resolved = request.resolved(folder)
-    with watcher.stage("reading"):
-        site = Site.of(resolved.config)
-    site.check()
-    if not resumed:
+    with request.naming_options():
+        with watcher.stage("reading"):
+            site = Site.of(resolved.config)
+        site.check()
+    if resumed:
+        site = replace(site, begun_as=recorded_beginning(folder))
+    else:
         # Before anything is told or written; what a run that goes on began from may be gone.
         site.check_beginning()
     notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
@@ -269,7 +274,7 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
         site: What is learned from.
         resumed: The folder of a run that goes on: it remembers what it began from.
     """
-    found = [objective_note(site.config.reward)]
+    found = [objective_note(site.config.reward), *site.config.environment.notes(site.logs)]
     if site.logs:
         seen = {DAYS: ancestor_days(site.config) if resumed is None else recorded_days(site, resumed)}
         judged = (Judged.of(log.workload, site.report_episodes.bounds) for log in site.logs)
