@@ -275,7 +275,7 @@ def find_entrants(
         texts = [against] if isinstance(against, str) else against
         rivals = tuple(dict.fromkeys(one for text in texts for one in combine_like(text, shared, estimates)))
     taken = {one.label for one in (*learned, *rivals)}
-    others = []
+    others: list[Combination] = []
     for text in also:
         one = _also(text, shared)
         if find_same(one, others) is not None:

@@ -68,7 +68,7 @@ def find_same(one: Combination, others: Sequence[Combination]) -> Combination | 
     return next((other for other in others if _content(other) == own), None)
 
 
-def _content(one: Combination) -> tuple[Settings, list[object]]:
+def _content(one: Combination) -> tuple[Settings, list[str | dict[str, Any]]]:
     """Returns a combination's settings, with what its files hold in the place of their names."""
     files = [(text, spec_file(text)) for text in (one.settings.policy, one.settings.estimate)]
     held = [text if path is None else read_toml(path) for text, path in files]
