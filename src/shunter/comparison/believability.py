@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
@@ -119,9 +119,7 @@ def believe_schedule(log: Log, schedule: Schedule) -> Believability | None:
         return None
     calibration = measure_calibration(schedule, waits, read_clock(schedule.workload, None))
     judgment, settings = judge(calibration, schedule), schedule.settings
-    # With the arrivals as they were: it is their waits that the log tells.
-    words = ["shunter", "calibrate", *replace(log, load=None).words]
-    words += ["--policy", settings.policy, "--dispatch", settings.dispatch]
+    words = ["shunter", "calibrate", *log.words, "--policy", settings.policy, "--dispatch", settings.dispatch]
     return Believability(
         verdict=judgment.verdict,
         because=judgment.because,
