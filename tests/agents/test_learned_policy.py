@@ -50,6 +50,14 @@ def test_a_loaded_policy_decides_as_the_network_that_was_saved(tmp_path: Path) -
     assert len(set(actions.tolist())) > 2
 
 
+def test_it_says_what_it_is(tmp_path: Path) -> None:
+    _saved(tmp_path / "run" / "best", record=replace(RECORD, training={"steps": 4096}))
+    folder = tmp_path / "run" / "best"
+    assert repr(load_policy(tmp_path / "run")) == (
+        f"LearnedPolicy('pick-job', network='{RECORD.network.kind}', folder='{folder}', steps=4096)"
+    )
+
+
 def test_one_observation_or_many(tmp_path: Path) -> None:
     _saved(tmp_path)
     policy = load_policy(str(tmp_path))

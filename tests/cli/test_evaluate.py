@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -83,6 +84,96 @@ def test_tables_show_the_best_classics(shunter: Command, runs: Path) -> None:
     assert "best, same estimate" in answer.out
     assert "not shown (--top): 4 classics" in answer.out
     assert "runs/short" in answer.out
+
+
+def test_it_ends_with_what_to_do(shunter: Command, runs: Path) -> None:
+    columns = ("submit_s", "run_s", "requested_s", "tasks", "cores_per_task")
+    Path("log.csv").write_text(read_workload(LUBLIN).jobs.select(columns).write_csv())
+    small = ("--cluster", 64, "--windows", 12, "--length", 60, "--part", "0:1")
+    write_policy(runs / "good" / "best", order="sjf")
+    answer = shunter("evaluate", "runs/good", "log.csv", *small, "--against", "ljf/easy")
+    sentence, command = answer.out.rstrip().split("\n")[-2:]
+    rival = "the best classic in hindsight"
+    assert sentence.startswith("What to do: try the learned policy (runs/good). The learned policy is better than ")
+    assert f"{rival} (ljf/easy): ratio 0." in sentence
+    assert command == "  to simulate it: shunter simulate log.csv --cluster 64 --policy runs/good"
+    # The command can be pasted.
+    assert shunter(*command.partition("shunter ")[2].split()).code == 0
+    result = shunter("evaluate", "runs/good", "log.csv", *small, "--against", "sjf/easy", "--json").json()
+    assert result["next_step"].startswith(f"What to do: keep {rival} (sjf/easy). ")
+
+
+def test_marks_stand_in_the_tables_of_what_is_judged(shunter: Command, runs: Path) -> None:
+    """Where those who are judged against each other share a mark that other classics do not have."""
+    untold = LUBLIN.replace("&requests=factor", "")
+    options = ("evaluate", "runs/short", untold, "--windows", 6, "--length", 25, "--against", "sjf/easy,fcfs/greedy")
+    answer = shunter(*options)
+    judged, _, everybody = answer.out.partition("over the windows, best")
+    for part in (judged, everybody):
+        assert "runs/short †§" in part
+        assert "sjf/easy/requested †§" in part
+    assert "; but it sees true run times, which no scheduler knows" in judged
+    result = shunter(*options, "--json").json()
+    assert result["shared_marks"] == []
+    assert [row["marks"] for row in result["judged"][0]["rows"]] == [["true-run-times", "true-plans"]] * 3
+    assert {tuple(one["marks"]) for one in result["verdict"]} == {("true-run-times", "true-plans")}
+
+
+def test_without_a_log_the_example_can_be_pasted(shunter: Command, runs: Path) -> None:
+    said = "no job log is given (see 'shunter evaluate --help'); name one, as in: "
+    assert shunter("evaluate", "runs/short", "runs/plain").error() == (
+        f"{said}shunter evaluate runs/short runs/plain log.swf.gz"
+    )
+    log = {"name": LUBLIN, "words": [LUBLIN, "--cluster", "64"]}
+    write_policy(runs / "known" / "best", training={"logs": [log]})
+    message = shunter("evaluate", "runs/known").error()
+    words = shlex.split(message.removeprefix(said))
+    assert words == ["shunter", "evaluate", "runs/known", LUBLIN, "--cluster", "64"]
+    assert shunter(*words[1:], "--windows", 2, "--length", 25, "--against", "fcfs/easy").code == 0
+    # What chooses hosts is judged by another verb.
+    write_host_policy(runs / "hosts" / "best")
+    assert shunter("evaluate", "runs/hosts").error() == (
+        f"{said}shunter compare log.swf.gz --placement best-fit,runs/hosts"
+    )
+
+
+def test_a_file_that_the_run_began_as_is_shown_once(shunter: Command, runs: Path) -> None:
+    Path("tuned.toml").write_text(TUNED)
+    for run in ("first", "second"):
+        write_policy(runs / run / "best", order="tuned.toml", estimate="tuned.toml")
+    options = (*SMALL, "--against", "fcfs/easy")
+    answer = shunter("evaluate", "runs/first", *options, "--also", "tuned.toml")
+    judged, _, everybody = answer.out.partition("over the windows, best")
+    # Its row in the tables of the run says all; a table of its own would say it again.
+    assert "also judged to it" not in judged
+    assert everybody.count("│ tuned.toml/easy") == 2
+    for more in ((), ("--also", "tuned.toml"), ("--also", "./tuned.toml", "--also", "tuned.toml/easy")):
+        result = shunter("evaluate", "runs/first", "runs/second", *options, *more, "--json").json()
+        labels = [row["label"] for row in result["combinations"]]
+        assert [label for label in labels if label.startswith("tuned.toml") or "./tuned" in label] == [
+            "tuned.toml/easy"
+        ]
+        assert [[row["label"] for row in one["rows"] if row["role"] == "tuned"] for one in result["judged"][:2]] == (
+            [["tuned.toml/easy"]] * 2
+        )
+
+
+def test_another_file_of_its_name_or_another_rule_is_told_from_it(shunter: Command, runs: Path) -> None:
+    """What a run began as is never replaced by something that only looks like it."""
+    Path("tuned.toml").write_text(TUNED)
+    write_policy(runs / "first" / "best", order="tuned.toml", estimate="tuned.toml")
+    Path("tuned.toml").write_text(TUNED.replace("0.5", "0.7"))
+    write_policy(runs / "second" / "best", order="tuned.toml", estimate="tuned.toml")
+    options = (*SMALL, "--against", "fcfs/easy", "--json")
+    result = shunter("evaluate", "runs/first", "runs/second", *options).json()
+    labels = [row["label"] for row in result["combinations"]]
+    assert len(set(labels)) == len(labels)
+    own = [row["label"] for one in result["judged"] for row in one["rows"] if row["role"] == "tuned"]
+    assert own == ["tuned.toml/easy", "runs/second/best/tuned.toml"]
+    result = shunter("evaluate", "runs/second", *options, "--also", "tuned.toml/conservative").json()
+    own = [row["label"] for one in result["judged"] for row in one["rows"] if row["role"] == "tuned"]
+    assert own == ["tuned.toml/easy"]
+    assert "tuned.toml/conservative" in {row["label"] for row in result["combinations"]}
 
 
 def test_days_that_it_was_trained_on_are_told(shunter: Command, runs: Path) -> None:

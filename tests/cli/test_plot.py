@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,21 @@ def test_several_runs_in_a_file_of_the_users_choice(shunter: Command, run: Path,
     (run / "progress.csv").write_text((other / "progress.csv").read_text())
     assert shunter("plot", run, other, "--out", tmp_path / "both.svg").code == 0
     assert "<svg" in (tmp_path / "both.svg").read_text()
+
+
+def test_a_run_that_learned_nothing_says_what_draws_it(
+    shunter: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = "generate:lublin?seed=3&jobs=200&cores=64&load=1.1&requests=factor"
+    shunter("simulate", log, "--policy", "sjf", "--max-wait", "1d", "--kill-at-request", "--out", "runs/easy")
+    message = shunter("plot", "runs/easy").error()
+    start = "runs/easy: a run of 'shunter simulate', which has no learning curves; to draw its schedule: "
+    assert message.startswith(start)
+    assert shunter(*shlex.split(message.removeprefix(start))[1:]).code == 0
+    assert Path("runs/easy/schedule.png").read_bytes().startswith(b"\x89PNG")
+    shunter("compare", log, "--policy", "fcfs,sjf", "--windows", 2, "--length", 50, "--out", "runs/both")
+    assert "runs/both: a comparison, which has no learning curves; to draw it" in shunter("plot", "runs/both").error()
 
 
 def test_mistakes_are_one_line(shunter: Command, run: Path, tmp_path: Path) -> None:

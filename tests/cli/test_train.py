@@ -92,6 +92,30 @@ def test_tables_for_people(shunter: Command, out: Path) -> None:
     assert f"written: {out}; its policy: {out / 'best'}" in answer.out
 
 
+def test_it_ends_with_what_to_do(shunter: Command, out: Path) -> None:
+    answer = shunter(*TRAIN, "--margin-se", 1000, "--out", out)
+    step = next(line for line in answer.out.split("\n") if line.startswith("What to do: "))
+    assert step.startswith("What to do: keep the ")
+    said = f"he learned policy ({out}) did the same as its beginning in every window: training found nothing better"
+    assert said in step
+    result = shunter(*TRAIN, "--margin-se", 1000, "--out", out, "--force", "--json").json()
+    assert result["next_steps"] == [step]
+    two = shunter(*TRAIN, "--workload", OTHER, "--margin-se", 1000, "--out", out, "--force", "--json").json()
+    assert [one.partition(": What to do: ")[0] for one in two["next_steps"]] == [LUBLIN, OTHER]
+    hosts = shunter(*HOSTS, "--margin-se", 1000, "--out", out, "--force").out
+    assert "What to do: keep " in hosts
+
+
+def test_where_no_placement_matters_a_line_says_so(shunter: Command, out: Path, tmp_path: Path) -> None:
+    nodes = tmp_path / "nodes.toml"
+    nodes.write_text("[[nodes]]\ncount = 4\ncores = 16\n")
+    answer = shunter("train", LUBLIN, "--cluster", nodes, "--env", "pick-host", *SHORT, "--out", out)
+    assert answer.code == 0
+    assert f"{LUBLIN}: it does not matter where jobs run, for all tasks ask for the same: " in answer.err
+    assert "nothing can be learned about waits" in answer.err
+    assert "it does not matter where jobs run" not in shunter(*HOSTS, "--out", out, "--force").err
+
+
 def test_marks_are_explained_below_the_tables(shunter: Command, out: Path) -> None:
     answer = shunter(*TRAIN, "--estimate", "perfect", "--out", out)
     report, _, validation = answer.out.partition("validation, on which")
@@ -259,6 +283,10 @@ def test_begun_as_a_tuned_policy(shunter: Command, out: Path, tmp_path: Path) ->
     assert initial == pytest.approx(order)
     written = read_toml(out / "config.toml")
     assert (written["environment"]["order"], written["training"]["init"]) == ("files/found.toml",) * 2
+    # The title names the file as the user did, not the copy; also when the run goes on.
+    begun = f"begun as {tuned} ·"
+    assert begun in shunter("train", "--resume", "--out", out).out
+    assert load_policy(out / "best").record.training["init"] == str(tuned)
     moved = out.rename(tmp_path / "moved")
     assert shunter("simulate", "--workload", LUBLIN, "--policy", moved / "best", "--length", 50, "--json").json()
     small = ("--workload", LUBLIN, "--windows", 2, "--length", 30, "--against", "fcfs/easy")
@@ -366,7 +394,7 @@ def test_hosts_on_a_log(shunter: Command, out: Path) -> None:
             ("--env", "pick-host", "--host-cores", "8:4"),
             "--host-cores is (8, 4); expected two whole numbers, the smaller",
         ),
-        (("--env", "pick-host", "--job-cores", "1:20"), "job_cores goes up to 20, host_cores down to 16"),
+        (("--env", "pick-host", "--job-cores", "1:20"), "--job-cores goes up to 20, --host-cores down to 16"),
         (("--env", "pick-host", "--job-memory", "much"), "'much' is not a whole number"),
         (("--env", "pick-host", EDA, "--num-hosts", "5"), "--num-hosts is given with a log, which has its own jobs"),
         (
@@ -391,16 +419,19 @@ def test_mistakes_with_hosts_are_one_line(shunter: Command, options: tuple[str, 
         (("--workload", LUBLIN, "--length", 500), "a window has 500 jobs (--length), but"),
         (("--workload", LUBLIN, "--preset", "quik"), "unknown preset 'quik'; did you mean 'quick'?"),
         (("--workload", LUBLIN, "--env", "pick"), "unknown environment 'pick'"),
-        (("--workload", LUBLIN, "--mode", "reserv"), "options: [environment]: unknown mode 'reserv'; did you mean"),
-        (("--workload", LUBLIN, "--network", "hosts"), "which does not fit pick-job"),
+        (("--workload", LUBLIN, "--mode", "reserv"), "unknown --mode 'reserv'; did you mean"),
+        (("--workload", LUBLIN, "--network", "hosts"), "--network is 'hosts', which does not fit pick-job"),
+        (("--workload", LUBLIN, "--network", "kernl"), "unknown --network 'kernl'; did you mean 'kernel'?"),
+        (("--workload", LUBLIN, "--order", "sjff"), "unknown --order 'sjff'; did you mean 'sjf'?"),
+        (("--workload", LUBLIN, "--train", "0.5:0.4"), "--train is 0.5:0.4; expected two rising fractions"),
         (("--workload", LUBLIN, "--steps", "0"), "steps is 0; expected a whole number from 1"),
-        (("--workload", LUBLIN, "--set", "ppo.klip=1"), "options: [ppo]: unknown key 'klip'; did you mean 'clip'?"),
+        (("--workload", LUBLIN, "--set", "ppo.klip=1"), "[ppo]: unknown key 'klip'; did you mean 'clip'?"),
         (("--workload", LUBLIN, "--report", "0.65:1"), "--report is 0.65:1, --validation 0.6:0.7; expected parts"),
         (("--workload", LUBLIN, "--report", "x"), "--report is 'x'; expected two fractions"),
         (("--workload", LUBLIN, "--report-windows", "0"), "--report-windows is 0; expected a whole number from 1"),
         (("--workload", LUBLIN, "--lr", "fast"), "'fast' is not a number"),
         (("--workload", LUBLIN, "--init", "nowhere"), "--init nowhere: there is no such folder"),
-        (("--workload", LUBLIN, "--device", "cuda"), "[training] device is 'cuda', but PyTorch sees no graphics card"),
+        (("--workload", LUBLIN, "--device", "cuda"), "--device is 'cuda', but PyTorch sees no graphics card"),
         (("--resume",), "--resume is given without --out; name the run"),
         (("--force",), "--force is given without --out"),
         (("--resume", "--force", "--out", "here"), "give one of them"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from inspect import signature
 from pathlib import Path
 
@@ -232,6 +233,19 @@ def test_a_score_that_is_not_better_gives_way_to_the_classic(
     answer = shunter(*SMALL, "--out", out, "--force")
     assert "keep the classic: in 1 held-back training window the tuned score's mean_bounded_slowdown is" in answer.out
     assert "; the file is that classic" in answer.out
+
+
+@pytest.mark.parametrize(("objective", "sign"), [("mean_bounded_slowdown", 1), ("core_utilization", -1)])
+def test_costs_are_told_as_ratios(shunter: Command, out: Path, objective: str, sign: int) -> None:
+    """Whatever was compared with what, a reader finds how many times it is; of a utilization, more is better."""
+    options = (*SMALL, *EASY, "--objective", objective, "--out", out)
+    result = shunter(*options, "--json").json()
+    answer = " ".join(shunter(*options, "--force").out.split())
+    first, last = (math.exp(sign * result["training"]["costs"][place]) for place in (0, -1))
+    assert f"in the windows searched the tuned score's {objective} is {last:.3g} times that of " in answer
+    assert f"; where the search began it was {first:.3g} times" in answer
+    held_back = math.exp(sign * result["training"]["held_back"]["cost"])
+    assert f"held-back training window the tuned score's {objective} is {held_back:.3g} times that of " in answer
 
 
 def test_a_kept_classic_has_its_own_parameters(shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

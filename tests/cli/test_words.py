@@ -35,8 +35,8 @@ def test_the_log_by_its_place(shunter: Command, log: Path, verb: list[str]) -> N
     message = shunter(*verb, log, "--workload", log).error()
     assert message == f"the log is given twice, as {log} and with --workload; give it once"
     message = shunter(*verb).error()
-    assert message.startswith(f"no job log is given; name one, as in 'shunter {verb[0]} log.swf.gz'")
-    assert message.endswith(f"see 'shunter {verb[0]} --help'")
+    help, example = f"'shunter {verb[0]} --help'", f"shunter {verb[0]} log.swf.gz"
+    assert message == f"no job log is given (see {help}); name one, as in: {example}"
 
 
 def test_the_manifest_says_workload_wherever_it_stood(shunter: Command, log: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_log_among_checkpoints(shunter: Command, log: Path, tmp_path: Path) 
     (tmp_path / "run").mkdir()
     message = shunter("evaluate", tmp_path / "run", log).error()
     assert message.startswith(f"{tmp_path / 'run'}: no checkpoint here")
-    assert shunter("evaluate", tmp_path / "run").error().startswith("no job log is given")
+    assert shunter("evaluate", tmp_path / "run").error() == message
     assert shunter("evaluate", log, "generate:lublin?jobs=5").error().startswith("several logs are given")
 
 
@@ -164,7 +164,14 @@ def test_a_cluster_that_is_missing_or_a_folder(
     table.write_text("submit_s,run_s\n0,10\n")
     message = shunter("simulate", table).error()
     assert "give --cluster with a number of cores, a preset or a TOML file" in message
-    assert "'shunter trace cluster log.csv --infer -o cluster.toml'" in message
+    # As the user named it, so that the command can be pasted.
+    assert message.endswith(f"; to make one: shunter trace cluster {table} --infer -o cluster.toml")
+    spaced = tmp_path / "my logs" / "log.csv"
+    spaced.parent.mkdir()
+    spaced.write_text("came,run_s,status\n0,10,completed\n")
+    message = shunter("simulate", "my logs/log.csv", "--map", "submit_s=came", "--only", "completed").error()
+    mapped = "'my logs/log.csv' --map submit_s=came"
+    assert message.endswith(f"; to make one: shunter trace cluster {mapped} --infer -o cluster.toml")
     assert "'shunter trace cluster' makes one" in shunter("simulate", table, "--cluster", "no-such").error()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from shunter.metrics.calibration_verdict import Verdict
 from shunter.model.log import FROM_WORKLOAD, Log
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import simulate
+from shunter.workloads.reading import read_log
 
 CLUSTER = Cluster.pool(64)
 
@@ -57,6 +59,17 @@ def test_one_that_does_not_says_what_to_run() -> None:
     assert right is not None
     assert right.verdict == Verdict.EXPLAINS
     assert right.command == "shunter calibrate LOG --policy lcfs --dispatch easy"
+
+
+def test_the_command_names_the_files_as_the_user_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / "my logs" / "log.csv"
+    log.parent.mkdir()
+    logged("lcfs").workload.jobs.write_csv(log)
+    found = believe(read_log("my logs/log.csv", "64", format="csv"), None, 600)
+    assert found is not None
+    options = "--format csv --cluster 64 --policy fcfs --dispatch easy"
+    assert found.command == f"shunter calibrate 'my logs/log.csv' {options}"
 
 
 def test_a_large_log_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

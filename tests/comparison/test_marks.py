@@ -12,7 +12,17 @@ import shunter
 from shunter import Cluster, Workload, read_workload
 from shunter.comparison.combinations import combine, with_costs
 from shunter.comparison.comparison import Comparison, compare_combinations
-from shunter.comparison.marks import FREE_STOPS, TRUE_TIMES, Marks, mark_lines, marked, marks_of, shared_marks
+from shunter.comparison.marks import (
+    FREE_STOPS,
+    TRUE_PLANS,
+    TRUE_TIMES,
+    Marks,
+    mark_lines,
+    marked,
+    marks_of,
+    shared_lines,
+    shared_marks,
+)
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 from shunter.policies.scheduler import resolve_scheduler
@@ -32,16 +42,31 @@ def test_who_orders_by_true_run_times_is_marked(estimate: str) -> None:
     assert marks(True, policy="sjf", estimate=estimate) == (TRUE_TIMES,)
     # Neither the order of fcfs nor reservations by requests look at the estimate; reservations by it do.
     assert marks(True, policy="fcfs", estimate=estimate) == ()
-    assert marks(True, policy="fcfs", estimate=estimate, reserve_by="estimate") == (TRUE_TIMES,)
+    assert marks(True, policy="fcfs", estimate=estimate, reserve_by="estimate") == (TRUE_PLANS,)
     assert marks(True, policy="fcfs", dispatch="greedy", estimate=estimate, reserve_by="estimate") == ()
 
 
 def test_a_run_time_that_stands_in_for_a_request_is_the_truth() -> None:
     assert marks(False, policy="sjf", dispatch="greedy") == (TRUE_TIMES,)
-    assert marks(False, policy="fcfs", dispatch="easy") == (TRUE_TIMES,)
+    assert marks(False, policy="sjf", dispatch="easy") == (TRUE_TIMES, TRUE_PLANS)
+    assert marks(False, policy="fcfs", dispatch="easy") == (TRUE_PLANS,)
     assert marks(False, policy="fcfs", dispatch="greedy") == ()
     assert marks(False, policy="sjf", missing_request="3600") == ()
     assert marks(True, policy="sjf") == ()
+
+
+def test_an_order_by_the_posterior_beside_reservations_by_the_truth_sees_no_run_times() -> None:
+    """No job has a request; the posterior of all but a few rests on the user's own jobs."""
+    jobs, learned = pl.DataFrame({"requested_s": [None, None]}, schema={"requested_s": pl.Float64}), {"learned": 2}
+    found = marks_of(resolve_scheduler(policy="sjf", estimate="posterior"), jobs, learned)
+    assert found == (TRUE_PLANS,)
+    assert shared_lines(found)[0].startswith("every row plans by true run times, which no scheduler knows (--missing")
+    by_estimate = resolve_scheduler(policy="sjf", estimate="posterior", reserve_by="estimate")
+    assert marks_of(by_estimate, jobs, learned) == ()
+    # A network is shown when running jobs are expected to end, whatever its rule; that goes by the truth as well.
+    greedy = resolve_scheduler(policy="sjf", dispatch="greedy", estimate="posterior")
+    assert marks_of(greedy, jobs, learned) == ()
+    assert marks_of(greedy, jobs, learned, is_learned=True) == (TRUE_PLANS,)
 
 
 def test_few_jobs_without_a_request_do_not_count() -> None:
@@ -111,11 +136,13 @@ def test_where_all_share_a_mark_no_row_has_it() -> None:
     jobs = log().workload.jobs.with_columns(requested_s=pl.lit(None, dtype=pl.Float64))
     untold = Workload.from_frame(jobs, name="untold")
     comparison = shunter.compare(untold, 64, policy=["fcfs", "sjf"], windows=6, length=80)
-    assert comparison.shared_marks == (TRUE_TIMES,)
-    assert comparison.shown_label("sjf/easy") == "sjf/easy"
+    assert comparison.shared_marks == (TRUE_PLANS,)
+    # Reservations are made by true run times for all; the order of sjf alone sees them, too.
+    assert comparison.shown_label("fcfs/easy") == "fcfs/easy"
+    assert comparison.shown_label("sjf/easy") == "sjf/easy †"
     (finding,) = comparison.headlines()
-    assert "true run times" not in finding.sentence
-    assert comparison.to_json()["shared_marks"] == ["true-run-times"]
+    assert finding.sentence.endswith("; but it sees true run times, which no scheduler knows")
+    assert comparison.to_json()["shared_marks"] == ["true-plans"]
 
 
 def test_compare_shows_the_cost_of_free_stops() -> None:

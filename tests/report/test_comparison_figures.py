@@ -11,7 +11,7 @@ from shunter.comparison.combinations import combine
 from shunter.comparison.comparison import Comparison, compare_combinations
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
-from shunter.report.comparison_figure import BOXES, draw_comparison
+from shunter.report.comparison_figure import BOXES, LINES, draw_comparison
 
 
 def comparison(policies: list[str], cores: int = 64, baseline: str | None = None) -> Comparison:
@@ -52,5 +52,30 @@ def test_the_baseline_has_a_box_even_if_it_is_far_behind() -> None:
 def test_nobody_waits_and_still_there_is_a_figure(tmp_path: Path) -> None:
     compared = comparison(["fcfs", "sjf"], cores=64_000)
     assert compared.against.metrics["max_wait_s"].max() == 0
-    draw_comparison(compared).savefig(tmp_path / "idle.png")
+    figure = draw_comparison(compared)
+    figure.savefig(tmp_path / "idle.png")
     assert (tmp_path / "idle.png").stat().st_size > 10_000
+    for panel in figure.axes[:2]:
+        assert panel.texts[0].get_text().startswith("nobody waits:\nthese days cannot rank policies;\ntake busier days")
+
+
+def test_where_nobody_waits_no_mark_is_explained() -> None:
+    compared = comparison(["fcfs", "las"], cores=64_000)
+    assert any(one.marks for one in compared.scored)
+    figure = draw_comparison(compared)
+    assert figure.get_supxlabel() == ""
+    assert {tick.get_text() for tick in figure.axes[0].get_yticklabels()} == {"fcfs/easy\n(baseline)", "las/greedy"}
+
+
+def test_what_is_in_use_is_drawn_of_one_that_a_site_could_run() -> None:
+    """The best few stop jobs for free, and so are ahead of the one that is recommended."""
+    marked = combine(["srtf", "las"], estimates=["perfect", "requested"]).possible
+    jobs = read_workload("generate:lublin?seed=3&jobs=300&cores=64&load=1.1&requests=factor")
+    windows = choose_windows(len(jobs), count=4, length=60)
+    plain = combine(["fcfs", "f2"]).possible
+    compared = compare_combinations(Log(jobs, Cluster.pool(64)), [*plain, *marked], windows)
+    assert all(one.marks for one in compared.scored[: LINES + 1])
+    use = draw_comparison(compared).axes[2]
+    legend = use.get_legend()
+    assert legend is not None
+    assert [one.get_text() for one in legend.get_texts()] == ["f2/easy", "fcfs/easy"]

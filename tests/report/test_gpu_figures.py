@@ -67,7 +67,7 @@ def test_a_comparison_is_drawn_in_gpus_with_its_marks() -> None:
     assert (sizes.get_xlabel(), use.get_ylabel()) == ("GPUs of the job", "GPUs in use")
     names = [tick.get_text() for tick in boxes.get_yticklabels()]
     assert "las/greedy ‡" in names
-    assert figure.get_supxlabel().startswith("† sees true run times")
+    assert figure.get_supxlabel().startswith("§ plans by true run times")
     # What a stopped job does not hold is not in use.
     steps = [one for one in use.patches if isinstance(one, StepPatch)]
     assert max(float(np.nanmax(one.get_data()[0])) for one in steps) <= 1.0 + 1e-9

@@ -32,7 +32,11 @@ class LearnedPolicy:
     """Says which action a network prefers."""
 
     def __init__(
-        self, network: Network | NativeNetwork, record: PolicyRecord, normalizer: ValueNormalizer | None = None
+        self,
+        network: Network | NativeNetwork,
+        record: PolicyRecord,
+        normalizer: ValueNormalizer | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Takes a network that has its weights.
 
@@ -40,14 +44,24 @@ class LearnedPolicy:
             network: In the core, or in PyTorch.
             record: What it is.
             normalizer: In which units a network in PyTorch learned values; None: in those of the reward.
+            folder: Of the checkpoint; None: it was not read from one.
         """
         self.record = record
+        self.folder = folder
         if isinstance(network, NativeNetwork):
             self.evaluator: Evaluator = network
         else:
             from shunter.agents.torch_evaluator import TorchEvaluator
 
             self.evaluator = TorchEvaluator(network, normalizer)
+
+    def __repr__(self) -> str:
+        """Returns what it decides, by which network, from which run, and after how many steps."""
+        steps = self.record.training.get("steps")
+        parts = [f"{self.kind!r}", f"network={self.record.network.kind!r}"]
+        parts += [] if self.folder is None else [f"folder={str(self.folder)!r}"]
+        parts += [f"steps={steps}"] if isinstance(steps, int) else []
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     @cached_property
     def network(self) -> Network:
@@ -156,7 +170,7 @@ def load_policy(path: str | Path, *, trust: bool = False) -> LearnedPolicy:
     if record.options.layout != record.layout:
         raise InputError(f"{where}: layout and options do not agree; take another copy")
     if is_native(facts):
-        return LearnedPolicy(NativeNetwork.load(folder), record)
+        return LearnedPolicy(NativeNetwork.load(folder), record, folder=folder)
     return _load_torch(folder, record)
 
 
@@ -180,4 +194,4 @@ def _load_torch(folder: Path, record: PolicyRecord) -> LearnedPolicy:
     normalizer = ValueNormalizer()
     if units:
         normalizer.load_state_dict(units)
-    return LearnedPolicy(network, record, normalizer)
+    return LearnedPolicy(network, record, normalizer, folder)

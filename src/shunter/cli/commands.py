@@ -123,9 +123,13 @@ class GroupedCommand(TyperCommand):
             ctx.params[WORKLOAD] = words if self._log.multiple else words[0]
             ctx.set_parameter_source(WORKLOAD, type(ctx.get_parameter_source(WORKLOAD)).COMMANDLINE)
         elif self._needs_log and not ctx.params[WORKLOAD] and not ctx.resilient_parsing:
-            example = f"'{ctx.command_path} log.swf.gz'"
-            raise InputError(f"no job log is given; name one, as in {example}; see '{ctx.command_path} --help'")
+            help = f"'{ctx.command_path} --help'"
+            raise InputError(f"no job log is given (see {help}); name one, as in: {self.example(ctx)}")
         return rest
+
+    def example(self, ctx: Any) -> str:  # noqa: ANN401 - Click's context
+        """Returns a command that names a log, for whoever has named none."""
+        return f"{ctx.command_path} log.swf.gz"
 
     def logs_by_place(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context
         """Returns the logs that are given by their place, having taken them out of the context."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
@@ -80,6 +81,17 @@ class EvaluateCommand(GroupedCommand):
         ctx.params["checkpoints"] = [word for word in words if word not in logs]
         return logs
 
+    def example(self, ctx: Any) -> str:  # noqa: ANN401 - Click's context
+        """Returns a command with the checkpoints that are named, and the log that the first was trained on."""
+        from shunter.policies.catalog import PICK_HOST
+        from shunter.policies.checkpoint import read_record, trained_on
+
+        checkpoints = list(ctx.params["checkpoints"] or ())
+        log = trained_on(checkpoints[0]) if checkpoints else ["log.swf.gz"]
+        if checkpoints and read_record(checkpoints[0])["options"].get("kind") == PICK_HOST:
+            return shlex.join(["shunter", "compare", *log, "--placement", f"best-fit,{checkpoints[0]}"])
+        return shlex.join(["shunter", "evaluate", *checkpoints, *log])
+
 
 def _is_log(word: str) -> bool:
     from shunter.model.cluster import GENERATE
@@ -136,7 +148,7 @@ def evaluate(
     outputs.write(evaluation.comparison, evaluation.rows(), given_options(context), resolved)
     # A figure has colors for a few: those who are judged, and the best classics.
     shown = {one.label: one for one in evaluation.shown(0)}
-    outputs.draw(replace(evaluation.comparison, contenders=shown))
+    outputs.draw(replace(evaluation.comparison, contenders=shown, part_of=evaluation.comparison))
     if outputs.json:
         print_json(evaluation.to_json())
         return

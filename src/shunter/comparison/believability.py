@@ -10,7 +10,6 @@ from shunter.errors import InputError
 from shunter.metrics.calibration import measure_calibration
 from shunter.metrics.calibration_verdict import Verdict, judge
 from shunter.metrics.logged_waits import compare_waits
-from shunter.model.log import FROM_WORKLOAD
 from shunter.policies.native import NativePolicy
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation.run import simulate
@@ -120,9 +119,7 @@ def believe_schedule(log: Log, schedule: Schedule) -> Believability | None:
         return None
     calibration = measure_calibration(schedule, waits, read_clock(schedule.workload, None))
     judgment, settings = judge(calibration, schedule), schedule.settings
-    # By their roles: where the files lie is not known here.
-    words = ["shunter", "calibrate", "LOG", *([] if log.cluster_from == FROM_WORKLOAD else ["--cluster", "CLUSTER"])]
-    words += ["--policy", settings.policy, "--dispatch", settings.dispatch]
+    words = ["shunter", "calibrate", *log.words, "--policy", settings.policy, "--dispatch", settings.dispatch]
     return Believability(
         verdict=judgment.verdict,
         because=judgment.because,

@@ -15,6 +15,7 @@ from shunter.comparison.believability import Believability, believe, quiet_note
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.marks import MARKS, marks_of
+from shunter.comparison.next_step import Step, compared_step
 from shunter.comparison.objective import Objective
 from shunter.comparison.report import LONGEST, C, Contender, LogReport, hold_against, largest_known
 from shunter.comparison.roles import BASELINE, OTHERS
@@ -157,6 +158,17 @@ class Comparison(LogReport):
         return self.contenders[self.reference]
 
     @property
+    def best_plain(self) -> Scored:
+        """The best that has no mark but those that all share; the baseline where all have one."""
+        shared = set(self.shared_marks)
+        return next((one for one in self.scored if set(one.marks) <= shared), self.against)
+
+    @cached_property
+    def next_step(self) -> Step | None:
+        """What an operator should do; None where nobody waits, so that nothing follows."""
+        return None if self.quiet_note is not None else compared_step(self)
+
+    @property
     def baseline(self) -> Combination:
         """The combination that all others are held against."""
         return self.against.combination
@@ -210,6 +222,7 @@ class Comparison(LogReport):
             "verdict": [finding.to_json() for finding in self.verdict()],
             "believability": None if self.believability is None else self.believability.to_json(),
             "contention_note": self.quiet_note,
+            "next_step": None if self.next_step is None else self.next_step.text,
             "marks": {mark.name: mark.words for mark in MARKS if any(mark in one.marks for one in self.scored)},
             "shared_marks": [mark.name for mark in self.shared_marks],
             "skipped": list(self.skipped),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.comparison.classics import Progress, classics, learns
 from shunter.comparison.combinations import ALL, Combination, Combinations, combine, combine_like
 from shunter.comparison.contest import Contest, split_terms
-from shunter.comparison.origins import Origin, origin_of, with_own_estimate
+from shunter.comparison.next_step import Step, doubt, judged_step
+from shunter.comparison.origins import Origin, find_same, origin_of, with_own_estimate
 from shunter.comparison.report import LogReport, hold_against
 from shunter.comparison.roles import (
     ALSO,
@@ -103,7 +105,32 @@ class Evaluation:
         """Each policy that is judged, against where it began, and against what one would have had without it."""
         return tuple(self._standing(one) for one in self.entrants.judged)
 
-    def _standing(self, judged: Combination) -> LogReport:
+    @cached_property
+    def next_step(self) -> Step | None:
+        """What an operator should do with what was learned; None where nobody waits, so that nothing follows."""
+        comparison = self.comparison
+        if comparison.quiet_note is not None:
+            return None
+        if (first := doubt(comparison)) is not None:
+            return first
+        learned = [one.combination for one in comparison.scored if one.combination in self.entrants.learned]
+        steps = [self._step(one) for one in learned]
+        # Of several, the best that is worth it; where none is, why the best is not.
+        return next((one for one in steps if one.role == LEARNED), steps[0])
+
+    def _step(self, judged: Combination) -> Step:
+        tuned = self.entrants.origin(judged).tuned
+        also = {one.label: one for one in self.entrants.also if one != tuned}
+        words = [*self.comparison.log.words, "--policy", judged.settings.policy]
+        return judged_step(
+            self._standing(judged, also),
+            LEARNED,
+            f"the learned policy ({judged.label})",
+            shlex.join(["shunter", "simulate", *words]),
+            {label: label for label in also},
+        )
+
+    def _standing(self, judged: Combination, also: Mapping[str, Combination] | None = None) -> LogReport:
         comparison, log = self.comparison, self.comparison.log
         origin = self.entrants.origin(judged)
         best, same = self.best(), self.best(judged.settings.estimate) if learns(judged.scheduler) else None
@@ -114,13 +141,18 @@ class Evaluation:
             CHOSEN: origin.chosen_on(log),
             BEST: None if best is None else best.combination,
             BEST_SAME: None if same is None else same.combination,
+            **(also or {}),
         }
         rows = {role: comparison.contenders[one.label] for role, one in those.items() if one is not None}
         # Waits and bounds are those of the classic chosen on training days; where there is none, of the best that is.
         reference = next(role for role in (CHOSEN, BEST, LEARNED, ALSO) if role in rows)
         objective = origin.objective(comparison.metric, log)
         held = hold_against(rows, comparison.block, objective, reference, seed=comparison.seed)
-        return LogReport(judged.label, comparison.block, objective, reference, held)
+        return LogReport(judged.label, comparison.block, objective, reference, held, part_of=comparison)
+
+    def is_shown_beside(self, judged: Combination) -> bool:
+        """Returns whether a policy has its row in the tables of one that began as it, and needs none of its own."""
+        return any(self.entrants.origin(one).tuned == judged for one in self.entrants.learned)
 
     def role(self, combination: Combination) -> str:
         """Returns what a row is."""
@@ -155,6 +187,7 @@ class Evaluation:
             ],
             **result,
             "combinations": combinations,
+            "next_step": None if self.next_step is None else self.next_step.text,
             "best_classic": None if best is None else best.combination.label,
             "verdict": [finding.to_json() for finding in self.findings()],
             "warnings": list(self.warnings),
@@ -242,13 +275,19 @@ def find_entrants(
         texts = [against] if isinstance(against, str) else against
         rivals = tuple(dict.fromkeys(one for text in texts for one in combine_like(text, shared, estimates)))
     taken = {one.label for one in (*learned, *rivals)}
-    others = []
+    others: list[Combination] = []
     for text in also:
         one = _also(text, shared)
+        if find_same(one, others) is not None:
+            continue
         # Files of one name in several folders: their whole paths tell them apart.
         others.append(replace(one, label=text) if one.label in taken and one not in rivals else one)
         taken.add(one.label)
-    origins = {one: origin_of(one, rivals, **common).beside(others) for one in (*learned, *others)}
+    origins: dict[Combination, Origin] = {}
+    for one in (*learned, *others):
+        # Several runs may have begun as one file, or as files of one name.
+        known = [origin.tuned for origin in origins.values() if origin.tuned is not None]
+        origins[one] = origin_of(one, rivals, **common).beside([*others, *known])
     return Entrants(learned, tuple(others), rivals, origins)
 
 

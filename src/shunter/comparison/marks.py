@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from shunter.model.settings import RUN_TIME
 from shunter.policies.catalog import BLIND
+from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.native import NativePolicy
 
 if TYPE_CHECKING:
@@ -39,10 +40,15 @@ class Mark:
 
 
 TRUE_TIMES: Final = Mark("true-run-times", "†", "sees true run times, which no scheduler knows")
+TRUE_PLANS: Final = Mark(
+    "true-plans",
+    "§",
+    "plans by true run times, which no scheduler knows (--missing-request or --reserve-by changes that)",
+)
 FREE_STOPS: Final = Mark(
     "free-preemption", "‡", "stops jobs at no cost, which no cluster can (--preemption-overhead gives it a cost)"
 )
-MARKS: Final = (TRUE_TIMES, FREE_STOPS)
+MARKS: Final = (TRUE_TIMES, TRUE_PLANS, FREE_STOPS)
 
 Marks = tuple[Mark, ...]
 
@@ -63,8 +69,18 @@ def marks_of(
     policy = scheduler.policy
     # What a policy in Python or a learned one looks at is not known: it may look at everything.
     is_blind = not is_learned and isinstance(policy, NativePolicy) and policy.kind in BLIND
-    sees = _sees_run_times(scheduler, is_blind, without_request >= LEAST_SHARE, stand_ins >= LEAST_SHARE)
-    carried = {TRUE_TIMES: sees, FREE_STOPS: not is_learned and stops_for_free(scheduler)}
+    settings = scheduler.settings
+    request_is_true = settings.missing_request == RUN_TIME and without_request >= LEAST_SHARE
+    # A posterior, say, may rest on the user's own jobs although no job has a request.
+    is_true = scheduler.estimate.kind in ("perfect", "noisy") or (request_is_true and stand_ins >= LEAST_SHARE)
+    # Whatever its rule, a network is shown when running jobs are expected to end.
+    plans = is_learned or isinstance(policy, Checkpoint)
+    plans = plans or scheduler.dispatch.reservations > 0 or settings.dispatch == "committed-backfill"
+    carried = {
+        TRUE_TIMES: is_true and not is_blind,
+        TRUE_PLANS: plans and (is_true if settings.reserve_by == "estimate" else request_is_true),
+        FREE_STOPS: not is_learned and stops_for_free(scheduler),
+    }
     return tuple(mark for mark, carries in carried.items() if carries)
 
 
@@ -73,23 +89,6 @@ def stops_for_free(scheduler: Scheduler) -> bool:
     policy, settings = scheduler.policy, scheduler.settings
     preempts = isinstance(policy, NativePolicy) and policy.known.preempts
     return preempts and settings.preemption_overhead_s == 0 and settings.preempted_progress == "kept"
-
-
-def _sees_run_times(scheduler: Scheduler, is_blind: bool, without_request: bool, stand_ins: bool) -> bool:
-    """Returns whether true run times decide who starts, through the order or through reservations.
-
-    Args:
-        scheduler: The way to schedule.
-        is_blind: Whether the order does not look at estimates.
-        without_request: Whether jobs have no request, and something stands in.
-        stand_ins: Whether estimates rest on what stands in.
-    """
-    settings = scheduler.settings
-    request_is_true = settings.missing_request == RUN_TIME and without_request
-    estimate_is_true = scheduler.estimate.kind in ("perfect", "noisy") or (request_is_true and stand_ins)
-    by_order = estimate_is_true and not is_blind
-    reserves = scheduler.dispatch.reservations > 0 or settings.dispatch == "committed-backfill"
-    return by_order or (reserves and (estimate_is_true if settings.reserve_by == "estimate" else request_is_true))
 
 
 def shared_marks(every: Iterable[Marks]) -> Marks:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.comparison.combinations import Combination, combine, combine_like, split_text
@@ -16,6 +15,7 @@ from shunter.policies.native import REQUESTED, spec_file
 
 if TYPE_CHECKING:
     from shunter.model.log import Log
+    from shunter.model.settings import Settings
     from shunter.policies.scheduler import Scheduler
 
 
@@ -42,9 +42,7 @@ class Origin:
         """Returns the same, with a tuned file that takes part anyway run once, and every name used once."""
         if self.tuned is None:
             return self
-        own = read_toml(Path(self.tuned.settings.policy))
-        files = {one: spec_file(one.settings.policy) for one in others}
-        same = next((one for one, file in files.items() if file is not None and read_toml(file) == own), None)
+        same = find_same(self.tuned, others)
         if same is None and self.tuned.label in {one.label for one in others}:
             same = replace(self.tuned, label=self.tuned.settings.policy)
         return self if same is None else replace(self, tuned=same)
@@ -62,6 +60,19 @@ class Origin:
         except InputError:
             # A record that somebody has edited; there is no bound that could be told.
             return Objective(metric)
+
+
+def find_same(one: Combination, others: Sequence[Combination]) -> Combination | None:
+    """Returns which of others is the same policy under the same rule, also if read from a copy of its file."""
+    own = _content(one)
+    return next((other for other in others if _content(other) == own), None)
+
+
+def _content(one: Combination) -> tuple[Settings, list[str | dict[str, Any]]]:
+    """Returns a combination's settings, with what its files hold in the place of their names."""
+    files = [(text, spec_file(text)) for text in (one.settings.policy, one.settings.estimate)]
+    held = [text if path is None else read_toml(path) for text, path in files]
+    return replace(one.settings, policy="", estimate=""), held
 
 
 def origin_of(one: Combination, classics: tuple[Combination, ...], **common: Any) -> Origin:  # noqa: ANN401 - settings

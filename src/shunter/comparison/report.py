@@ -139,6 +139,8 @@ class LogReport:
     """The role that waits and bounds refer to."""
     contenders: Mapping[str, Contender]
     """By role, held against each other."""
+    part_of: LogReport | None = None
+    """The report that these contenders were taken from: what all of its rows share is told there."""
 
     @property
     def metric(self) -> str:
@@ -158,6 +160,8 @@ class LogReport:
     @property
     def shared_marks(self) -> Marks:
         """The marks that all contenders carry, which are told once."""
+        if self.part_of is not None:
+            return self.part_of.shared_marks
         return shared_marks(one.marks for one in self.contenders.values())
 
     def shown_label(self, role: str) -> str:

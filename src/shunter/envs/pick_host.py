@@ -22,6 +22,7 @@ from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
+from shunter.model.fitting import why_any_node_will_do
 from shunter.model.log import Log
 from shunter.model.windows import Windows
 from shunter.model.workload import Workload
@@ -117,6 +118,18 @@ class PickHostOptions(EnvironmentOptions):
     def chooses_jobs(self) -> bool:
         """No: the order decides, and what is decided is where a job runs."""
         return False
+
+    def notes(self, logs: Sequence[Log]) -> list[str]:
+        """Returns what a user must know before a training: where there is nothing to learn."""
+        every = {log.workload.name: why_any_node_will_do(log.workload.jobs, log.cluster) for log in logs}
+        if not logs and self.num_hosts == 1:
+            every = {"--num-hosts 1": "there is one node"}
+        useless = "every placement starts each job at the same time, and nothing can be learned about waits"
+        return [
+            f"{name}: it does not matter where jobs run, for {why}: {useless}"
+            for name, why in every.items()
+            if why is not None
+        ]
 
     def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> EpisodeSource:
         """Returns windows of logs, or where there is no log the drawn episodes.

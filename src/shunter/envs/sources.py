@@ -61,6 +61,10 @@ class EnvironmentOptions(ABC):
         """Whether it is decided which job starts, in the place of the scheduler's own policy."""
         return True
 
+    def notes(self, logs: Sequence[Log]) -> list[str]:
+        """Returns what a user must know of these logs before a training; of none where jobs are drawn."""
+        return []
+
     @abstractmethod
     def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> EpisodeSource:
         """Returns where episodes come from.

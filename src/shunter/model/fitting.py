@@ -67,6 +67,31 @@ def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
     return np.asarray(np.where(bound, alone, together) >= jobs["tasks"].to_numpy())
 
 
+def why_any_node_will_do(jobs: pl.DataFrame, cluster: Cluster) -> str | None:
+    """Returns why it cannot matter on which nodes jobs run, as part of a sentence.
+
+    None: it may matter. Only what is sure is told: there are other logs on which it happens not to matter.
+    """
+    nodes = cluster.nodes
+    if len(nodes) == 1:
+        return "there is one node"
+    if len({(node.speed, node.gpu_type, node.partition) for node in nodes}) > 1:
+        return None
+    asked = {"cores": "cores_per_task", "gpus": "gpus_per_task"}
+    if any(node.memory_mb is not None for node in nodes):
+        asked["memory_mb"] = "memory_mb_per_task"
+    amounts = {name: jobs[column].fill_null(0.0).to_numpy() for name, column in asked.items()}
+    # Each node has then so many places, and a job fits if there are enough of them, wherever they are.
+    if all(len(np.unique(each)) <= 1 for each in amounts.values()):
+        return "all tasks ask for the same"
+    if len({(node.cores, node.memory_mb, node.gpus) for node in nodes}) > 1:
+        return None
+    # Each task has then a node to itself, and one node is as good as another.
+    if any((has := getattr(nodes[0], name)) and 2 * each.min() > has for name, each in amounts.items()):
+        return "all nodes are alike, and no two tasks have room on one"
+    return None
+
+
 def _capacity(jobs: pl.DataFrame, node_cores: float, node_memory_mb: int | None, node_gpus: int) -> NDArray[np.int64]:
     """Returns how many tasks of each job an empty node takes."""
     room = np.full(jobs.height, UNBOUNDED, dtype=np.int64)

@@ -87,3 +87,12 @@ class Log:
     """What told the cluster: `FROM_WORKLOAD`, or an option."""
     load: float | None = None
     """The load that the arrivals were scaled to; None: they are as they were."""
+    cluster_word: str | None = None
+    """What names the cluster on a command line, as the user did; None: nobody named it, or it was made in Python."""
+
+    @property
+    def words(self) -> list[str]:
+        """What names the log and its cluster on a command line; in capitals what the user has to name."""
+        cluster = [] if self.cluster_from == FROM_WORKLOAD else ["--cluster", self.cluster_word or "CLUSTER"]
+        load = [] if self.load is None else ["--load", f"{self.load:.15g}"]
+        return [*(self.workload.words or ["LOG"]), *cluster, *load]

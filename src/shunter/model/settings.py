@@ -189,6 +189,18 @@ class Settings:
         """Returns the settings by name, as `shunter.simulate` takes them."""
         return {name: getattr(self, name) for name in SETTING_NAMES}
 
+    def options(self) -> list[str]:
+        """Returns the words of a command line that ask for them; the policy and the rule always, others if need be."""
+        words: list[str] = []
+        for name, value in self.words().items():
+            option = option_of(name).partition(" ")[0]
+            # Failures that were given in Python have no file that could be named.
+            if isinstance(value, tuple) or (value == getattr(Settings(), name) and name not in ("policy", "dispatch")):
+                continue
+            text = f"{value:.15g}" if isinstance(value, float) else str(value)
+            words += [option] if value is True else [option, text]
+        return words
+
     def core_fields(self) -> dict[str, Any]:
         """Returns what the settings fill in the core's configuration by themselves."""
         given = ((one, getattr(self, name)) for name, one in DECLARED.items() if one.core)

@@ -107,6 +107,8 @@ class Workload:
     """Where this is a window: the jobs before it, from which estimates may have learned."""
     places: Places | None = None
     """Where the jobs stand in the source; None if the jobs were not read from a file."""
+    words: tuple[str, ...] = ()
+    """What names it on a command line, as the user did: the file, and how it is read; empty if it was not read."""
     window_of: WholeLog | None = field(default=None, repr=False)
     """Where this is a window: the log that it was cut from."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_name, typed
 from shunter.errors import InputError
+from shunter.model.cluster import GENERATE
 from shunter.model.settings import CORES_ALONE, Settings
 from shunter.native import Handle, lib, opened
 from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_MODES, POLICIES
@@ -124,6 +125,21 @@ def read_record(text: str) -> dict[str, Any]:
     if "size_by" not in content["options"] and isinstance(options.get("order"), str):
         options["order"] = of_before(options["order"])
     return content | {"options": options}
+
+
+def trained_on(text: str) -> list[str]:
+    """Returns what names the log of a checkpoint on a command line; one that is not there now has a stand-in.
+
+    Raises:
+        InputError: There is no checkpoint, or it cannot be read.
+    """
+    training = read_record(text).get("training")
+    logs = training.get("logs") if isinstance(training, dict) else None
+    first = logs[0] if isinstance(logs, list) and logs else None
+    words = first.get("words") if isinstance(first, dict) else None
+    if not (isinstance(words, list) and words and all(isinstance(word, str) for word in words)):
+        return ["log.swf.gz"]
+    return words if words[0].startswith(GENERATE) or os.path.exists(words[0]) else ["log.swf.gz"]
 
 
 def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:

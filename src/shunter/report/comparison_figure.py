@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from shunter.comparison.bench import Bench
-from shunter.comparison.marks import mark_lines, marked, shared_lines
+from shunter.comparison.marks import MARKS, mark_lines, marked, shared_lines
 from shunter.comparison.roles import ROLES
 from shunter.metrics.labels import counted, shortened
 from shunter.metrics.usage import Usage
@@ -53,9 +53,16 @@ def draw_comparison(comparison: Comparison) -> Figure:
     _draw_boxes(boxes, comparison, colors)
     _draw_waits(sizes, comparison, colors)
     _draw_utilization(use, comparison, colors)
-    shared = comparison.shared_marks
+    shared, quiet = comparison.shared_marks, comparison.quiet_note
     told = shared_lines(shared) + mark_lines((one.marks for one in comparison.scored), shared)
-    if told:
+    if quiet is not None:
+        # Panels in which all is alike look as if something were missing.
+        for panel in (boxes, sizes):
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 11}
+            style["bbox"] = {"facecolor": "white", "edgecolor": "none"}
+            text = quiet.replace(": ", ":\n").replace("; ", ";\n")
+            panel.text(0.5, 0.5, text, transform=panel.transAxes, **style)
+    elif told:
         figure.supxlabel("; ".join(told), x=0.01, ha="left", fontsize=9)
     return finish(figure, (boxes, sizes, use), _title(comparison))
 
@@ -63,7 +70,8 @@ def draw_comparison(comparison: Comparison) -> Figure:
 def _called(comparison: Comparison, label: str) -> str:
     """Returns what the figure calls a combination: short, and with the symbols of its marks."""
     one = comparison.contenders[label]
-    return marked(shortened(one.label), one.marks, comparison.shared_marks)
+    untold = comparison.shared_marks if comparison.quiet_note is None else MARKS
+    return marked(shortened(one.label), one.marks, untold)
 
 
 def _title(comparison: Comparison) -> str:
@@ -77,8 +85,19 @@ def _title(comparison: Comparison) -> str:
 
 def _colors(comparison: Comparison) -> dict[str, str]:
     """Returns the colors of the best few and of the baseline, by label; they are the same in all panels."""
-    best = [one.combination.label for one in comparison.scored if one.combination != comparison.baseline]
-    return dict(zip(best[:LINES], COLORS, strict=False)) | {comparison.baseline.label: BASELINE_COLOR}
+    others = [one.label for one in comparison.scored if one is not comparison.against]
+    # Marked ones may be ahead of the one that is looked for; it is among the few in any case.
+    best = sorted(others, key=lambda label: label != _looked_for(comparison).label)[:LINES]
+    colored = [label for label in others if label in best]
+    return dict(zip(colored, COLORS, strict=False)) | {comparison.baseline.label: BASELINE_COLOR}
+
+
+def _looked_for(comparison: Comparison) -> Scored:
+    """Returns what people look for beside the baseline: what was learned, else the best that a site could run."""
+    others = [one for one in comparison.scored if one is not comparison.against]
+    learned = [one for one in others if isinstance(one.combination.scheduler.policy, Checkpoint)]
+    plain = [one for one in others if set(one.marks) <= set(comparison.shared_marks)]
+    return next(iter([*learned, *plain, *others]), comparison.against)
 
 
 def _shown(comparison: Comparison, most: int) -> list[Scored]:
@@ -157,11 +176,7 @@ def _draw_utilization(panel: Axes, comparison: Comparison, colors: dict[str, str
     window = _middle_window(comparison)
     # Only times of windows were kept: one window is simulated again to see it over time.
     (part,) = Bench.on(Log(comparison.workload, comparison.cluster), window).parts
-    others = [one for one in comparison.scored if one is not comparison.against and one.combination.label in colors]
-    # A learned policy is what people look for; without one, the best that is not the baseline itself.
-    learned = [one for one in others if isinstance(one.combination.scheduler.policy, Checkpoint)]
-    shown = next(iter([*learned, *others]), comparison.against)
-    pair = {one.combination.label: one.combination for one in (shown, comparison.against)}
+    pair = {one.label: one.combination for one in (_looked_for(comparison), comparison.against)}
     # As schedules: a job that is stopped holds nothing until it starts again.
     uses = {label: Usage(next(part.schedules(one.scheduler))) for label, one in pair.items()}
     begin_ms = float(next(iter(uses.values())).schedule.submit_ms.min())

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.marks import TRUE_TIMES, mark_lines, shared_lines
-from shunter.comparison.report import BETTER, BROKEN, LONGEST, UTILIZATIONS, WORSE, judge_contrast, largest_known
+from shunter.comparison.marks import mark_lines, shared_lines
+from shunter.comparison.report import BETTER, BROKEN, UTILIZATIONS, WORSE
 from shunter.comparison.roles import BASELINE, CLASSIC, ROLES
-from shunter.metrics.calibration_verdict import Verdict
-from shunter.metrics.labels import counted, percent
+from shunter.metrics.labels import counted, in_unit, percent, short, wait_unit
 from shunter.metrics.table import higher_is_better
 from shunter.model.log import FROM_WORKLOAD, Ledger
 from shunter.model.size import size_note
@@ -24,7 +23,6 @@ from shunter.report.tables import (
     print_fitted,
     print_line,
     print_written,
-    short,
     titled_table,
 )
 from shunter.report.terminal import Console
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 
 BREAK, INDENT = "\n", "  "
 """Between the lines of a name."""
-WAIT_UNITS = (("hours", 3600.0), ("minutes", 60.0))
-"""From the largest; below them seconds."""
 FINDING_COLORS: Final = {BETTER: "green", WORSE: "red", BROKEN: "red"}
 """Of what is found; the rest has none."""
 
@@ -87,7 +83,8 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
     # The tables have all; the sentences are for those who ask whether there is anything better than what they have.
     if comparison.quiet_note is None:
         print_findings(console, comparison.headlines())
-        print_line(console, next_step(comparison))
+    if comparison.next_step is not None:
+        print_line(console, comparison.next_step.text)
     print_written(console, written)
 
 
@@ -95,35 +92,12 @@ def print_grounds(console: Console, comparison: Comparison) -> None:
     """Prints what to know before any result: whether to believe it, what all rows have, whether anybody waits."""
     if comparison.believability is not None:
         print_line(console, comparison.believability.line)
+    if comparison.quiet_note is not None:
+        # Where nothing is shown, marks explain nothing.
+        print_line(console, comparison.quiet_note)
+        return
     for line in shared_lines(comparison.shared_marks):
         print_line(console, line)
-    if comparison.quiet_note:
-        print_line(console, comparison.quiet_note)
-
-
-def next_step(comparison: Comparison) -> str:
-    """Returns what an operator should do with the result, and what that costs."""
-    belief, baseline = comparison.believability, comparison.against
-    if belief is not None and belief.verdict == Verdict.DOES_NOT:
-        return f"What to do: describe the machine better before you believe these rows: {belief.command}"
-    shared = set(comparison.shared_marks)
-    best = next((one for one in comparison.scored if set(one.marks) <= shared), baseline)
-    contrast = best.against.get(baseline.label)
-    told = [f"What to do: keep {baseline.label}. Nothing that a real scheduler could run is surely better here."]
-    if contrast is not None and judge_contrast("", "", contrast, comparison.metric)[0] == BETTER:
-        price = _price(best, baseline)
-        told = [f"What to do: try {best.label}. {price}", "'shunter tune' may find a better one still."]
-    if any(TRUE_TIMES in one.marks for one in comparison.scored):
-        told.append("To see what is left without true run times: --estimate last-two,posterior.")
-    return " ".join(told)
-
-
-def _price(best: Scored, baseline: Scored) -> str:
-    """Returns what becomes of the longest wait, which orders that prefer short jobs make longer."""
-    own_s, base_s = (largest_known(one.metrics[LONGEST]) or 0.0 for one in (best, baseline))
-    unit, seconds = wait_unit((own_s, base_s))
-    waits = f"Its longest wait is {in_unit(own_s, seconds)} {unit}, that of {baseline.label} {in_unit(base_s, seconds)}"
-    return f"{waits}; --max-wait limits it." if own_s > base_s else f"{waits}."
 
 
 def comparison_title(comparison: Comparison, common: str = "") -> str:
@@ -218,7 +192,8 @@ def comparison_notes(comparison: Comparison) -> list[str]:
         notes.append(note)
     if comparison.sorted_by == "mean":
         notes.append("a value of 0 has no geometric mean, and no ratio; the mean and its differences are in --json")
-    notes += mark_lines((one.marks for one in comparison.scored), comparison.shared_marks)
+    if comparison.quiet_note is None:
+        notes += mark_lines((one.marks for one in comparison.scored), comparison.shared_marks)
     notes += _basis_notes(comparison)
     if rejected := max(one.rejected for one in comparison.scored):
         notes.append(f"{rejected:,} of {windows.length * len(windows):,} jobs can never fit, and were rejected")
@@ -244,17 +219,6 @@ def _common_ledger(comparison: Comparison) -> Ledger:
     """Returns every entry of any combination once."""
     entries = [entry for one in comparison.scored for entry in one.ledger.entries]
     return Ledger(tuple(dict.fromkeys(entries)))
-
-
-def wait_unit(waits_s: Iterable[float | None]) -> tuple[str, float]:
-    """Returns the unit that suits the longest of some waits, and its seconds."""
-    longest_s = max(wait_s or 0.0 for wait_s in waits_s)
-    return next(((unit, size) for unit, size in WAIT_UNITS if longest_s >= size), ("seconds", 1.0))
-
-
-def in_unit(value_s: float | None, unit_s: float) -> str:
-    """Returns a time in a unit with about three digits; a dash where there is none."""
-    return "–" if value_s is None else short(value_s / unit_s)
 
 
 def row_name(comparison: Comparison, row: dict[str, Any], most: int) -> str:

@@ -12,10 +12,10 @@ from rich.table import Table
 
 from shunter.errors import InputError
 from shunter.metrics.forecasts import FITTED
-from shunter.metrics.labels import percent
+from shunter.metrics.labels import brief_seconds, percent, short
 from shunter.model.schedule import BASES, BOUNDED_SLOWDOWN_THRESHOLD_S, count_bases
 from shunter.report.drawing import COLORS, GRID, TIME_TICKS, draw_density, finish, name_ticks, new_figure
-from shunter.report.tables import brief_seconds, folded, ledger_table, print_written, short, titled_table
+from shunter.report.tables import folded, ledger_table, print_written, titled_table
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.metrics.labels import short
 from shunter.report.comparisons import (
     comparison_notes,
     comparison_title,
@@ -25,7 +26,6 @@ from shunter.report.tables import (
     print_fitted,
     print_line,
     print_written,
-    short,
 )
 from shunter.report.terminal import Console
 
@@ -58,13 +58,17 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
         console.print(ledger_table(ledger))
     for warning in evaluation.warnings:
         console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
+    if evaluation.next_step is not None:
+        print_line(console, evaluation.next_step.text)
     print_written(console, written)
 
 
 def _print_results(console: Console, evaluation: Evaluation, top: int) -> None:
     """Prints each policy against where it began, what that comes to, and then everybody."""
     comparison = evaluation.comparison
-    for one in evaluation.standings:
+    for judged, one in zip(evaluation.entrants.judged, evaluation.standings, strict=True):
+        if evaluation.is_shown_beside(judged):
+            continue
         print_standing(console, one, next(iter(one.contenders)), f"{escape(one.name)}: {comparison.metric}")
     print_findings(console, evaluation.findings())
     shown = {one.combination.label for one in evaluation.shown(top)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from shunter.comparison.rows import COMPARISON
 from shunter.errors import InputError
+from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 
 if TYPE_CHECKING:
@@ -76,6 +79,8 @@ def read_curves(folder: Path) -> Curves:
         InputError: There is no run, or its file cannot be read.
     """
     path = folder / PROGRESS_FILE
+    if not path.exists():
+        _check_no_other_run(folder)
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -90,6 +95,32 @@ def read_curves(folder: Path) -> Curves:
     except (TypeError, ValueError) as error:
         raise InputError(f"{path}: a value is not a number ({error}); mend the file") from None
     return Curves(folder.resolve().name, columns)
+
+
+def _check_no_other_run(folder: Path) -> None:
+    """Raises an error that says what draws the folder of a simulation or a comparison: nothing was learned there."""
+    if not (folder / MANIFEST).is_file():
+        return
+    if (folder / SCHEDULE).is_file():
+        given = read_manifest(folder)["arguments"].get("given", {})
+        draw = shlex.join(["shunter", "simulate", *_words(given), "--plot", str(folder / "schedule.png")])
+        what = f"a run of 'shunter simulate', which has no learning curves; to draw its schedule: {draw}"
+    elif (folder / f"{COMPARISON}.parquet").is_file():
+        what = "a comparison, which has no learning curves; to draw it, give compare or evaluate --plot FILE"
+    else:
+        return
+    raise InputError(f"{folder}: {what}")
+
+
+def _words(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the words of the command line that gave these options; what wrote or printed something is left out."""
+    yield str(given.get("workload", "LOG"))
+    for name, value in given.items():
+        if name in ("workload", "out", "force", "plot", "json") or value is False:
+            continue
+        option = f"--{'map' if name == 'columns' else name.replace('_', '-')}"
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield from [option] if value is True else [option, text]
 
 
 def draw_learning(runs: Sequence[Curves]) -> Figure:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.metrics.labels import counted
+from shunter.metrics.labels import brief_seconds, counted
 from shunter.model.fitting import can_ever_fit, first_rejection
-from shunter.report.tables import brief_seconds, format_seconds
+from shunter.report.tables import format_seconds
 from shunter.simulation import simulate
 
 if TYPE_CHECKING:

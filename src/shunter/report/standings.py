@@ -8,9 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from shunter.comparison.roles import JUDGED_AGAINST, OTHERS, ROLES
-from shunter.metrics.labels import percent
-from shunter.report.comparisons import BREAK, INDENT, in_unit, ratio_text, used_columns, wait_unit
-from shunter.report.tables import NAME_WIDTH, folded, print_fitted, short, titled_table
+from shunter.metrics.labels import in_unit, percent, short, wait_unit
+from shunter.report.comparisons import BREAK, INDENT, ratio_text, used_columns
+from shunter.report.tables import NAME_WIDTH, folded, print_fitted, titled_table
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:

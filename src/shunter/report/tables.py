@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from shunter.metrics.labels import shortened
+from shunter.metrics.labels import UNITS_S, brief_seconds, short, shortened
 from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
 from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
 from shunter.model.log import FROM_WORKLOAD
@@ -34,8 +34,6 @@ NAME_WIDTH: Final = 20
 """Of names in tables that are full of numbers, on 80 columns."""
 NAME_WIDTHS: Final = (60, 40, 30, 24, 20, 16, 12)
 """How long the lines of a name may be, from what is tried first."""
-UNITS_S: tuple[tuple[str, int], ...] = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-"""Units of time, from the largest."""
 
 
 def titled_table(title: str, first: str = "") -> Table:
@@ -91,14 +89,6 @@ def print_written(console: Console, written: Sequence[Path]) -> None:
     """Prints which files were written."""
     for path in written:
         print_line(console, f"written: {path}")
-
-
-def short(value: float | None) -> str:
-    """Returns a number with about three digits; a dash where there is none."""
-    if value is None:
-        return "–"
-    size = abs(value)
-    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
 def hours(seconds: float | None) -> str:
@@ -216,12 +206,6 @@ def format_seconds(seconds: float) -> str:
     per = size // next_size
     text = f"{parts // per:,} {unit}" + (f" {parts % per} {next_unit}" if parts % per else "")
     return f"{whole:,} s ({text})"
-
-
-def brief_seconds(seconds: float) -> str:
-    """Returns a time in its largest unit, short enough for a column: ``8.35 h``."""
-    unit, size = next((unit for unit in UNITS_S if abs(seconds) >= unit[1]), UNITS_S[-1])
-    return f"{short(seconds / size)} {unit}"
 
 
 def whole_time(seconds: float) -> str:

@@ -11,8 +11,8 @@ from rich.columns import Columns
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.metrics.labels import counted, percent
-from shunter.report.tables import brief_seconds, ledger_table, print_written, short
+from shunter.metrics.labels import brief_seconds, counted, percent, short
+from shunter.report.tables import ledger_table, print_written
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:

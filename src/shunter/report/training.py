@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from shunter.agents.training.held_out import REPORT
 from shunter.comparison.marks import mark_lines, shared_lines
 from shunter.comparison.roles import JUDGED_AGAINST, LEARNED
 from shunter.metrics.labels import counted
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from shunter.agents.training.trainer import TrainingOutcome
     from shunter.comparison.report import LogReport
 
-REPORT = "report"
 PARTS = {"validation": "validation, on which the best policy was chosen", REPORT: "report, never looked at before"}
 """What tables call the parts that are not trained on."""
 
@@ -39,6 +40,8 @@ def print_training(training: Training) -> None:
     for _, ledger in training.ledgers():
         if ledger:
             console.print(ledger_table(ledger))
+    for line in training.next_steps():
+        print_line(console, line)
     console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -61,7 +64,7 @@ def _print_part(console: Console, part: PartReport) -> None:
 def _title(training: Training) -> str:
     config, outcome, objective = training.site.config, training.outcome, training.site.objective
     bounds = "".join(f", {bound.metric} {bound.words}" for bound in objective.bounds)
-    began = f", begun as {escape(config.training.init)}" if config.training.init else ""
+    began = f", begun as {escape(training.site.begun_as)}" if training.site.begun_as else ""
     ended = {"steps": "all steps done", "patience": "no better for long", "interrupted": "interrupted"}[outcome.reason]
     lines = [
         f"[bold]{config.kind}[/bold] · {config.network.kind} network{began} · for {objective.metric}{bounds}",
@@ -107,5 +110,5 @@ def _group_title(part: str, one: LogReport) -> str:
 
 def _next(training: Training) -> str:
     if training.is_interrupted:
-        return f"saved: {training.folder}; to go on: shunter train --resume --out {training.folder}"
+        return f"saved: {training.folder}; to go on: shunter train --resume --out {shlex.quote(str(training.folder))}"
     return f"written: {training.folder}; its policy: {training.folder / 'best'}"

@@ -13,12 +13,12 @@ from rich.table import Table
 
 from shunter.comparison.marks import mark_lines, marked
 from shunter.comparison.roles import BEST, JUDGED_AGAINST, ROLES, TUNED
-from shunter.metrics.labels import counted, shortened
-from shunter.metrics.table import METRICS
-from shunter.report.comparisons import in_unit, print_findings, print_grounds, ratio_text, wait_unit
+from shunter.metrics.labels import counted, in_unit, short, shortened, wait_unit
+from shunter.metrics.table import METRICS, higher_is_better
+from shunter.report.comparisons import print_findings, print_grounds, ratio_text
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 from shunter.report.standings import judged_first, print_standing
-from shunter.report.tables import ledger_table, print_line, print_written, short, titled_table, whole_time
+from shunter.report.tables import ledger_table, print_line, print_written, titled_table, whole_time
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def _title(tuning: Tuning) -> str:
         f"{counted(plan.generations, 'generation')} of {plan.population} candidates, each in up to {plan.drawn} of "
         f"{counted(plan.windows, 'window')} of {plan.length:,} jobs{warmup}, seed {plan.seed}\n"
         f"{tuned.simulations:,} simulations; {tuning.seconds:.3g} s with the choice of classics\n"
-        f"cost in the windows searched {tuned.costs[-1]:.3f}, where the search began {tuned.costs[0]:.3f} "
-        f"(0 is as good as the classic chosen there)\n{trial_words(tuning)}"
+        f"{searched_words(tuning)}\n{trial_words(tuning)}"
     )
 
 
@@ -95,6 +94,25 @@ def _estimates(tuning: Tuning) -> str:
     return f", the best on training days of {others}" if len(tuning.tried) > 1 else ""
 
 
+def searched_words(tuning: Tuning) -> str:
+    """Returns how good the score is in the windows that were searched, and how good it was at the beginning."""
+    found, objective = tuning.found, tuning.report.objective
+    labels = dict.fromkeys(escape(one.combination.label) for one in found.chosen.requested)
+    rivals = "the best classic of each log with requested"
+    if len(labels) == 1:
+        rivals = f"{next(iter(labels))} with requested, the best classic with it on training days"
+    now, before = (_times(tuning, cost) for cost in (found.tuned.costs[-1], found.tuned.costs[0]))
+    bounds = "; both count penalties for bounds that are broken or nearly so" if objective.bounds else ""
+    score = f"the tuned score's {objective.metric} is {now} times that of {rivals}"
+    return f"in the windows searched {score}; where the search began it was {before} times{bounds}"
+
+
+def _times(tuning: Tuning, cost: float) -> str:
+    """Returns the ratio that a cost is the logarithm of; of a metric of which more is better, that of its inverse."""
+    sign = -1.0 if higher_is_better(tuning.report.objective.metric) else 1.0
+    return f"{np.exp(sign * cost):.3g}"
+
+
 def trial_words(tuning: Tuning) -> str:
     """Returns what became of the tuned score in the windows that were held back from the search."""
     trial, chosen = tuning.found.trial, tuning.found.chosen
@@ -102,12 +120,14 @@ def trial_words(tuning: Tuning) -> str:
     if not trial.are_held_back:
         where = "in the training windows, which are too few to hold any back,"
     classic = f"{escape(chosen.combination.label)} with {escape(chosen.estimate)}"
-    ratio = f"the tuned score's {tuning.report.objective.metric} is {np.exp(trial.cost):.3g} times that of {classic}"
+    ratio = (
+        f"the tuned score's {tuning.report.objective.metric} is {_times(tuning, trial.cost)} times that of {classic}"
+    )
     if trial.is_better:
         return f"{where} {ratio}, the best classic there: the score is written"
     why = ", and it breaks a bound" if trial.broken > trial.classic_broken else ""
     if trial.searched_cost >= 0 > trial.cost:
-        why += f", but {np.exp(trial.searched_cost):.3g} times it in the windows searched"
+        why += f", but {_times(tuning, trial.searched_cost)} times it in the windows searched"
     if trial.keeps_classic:
         return f"[bold]keep the classic:[/bold] {where} {ratio}{why}; the file is that classic"
     written = f"it is written, for no classic is tried with {tuning.found.dispatch}"

@@ -10,10 +10,10 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from shunter.comparison.marks import mark_lines, marked, shared_lines, shared_marks
+from shunter.metrics.labels import brief_seconds
 from shunter.metrics.table import METRICS, SECONDS
 from shunter.report.tables import (
     ANY_WIDTH,
-    brief_seconds,
     folded,
     format_metric,
     ledger_table,

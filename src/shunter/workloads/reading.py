@@ -6,9 +6,11 @@ what they need.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import glob
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 Spec = str | Path | Sequence[str | Path]
 """A file, a pattern such as ``part-*.csv.gz``, several files of one log, or a generator."""
+ONLY = "--only"
+"""The option that keeps jobs by their statuses."""
 
 
 def read_workload(
@@ -56,11 +60,23 @@ def read_workload(
         workload = generate(spec.removeprefix(GENERATE))
     else:
         workload = _read(spec, format, Reading(strict, _parsed(columns)))
-    if only is None:
-        return workload
-    from shunter.workloads.variants import keep_statuses
+    if only is not None:
+        from shunter.workloads.variants import keep_statuses
 
-    return keep_statuses(workload, only)
+        workload = keep_statuses(workload, only)
+    return replace(workload, words=_words(spec, format, only, columns))
+
+
+def _words(
+    spec: Spec, format: str | None, only: str | None, columns: str | Mapping[str, str] | None
+) -> tuple[str, ...]:
+    """Returns what reads the same log on a command line."""
+    files = [str(spec)] if isinstance(spec, str | Path) else [str(one) for one in spec]
+    mapped = columns
+    if isinstance(columns, Mapping):
+        mapped = ",".join(f"{ours}={theirs}" for ours, theirs in columns.items())
+    options = {"--format": format, "--map": mapped, ONLY: only}
+    return (*files, *(word for name, value in options.items() if value for word in (name, str(value))))
 
 
 def read_log(
@@ -95,10 +111,11 @@ def read_log(
         check_load(load)
     found = cluster if isinstance(cluster, Cluster) else None if cluster is None else read_cluster(cluster)
     jobs = workload if isinstance(workload, Workload) else read_workload(workload, **reading)
-    log = Log(jobs, cluster_of(jobs), FROM_WORKLOAD) if found is None else Log(jobs, found)
-    if load is None:
-        return log
-    return Log(scale_to_load(jobs, log.cluster, load), log.cluster, log.cluster_from, load)
+    if found is None:
+        log = Log(jobs, cluster_of(jobs), FROM_WORKLOAD)
+    else:
+        log = Log(jobs, found, cluster_word=None if isinstance(cluster, Cluster) else str(cluster))
+    return log if load is None else replace(log, workload=scale_to_load(jobs, log.cluster, load), load=load)
 
 
 def read_cluster(text: str | int) -> Cluster:
@@ -133,9 +150,12 @@ def cluster_of(workload: Workload, option: str = "--cluster") -> Cluster:
     """
     if workload.cluster_spec is None:
         why = workload.cluster_note or "does not tell how many cores its machine had"
-        make = f"make one with 'shunter trace cluster {workload.name} --infer -o cluster.toml'"
-        expected = f"give {option} with a number of cores, a preset or a TOML file ({make})"
-        raise InputError(f"{workload.name}: {why}; {expected}")
+        # The machine is that of all jobs: 'trace cluster' has no --only, which comes last.
+        read = shlex.join(takewhile(lambda word: word != ONLY, workload.words or ["LOG"]))
+        make = f"to make one: shunter trace cluster {read} --infer -o cluster.toml"
+        raise InputError(
+            f"{workload.name}: {why}; give {option} with a number of cores, a preset or a TOML file; {make}"
+        )
     return read_cluster(workload.cluster_spec)
 
 
@@ -235,7 +255,8 @@ def _told_by_name(source: Source) -> str:
     machines = detect_machines(source)
     if machines is not None:
         what = f"is a list of machines ({machines}), not of jobs"
-        raise InputError(f"{source.where}: {what}; make a cluster of it with 'shunter trace cluster'")
+        make = f"shunter trace cluster {shlex.quote(str(source.path))} -o cluster.toml"
+        raise InputError(f"{source.where}: {what}; make a cluster of it with: {make}")
     # The content did not say; then the name may, as for an empty table or a broken first line.
     endings = [suffix.lower().removeprefix(".") for suffix in source.path.suffixes if suffix.lower() != ".gz"]
     if endings and endings[-1] in ("swf", *TABLES):

@@ -177,12 +177,12 @@ def test_rows_carry_the_marks_that_compare_gives_them(run: Path) -> None:
     assert judged.marks == (TRUE_TIMES,)
 
 
-def test_where_no_job_has_a_request_every_row_sees_run_times(run: Path) -> None:
+def test_where_no_job_has_a_request_every_row_sees_run_times_or_plans_by_them(run: Path) -> None:
     untold = site(data={"workload": [LUBLIN.replace("&requests=factor", "")]})
     _, report = report_parts(untold, [CHOSEN_CLASSIC], run)
     (group,) = report.report.logs
-    assert group.shared_marks == (TRUE_TIMES,)
-    assert group.shown_label(LEARNED) == "best"
+    shown = {role: group.shown_label(role) for role in (LEARNED, BEST_CLASSIC, BASELINE)}
+    assert shown == {LEARNED: "best †§", BEST_CLASSIC: "sjf/strict †", BASELINE: "fcfs/easy §"}
 
 
 def test_hosts(tmp_path: Path) -> None:

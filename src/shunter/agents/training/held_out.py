@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from shunter.agents.learned_policy import load_policy
 from shunter.comparison.comparison import best_first
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from shunter.comparison.objective import Objective
     from shunter.comparison.report import Finding
     from shunter.policies.scheduler import Scheduler
+
+
+REPORT: Final = "report"
+"""The part that the result is judged on, which nobody has looked at before."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tup
     """
     parts = (
         ("validation", site.config.validation, Use.VALIDATION),
-        ("report", site.report_episodes, Use.REPORT),
+        (REPORT, site.report_episodes, Use.REPORT),
     )
     reports = []
     for part, episodes, use in parts:
@@ -102,7 +106,7 @@ def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination]
         rivals = {TUNED: [tuned] * len(chosen), **rivals}
     for role, combinations in rivals.items():
         measured[role] = _simulated(trials, combinations, metrics)
-    if part == "report":
+    if part == REPORT:
         # In hindsight, on the very windows that all are judged on; on validation nothing is judged.
         for role, those in ((BEST, site.source.rivals()), (BEST_SAME, site.source.rivals(same_estimate=True))):
             if those:

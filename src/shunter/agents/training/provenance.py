@@ -108,6 +108,12 @@ def recorded_days(site: Site, folder: Path) -> list[dict[str, Any]]:
     return days if are_days(days) else training_days(site.config, site.logs)
 
 
+def recorded_beginning(folder: Path) -> str | None:
+    """Returns what the run in a folder began as, in the words of whoever began it; None: from nothing."""
+    init = read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"].get("init")
+    return init if isinstance(init, str) else None
+
+
 def recorded_engine(folder: Path) -> str:
     """Returns what computed the run in a folder; before checkpoints said so, it was PyTorch."""
     return str(read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"].get(ENGINE, "torch"))
@@ -120,7 +126,7 @@ def facts(site: Site, chosen: Sequence[Combination]) -> dict[str, Any]:
         "objective": site.objective.metric,
         "bounds": [f"{bound.metric}={bound.factor:g}" for bound in site.objective.bounds],
         "chosen": [one.label for one in chosen],
-        "init": config.training.init,
+        "init": site.begun_as,
         "seed": config.training.seed,
         "version": __version__,
     }
@@ -132,6 +138,7 @@ def facts(site: Site, chosen: Sequence[Combination]) -> dict[str, Any]:
                     "sha256": log.workload.content_sha256,
                     "jobs": len(log.workload),
                     "cluster": log.cluster.name,
+                    "words": log.words,
                 }
                 for log in site.logs
             ],

@@ -36,8 +36,13 @@ MAY_CHANGE: Final = {
 }
 """What a run may have otherwise when it goes on, by section. Of logs only names may change: contents are checked."""
 
-_SAID: Final = re.compile(rf"{OPTIONS}: \[(?P<section>\w+)\]:? (?P<key>\w+) (?P<what>is .*)", re.DOTALL)
-"""An error in what the user said, as `load_config` raises it."""
+_WRONG: Final = re.compile(
+    rf"({OPTIONS}: )?\[(?P<section>\w+)\]:? (\[\w+\] )?(--)?(?P<unknown>unknown (\[\w+\] )?)?(?P<key>\w+)(?P<what>.*)",
+    re.DOTALL,
+)
+"""An error in a value of a section; what `load_config` finds in what the user said begins with `OPTIONS`."""
+_QUOTED: Final = re.compile(r" '(?P<value>[^']*)'")
+"""How an error goes on that names a value which is unknown."""
 
 Sections = dict[str, dict[str, Any]]
 
@@ -110,7 +115,7 @@ class TrainRequest:
         beginning = beginning_changes(str(init), self._kind(told)) if is_begun else {}
         kind = self._kind(told, beginning)
         self._check_environment(kind, self._said(told, "data", "workload") is not None)
-        with _naming_options():
+        with self.naming_options():
             config = load_config(self.config, self.preset or kind, self.changes, beginning)
         return Resolved(config, tuple(beginning_notes(config, beginning)))
 
@@ -127,11 +132,35 @@ class TrainRequest:
         changes = without_copied(self.changes, before)
         said = {name: {key: one for key, one in of.items() if one is not None} for name, of in changes.items()}
         both = {name: unsaid.get(name, {}) | said.get(name, {}) for name in {**unsaid, **said}}
-        with _naming_options():
+        with self.naming_options():
             config = load_config(folder / CONFIG_FILE, None, both)
         if self.is_resumed(folder):
             check_resumable(before, config, folder)
         return Resolved(config, ())
+
+    @contextmanager
+    def naming_options(self) -> Iterator[None]:
+        """Lets errors in what the user said name the option, and not the key of a training file that it stands for."""
+        try:
+            yield
+        except InputError as error:
+            wrong = _WRONG.fullmatch(str(error))
+            key = None if wrong is None else self._said_key(wrong)
+            if wrong is None or key is None:
+                raise InputError(str(error).removeprefix(f"{OPTIONS}: ")) from None
+            # Where one value contradicts another, both are named.
+            what = re.sub(r"\b[a-z]+_[a-z_]+\b", lambda word: _named(wrong["section"], word[0]), wrong["what"])
+            option = _option(wrong["section"], key)
+            raise InputError(f"{'unknown ' if wrong['unknown'] else ''}{option}{what}") from None
+
+    def _said_key(self, wrong: re.Match[str]) -> str | None:
+        """Returns the key that an error is about; None: it is none of those that the options say something of."""
+        said = self.changes.get(wrong["section"], {})
+        if wrong["key"] in said:
+            return wrong["key"]
+        # An order is a policy, for instance: the value tells which of the options is meant.
+        quoted = _QUOTED.match(wrong["what"])
+        return None if quoted is None else next((key for key, one in said.items() if one == quoted["value"]), None)
 
     def _check_environment(self, kind: str, has_log: bool) -> None:
         """Raises an error for an option of another kind of decision, or of drawn jobs where there is a log."""
@@ -270,16 +299,10 @@ def without_copied(changes: Sections, before: TrainConfig) -> Sections:
     return left
 
 
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Lets errors in what the user said name the option, and not the key of a training file that it stands for."""
-    try:
-        yield
-    except InputError as error:
-        said = _SAID.fullmatch(str(error))
-        if said is None:
-            raise
-        raise InputError(f"{_option(said['section'], said['key'])} {said['what']}") from None
+def _named(section: str, word: str) -> str:
+    """Returns the option that a word stands for, or the word, if it is no key that has one."""
+    name = option_name(section, word)
+    return word if name is None else f"--{name}"
 
 
 def _option(section: str, key: str) -> str:

@@ -56,6 +56,8 @@ class Site:
 
     config: TrainConfig
     source: EpisodeSource
+    begun_as: str | None = None
+    """What the user named as the beginning; the configuration of a run names its own copy of it."""
 
     @staticmethod
     def of(config: TrainConfig) -> Site:
@@ -65,7 +67,7 @@ class Site:
             InputError: Logs or clusters are missing, are given where they mean nothing, or cannot be read.
         """
         source = config.environment.open_source(config.data.workload, config.data.cluster)
-        return Site(replace(config, environment=source.options), source)
+        return Site(replace(config, environment=source.options), source, config.training.init)
 
     @property
     def logs(self) -> tuple[Log, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -9,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.agents.training.beginnings import Copies
-from shunter.agents.training.held_out import report_parts
-from shunter.agents.training.provenance import ancestor_days, recorded_days
+from shunter.agents.training.held_out import REPORT, report_parts
+from shunter.agents.training.provenance import ancestor_days, recorded_beginning, recorded_days
 from shunter.agents.training.request import (
     CONFIG_FILE,
     TrainRequest,
@@ -21,9 +22,12 @@ from shunter.agents.training.request import (
 )
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.validation import objective_note
+from shunter.comparison.next_step import judged_step
+from shunter.comparison.roles import LEARNED
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
 from shunter.files import locked, write_file
+from shunter.policies.catalog import PICK_JOB
 from shunter.policies.trust import trusting
 from shunter.simulation.run import result_ledger
 
@@ -77,6 +81,21 @@ class Training:
         logs = self.site.logs
         return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
 
+    def next_steps(self) -> list[str]:
+        """Returns for each log what an operator should do with what was learned; nothing if it was interrupted."""
+        judged = [one for part in self.parts if part.part == REPORT for one in part.report.logs]
+        if not judged:
+            return []
+        # Where jobs are drawn there is no log: the user has to name one.
+        words = [log.words for log in self.site.logs] or [["LOG"]] * len(judged)
+        option = "--policy" if self.site.config.kind == PICK_JOB else "--placement"
+        name, steps = f"the learned policy ({self.folder})", []
+        for one, log in zip(judged, words, strict=True):
+            command = shlex.join(["shunter", "simulate", *log, option, str(self.folder)])
+            text = judged_step(one, LEARNED, name, command).text
+            steps.append(text if len(judged) == 1 else f"{one.name}: {text}")
+        return steps
+
     @property
     def is_interrupted(self) -> bool:
         """Whether the user stopped it."""
@@ -94,6 +113,7 @@ class Training:
             "outcome": asdict(self.outcome),
             "resumed": self.is_resumed,
             "parts": [part.to_json() for part in self.parts],
+            "next_steps": self.next_steps(),
             "ledgers": [{"log": name, "ledger": ledger.to_json()} for name, ledger in self.ledgers()],
             "notes": list(self.notes),
             "config": self.site.config.sections(),
@@ -209,10 +229,13 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
         check_run_folder(folder, request.force or request.resume)
     notes = _resume_notes(request, folder)
     resolved = request.resolved(folder)
-    with watcher.stage("reading"):
-        site = Site.of(resolved.config)
-    site.check()
-    if not resumed:
+    with request.naming_options():
+        with watcher.stage("reading"):
+            site = Site.of(resolved.config)
+        site.check()
+    if resumed:
+        site = replace(site, begun_as=recorded_beginning(folder))
+    else:
         # Before anything is told or written; what a run that goes on began from may be gone.
         site.check_beginning()
     notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
@@ -251,7 +274,7 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
         site: What is learned from.
         resumed: The folder of a run that goes on: it remembers what it began from.
     """
-    found = [objective_note(site.config.reward)]
+    found = [objective_note(site.config.reward), *site.config.environment.notes(site.logs)]
     if site.logs:
         seen = {DAYS: ancestor_days(site.config) if resumed is None else recorded_days(site, resumed)}
         judged = (Judged.of(log.workload, site.report_episodes.bounds) for log in site.logs)
