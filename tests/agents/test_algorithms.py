@@ -53,7 +53,7 @@ def test_its_section_has_its_name() -> None:
 def test_its_options_are_those_of_the_command_line() -> None:
     options = training_options()
     assert options["courage"].keys == (("mine", "courage"),)
-    assert options["lr"].keys == (("ppo", "learning_rate"), ("mine", "learning_rate"))
+    assert {("ppo", "learning_rate"), ("mine", "learning_rate")} <= set(options["lr"].keys)
 
 
 @pytest.mark.usefixtures("few_classics")

@@ -386,7 +386,8 @@ class AlgorithmKind:
 
 ALGORITHMS: Final = {
     "ppo": AlgorithmKind("ppo:Ppo", PpoOptions, native_home="native_ppo:NativePpo"),
-    "d3qn": AlgorithmKind("d3qn:D3qn", D3qnOptions),
+    # Scores are what actions are worth: those of a rule that a policy could begin as mean something else.
+    "d3qn": AlgorithmKind("d3qn:D3qn", D3qnOptions, brings={"network": {"order_temperature": "none"}}),
     "sac": AlgorithmKind("sac:Sac", SacOptions),
     # A short window that slides along the queue, as in the first schedulers that learned this way.
     "reinforce": AlgorithmKind("reinforce:Reinforce", ReinforceOptions, brings={"environment": {"window": 7}}),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from shunter.agents.common import masking
 from shunter.agents.common.experience import Experience, Transitions
 from shunter.agents.common.normalization import units_of_scale
 from shunter.agents.common.q_values import q_values
-from shunter.agents.networks.heads import fresh
+from shunter.agents.networks.heads import fresh, own_batch
 from shunter.agents.training.checkpoint_files import (
     OPTIMIZER,
     Part,
@@ -117,7 +117,7 @@ class Sac:
         drawn = self._experience.draw(self.network, 0.0, self._device)
         temperature = self._log_temperature.exp().detach()
         expected = self._expected(drawn, temperature)
-        values = [q_values(critic, drawn.batch) for critic in self._networks(self._critics)]
+        values = self._values(self._critics, drawn.batch)
         chosen = [one.gather(1, drawn.actions.unsqueeze(1)).squeeze(1) for one in values]
         critic_loss = sum(((one - expected).square().mean() for one in chosen), torch.zeros(()))
         norm = self._step("critics", critic_loss, self._critics)
@@ -142,7 +142,7 @@ class Sac:
     def _expected(self, drawn: Transitions, temperature: Tensor) -> Tensor:
         """Returns what the actions turned out to be worth: rewards, and the soft value of what followed."""
         following = self._distribution(drawn.next_batch)
-        judged = torch.minimum(*(q_values(target, drawn.next_batch) for target in self._networks(self._targets)))
+        judged = torch.minimum(*self._values(self._targets, drawn.next_batch))
         # What is forbidden has no probability; its value may be anything.
         allowed = drawn.next_batch.masks
         soft = torch.where(allowed, judged - temperature * following.log_probs, 0.0)
@@ -179,8 +179,9 @@ class Sac:
             slow.lerp_(fast, self._options.target_rate)
 
     @staticmethod
-    def _networks(modules: nn.ModuleList) -> list[Network]:
-        return list(modules)  # type: ignore[arg-type]
+    def _values(critics: nn.ModuleList, batch: Batch) -> list[Tensor]:
+        """Returns what each critic finds actions worth."""
+        return [q_values(cast("Network", critic), own_batch(batch)) for critic in critics]
 
     def policy_tensors(self) -> Tensors:
         """Returns what a policy consists of, for a checkpoint."""

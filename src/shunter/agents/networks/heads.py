@@ -16,11 +16,11 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from shunter.agents.networks.base import initialize
-from shunter.agents.networks.residual import Residual
+from shunter.agents.networks.residual import Residual, ResidualBatch
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
-    from shunter.agents.networks.base import Network
+    from shunter.agents.networks.base import Batch, Network
 
 NOISE: Final = "_noise"
 """What the names end with of how strong the noise of each weight is."""
@@ -123,7 +123,15 @@ def copy_plain(network: Network, plain: Network) -> None:
 
 
 def fresh(network: Network, seed: int) -> Network:
-    """Returns a network of the same kind that knows nothing yet, not even the rule that this one began as."""
+    """Returns a network of the same kind that knows nothing yet, not even the rule that this one began as.
+
+    It reads what `own_batch` returns of a batch that was packed for this one.
+    """
     made = copy.deepcopy(network.inner if isinstance(network, Residual) else network)
     initialize(made, seed)
     return made
+
+
+def own_batch(batch: Batch) -> Batch:
+    """Returns a batch without what the rule says that a network began as."""
+    return batch.inner if isinstance(batch, ResidualBatch) else batch

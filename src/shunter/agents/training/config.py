@@ -70,7 +70,7 @@ class TrainingOptions:
 
     algorithm: str = declared(
         "ppo",
-        "The algorithm that learns: ppo, d3qn, sac or reinforce.",
+        "The algorithm that learns.",
         choices=ALGORITHMS,
         option="algorithm",
         metavar="NAME",
@@ -323,6 +323,7 @@ def load_config(
         # Each layer is read by itself, so that an error names the layer that it is in.
         with nullcontext() if where == OPTIONS else words_of_a_file():
             config = config_from(sections, where)
+    check_options_of(config.training.algorithm, changes or {})
     return config
 
 
@@ -334,11 +335,23 @@ def _algorithm(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> str | None:
     return given[-1] if given and given[-1] in ALGORITHMS else None
 
 
+def check_options_of(learner: str, changes: Sections) -> None:
+    """Raises an error if options are given that another algorithm has, and this one has not."""
+    own = {one.name for one in fields(ALGORITHMS[learner].options)}
+    for name, table in changes.items():
+        strange = [key for key in table if key not in own] if name in ALGORITHMS and name != learner else []
+        if strange:
+            raise InputError(
+                f"[{name}] {strange[0]} means nothing to {learner}; take --algorithm {name}, or leave it out"
+            )
+
+
 def _brought(learner: str, layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Sections:
     """Returns what an algorithm brings; a window means nothing where hosts are chosen."""
     brought = ALGORITHMS[learner].brings
-    kinds = [_kind(layer) for _, layer in layers if "environment" in layer and "kind" in layer["environment"]]
-    return {} if kinds and kinds[-1] != PICK_JOB else brought
+    kinds = [_kind(layer) for _, layer in layers if "kind" in layer.get("environment", {})]
+    is_host = bool(kinds) and kinds[-1] != PICK_JOB
+    return {name: table for name, table in brought.items() if not (is_host and name == "environment")}
 
 
 def file_sections(path: Path) -> dict[str, Any]:
