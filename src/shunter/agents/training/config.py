@@ -138,6 +138,25 @@ class TrainingOptions:
         metavar="FILE|DIR",
     )
 
+    imitate: str | None = declared(
+        None,
+        "Learn first to do what a classic does on the training days, as in saf/easy; or what the site did: log, for the "
+        "starts that the log has recorded.",
+        option="imitate",
+        metavar="POLICY|log",
+    )
+    imitate_steps: int = declared(
+        100_000, "For how many decisions.", low=1, high=_MOST, option="imitate-steps", metavar="N"
+    )
+    imitate_mix: float = declared(
+        0.0,
+        "Which part of these decisions it takes itself at the end; the share grows from 0 (DAgger). 0: it only watches.",
+        low=0.0,
+        high=1.0,
+        option="imitate-mix",
+        metavar="X",
+    )
+
     def __post_init__(self) -> None:
         check_fields(self, "[training] ")
 

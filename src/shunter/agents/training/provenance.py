@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ENGINE: Final = "engine"
 """What computed a training: ``native`` or ``torch``."""
+IMITATED, AGREEMENT = "imitated", "agreement"
+"""Whom the network had learned to imitate before, and in which part of its last decisions it did the same."""
 
 
 def own_days(log: Log, part: tuple[float, float], use: str) -> dict[str, Any]:
@@ -89,13 +91,19 @@ def _checkpoint_days(name: str) -> list[dict[str, Any]]:
     return [{**day, "by": day.get("by", name)} for day in days]
 
 
+def _recorded(folder: Path) -> Mapping[str, Any]:
+    """Returns what the last checkpoint of a run tells of its training."""
+    told: Mapping[str, Any] = read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"]
+    return told
+
+
 def recorded_days(site: Site, folder: Path) -> list[dict[str, Any]]:
     """Returns the days that the last checkpoint of a run remembers: what it began from may be gone.
 
     Raises:
         InputError: The run had other logs.
     """
-    training = read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"]
+    training = _recorded(folder)
     before = training.get("logs", [])
     if [log["sha256"] for log in before] != [log.workload.content_sha256 for log in site.logs]:
         theirs = ", ".join(f"{log['name']} ({log['jobs']} jobs)" for log in before)
@@ -110,13 +118,19 @@ def recorded_days(site: Site, folder: Path) -> list[dict[str, Any]]:
 
 def recorded_beginning(folder: Path) -> str | None:
     """Returns what the run in a folder began as, in the words of whoever began it; None: from nothing."""
-    init = read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"].get("init")
+    init = _recorded(folder).get("init")
     return init if isinstance(init, str) else None
 
 
 def recorded_engine(folder: Path) -> str:
     """Returns what computed the run in a folder; before checkpoints said so, it was PyTorch."""
-    return str(read_part(checkpoint_folder(str(folder / LAST)), POLICY).facts["training"].get(ENGINE, "torch"))
+    return str(_recorded(folder).get(ENGINE, "torch"))
+
+
+def recorded_imitation(folder: Path) -> dict[str, Any]:
+    """Returns what a run that goes on has learned by imitation before it began."""
+    told = _recorded(folder)
+    return {name: told[name] for name in (IMITATED, AGREEMENT) if name in told}
 
 
 def facts(site: Site, chosen: Sequence[Combination]) -> dict[str, Any]:

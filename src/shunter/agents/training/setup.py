@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING
 import torch
 
 from shunter.agents.algorithms import ALGORITHMS
+from shunter.agents.imitation import check_imitation, imitate
 from shunter.agents.learned_policy import load_policy
 from shunter.agents.networks import build
 from shunter.agents.networks.layers import layers_of
 from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
 from shunter.agents.training.provenance import (
+    AGREEMENT,
     ENGINE,
+    IMITATED,
     ancestor_days,
     facts,
     recorded_days,
     recorded_engine,
+    recorded_imitation,
     training_days,
 )
 from shunter.agents.training.trainer import Trainer
@@ -90,6 +94,7 @@ class Site:
         choose_device(config.training.device)
         own_rewards(config.reward)
         self.check_engine()
+        check_imitation(config)
         build(config.network, config.environment.layout)
         parts = {"--train": config.episodes, "--validation": config.validation, "--report": self.report_episodes}
         self.source.check(parts)
@@ -188,8 +193,11 @@ def open_trainer(
     layout = environments.layout
     network = build(config.network, layout, config.training.seed)
     beginning: Tensors = {} if resume else load_beginning(network, layout, config.training.init)
+    told = recorded_imitation(folder) if resume else {}
+    if config.training.imitate is not None and not resume:
+        told = {IMITATED: config.training.imitate, AGREEMENT: imitate(network, site.source, config)}
     algorithm, computed = make_algorithm(site, environments, network, engine)
-    told = facts(site, chosen) | computed | {DAYS: days}
+    told |= facts(site, chosen) | computed | {DAYS: days}
     record = PolicyRecord(layout, config.environment, config.network, told, layers_of(network))
     if not resume:
         part = Part(network_tensors(network), record.to_json())

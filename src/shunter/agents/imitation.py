@@ -1,0 +1,206 @@
+"""Behavior cloning: before it learns by itself, a network learns to do what a classic does, or what the site did.
+
+What is imitated is a schedule: when each job starts. Whoever has it knows what to choose at any moment: of the jobs
+that may be chosen the one that starts first there, if it starts now or should have started already, and otherwise to
+wait. So one teacher serves all classics under all dispatch rules, and the starts that a log has recorded.
+
+While the network learns, the teacher plays. With `imitate_mix` the network plays more and more of the decisions itself
+(DAgger; Ross et al., 2011), and is told what the teacher would have done: it learns to get out of situations that only
+its own mistakes lead to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import torch
+
+from shunter.agents.common import masking
+from shunter.envs.baselines import NEVER_MS, Baselines
+from shunter.envs.log_source import LogSource
+from shunter.envs.rewards import RewardOptions
+from shunter.errors import InputError
+from shunter.policies.catalog import PICK_JOB
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from shunter.agents.networks.base import Network
+    from shunter.agents.training.config import TrainConfig
+    from shunter.envs.sources import EpisodeSource
+    from shunter.envs.vector import NativeVectorEnv
+    from shunter.model.log import Log
+    from shunter.model.windows import Windows
+    from shunter.policies.scheduler import Scheduler
+
+LOG: Final = "log"
+"""What stands for the starts that a log has recorded."""
+NUM_ENVS: Final = 64
+ROUND_STEPS: Final = 32
+"""So many steps of each environment are played before what was seen is learned from."""
+EPOCHS: Final = 2
+MINIBATCH: Final = 512
+LEARNING_RATE: Final = 1e-3
+NEVER: Final = np.iinfo(np.int64).max
+"""The start of a job that is not there, or never starts: behind all others."""
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Knows when each job of each episode is to start."""
+
+    start_ms: NDArray[np.int64]
+    """Of the jobs of all episodes, one episode after the other; `NEVER` where one does not start."""
+    begin: NDArray[np.int64]
+    """Where in it each episode begins, less the place of its first job in its table."""
+
+    @staticmethod
+    def of(environments: NativeVectorEnv, starts: Sequence[NDArray[np.int64]]) -> Teacher:
+        """Takes the starts of each log: (windows, jobs)."""
+        episodes = environments.world.episodes
+        counts = episodes["count"].astype(np.int64)
+        return Teacher(np.concatenate([one.ravel() for one in starts]), np.cumsum(counts) - counts - episodes["first"])
+
+    def actions(self, environments: NativeVectorEnv, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Returns what is to be done now in each environment."""
+        view = environments.view()
+        places = view.jobs + self.begin[view.episode][:, None].astype(np.int64)
+        known = (view.jobs >= 0) & masks[:, 1:]
+        starts = np.where(known, self.start_ms[np.where(known, places, 0)], NEVER)
+        first = starts.argmin(axis=1)
+        is_due = starts[np.arange(len(first)), first] <= view.now_ms
+        # Where waiting is not allowed something must be chosen: the job that comes first.
+        return np.where((is_due | ~masks[:, 0]) & known.any(axis=1), first + 1, 0)
+
+
+def teacher_of(
+    environments: NativeVectorEnv, logs: Sequence[tuple[Log, Windows]], scheduler: Scheduler, name: str, threads: int
+) -> Teacher:
+    """Returns who knows what a policy does, or what the site did.
+
+    Args:
+        environments: That episodes are played in.
+        logs: Of which logs, and which windows of them.
+        scheduler: Of the environments; a classic differs from it in its order and dispatch rule.
+        name: ``saf/easy``, or `LOG`.
+        threads: How many simulate.
+
+    Raises:
+        InputError: The policy is unknown, or a log tells no starts.
+    """
+    if name == LOG:
+        return Teacher.of(environments, [_recorded(*one) for one in logs])
+    starts = []
+    for log, windows in logs:
+        baselines = Baselines(log, windows, scheduler, balance=False, threads=threads)
+        found = baselines.run(baselines.scheduler_of(name)).start_ms
+        starts.append(np.where(found == NEVER_MS, NEVER, found))
+    return Teacher.of(environments, starts)
+
+
+def _recorded(log: Log, windows: Windows) -> NDArray[np.int64]:
+    """Returns (windows, jobs): when jobs started as the log has it."""
+    jobs = log.workload.jobs
+    waits = jobs["logged_wait_s"]
+    if waits.null_count() == len(jobs):
+        raise InputError(f"{log.workload.name}: tells no starts to imitate; give a policy, as in --imitate saf/easy")
+    wait_ms = waits.fill_null(np.nan).to_numpy() * 1000
+    submit_ms = (jobs["submit_s"].to_numpy() * 1000).round()
+    start_ms = np.where(np.isnan(wait_ms), NEVER, np.nan_to_num(submit_ms + wait_ms).round()).astype(np.int64)
+    places = np.asarray(windows.simulated_first, np.int64)[:, None] + np.arange(windows.simulated_length)
+    found: NDArray[np.int64] = start_ms[places]
+    return found
+
+
+def check_imitation(config: TrainConfig) -> None:
+    """Raises an error if there is nobody to imitate."""
+    if config.training.imitate is not None and (config.kind != PICK_JOB or not config.data.workload):
+        raise InputError("--imitate is for policies that choose jobs of a log; pick-host begins as best-fit anyway")
+
+
+def imitate(network: Network, source: EpisodeSource, config: TrainConfig) -> float:
+    """Lets a network learn what a teacher does on the training days.
+
+    Args:
+        network: Whose weights change.
+        source: Of the training's episodes.
+        config: Whom to imitate, for how long.
+
+    Returns:
+        In which part of the last decisions it did the same, before it learned from them.
+
+    Raises:
+        InputError: There is nobody to imitate.
+    """
+    training = config.training
+    assert training.imitate is not None
+    assert isinstance(source, LogSource), "checked before"
+    shared = {"num_envs": NUM_ENVS, "threads": training.threads, "seed": training.seed}
+    environments = source.vector(config.episodes, RewardOptions(), **shared, max_steps=config.episodes.max_steps)
+    logs = list(zip(source.logs, source.windows(config.episodes), strict=True))
+    teacher = teacher_of(environments, logs, source.options.scheduler, training.imitate, training.threads)
+    try:
+        return _Cloning(network, environments, teacher, training.seed).run(training.imitate_steps, training.imitate_mix)
+    finally:
+        environments.close()
+
+
+class _Cloning:
+    """A network at school."""
+
+    def __init__(self, network: Network, environments: NativeVectorEnv, teacher: Teacher, seed: int) -> None:
+        self._network = network
+        self._environments = environments
+        self._teacher = teacher
+        self._random = torch.Generator().manual_seed(seed)
+        self._optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
+        self._arrays = environments.step_arrays()
+
+    def run(self, steps: int, mix: float) -> float:
+        """Plays and learns; returns the agreement in the last quarter."""
+        self._environments.reset_into(self._arrays.observations, self._arrays.masks)
+        rounds = max(1, steps // (NUM_ENVS * ROUND_STEPS))
+        agreements = []
+        for number in range(rounds):
+            observations, masks, wanted, agreed = self._play(mix * number / rounds)
+            agreements.append(agreed)
+            self._learn(observations, masks, wanted)
+        last = agreements[-max(1, rounds // 4) :]
+        return float(np.mean(last))
+
+    def _play(self, own_share: float) -> tuple[Tensor, Tensor, Tensor, float]:
+        """Returns what was seen, what was to be done, and how often the network would have done it."""
+        seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        for _ in range(ROUND_STEPS):
+            observations, masks = (torch.from_numpy(one.copy()) for one in (self._arrays.observations, self._arrays.masks))
+            wanted = torch.from_numpy(self._teacher.actions(self._environments, self._arrays.masks))
+            with torch.inference_mode():
+                own = masking.greedy_actions(self._network(observations, masks)[0], masks)
+            plays_itself = torch.rand(len(own), generator=self._random) < own_share
+            taken = torch.where(plays_itself, own, wanted).numpy().astype(np.int32)
+            # Where there is one action only there is nothing to learn.
+            choice = masks.sum(dim=1) > 1
+            seen.append((observations[choice], masks[choice], torch.stack([wanted, own], dim=1)[choice]))
+            self._environments.step_into(taken, self._arrays)
+        observations, masks, both = (torch.cat(each) for each in zip(*seen, strict=True))
+        wanted, own = both.unbind(dim=1)
+        return observations, masks, wanted, float((wanted == own).double().mean()) if len(wanted) else 1.0
+
+    def _learn(self, observations: Tensor, masks: Tensor, wanted: Tensor) -> None:
+        """Makes what was to be done more likely."""
+        if not len(wanted):
+            return
+        batch = self._network.pack(observations, masks)
+        for _ in range(EPOCHS):
+            for places in torch.split(torch.randperm(len(wanted), generator=self._random), MINIBATCH):
+                some = batch.select(places)
+                distribution = masking.masked_distribution(self._network.evaluate(some)[0], some.masks)
+                loss = -distribution.log_probs_of(wanted[places]).mean()
+                self._optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                self._optimizer.step()
