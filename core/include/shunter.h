@@ -5,7 +5,7 @@
  * to read from shunter_last_error. After a negative status nothing has been opened, and what the function would have
  * written is undefined.
  *
- * Objects. Clusters, tables of jobs, simulations, environments and policies are known by handles: numbers that are never
+ * Objects. Clusters, tables of jobs, simulations, environments, policies and the like are known by handles: numbers that are never
  * 0 and never used twice. A handle that was closed, made up, or belongs to another kind of object is an error, not a crash. What a
  * function opens is the caller's to close. A simulation keeps its cluster and its jobs alive: they may be closed first.
  *
@@ -971,6 +971,84 @@ int32_t shunter_learner_set(
     size_t length,
     uint64_t steps,
     uint64_t updates);
+
+/* ---- what off-policy training learns from: docs/training.md ---- */
+
+/* What a replay buffer keeps, and how samples are drawn. Either `window` or `hosts` is 0. */
+typedef struct ShunterReplayOptions {
+    uint64_t window;          /* how many jobs an observation shows */
+    uint64_t lookahead_size;  /* how many numbers the look-ahead has */
+    uint64_t job_features;    /* how many numbers are told of a job, those of a user's own included */
+    uint64_t hosts;           /* how many hosts an observation shows */
+    uint64_t environments;
+    uint64_t capacity;        /* how many transitions are kept over all environments; the oldest are dropped first */
+    uint64_t n_step;          /* how many rewards a return is made of, unless its episode ends before */
+    double gamma;             /* the discount of later rewards, 0 to 1 */
+    double priority_exponent; /* 0 to 1: how much errors count when samples are drawn; 0: all are as likely */
+    uint64_t seed;            /* of the draws */
+} ShunterReplayOptions;
+
+/* Opens a replay buffer that is empty. */
+int32_t shunter_replay_open(const ShunterReplayOptions *options, uint64_t *handle);
+
+/* Tells how many transitions can be drawn now, and how many bytes everything takes. */
+int32_t shunter_replay_sizes(uint64_t replay, size_t *drawable, size_t *bytes);
+
+/*
+ * Takes in what all environments are about to act on; to be called before the first step. If an environment is in an
+ * episode and is shown something else than what it saw last, this episode was cut there.
+ */
+int32_t shunter_replay_begin(uint64_t replay, const float *observations, const uint8_t *masks);
+
+/*
+ * Takes in one step of all environments, or nothing if something in it cannot be: a number outside of 0 to 1, an action
+ * that the mask did not allow, a reward that is not finite, a mask that allows nothing. The arrays are those of
+ * shunter_env_step; final_observations and final_masks are read only where an episode was cut.
+ */
+int32_t shunter_replay_add(
+    uint64_t replay,
+    const int32_t *actions,
+    const float *observations,
+    const uint8_t *masks,
+    const double *rewards,
+    const uint8_t *terminated,
+    const uint8_t *truncated,
+    const float *final_observations,
+    const uint8_t *final_masks);
+
+/*
+ * Draws samples, each by its priority, and writes them; the same one may come again. `discounts` are what the value of
+ * next_observations is to be multiplied by, 0 where an episode has ended. `weights` are (N P)^-importance_exponent,
+ * divided by the largest of the batch. Observations come back to 1/65535. SHUNTER_REFUSED: nothing can be drawn yet.
+ */
+int32_t shunter_replay_sample(
+    uint64_t replay,
+    size_t count,
+    double importance_exponent,
+    float *observations,
+    uint8_t *masks,
+    int64_t *actions,
+    float *returns,
+    float *discounts,
+    float *next_observations,
+    uint8_t *next_masks,
+    float *weights,
+    size_t *places);
+
+/*
+ * Gives samples priorities by their errors: (|error| + 1e-6)^priority_exponent. `places` are those that
+ * shunter_replay_sample told; what was dropped meanwhile is left out.
+ */
+int32_t shunter_replay_prioritize(uint64_t replay, const size_t *places, const float *errors, size_t count);
+
+/*
+ * Writes the state, if `capacity` has room for it; `needed` says how much it takes. A buffer of the same options that
+ * restores it goes on with the same draws.
+ */
+int32_t shunter_replay_state(uint64_t replay, uint8_t *bytes, size_t capacity, size_t *needed);
+
+/* Goes back to a state; one that is damaged or of another buffer is refused, and changes nothing. */
+int32_t shunter_replay_restore(uint64_t replay, const uint8_t *bytes, size_t length);
 
 /* ---- tiered placement, one question at a time: docs/simulation.md ---- */
 

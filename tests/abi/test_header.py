@@ -25,6 +25,7 @@ STRUCTURES = [
     "ShunterLossOptions",
     "ShunterPlaces",
     "ShunterPpoOptions",
+    "ShunterReplayOptions",
     "ShunterScene",
     "ShunterSnapshot",
     "ShunterStatus",

@@ -13,6 +13,7 @@ pub mod handles;
 pub mod learner;
 pub mod placer;
 pub mod policy;
+pub mod replay;
 pub mod results;
 pub mod simulation;
 pub mod snapshot;

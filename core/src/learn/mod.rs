@@ -5,4 +5,5 @@
 pub mod adam;
 pub mod learner;
 pub mod loss;
+pub mod replay;
 pub mod rollout;

@@ -184,7 +184,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let (rows, others) = match self {
             Layout::Job(jobs) => (jobs.window, jobs.lookahead_size.max(jobs.job_features)),
             Layout::Host { hosts } => (*hosts, 1),

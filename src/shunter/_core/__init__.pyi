@@ -283,6 +283,41 @@ class _Lib:
     def shunter_learner_set(
         self, learner: int, first: _Pointer, second: _Pointer, length: int, steps: int, updates: int, /
     ) -> int: ...
+    def shunter_replay_open(self, options: _Pointer, handle: _Pointer, /) -> int: ...
+    def shunter_replay_sizes(self, replay: int, drawable: _Pointer, bytes: _Pointer, /) -> int: ...
+    def shunter_replay_begin(self, replay: int, observations: _Pointer, masks: _Pointer, /) -> int: ...
+    def shunter_replay_add(
+        self,
+        replay: int,
+        actions: _Pointer,
+        observations: _Pointer,
+        masks: _Pointer,
+        rewards: _Pointer,
+        terminated: _Pointer,
+        truncated: _Pointer,
+        final_observations: _Pointer,
+        final_masks: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_replay_sample(
+        self,
+        replay: int,
+        count: int,
+        importance_exponent: float,
+        observations: _Pointer,
+        masks: _Pointer,
+        actions: _Pointer,
+        returns: _Pointer,
+        discounts: _Pointer,
+        next_observations: _Pointer,
+        next_masks: _Pointer,
+        weights: _Pointer,
+        places: _Pointer,
+        /,
+    ) -> int: ...
+    def shunter_replay_prioritize(self, replay: int, places: _Pointer, errors: _Pointer, count: int, /) -> int: ...
+    def shunter_replay_state(self, replay: int, bytes: _Pointer, capacity: int, needed: _Pointer, /) -> int: ...
+    def shunter_replay_restore(self, replay: int, bytes: _Pointer, length: int, /) -> int: ...
     def shunter_tiers(
         self,
         gpus_per_node: int,
