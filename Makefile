@@ -72,6 +72,7 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	$(BIN)/python benchmarks/matmul.py
 	PYTHONPATH=. $(BIN)/python benchmarks/decide.py
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
+	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml

@@ -203,11 +203,11 @@ def test_any_priorities_are_refused_or_taken(places: list[int], errors: list[flo
     begin(replay.number)
     for _ in range(9):
         assert step(replay.number, [0.5] * 28, [1] * 6, [0, 0], [0.0, 0.0], [0] * 4) == 0
-    given = np.array(places, np.uint64), np.array(errors, np.float32)
+    where, wrong = np.array(places, np.uint64), np.array(errors, np.float32)
     before = state(replay.number)
     # Of nine steps each, all but the last have what they need; the first three were dropped.
-    is_sound = all(place < 16 for place in places) and np.isfinite(given[1]).all()
-    assert refused(lib.shunter_replay_prioritize(replay.number, *map(pointer, given), 4)) == (not is_sound)
+    is_sound = all(place < 16 for place in places) and np.isfinite(wrong).all()
+    assert refused(lib.shunter_replay_prioritize(replay.number, pointer(where), pointer(wrong), 4)) == (not is_sound)
     if not is_sound:
         assert state(replay.number) == before
     assert not refused(lib.shunter_replay_sample(replay.number, 5, 1.0, *map(pointer, sample_arrays(5))))

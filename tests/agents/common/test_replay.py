@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shunter.agents.common.replay import Drawn, Replay
+from shunter.envs import make_vec
 from shunter.envs.layout import Layout
-from shunter.envs.vector import StepArrays
+from shunter.envs.vector import NativeVectorEnv, StepArrays
 from shunter.errors import InputError
 from shunter.policies.catalog import PICK_JOB
 from tests.agents.common.plain_replay import HOSTS, JOBS, STEP, PlainReplay, RandomEnvironments, new_arrays
@@ -89,9 +90,8 @@ def test_samples_are_those_of_the_plain_buffer(
     numbers = _numbers(drawn)
     # The chance that one of at most 48 is missed is below 1e-15.
     assert set(numbers) == set(expected)
-    assert (
-        len(set(zip(numbers, drawn.places.tolist(), strict=True))) == len(set(drawn.places.tolist())) == len(expected)
-    )
+    places = drawn.places.tolist()
+    assert len(set(zip(numbers, places, strict=True))) == len(set(places)) == len(expected)
     for sample, number in enumerate(numbers):
         one = expected[number]
         assert np.abs(drawn.observations[sample] - one.observation).max() <= NEAR
@@ -428,6 +428,52 @@ def test_questions_that_cannot_be_are_refused() -> None:
         replay.set_priorities(places, np.zeros(3))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"errors: the array is float32 \(2,\)"):
         replay.set_priorities(places, np.zeros(2, np.float32))
+
+
+PICK_JOB_ENV = {
+    "name": "shunter/PickJob-v0",
+    "workload": "generate:lublin?seed=3&jobs=200&cores=32&load=1.1&requests=factor",
+    "length": 30,
+    "window": 8,
+    "part": (0.0, 1.0),
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        PICK_JOB_ENV | {"max_steps": 17},
+        PICK_JOB_ENV | {"mode": "feasible"},
+        {"name": "shunter/PickHost-v0", "max_steps": 40},
+    ],
+    ids=["jobs", "feasible", "hosts"],
+)
+def test_what_real_environments_show_is_stored(options: dict[str, Any]) -> None:
+    environments = make_vec(options["name"], 4, seed=1, **{name: options[name] for name in options if name != "name"})
+    assert isinstance(environments, NativeVectorEnv)
+    arrays, random = environments.step_arrays(), np.random.default_rng(1)
+    environments.reset_into(arrays.observations, arrays.masks)
+    replay = Replay(environments.layout, 4, capacity=800, gamma=0.9, seed=1)
+    replay.begin(arrays.observations, arrays.masks)
+    observations: list[Any] = []
+    masks: list[Any] = []
+    rewards: list[Any] = []
+    ends = 0
+    for _ in range(200):
+        observations.extend(arrays.observations.copy())
+        masks.extend(arrays.masks.copy())
+        actions = np.where(arrays.masks, random.random(arrays.masks.shape), -1).argmax(axis=1).astype(np.int32)
+        environments.step_into(actions, arrays)
+        replay.add(actions, arrays)
+        rewards.extend(arrays.rewards.astype(np.float32))
+        ends += (arrays.terminated | arrays.truncated).sum()
+    assert ends > 0
+    assert len(replay) == 800
+    drawn = replay.sample(100)
+    for sample in range(100):
+        is_near = np.abs(np.array(observations) - drawn.observations[sample]).max(axis=1) <= NEAR
+        is_same = (np.array(masks) == drawn.masks[sample]).all(axis=1) & (np.array(rewards) == drawn.returns[sample])
+        assert (is_near & is_same).any(), "what was drawn was never seen"
 
 
 def _full_windows(filled: int) -> tuple[Layout, StepArrays]:
