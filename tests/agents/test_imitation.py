@@ -69,8 +69,87 @@ def _waits(config: TrainConfig, policy: str, dispatch: str) -> list[float]:
     return [float(run.wait_s.mean()) for run in runs]
 
 
-@pytest.mark.parametrize("mode", ["reserve", "free"])
+@pytest.mark.parametrize("mode", ["reserve", "feasible"])
 @pytest.mark.parametrize("classic", ["saf/easy", "fcfs/strict", "sjf/greedy", "f2/conservative"])
 def test_the_teacher_reproduces_a_classic_under_any_rule(classic: str, mode: str) -> None:
     config = _config(classic, mode=mode)
     assert _taught(config).tolist() == pytest.approx(_waits(config, *classic.split("/")))
+
+
+def test_the_teacher_reproduces_the_starts_of_a_log(tmp_path: Path) -> None:
+    workload = shunter.read_workload(CROWDED)
+    run = shunter.simulate(workload, shunter.read_cluster("64"), policy="fcfs", dispatch="strict")
+    path = tmp_path / "jobs.parquet"
+    workload.jobs.with_columns(pl.Series("logged_wait_s", run.wait_s)).write_parquet(path)
+    config = load_config(
+        changes={
+            "data": {"workload": [str(path)], "cluster": ["64"]},
+            "environment": {"window": 200},
+            "episodes": {"windows": 1, "length": 540, "part": [0.0, 0.6]},
+            "training": {"imitate": LOG},
+        }
+    )
+    # The first window begins with the log, on an empty cluster, as the run did; nobody passes anybody, so that later
+    # jobs change nothing.
+    assert _taught(config).tolist() == pytest.approx([run.wait_s[:540].mean()])
+
+
+def test_a_log_without_starts_cannot_be_imitated() -> None:
+    with pytest.raises(InputError, match="tells no starts to imitate; give a policy, as in --imitate saf/easy"):
+        _taught(_config(LOG))
+
+
+@pytest.mark.parametrize(("kind", "mix"), [("kernel", 0.0), ("kernel", 0.8), ("attention", 0.0)])
+def test_networks_learn_what_the_teacher_does(kind: str, mix: float) -> None:
+    torch.set_num_threads(1)
+    config = _config("saf/easy")
+    config = replace(config, training=replace(config.training, imitate_mix=mix))
+    source = _source(config)
+    networks = [build(NetworkOptions(kind=kind), config.environment.layout, seed=seed) for seed in (0, 0)]
+    short = replace(config, training=replace(config.training, imitate_steps=1))
+    untaught, taught = imitate(networks[0], source, short), imitate(networks[1], source, config)
+    assert untaught < 0.6
+    # What it is shown are its own mistakes as well, where it takes most decisions itself.
+    assert taught > (0.85 if mix == 0 else 0.65)
+
+
+def test_imitation_is_the_same_for_the_same_seed() -> None:
+    config = _config("sjf/easy")
+    config = replace(config, training=replace(config.training, imitate_steps=4_096, imitate_mix=0.5))
+    networks = [build(NetworkOptions(), config.environment.layout, seed=1) for _ in range(2)]
+    for network in networks:
+        imitate(network, _source(config), config)
+    pairs = zip(*(network.parameters() for network in networks), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+
+
+@pytest.mark.usefixtures("few_classics")
+@pytest.mark.parametrize("algorithm", ["ppo", "d3qn"])
+def test_a_training_begins_with_what_was_imitated(algorithm: str, tmp_path: Path) -> None:
+    run = shunter.train(
+        LUBLIN,
+        out=tmp_path / "run",
+        steps=64,
+        config={
+            "training": {"algorithm": algorithm, "imitate": "saf/easy", "imitate_steps": 4_096},
+            algorithm: {"num_envs": 4, "rollout_steps": 16, "minibatch": 32},
+            "episodes": {"windows": 4, "length": 24},
+            "validation": {"windows": 2, "length": 24},
+            "report": {"windows": 2},
+            "environment": {"window": 8},
+        },
+    )
+    training = shunter.load_policy(run.folder / "initial").record.training
+    assert training["imitated"] == "saf/easy"
+    assert 0.3 < training["agreement"] <= 1.0
+
+
+def test_hosts_are_not_imitated() -> None:
+    config = load_config(preset="pick-host", changes={"training": {"imitate": "saf/easy"}})
+    with pytest.raises(InputError, match="--imitate is for policies that choose jobs of a log"):
+        Site.of(config).check()
+
+
+def test_unknown_teachers_are_one_line() -> None:
+    with pytest.raises(InputError, match=r"unknown policy 'safe'; did you mean 'saf'"):
+        _taught(_config("safe/easy"))

@@ -43,9 +43,9 @@ LOG: Final = "log"
 NUM_ENVS: Final = 64
 ROUND_STEPS: Final = 32
 """So many steps of each environment are played before what was seen is learned from."""
-EPOCHS: Final = 2
+EPOCHS: Final = 4
 MINIBATCH: Final = 512
-LEARNING_RATE: Final = 1e-3
+LEARNING_RATE: Final = 3e-3
 NEVER: Final = np.iinfo(np.int64).max
 """The start of a job that is not there, or never starts: behind all others."""
 
@@ -140,8 +140,14 @@ def imitate(network: Network, source: EpisodeSource, config: TrainConfig) -> flo
     training = config.training
     assert training.imitate is not None
     assert isinstance(source, LogSource), "checked before"
-    shared = {"num_envs": NUM_ENVS, "threads": training.threads, "seed": training.seed}
-    environments = source.vector(config.episodes, RewardOptions(), **shared, max_steps=config.episodes.max_steps)
+    environments = source.vector(
+        config.episodes,
+        RewardOptions(),
+        num_envs=NUM_ENVS,
+        threads=training.threads,
+        seed=training.seed,
+        max_steps=config.episodes.max_steps,
+    )
     logs = list(zip(source.logs, source.windows(config.episodes), strict=True))
     teacher = teacher_of(environments, logs, source.options.scheduler, training.imitate, training.threads)
     try:
@@ -177,8 +183,9 @@ class _Cloning:
         """Returns what was seen, what was to be done, and how often the network would have done it."""
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
         for _ in range(ROUND_STEPS):
-            observations, masks = (torch.from_numpy(one.copy()) for one in (self._arrays.observations, self._arrays.masks))
-            wanted = torch.from_numpy(self._teacher.actions(self._environments, self._arrays.masks))
+            arrays = self._arrays
+            observations, masks = (torch.from_numpy(one.copy()) for one in (arrays.observations, arrays.masks))
+            wanted = torch.from_numpy(self._teacher.actions(self._environments, arrays.masks))
             with torch.inference_mode():
                 own = masking.greedy_actions(self._network(observations, masks)[0], masks)
             plays_itself = torch.rand(len(own), generator=self._random) < own_share
@@ -186,7 +193,7 @@ class _Cloning:
             # Where there is one action only there is nothing to learn.
             choice = masks.sum(dim=1) > 1
             seen.append((observations[choice], masks[choice], torch.stack([wanted, own], dim=1)[choice]))
-            self._environments.step_into(taken, self._arrays)
+            self._environments.step_into(taken, arrays)
         observations, masks, both = (torch.cat(each) for each in zip(*seen, strict=True))
         wanted, own = both.unbind(dim=1)
         return observations, masks, wanted, float((wanted == own).double().mean()) if len(wanted) else 1.0

@@ -140,7 +140,7 @@ class TrainingOptions:
 
     imitate: str | None = declared(
         None,
-        "Learn first to do what a classic does on the training days, as in saf/easy; or what the site did: log, for the "
+        "Learn first to do what a classic does on the training days, as in saf/easy; or what the site did (log): the "
         "starts that the log has recorded.",
         option="imitate",
         metavar="POLICY|log",
@@ -150,7 +150,7 @@ class TrainingOptions:
     )
     imitate_mix: float = declared(
         0.0,
-        "Which part of these decisions it takes itself at the end; the share grows from 0 (DAgger). 0: it only watches.",
+        "Which part of these decisions it takes itself at the end; it grows from 0 (DAgger). 0: it only watches.",
         low=0.0,
         high=1.0,
         option="imitate-mix",
