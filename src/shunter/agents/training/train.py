@@ -230,8 +230,8 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
     parts: tuple[PartReport, ...] = ()
     # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
     if outcome.reason != "interrupted":
-        with watcher.stage("judging on validation and later days"):
-            parts = report_parts(site, chosen, folder)
+        with watcher.stage("judging on validation and later days") as progress:
+            parts = report_parts(site, chosen, folder, progress)
     return Training(site, chosen, outcome, parts, folder, resumed, tuple(notes))
 
 
