@@ -31,7 +31,7 @@ from shunter.agents.training.progress_log import ProgressLog
 from shunter.checks import from_table
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
-from shunter.policies.checkpoint import BEST, LAST
+from shunter.policies.checkpoint import BEST, INITIAL, LAST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -225,6 +225,18 @@ class Trainer:
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{where}: not a training that this version can resume ({error!r})") from None
         return self._algorithm.steps
+
+
+def check_state(folder: Path) -> None:
+    """Raises an error if what a run needs to go on is damaged.
+
+    Raises:
+        InputError: A file is missing, cut short, or changed.
+    """
+    for name, parts in ((LAST, (POLICY, TRAINING)), (INITIAL, (POLICY,))):
+        place = find_checkpoint(folder / name)
+        for part in parts:
+            read_part(place or folder / name, part)
 
 
 def _passed(before: int, after: int, every: int) -> bool:
