@@ -186,6 +186,16 @@ def test_classics_are_chosen_again_only_for_other_days(
     assert len(made) == 2
 
 
+def test_a_file_of_the_run_that_was_changed(shunter: Command, out: Path, tmp_path: Path) -> None:
+    tuned = tmp_path / "found.toml"
+    tuned.write_text(TUNED)
+    shunter(*TRAIN, "--init", tuned, "--out", out)
+    copy = out / "files" / "found.toml"
+    copy.write_text(TUNED.replace("0.5", "0.6"))
+    words = f"{copy}: is not the file that {out / 'last' / 'policy.json'} was written with; take both from one"
+    assert words in shunter("train", "--resume", "--out", out, "--steps", 192).error()
+
+
 @pytest.mark.parametrize("file", ["last/training.safetensors", "last/policy.safetensors", "initial/policy.safetensors"])
 def test_what_is_damaged_is_told_before_anything_takes_minutes(
     shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch, file: str
