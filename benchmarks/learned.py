@@ -3,12 +3,14 @@
     PYTHONPATH=. python benchmarks/learned.py TRACES reserve [--seeds 0,1,2] [--logs KTH-SP2,...] [--steps 1500000]
     PYTHONPATH=. python benchmarks/learned.py TRACES committed [--seeds 0,1,2]
     PYTHONPATH=. python benchmarks/learned.py TRACES hosts [--seeds 42,43,44]
+    PYTHONPATH=. python benchmarks/learned.py TRACES fifty [--seeds 42] [--steps 60000000] [--threads 2]
 
 TRACES is a folder with the SWF logs that `benchmarks/headroom.py` names. For each log and seed the commands that a user
 would give are run and printed: `shunter tune` on the first 60 % of the log, and `shunter train --init tuned.toml` on
 the first half, whose best checkpoint is chosen on the next fifth. Then everything is measured on twenty windows of
 1,024 jobs from the last 30 %, from an empty cluster (cold) and with 512 jobs before (warm), beside every classic under
-every dispatch rule. Runs are kept in --runs, and used again if they are there.
+every dispatch rule. Runs are kept in --runs, and used again if they are there. `hosts` and `fifty` draw their jobs and
+need no logs: any folder will do.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +60,11 @@ STARTS = {"cold": 0, "warm": 512}
 BOUND = "mean-wait=1.1"
 OWN = "own"
 """The estimate of a tuned or learned policy: the one that its training days chose."""
+DRAWN_SEEDS = (42, 43, 44)
+"""Of the episodes on which a policy for fifty hosts is judged."""
+USUAL_SEEDS = {"reserve": "0,1,2", "committed": "0,1,2", "hosts": "42,43,44", "fifty": "42"}
+USUAL_STEPS = {"reserve": 1_500_000, "committed": 1_500_000, "hosts": 1_500_000, "fifty": 60_000_000}
+HOST_METRICS = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "makespan_s", "core_utilization")
 DRAWN = "generate:lublin?jobs=200000&cores=256&load=1.02&seed={seed}"
 
 
@@ -68,8 +76,10 @@ class Study:
     runs: Path
     seeds: tuple[int, ...]
     steps: int
+    threads: int
     workers: int
     report_seed: int
+    max_jobs_per_step: int
 
     def workload(self, name: str, log: Log) -> Path:
         """Returns a file for the command line; a log in several files is written as one."""
@@ -95,23 +105,30 @@ class Study:
 
 
 def main() -> None:
-    """Runs one of the three studies and prints it."""
+    """Runs one of the studies and prints it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", type=Path)
-    parser.add_argument("study", choices=["reserve", "committed", "hosts"])
+    parser.add_argument("study", choices=list(USUAL_SEEDS))
     parser.add_argument("--seeds")
     parser.add_argument("--logs", default=",".join(LOGS))
-    parser.add_argument("--steps", type=int, default=1_500_000)
+    parser.add_argument("--steps", type=int, help="of each training (default: 60,000,000 for fifty, else 1,500,000)")
+    parser.add_argument("--threads", type=int, default=1, help="of each training")
+    parser.add_argument(
+        "--max-jobs-per-step", type=int, default=30, help="fifty: how many jobs arrive in a second at most"
+    )
     parser.add_argument("--report-seed", type=int, default=1, help="for the windows on which all is judged")
     parser.add_argument("--workers", type=int, default=2, help="how many trainings at a time")
     parser.add_argument("--runs", type=Path, default=Path("runs/results"))
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     given = parser.parse_args()
-    usual = "42,43,44" if given.study == "hosts" else "0,1,2"
-    seeds = tuple(int(seed) for seed in (given.seeds or usual).split(","))
+    seeds = tuple(int(seed) for seed in (given.seeds or USUAL_SEEDS[given.study]).split(","))
     given.runs.mkdir(parents=True, exist_ok=True)
-    study = Study(given.traces, given.runs, seeds, given.steps, given.workers, given.report_seed)
-    rows = {"reserve": reserve, "committed": committed, "hosts": hosts}[given.study](study, given.logs.split(","))
+    steps = given.steps or USUAL_STEPS[given.study]
+    study = Study(
+        given.traces, given.runs, seeds, steps, given.threads, given.workers, given.report_seed, given.max_jobs_per_step
+    )
+    studies = {"reserve": reserve, "committed": committed, "hosts": hosts, "fifty": fifty}
+    rows = studies[given.study](study, given.logs.split(","))
     if given.out:
         given.out.write_text(json.dumps([to_json(row) for row in rows], indent=1))
 
@@ -156,7 +173,8 @@ def tuned_and_trained(study: Study, name: str, log: Log, seed: int) -> tuple[Pat
     workload = str(study.workload(name, log))
     cluster = ["--cluster", str(log.workload.cluster_spec)]
     toml, run = study.runs / f"{name}-{seed}.toml", study.runs / f"{name}-{seed}"
-    shared = ["--workload", workload, *cluster, "--bound", BOUND, "--seed", str(seed), "--threads", "1"]
+    shared = ["--workload", workload, *cluster, "--bound", BOUND, "--seed", str(seed)]
+    shared += ["--threads", str(study.threads)]
     study.run(["shunter", "tune", *shared, "--out", str(toml)], toml)
     train = [
         "shunter",
@@ -260,7 +278,18 @@ def committed(study: Study, _: list[str]) -> list[Row]:
         run = study.runs / f"committed-{seed}"
         words = ["shunter", "train", "--workload", DRAWN.format(seed=100 + seed), "--preset", "pick-job-committed"]
         study.run(
-            [*words, "--seed", str(seed), "--steps", str(study.steps), "--threads", "1", "--out", str(run), "--force"],
+            [
+                *words,
+                "--seed",
+                str(seed),
+                "--steps",
+                str(study.steps),
+                "--threads",
+                str(study.threads),
+                "--out",
+                str(run),
+                "--force",
+            ],
             run,
         )
         return run
@@ -290,38 +319,62 @@ def committed(study: Study, _: list[str]) -> list[Row]:
 
 
 def hosts(study: Study, _: list[str]) -> list[Row]:
-    """PickHost: the learned choice of hosts against every placement, on episodes drawn from another seed."""
-    metrics = ("mean_wait_s", "p95_wait_s", "mean_bounded_slowdown", "makespan_s", "core_utilization")
-
-    def learn(seed: int) -> Path:
-        run = study.runs / f"hosts-{seed}"
-        words = ["shunter", "train", "--env", "pick-host", "--seed", str(seed), "--steps", str(study.steps)]
-        study.run([*words, "--threads", "1", "--out", str(run), "--force"], run)
-        return run
-
+    """PickHost: the learned choice of hosts against every placement, one policy for each seed."""
     with ThreadPoolExecutor(study.workers) as executor:
-        runs = list(executor.map(learn, study.seeds))
+        runs = list(executor.map(lambda seed: host_run(study, "hosts", seed), study.seeds))
+    judge_hosts(list(zip(study.seeds, runs, strict=True)))
+    return []
+
+
+def fifty(study: Study, _: list[str]) -> list[Row]:
+    """PickHost with fifty hosts: one policy, on episodes drawn from three seeds.
+
+    Up to 30 jobs arrive in a second, as many for a host as the 12 for twenty hosts of `hosts`. With 12, nobody ever
+    waits on fifty hosts, and all placements are the same.
+    """
+    if len(study.seeds) != 1:
+        raise SystemExit(f"fifty trains one policy: give --seeds one seed, not {len(study.seeds)}")
+    run = host_run(
+        study, "fifty", study.seeds[0], ["--num-hosts", "50", "--max-jobs-per-step", str(study.max_jobs_per_step)]
+    )
+    judge_hosts([(seed, run) for seed in DRAWN_SEEDS])
+    return []
+
+
+def host_run(study: Study, name: str, seed: int, options: Sequence[str] = ()) -> Path:
+    """Returns the folder of a policy that was trained in PickHost."""
+    run = study.runs / f"{name}-{seed}"
+    words = ["shunter", "train", "--env", "pick-host", *options, "--seed", str(seed), "--steps", str(study.steps)]
+    study.run([*words, "--threads", str(study.threads), "--out", str(run), "--force"], run)
+    return run
+
+
+def judge_hosts(judged: list[tuple[int, Path]]) -> None:
+    """Prints what learned policies and every placement do on the same 100 episodes of each seed, and their differences.
+
+    Args:
+        judged: The seeds that episodes are drawn from, each with the folder of the policy to judge on them.
+    """
     from shunter import load_policy
 
-    print("\n| seed | policy | " + " | ".join(metrics) + " | learned less it, mean wait, s |")
-    print("|---" * (3 + len(metrics)) + "|")
+    print("\n| seed | policy | " + " | ".join(HOST_METRICS) + " | learned less it, mean wait, s |")
+    print("|---" * (3 + len(HOST_METRICS)) + "|")
     gained: dict[str, list[NDArray[np.float64]]] = {name: [] for name in PLACEMENTS}
-    for seed, run in zip(study.seeds, runs, strict=True):
+    for seed, run in judged:
         policy = load_policy(run)
         options = policy.options
         assert isinstance(options, PickHostOptions)
         trials = Trials.of(
             replace(options, seed=seed).open_source(), EpisodeOptions(windows=100), Use.TRAINING, threads=2
         )
-        (learned,) = trials.of_policy(policy, metrics)
+        (learned,) = trials.of_policy(policy, HOST_METRICS)
         for name in PLACEMENTS:
-            (measured,) = trials.of_schedulers([host_scheduler(name)], metrics)
+            (measured,) = trials.of_schedulers([host_scheduler(name)], HOST_METRICS)
             gained[name].append(learned["mean_wait_s"] - measured["mean_wait_s"])
             print_hosts(seed, name, measured, paired(gained[name][-1]))
         print_hosts(seed, "learned", learned)
     for name, differences in gained.items():
         print(f"all seeds: learned less {name}, mean wait, s: {paired(np.concatenate(differences))}")
-    return []
 
 
 def paired(differences: NDArray[np.float64]) -> str:

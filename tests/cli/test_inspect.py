@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.agents.untrained import LUBLIN, opinionated, write_host_policy, write_policy
+from tests.agents.untrained import LUBLIN, edit_policy, opinionated, write_host_policy, write_policy
 from tests.cli.conftest import Command
 
 SMALL = ("--workload", LUBLIN, "--windows", 2, "--length", 50)
@@ -107,8 +106,5 @@ def test_a_number_of_drawn_episodes_that_makes_no_sense(shunter: Command, tmp_pa
 def test_a_checkpoint_of_another_build(shunter: Command, tmp_path: Path) -> None:
     """Whose observations this version does not make."""
     checkpoint = Path(write_policy(tmp_path / "best"))
-    path = checkpoint / "policy.json"
-    record = json.loads(path.read_text())
-    record["layout"]["window"] = 99
-    path.write_text(json.dumps(record))
+    edit_policy(checkpoint, lambda about: about["layout"].update(window=99))
     assert "layout and options do not agree" in shunter("inspect", checkpoint, *SMALL).error()

@@ -128,7 +128,7 @@ def test_marks_are_explained_below_the_tables(shunter: Command, out: Path) -> No
 def test_the_run_folder(shunter: Command, out: Path) -> None:
     shunter(*TRAIN, "--out", out)
     assert {path.name for path in out.iterdir()} == {
-        "best", "config.toml", "initial", "last", "progress.csv", "tensorboard",
+        "best", "classics.json", "config.toml", "initial", "last", "progress.csv", "tensorboard",
     }  # fmt: skip
     assert steps(out) == [0, 64, 128]
     answer = shunter("compare", "--workload", LUBLIN, "--policy", f"fcfs,{out}", "--windows", 2, "--length", 30)

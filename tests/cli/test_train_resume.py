@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import pytest
 
 from shunter.agents.training.config import load_config
 from shunter.agents.training.request import MAY_CHANGE, check_resumable
+from shunter.agents.training.setup import Site
+from shunter.comparison.classics import Progress
+from shunter.comparison.combinations import Combination
 from shunter.errors import InputError
 from shunter.files import read_toml
 from tests.cli.conftest import Command
@@ -118,3 +122,87 @@ def test_what_it_began_from_may_be_gone(shunter: Command, out: Path, tmp_path: P
     small = ("--workload", LUBLIN, "--windows", 2, "--length", 30, "--against", "fcfs/easy", "--part", "0.5:1")
     (warning,) = shunter("evaluate", out, *small, "--json").json()["warnings"]
     assert "on which it was trained" in warning
+
+
+def choices(monkeypatch: pytest.MonkeyPatch) -> list[Site]:
+    """Returns what grows with every choice of classics."""
+    made: list[Site] = []
+    choose = Site.choose
+
+    def noted(site: Site, progress: Progress | None = None) -> list[Combination]:
+        made.append(site)
+        return choose(site, progress)
+
+    monkeypatch.setattr(Site, "choose", noted)
+    return made
+
+
+def test_an_interrupt_before_classics_are_chosen_keeps_nothing(
+    shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Site, "choose", interrupted)
+    answer = shunter(*TRAIN, "--out", out)
+    words = "interrupted before the training began: nothing was kept; to begin again, give the same command"
+    assert (answer.code, answer.err) == (130, f"{words}\nerror: interrupted\n")
+    assert not out.exists()
+
+
+def test_an_interrupt_before_the_first_checkpoint_keeps_the_classics(
+    shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shunter.agents.training.train.open_trainer", interrupted)
+        answer = shunter(*TRAIN, "--out", out)
+    words = f"interrupted; to go on: shunter train --resume --out {out}"
+    assert (answer.code, answer.err) == (130, f"{words}\nerror: interrupted\n")
+    made = choices(monkeypatch)
+    result = json.loads(shunter("train", "--resume", "--out", out, "--json").out)
+    assert (made, result["outcome"]["steps"]) == ([], 128)
+    fresh = shunter(*TRAIN, "--out", out.with_name("fresh"), "--json").json()
+    assert (len(made), result["chosen"]) == (1, fresh["chosen"])
+    assert weights(out) == weights(out.with_name("fresh"))
+
+
+def test_classics_are_chosen_again_only_for_other_days(
+    shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shunter(*TRAIN, "--out", out)
+    made = choices(monkeypatch)
+    moved = out.rename(out.with_name("moved"))
+    assert shunter("train", "--resume", "--out", moved, "--steps", 192).code == 0
+    assert made == []
+    (moved / "classics.json").write_text("{")
+    assert shunter("train", "--resume", "--out", moved).code == 0
+    assert len(made) == 1
+    # Without a checkpoint the run begins anew, and may have other days.
+    shutil.rmtree(moved / "last")
+    assert shunter("train", "--resume", "--out", moved, "--length", 25).code == 0
+    assert len(made) == 2
+
+
+def test_a_file_of_the_run_that_was_changed(shunter: Command, out: Path, tmp_path: Path) -> None:
+    tuned = tmp_path / "found.toml"
+    tuned.write_text(TUNED)
+    shunter(*TRAIN, "--init", tuned, "--out", out)
+    copy = out / "files" / "found.toml"
+    copy.write_text(TUNED.replace("0.5", "0.6"))
+    words = f"{copy}: is not the file that {out / 'last' / 'policy.json'} was written with; take both from one"
+    assert words in shunter("train", "--resume", "--out", out, "--steps", 192).error()
+
+
+@pytest.mark.parametrize("file", ["last/training.safetensors", "last/policy.safetensors", "initial/policy.safetensors"])
+def test_what_is_damaged_is_told_before_anything_takes_minutes(
+    shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    shunter(*TRAIN, "--out", out)
+    (out / "classics.json").unlink()
+    (out / file).write_bytes((out / file).read_bytes()[:-9])
+    made = choices(monkeypatch)
+    assert f"{out / file}: " in shunter("train", "--resume", "--out", out).error()
+    assert made == []

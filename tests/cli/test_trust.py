@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 import shunter as package
 from shunter.errors import InputError
-from tests.agents.untrained import write_policy
+from tests.agents.untrained import edit_policy, write_policy
 from tests.cli.conftest import Command
 
 LOG = "generate:lublin?seed=3&jobs=60&cores=8&load=1.1"
@@ -65,10 +64,7 @@ def checkpoint(tmp_path: Path, placer: Stranger) -> Path:
     """Returns the folder of a run whose policy.json names a placement in Python."""
     run = tmp_path / "run"
     write_policy(run / "best", order="fcfs")
-    path = run / "best" / "policy.json"
-    content = json.loads(path.read_text())
-    content["options"]["placement"] = str(placer.file)
-    path.write_text(json.dumps(content))
+    edit_policy(run / "best", lambda about: about["options"].update(placement=str(placer.file)))
     return run
 
 

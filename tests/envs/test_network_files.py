@@ -15,7 +15,7 @@ import pytest
 
 from shunter import InputError, load_policy
 from shunter.envs.network import NativeNetwork
-from tests.agents.untrained import opinionated, write_policy
+from tests.agents.untrained import edit_policy, opinionated, write_policy
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -49,15 +49,7 @@ def write_weights(folder: Path, header: dict[str, Any] | bytes, data: bytes, len
 
 def write_file(folder: Path, content: bytes) -> None:
     (folder / "policy.safetensors").write_bytes(content)
-    change(folder, lambda about: about.update(sha256=hashlib.sha256(content).hexdigest()))
-
-
-def change(folder: Path, how: Change) -> None:
-    """Changes what a checkpoint says of itself."""
-    path = folder / "policy.json"
-    about = json.loads(path.read_text())
-    how(about)
-    path.write_text(json.dumps(about))
+    edit_policy(folder, lambda about: about.update(sha256=hashlib.sha256(content).hexdigest()))
 
 
 def test_weights_that_are_cut_short(folder: Path) -> None:
@@ -75,6 +67,50 @@ def test_weights_of_another_checkpoint(folder: Path, tmp_path: Path) -> None:
     refused(folder, "is not the file that policy.json was written with, or is cut short; take both from one checkpoint")
     (folder / "policy.safetensors").unlink()
     refused(folder, r"policy\.safetensors: cannot be read \(No such file")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"mode": "reserve"', '"mode": "feasible"'),
+        ('"order": "fcfs"', '"order": "lcfs"'),
+        ('"steps": 12', '"steps": 13'),
+        ('"json_sha256": "', '"json_sha256": "0'),
+    ],
+)
+def test_a_description_that_was_changed(tmp_path: Path, before: str, after: str) -> None:
+    """Options decide as much as weights do."""
+    folder = Path(write_policy(tmp_path / "best", training={"steps": 12}))
+    path = folder / "policy.json"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    refused(folder, r"policy\.json: was changed after it was written; take another copy")
+    path.write_text(text)
+    load_policy(folder)
+
+
+def test_a_file_beside_it_that_was_changed(tmp_path: Path) -> None:
+    tuned = tmp_path / "tuned.toml"
+    tuned.write_text('[policy]\nkind = "linear"\nestimate = 1.0\n')
+    folder = Path(write_policy(tmp_path / "best", order=str(tuned)))
+    NativeNetwork.load(folder)
+    copy = folder / "tuned.toml"
+    copy.write_text(copy.read_text().replace("1.0", "2.0"))
+    refused(folder, r"tuned\.toml: is not the file that policy\.json was written with; take both from one checkpoint")
+    copy.unlink()
+    refused(folder, r"tuned\.toml: (cannot be read \(No such file|there is no such file, but policy\.json names it)")
+    # As earlier versions wrote it.
+    copy.write_text(tuned.read_text().replace("1.0", "2.0"))
+    edit_policy(folder, lambda about: about.pop("files"))
+    sizes = NativeNetwork.load(folder).observation_size, load_policy(folder).layout.observation_size
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("name", ["../tuned.toml", "/dev/zero", "a\\b.toml"])
+def test_files_elsewhere_are_not_looked_at(folder: Path, name: str) -> None:
+    edit_policy(folder, lambda about: about.update(files={name: "0" * 64}))
+    refused(folder, "policy.json: names the file .*, which is not beside it; take another copy")
 
 
 def test_what_is_no_file_is_not_waited_for(folder: Path) -> None:
@@ -179,12 +215,12 @@ def test_headers_that_are_no_json(folder: Path) -> None:
     ],
 )
 def test_checkpoints_that_say_something_else(folder: Path, how: Change, message: str) -> None:
-    change(folder, how)
+    edit_policy(folder, how)
     refused(folder, message)
 
 
 def test_a_network_that_nobody_knows(folder: Path) -> None:
-    change(folder, lambda about: about["network"].update(kind="moon"))
+    edit_policy(folder, lambda about: about["network"].update(kind="moon"))
     with pytest.raises(InputError, match='network kind is "moon", which the core does not know; expected kernel, mlp'):
         NativeNetwork.load(folder)
     with pytest.raises(InputError, match=r"unknown \[network\] kind 'moon'"):

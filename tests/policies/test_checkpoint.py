@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from shunter.policies.checkpoint import (
 from shunter.policies.native import resolve_estimate
 from shunter.policies.own import python_path
 from shunter.policies.scheduler import resolve, resolve_placement, resolve_scheduler
-from tests.agents.untrained import write_host_policy, write_policy
+from tests.agents.untrained import edit_policy, write_host_policy, write_policy
 
 
 def test_how_a_checkpoint_is_named(tmp_path: Path) -> None:
@@ -170,7 +169,8 @@ def test_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ("content", "message"),
     [
         ("{", "policy.json: is not JSON"),
-        ("[]", "policy.json: has no 'options'"),
+        ("[]", "policy.json: is no JSON object; give a checkpoint that 'shunter train' has written"),
+        ("{}", "policy.json: has no 'options'"),
         ('{"options": {"scan_depth": 0}}', "policy.json: options: --scan-depth (scan_depth) is 0"),
         ('{"options": {"max_wait_s": "long"}}', "policy.json: options: max_wait_s is 'long'; expected a number"),
         ('{"options": {"estimate": "gone.toml"}}', "gone.toml: no such file"),
@@ -219,9 +219,7 @@ def test_a_policy_that_chooses_hosts_is_refused(tmp_path: Path) -> None:
 def test_a_checkpoint_does_not_order_another_ones_window(tmp_path: Path) -> None:
     inner = write_policy(tmp_path / "inner")
     outer = Path(write_policy(tmp_path / "outer"))
-    record = json.loads((outer / "policy.json").read_text())
-    record["options"]["order"] = inner
-    (outer / "policy.json").write_text(json.dumps(record))
+    edit_policy(outer, lambda about: about["options"].update(order=inner))
     with pytest.raises(
         InputError, match=r"policy\.json: options: order is .*inner'; expected a policy of Shunter's own"
     ):

@@ -15,7 +15,7 @@ from shunter.policies.checkpoint import read_record
 from shunter.policies.native import resolve_native
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import Simulation, decide
-from tests.agents.untrained import write_policy
+from tests.agents.untrained import edit_policy, write_policy
 
 CLUSTER = Cluster.pool(64)
 LATER_S = 1_600_000_000.0
@@ -77,9 +77,8 @@ def test_files_of_earlier_versions_keep_absolute_times(tmp_path: Path) -> None:
     new = RunArguments.from_json({"workload": "log.swf", "policy": "f2", "size_by": "cores"})
     assert new.words["policy"] == "f2"
     folder = Path(write_policy(tmp_path / "best", order="f3"))
-    file = folder / "policy.json"
     assert read_record(str(folder))["options"]["order"] == "f3"
-    file.write_text(file.read_text().replace('"size_by": "auto",', ""))
+    edit_policy(folder, lambda about: about["options"].pop("size_by"))
     assert read_record(str(folder))["options"]["order"] == "f3?origin=absolute"
 
 

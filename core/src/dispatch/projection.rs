@@ -1,7 +1,9 @@
 //! The projection: what will be free if each running job ends when expected and each reservation is used.
 
+use crate::dispatch::room::Room;
 use crate::model::cluster::FULL_SPEED;
 use crate::model::free::Free;
+use crate::model::job::Shape;
 use crate::place::placement::Placement;
 use crate::sim::machine::Expected;
 use crate::sim::simulation::Simulation;
@@ -20,9 +22,11 @@ struct Step {
 pub(super) struct Projection {
     /// Ascending; the steps of one instant act together.
     steps: Vec<Step>,
-    /// Kept from call to call to save allocations: what is free at an instant, and during a span.
+    /// Kept from call to call to save allocations: what is free at an instant, during a span, and as far as a walk
+    /// through the span has come.
     at_instant: Free,
     during: Free,
+    walking: Free,
 }
 
 impl Projection {
@@ -32,7 +36,7 @@ impl Projection {
         let give_back = |one: &Expected| release(simulation, one.instant_ms.max(soonest_ms), one.job);
         let steps = simulation.machine.expected().iter().map(give_back).collect();
         let free = &simulation.machine.free;
-        Projection { steps, at_instant: free.clone(), during: free.clone() }
+        Projection { steps, at_instant: free.clone(), during: free.clone(), walking: free.clone() }
     }
 
     /// A job begins to run, until this time if all goes as expected.
@@ -78,8 +82,8 @@ impl Projection {
             let instant_ms = self.earliest_on_pool(simulation, job, bound_ms)?;
             return Some((instant_ms, Placement::single(0, simulation.shape_of(job).tasks)));
         }
-        let Projection { steps, at_instant, during } = self;
-        let longest_ms = longest_span_ms(simulation, job);
+        let Projection { steps, at_instant, during, walking } = self;
+        let (longest_ms, shape) = (longest_span_ms(simulation, job), simulation.shape_of(job));
         at_instant.clone_from(&simulation.machine.free);
         let mut instant_ms = simulation.now_ms();
         let mut next = 0;
@@ -89,10 +93,22 @@ impl Projection {
                 next += 1;
             }
             // Cheap, and mostly enough to say no: what is free throughout the span is worked out only behind it.
-            if at_instant.fits(&simulation.setup.cluster, simulation.shape_of(job)) {
-                lowest_free(simulation, at_instant, &steps[next..], instant_ms + longest_ms, during);
-                if let Some(placement) = simulation.place_on(during, job) {
-                    return Some((instant_ms, placement));
+            if at_instant.fits(&simulation.setup.cluster, shape) {
+                let later = &steps[next..];
+                match lowest_free(simulation, at_instant, later, instant_ms + longest_ms, during, walking, Some(shape))
+                {
+                    None => {
+                        if let Some(placement) = simulation.place_on(during, job) {
+                            return Some((instant_ms, placement));
+                        }
+                    }
+                    // Where it does not fit at an instant of the span, no start between here and there will do: each
+                    // would last beyond that instant.
+                    Some(walked) if !walking.fits(&simulation.setup.cluster, shape) => {
+                        std::mem::swap(at_instant, walking);
+                        next += walked;
+                    }
+                    Some(_) => {}
                 }
             }
             // A job that fits where something is only taken fitted before: whoever declined then is not asked again.
@@ -165,12 +181,12 @@ impl Projection {
 
     /// Leaves in `during` what stays free from a reserved time on for so long.
     fn look_at_reservation(&mut self, simulation: &Simulation, job: u32, span_ms: i64) {
-        let Projection { steps, at_instant, during } = self;
+        let Projection { steps, at_instant, during, walking } = self;
         let reserved_ms = simulation.state(job).reserved_ms();
         let next = steps.partition_point(|step| step.instant_ms <= reserved_ms);
         at_instant.clone_from(&simulation.machine.free);
         steps[..next].iter().for_each(|step| apply(simulation, step, at_instant));
-        lowest_free(simulation, at_instant, &steps[next..], reserved_ms + span_ms, during);
+        lowest_free(simulation, at_instant, &steps[next..], reserved_ms + span_ms, during, walking, None);
     }
 }
 
@@ -203,19 +219,42 @@ fn apply(simulation: &Simulation, step: &Step, free: &mut Free) {
 }
 
 /// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow.
-fn lowest_free(simulation: &Simulation, now_free: &Free, steps: &[Step], until_ms: i64, during: &mut Free) {
+///
+/// With a shape the walk ends as soon as no job of it fits throughout. It returns how many steps it took up to then, and
+/// leaves in `walking` what is free at that instant.
+fn lowest_free(
+    simulation: &Simulation,
+    now_free: &Free,
+    steps: &[Step],
+    until_ms: i64,
+    during: &mut Free,
+    walking: &mut Free,
+    shape: Option<&Shape>,
+) -> Option<usize> {
     during.clone_from(now_free);
     let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
     // Where nobody takes anything, least is free at the beginning.
     if !within.iter().any(|step| step.takes) {
-        return;
+        return None;
     }
-    let mut walking = now_free.clone();
+    let cluster = &simulation.setup.cluster;
+    let mut room = shape.map(|shape| (shape, Room::new(cluster, during, shape)));
+    walking.clone_from(now_free);
+    let mut walked = 0;
     for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
-        group.iter().for_each(|step| apply(simulation, step, &mut walking));
+        group.iter().for_each(|step| apply(simulation, step, walking));
+        walked += group.len();
         // Only where a reservation takes something can less be free than before.
         for step in group.iter().filter(|step| step.takes) {
-            during.lower_to(&walking, simulation.shape_of(step.job), &simulation.state(step.job).placement);
+            let placement = &simulation.state(step.job).placement;
+            during.lower_to(walking, simulation.shape_of(step.job), placement);
+            if let Some((shape, room)) = &mut room {
+                room.update(cluster, during, shape, placement);
+            }
+        }
+        if room.as_ref().is_some_and(|(shape, room)| !room.fits(shape)) {
+            return Some(walked);
         }
     }
+    None
 }

@@ -48,6 +48,14 @@ impl Json {
         }
     }
 
+    /// The fields of an object, in their order; none of anything else.
+    pub(crate) fn fields(&self) -> &[(String, Json)] {
+        match self {
+            Json::Object(fields) => fields,
+            _ => &[],
+        }
+    }
+
     /// A list.
     pub(crate) fn list(&self) -> Option<&[Json]> {
         match self {

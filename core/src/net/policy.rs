@@ -20,6 +20,9 @@ const UNITS: &str = "value_normalizer.";
 /// The files of a checkpoint.
 const ABOUT_FILE: &str = "policy.json";
 const WEIGHTS_FILE: &str = "policy.safetensors";
+/// The key of the description's own hash, and of those of the files beside it.
+const ABOUT_HASH: &str = "json_sha256";
+const FILE_HASHES: &str = "files";
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 1 << 30;
 /// The least deviation of values: rewards that hardly differ are not blown up.
@@ -92,21 +95,10 @@ pub struct Policy {
 impl Policy {
     /// Reads the checkpoint in a folder.
     pub fn load(folder: &Path) -> Result<Self, String> {
-        let read = |name: &str| {
-            let path = folder.join(name);
-            let shown = path.display().to_string();
-            let known = std::fs::metadata(&path).and_then(|about| match about.len() {
-                // To read a pipe or a device may never end.
-                _ if !about.is_file() => Err(std::io::Error::other("it is no file")),
-                0..=LARGEST_FILE => std::fs::read(&path),
-                _ => Err(std::io::Error::other("it is larger than a gigabyte")),
-            });
-            known
-                .map(|bytes| (shown.clone(), bytes))
-                .map_err(|error| format!("{shown}: cannot be read ({error}); give the folder of a checkpoint"))
-        };
-        let ((about_path, about), (weights_path, weights)) = (read(ABOUT_FILE)?, read(WEIGHTS_FILE)?);
-        let described = Description::read(&about).map_err(|error| format!("{about_path}: {error}"))?;
+        let ((about_path, about), (weights_path, weights)) = (read(folder, ABOUT_FILE)?, read(folder, WEIGHTS_FILE)?);
+        let json = Json::parse(&about).map_err(|error| format!("{about_path}: {error}"))?;
+        check_untouched(folder, &about, &json)?;
+        let described = Description::of(&json).map_err(|error| format!("{about_path}: {error}"))?;
         if described.format != Some(FORMAT) {
             return Err(format!("{about_path}: has another format than {FORMAT}, which this version of Shunter reads"));
         }
@@ -129,7 +121,7 @@ impl Policy {
 
     /// The policy that a `policy.json` describes; its weights are all 0.
     pub fn describe(about: &[u8]) -> Result<Self, String> {
-        Description::read(about)?.policy()
+        Description::of(&Json::parse(about)?)?.policy()
     }
 
     /// The same with the weights of a safetensors file.
@@ -169,6 +161,59 @@ impl Policy {
     }
 }
 
+/// The path of a file in a folder, and what it holds.
+fn read(folder: &Path, name: &str) -> Result<(String, Vec<u8>), String> {
+    let path = folder.join(name);
+    let shown = path.display().to_string();
+    let known = std::fs::metadata(&path).and_then(|about| match about.len() {
+        // To read a pipe or a device may never end.
+        _ if !about.is_file() => Err(std::io::Error::other("it is no file")),
+        0..=LARGEST_FILE => std::fs::read(&path),
+        _ => Err(std::io::Error::other("it is larger than a gigabyte")),
+    });
+    known
+        .map(|bytes| (shown.clone(), bytes))
+        .map_err(|error| format!("{shown}: cannot be read ({error}); give the folder of a checkpoint"))
+}
+
+/// An error if a `policy.json`, or a file beside it that it names, is not as it was written: options and scores decide as
+/// much as weights do. Checkpoints of earlier versions do not tell.
+fn check_untouched(folder: &Path, about: &[u8], json: &Json) -> Result<(), String> {
+    if let Some(told) = json.get(ABOUT_HASH).and_then(Json::text) {
+        if told != sha256(&without_hash(about, told.as_bytes())) {
+            let path = folder.join(ABOUT_FILE);
+            return Err(format!("{}: was changed after it was written; take another copy", path.display()));
+        }
+    }
+    for (name, told) in json.get(FILE_HASHES).map_or(&[][..], Json::fields) {
+        // Whatever else a damaged or hostile file names is not looked at.
+        if name.contains(['/', '\\']) {
+            let path = folder.join(ABOUT_FILE);
+            return Err(format!(
+                "{}: names the file {name:?}, which is not beside it; take another copy",
+                path.display()
+            ));
+        }
+        let (path, bytes) = read(folder, name)?;
+        if told.text() != Some(&sha256(&bytes)) {
+            return Err(format!(
+                "{path}: is not the file that {ABOUT_FILE} was written with; take both from one checkpoint"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A text with zeros where it first tells its own hash: a hash cannot be taken of itself.
+fn without_hash(about: &[u8], told: &[u8]) -> Vec<u8> {
+    let mut bytes = about.to_vec();
+    let found = (!told.is_empty()).then(|| about.windows(told.len()).position(|part| part == told)).flatten();
+    if let Some(first) = found {
+        bytes[first..first + told.len()].fill(b'0');
+    }
+    bytes
+}
+
 /// What a `policy.json` says that counts here.
 struct Description {
     format: Option<f64>,
@@ -180,8 +225,7 @@ struct Description {
 }
 
 impl Description {
-    fn read(about: &[u8]) -> Result<Self, String> {
-        let json = Json::parse(about)?;
+    fn of(json: &Json) -> Result<Self, String> {
         let layout = layout(json.get("layout").ok_or("has no layout")?)?;
         let spec = spec(json.get("network").ok_or("has no network")?, json.get("layers"))?;
         let env = json.get("options").map(|options| environment(options, &layout)).transpose()?;

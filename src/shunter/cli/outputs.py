@@ -92,7 +92,8 @@ class Step:
                 return
             # A file's name may look like markup.
             text = TextColumn("{task.description}", markup=False)
-            columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+            share = TextColumn("{task.percentage:>3.0f} %", markup=False)
+            columns = (text, BarColumn(), share, TimeElapsedColumn(), TimeRemainingColumn())
             console = Console(stderr=True)
             # Standard output stays what it is: a JSON object must never end up among the bars.
             self._progress = Progress(*columns, console=console, transient=True, redirect_stdout=False)

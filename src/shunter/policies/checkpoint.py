@@ -5,6 +5,7 @@ Nothing here loads a network: what a checkpoint is, and what it brings to a simu
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -30,6 +31,10 @@ WEIGHTS_FILE: Final = "policy.safetensors"
 """Has the weights of the network."""
 BEST, LAST, INITIAL = "best", "last", "initial"
 """The checkpoints of a run, by their folders: the best, the latest, and the policy that it began with."""
+OWN_HASH: Final = "json_sha256"
+"""The key of ``policy.json`` with its own hash: that of its bytes with zeros in the place of the hash."""
+FILE_HASHES: Final = "files"
+"""The key of ``policy.json`` with the hashes of the files beside it that it names."""
 ASIDE: Final = ".old"
 """The end of a folder's name under which an interrupted write may have left a checkpoint."""
 
@@ -111,13 +116,9 @@ def read_record(text: str) -> dict[str, Any]:
         InputError: There is no checkpoint, or it cannot be read.
     """
     path = checkpoint_folder(text) / POLICY_FILE
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a whole checkpoint") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON ({error}); take another copy") from None
-    if not isinstance(content, dict) or not isinstance(content.get("options"), dict):
+    content = read_untouched(path)
+    check_files(path.parent, content, path.name)
+    if not isinstance(content.get("options"), dict):
         raise InputError(f"{path}: has no 'options'; give a checkpoint that 'shunter train' has written")
     # A checkpoint that does not say what sizes are counted in is of a version that counted cores.
     options = {"size_by": CORES_ALONE} if content["options"].get("kind", PICK_JOB) == PICK_JOB else {}
@@ -140,6 +141,58 @@ def trained_on(text: str) -> list[str]:
     if not (isinstance(words, list) and words and all(isinstance(word, str) for word in words)):
         return ["log.swf.gz"]
     return words if words[0].startswith(GENERATE) or os.path.exists(words[0]) else ["log.swf.gz"]
+
+
+def read_untouched(path: Path) -> dict[str, Any]:
+    """Returns what a JSON file of a checkpoint says, having seen that it is as it was written.
+
+    Raises:
+        InputError: It cannot be read, or was changed. Files of earlier versions do not tell.
+    """
+    try:
+        data = path.read_bytes()
+        content = json.loads(data)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a whole checkpoint") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON ({error}); take another copy") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: is no JSON object; give a checkpoint that 'shunter train' has written")
+    told = content.pop(OWN_HASH, None)
+    # Options decide as much as weights do: a digit that changed would change what the policy does without a word.
+    if isinstance(told, str) and told != own_hash(data, told):
+        raise InputError(f"{path}: was changed after it was written; take another copy")
+    return content
+
+
+def own_hash(data: bytes, told: str) -> str:
+    """Returns the hash of a text that tells its own; zeros stand in for the place where it first does."""
+    return hashlib.sha256(data.replace(told.encode(), b"0" * len(told), 1)).hexdigest()
+
+
+def check_files(folder: Path, content: Mapping[str, Any], about: str) -> None:
+    """Raises an error if a file in a folder is not the one that a checkpoint was written with.
+
+    Args:
+        folder: Where copies of the files are.
+        content: What the checkpoint says.
+        about: What errors call the file that says so.
+    """
+    hashes = content.get(FILE_HASHES)
+    for name, told in hashes.items() if isinstance(hashes, dict) else ():
+        # Whatever else a damaged or hostile file names is not looked at.
+        if "/" in name or "\\" in name:
+            raise InputError(f"{folder / about}: names the file {name!r}, which is not beside it; take another copy")
+        path = folder / name
+        try:
+            # To read a pipe may never end.
+            found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); give a whole checkpoint") from None
+        if found is None:
+            raise InputError(f"{path}: there is no such file, but {about} names it; give a whole checkpoint")
+        if found != told:
+            raise InputError(f"{path}: is not the file that {about} was written with; take both from one checkpoint")
 
 
 def located(options: Mapping[str, Any], folder: Path) -> dict[str, Any]:

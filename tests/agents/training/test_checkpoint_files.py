@@ -27,6 +27,8 @@ from shunter.envs.layout import Layout
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError
+from shunter.policies.scheduler import resolve_scheduler
+from tests.agents.untrained import edit_policy
 
 ENVIRONMENT = PickJobOptions(mode="feasible", order="linear?wait=2", window=7, lookahead_size=3, max_wait_s=3600)
 RECORD = PolicyRecord(ENVIRONMENT.layout, ENVIRONMENT, NetworkOptions(kind="mlp"), {"steps": 12})
@@ -109,7 +111,15 @@ def test_files_that_a_policy_needs_are_copied_beside_it(tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "best", {POLICY: Part({}, record.to_json())}, record.files)
     options = json.loads((tmp_path / "best" / "policy.json").read_text())["options"]
     assert (options["order"], options["estimate"]) == ("tuned.toml", "tuned.toml")
-    assert (tmp_path / "best" / "tuned.toml").read_text() == tuned.read_text()
+    copy = tmp_path / "best" / "tuned.toml"
+    assert copy.read_text() == tuned.read_text()
+    resolve_scheduler(policy=str(tmp_path / "best"))
+    _one_bit_off(copy)
+    with pytest.raises(InputError, match=r"^.*tuned\.toml: is not the file that policy\.json was written with; take"):
+        resolve_scheduler(policy=str(tmp_path / "best"))
+    copy.unlink()
+    with pytest.raises(InputError, match=r"^.*tuned\.toml: there is no such file, but policy\.json names it; give a"):
+        resolve_scheduler(policy=str(tmp_path / "best"))
 
 
 def _cut_short(path: Path) -> None:
@@ -122,8 +132,12 @@ def _one_bit_off(path: Path) -> None:
     path.write_bytes(data)
 
 
+def _another_digit(path: Path) -> None:
+    path.write_text(path.read_text().replace('"window": ', '"window": 1'))
+
+
 def _other_format(path: Path) -> None:
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    edit_policy(path.parent, lambda about: about.update(format=99))
 
 
 @pytest.mark.parametrize(
@@ -136,8 +150,9 @@ def _other_format(path: Path) -> None:
         ("policy.safetensors", Path.unlink, "cannot be read"),
         ("policy.json", _cut_short, "is not JSON"),
         ("policy.json", lambda path: path.write_text("[" * 100_000), "is not JSON"),
-        ("policy.json", lambda path: path.write_text("[1]"), "has format None"),
+        ("policy.json", lambda path: path.write_text("[1]"), "is no JSON object"),
         ("policy.json", _other_format, "has format 99; this version of Shunter reads format 1"),
+        ("policy.json", _another_digit, "was changed after it was written; take another copy"),
         ("policy.json", Path.unlink, "cannot be read"),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from shunter.agents.training.held_out import report_parts
 from shunter.agents.training.setup import Site
 from shunter.comparison import combinations
+from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, combine
 from shunter.comparison.comparison import compare_combinations
 from shunter.comparison.marks import TRUE_TIMES
@@ -21,6 +22,8 @@ from shunter.comparison.roles import BEST as BEST_CLASSIC
 from shunter.envs.pick_job import PickJobOptions
 from shunter.envs.sources import Use
 from shunter.policies.checkpoint import BEST, INITIAL
+from shunter.policies.scheduler import Scheduler
+from shunter.simulation.windows import WindowResults
 from tests.agents.small_training import HOSTS, LUBLIN, small_site
 from tests.agents.untrained import waiting, write_host_policy, write_policy
 
@@ -63,6 +66,28 @@ def test_each_row_is_what_its_policy_does(run: Path) -> None:
             np.testing.assert_allclose(group.contenders[role].metrics[name], values, err_msg=f"{role} {name}")
     waits = [group.contenders[role].metrics["mean_wait_s"].mean() for role in (LEARNED, BEGINNING)]
     assert waits[0] < waits[1]
+
+
+def test_each_policy_is_measured_once_and_the_share_that_is_done_is_told(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chosen classic and the baseline are among the classics, too."""
+    ran: list[tuple[Bench, str]] = []
+    simulate = Bench.run
+
+    def noted(bench: Bench, scheduler: Scheduler) -> tuple[WindowResults, ...]:
+        ran.append((bench, str(scheduler.settings)))
+        return simulate(bench, scheduler)
+
+    monkeypatch.setattr(Bench, "run", noted)
+    told: list[tuple[int, int]] = []
+    here = site()
+    chosen = next(one for one in here.source.rivals() if one.label == "sjf/easy")
+    report_parts(here, [chosen], run, lambda done, total: told.append((done, total)))
+    # On validation the chosen one and the baseline; on later days three classics under four rules.
+    assert len(ran) == len(set(ran)) == 2 + 3 * 4
+    # The two checkpoints, the chosen one and the baseline on both; and all classics.
+    assert told == [(done, 4 + 4 + 12) for done in range(1, 21)]
 
 
 def test_ratios_are_to_the_classic_chosen_in_training(run: Path) -> None:

@@ -19,7 +19,7 @@ from shunter.envs.network import LAYERS
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.files import names_of_copies
-from shunter.policies.checkpoint import ASIDE, POLICY_FILE
+from shunter.policies.checkpoint import ASIDE, FILE_HASHES, OWN_HASH, POLICY_FILE, read_untouched
 from shunter.policies.native import spec_file
 from shunter.policies.trust import words_of_a_file
 
@@ -127,10 +127,12 @@ def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str
     try:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
+        copies = {copy: Path(source).read_bytes() for source, copy in (files or {}).items()}
+        hashes = {copy: hashlib.sha256(data).hexdigest() for copy, data in copies.items()}
         for name, part in parts.items():
-            _write_part(fresh, name, part)
-        for source, copy in (files or {}).items():
-            _write(fresh / copy, Path(source).read_bytes())
+            _write_part(fresh, name, part, {FILE_HASHES: hashes} if name == POLICY else {})
+        for copy, data in copies.items():
+            _write(fresh / copy, data)
         # What is renamed must be on disk: a rename may be written before the contents.
         _sync(fresh)
         if folder.exists():
@@ -146,16 +148,17 @@ def write_checkpoint(folder: Path, parts: Mapping[str, Part], files: Mapping[str
         raise InputError(f"cannot write {folder}: {error.filename}: {reason}; make room, or mend the path") from error
 
 
-def _write_part(folder: Path, name: str, part: Part) -> None:
+def _write_part(folder: Path, name: str, part: Part, hashes: Mapping[str, Any]) -> None:
     # PyTorch takes seconds to load, and who only decides does without.
     import safetensors.torch
 
     # safetensors writes no views.
     weights = safetensors.torch.save({key: value.contiguous() for key, value in part.tensors.items()})
-    content = {"format": FORMAT, "sha256": hashlib.sha256(weights).hexdigest(), **part.facts}
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    blank = "0" * 64
+    told = {"format": FORMAT, OWN_HASH: blank, "sha256": hashlib.sha256(weights).hexdigest(), **hashes}
+    text = (json.dumps(told | dict(part.facts), indent=2, ensure_ascii=False) + "\n").encode()
     _write(folder / f"{name}.safetensors", weights)
-    _write(folder / f"{name}.json", text.encode())
+    _write(folder / f"{name}.json", text.replace(blank.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -217,16 +220,11 @@ def read_part(folder: Path, name: str) -> Part:
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a checkpoint's folder") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON ({error}); take another copy") from None
-    found = content.get("format") if isinstance(content, dict) else None
+    content = read_untouched(path)
+    found = content.get("format")
     if found != FORMAT:
         raise InputError(f"{path}: has format {found!r}; this version of Shunter reads format {FORMAT}")
-    return dict(content)
+    return content
 
 
 def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> Tensors:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.agents.learned_policy import load_policy
@@ -29,10 +30,15 @@ if TYPE_CHECKING:
 
     from shunter.agents.training.setup import Site
     from shunter.agents.training.trials import Results, Trials
+    from shunter.comparison.classics import Progress
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
     from shunter.comparison.report import Finding
+    from shunter.model.settings import Settings
     from shunter.policies.scheduler import Scheduler
+
+CHECKPOINTS: Final = {LEARNED: BEST_FOLDER, BEGINNING: INITIAL}
+"""The folders of a run whose policies are judged, by role."""
 
 
 REPORT: Final = "report"
@@ -74,91 +80,119 @@ def _log_object(one: LogReport) -> dict[str, Any]:
     }
 
 
-def report_parts(site: Site, chosen: Sequence[Combination], folder: Path) -> tuple[PartReport, ...]:
+def report_parts(
+    site: Site, chosen: Sequence[Combination], folder: Path, progress: Progress | None = None
+) -> tuple[PartReport, ...]:
     """Measures the best policy of a run, what it began as, and classics.
 
     Args:
         site: What was learned from.
         chosen: For each log, the classic chosen on training days.
         folder: Of the run.
+        progress: Called after each policy with how many are done, and of how many.
     """
     parts = (
         ("validation", site.config.validation, Use.VALIDATION),
         (REPORT, site.report_episodes, Use.REPORT),
     )
+    rivals = {part: _rivals(part, site, chosen) for part, _, _ in parts}
+    counts = {part: len(CHECKPOINTS) + sum(map(len, those.values())) for part, those in rivals.items()}
+    total, before = sum(counts.values()), 0
     reports = []
     for part, episodes, use in parts:
         trials = site.trials(episodes, use)
-        reports.append(_report(part, trials, site, chosen, folder))
+        told = None if progress is None else partial(_from, progress, before, total)
+        reports.append(_report(part, Judging(trials, site.objective, told), rivals[part], folder))
+        before += counts[part]
         # Environments of a thousand windows hold much memory, and the next part opens its own.
         trials.close()
     return tuple(reports)
 
 
-def _report(part: str, trials: Trials, site: Site, chosen: Sequence[Combination], folder: Path) -> PartReport:
-    metrics = tuple(dict.fromkeys((*site.objective.metrics, *BESIDE)))
-    measured = {
-        LEARNED: _learned(trials, folder / BEST_FOLDER, metrics),
-        BEGINNING: _learned(trials, folder / INITIAL, metrics),
-    }
-    rivals = {CHOSEN: list(chosen), BASELINE: [site.source.usual()] * len(chosen)}
-    if (tuned := site.source.tuned()) is not None:
-        rivals = {TUNED: [tuned] * len(chosen), **rivals}
-    for role, combinations in rivals.items():
-        measured[role] = _simulated(trials, combinations, metrics)
+def _from(progress: Progress, before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
+def _rivals(part: str, site: Site, chosen: Sequence[Combination]) -> dict[str, list[list[Combination]]]:
+    """Returns by role what the learned policy is held against: one or more policies, each named for every group."""
+    source, groups = site.source, len(chosen)
+    found = {CHOSEN: [list(chosen)], BASELINE: [[source.usual()] * groups]}
+    if (tuned := source.tuned()) is not None:
+        found[TUNED] = [[tuned] * groups]
     if part == REPORT:
         # In hindsight, on the very windows that all are judged on; on validation nothing is judged.
-        for role, those in ((BEST, site.source.rivals()), (BEST_SAME, site.source.rivals(same_estimate=True))):
+        for role, those in ((BEST, source.rivals()), (BEST_SAME, source.rivals(same_estimate=True))):
             if those:
-                measured[role] = _best(trials, those, metrics, site.objective)
+                found[role] = [[one] * groups for one in those]
+    return found
+
+
+def _report(part: str, judging: Judging, rivals: Mapping[str, list[list[Combination]]], folder: Path) -> PartReport:
+    measured = {role: judging.learned(folder / name) for role, name in CHECKPOINTS.items()}
+    measured |= {role: judging.best(those) for role, those in rivals.items()}
+    trials, objective = judging.trials, judging.objective
     logs = []
     for place, (group, block) in enumerate(zip(trials.groups, trials.blocks, strict=True)):
         found = {role: measured[role][place] for role in (LEARNED, *JUDGED_AGAINST) if role in measured}
-        held = hold_against(found, block, site.objective, CHOSEN)
-        logs.append(LogReport(group.name, block, site.objective, CHOSEN, held))
+        held = hold_against(found, block, objective, CHOSEN)
+        logs.append(LogReport(group.name, block, objective, CHOSEN, held))
     return PartReport(part, make_report(logs))
 
 
-def _learned(trials: Trials, checkpoint: Path, metrics: Sequence[str]) -> list[Contender]:
-    """Returns what a checkpoint does, by group."""
-    policy = load_policy(checkpoint)
-    results = trials.run_policy(policy)
-    options, groups = policy.options, len(results)
-    labels, schedulers = [checkpoint.name] * groups, [options.scheduler] * groups
-    return _contenders(trials, labels, schedulers, results, metrics, is_learned=options.chooses_jobs)
+class Judging:
+    """Measures policies on the same episodes, each once, and tells how many are done."""
 
+    def __init__(self, trials: Trials, objective: Objective, progress: Callable[[int], None] | None = None) -> None:
+        """Takes the episodes, by what policies are compared, and what is told after each of them."""
+        self.trials = trials
+        self.objective = objective
+        self._metrics = tuple(dict.fromkeys((*objective.metrics, *BESIDE)))
+        self._progress = progress
+        self._done = 0
+        self._known: dict[tuple[int, Settings], Contender] = {}
 
-def _simulated(trials: Trials, those: Sequence[Combination], metrics: Sequence[str]) -> list[Contender]:
-    """Returns what policies of Shunter's own do, one for each group."""
-    schedulers = [one.scheduler for one in those]
-    return _contenders(
-        trials, [one.label for one in those], schedulers, trials.run_schedulers(schedulers), metrics, is_learned=False
-    )
+    def learned(self, checkpoint: Path) -> list[Contender]:
+        """Returns what a checkpoint does, by group."""
+        policy = load_policy(checkpoint)
+        options, every = policy.options, enumerate(self.trials.run_policy(policy))
+        found = [
+            self._contender(place, checkpoint.name, options.scheduler, results, is_learned=options.chooses_jobs)
+            for place, results in every
+        ]
+        self._tell()
+        return found
 
+    def best(self, those: Sequence[Sequence[Combination]]) -> list[Contender]:
+        """Returns for each group what the best of some policies does; each is named for every group."""
+        every = [self._simulated(one) for one in those]
+        return [
+            best_first((rows[place] for rows in every), block, self.objective.metric)[0]
+            for place, block in enumerate(self.trials.blocks)
+        ]
 
-def _contenders(
-    trials: Trials,
-    labels: Sequence[str],
-    schedulers: Sequence[Scheduler],
-    results: Sequence[Results],
-    metrics: Sequence[str],
-    *,
-    is_learned: bool,
-) -> list[Contender]:
-    """Returns what somebody did, by group, with the marks of it."""
-    columns = zip(labels, schedulers, trials.benches, results, trials.measured(results, metrics), strict=True)
-    return [
-        Contender(label, measured, marks_of(scheduler, bench.requests(), bench.bases(found), is_learned=is_learned))
-        for label, scheduler, bench, found, measured in columns
-    ]
+    def _simulated(self, those: Sequence[Combination]) -> list[Contender]:
+        """Returns what policies of Shunter's own do, one for each group."""
+        found = []
+        for place, one in enumerate(those):
+            # The chosen classic and the baseline are among all the classics, too.
+            known = self._known.get((place, one.settings))
+            if known is None:
+                results = self.trials.benches[place].run(one.scheduler)
+                known = self._contender(place, one.label, one.scheduler, results, is_learned=False)
+                self._known[place, one.settings] = known
+            found.append(replace(known, label=one.label))
+        self._tell()
+        return found
 
+    def _contender(
+        self, place: int, label: str, scheduler: Scheduler, results: Results, *, is_learned: bool
+    ) -> Contender:
+        """Returns what somebody did in the episodes of a group, with the marks of it."""
+        bench = self.trials.benches[place]
+        marks = marks_of(scheduler, bench.requests(), bench.bases(results), is_learned=is_learned)
+        return Contender(label, bench.measure_results(results, self._metrics), marks)
 
-def _best(
-    trials: Trials, those: Sequence[Combination], metrics: Sequence[str], objective: Objective
-) -> list[Contender]:
-    """Returns for each group what the best of some policies does."""
-    every = [_simulated(trials, [one] * len(trials.groups), metrics) for one in those]
-    return [
-        best_first((rows[place] for rows in every), block, objective.metric)[0]
-        for place, block in enumerate(trials.blocks)
-    ]
+    def _tell(self) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done)

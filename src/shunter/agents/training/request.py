@@ -14,6 +14,7 @@ from typing import Any, Final
 from shunter.agents.training.beginnings import COPIES, beginning_changes, beginning_notes
 from shunter.agents.training.checkpoint_files import find_checkpoint
 from shunter.agents.training.config import FILE_KEYS, OPTIONS, TrainConfig, file_sections, load_config
+from shunter.agents.training.kept_choice import CHOICE_FILE
 from shunter.agents.training.option_table import option_name
 from shunter.checks import NOTHING, check_name, declarations
 from shunter.envs.kinds import ENVIRONMENTS
@@ -197,7 +198,9 @@ class TrainRequest:
         return RUNS / f"{kind}-{number}"
 
 
-RUN_NAMES: Final = ("best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, COPIES, *COPIES_OF_BEFORE)
+RUN_NAMES: Final = (
+    "best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, CHOICE_FILE, COPIES, *COPIES_OF_BEFORE,
+)  # fmt: skip
 """What the folder of a run holds, beside checkpoints whose writing was cut short."""
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.held_out import REPORT, report_parts
+from shunter.agents.training.kept_choice import keep_choice, kept_choice
 from shunter.agents.training.provenance import ancestor_days, recorded_beginning, recorded_days
 from shunter.agents.training.request import (
     CONFIG_FILE,
@@ -21,6 +22,7 @@ from shunter.agents.training.request import (
     prepare_folder,
 )
 from shunter.agents.training.setup import Site, open_trainer
+from shunter.agents.training.trainer import check_state
 from shunter.agents.training.validation import objective_note
 from shunter.comparison.next_step import judged_step
 from shunter.comparison.roles import LEARNED
@@ -227,6 +229,9 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
     if not resumed:
         # A run that was cut short before its first checkpoint begins anew in its own folder.
         check_run_folder(folder, request.force or request.resume)
+    else:
+        # What is damaged is told before anything takes minutes.
+        check_state(folder)
     notes = _resume_notes(request, folder)
     resolved = request.resolved(folder)
     with request.naming_options():
@@ -241,11 +246,16 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
     notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
     for note in notes:
         watcher.note(note)
-    with watcher.stage("choosing classics on training days") as progress:
-        chosen = tuple(site.choose(progress))
+    chosen = kept_choice(site, folder) if request.has_run(folder) else None
+    if chosen is None:
+        again = "interrupted before the training began: nothing was kept; to begin again, give the same command"
+        with _telling(watcher, again), watcher.stage("choosing classics on training days") as progress:
+            chosen = tuple(site.choose(progress))
     if not resumed:
         site = _settle(site, folder, held)
-    with watcher.training(chosen) as callback:
+    keep_choice(site, chosen, folder)
+    kept = f"interrupted; to go on: shunter train --resume --out {folder}"
+    with _telling(watcher, kept), watcher.training(chosen) as callback:
         trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
         # What a run that goes on has otherwise from now on must be there when it goes on again.
         _write_config(site, folder)
@@ -253,9 +263,19 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
     parts: tuple[PartReport, ...] = ()
     # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
     if outcome.reason != "interrupted":
-        with watcher.stage("judging on validation and later days"):
-            parts = report_parts(site, chosen, folder)
+        with _telling(watcher, kept), watcher.stage("judging on validation and later days") as progress:
+            parts = report_parts(site, chosen, folder, progress)
     return Training(site, chosen, outcome, parts, folder, resumed, tuple(notes))
+
+
+@contextmanager
+def _telling(watcher: Watcher, words: str) -> Iterator[None]:
+    """Tells a user who interrupts what was kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        watcher.note(words)
+        raise
 
 
 def _resume_notes(request: TrainRequest, folder: Path) -> list[str]:

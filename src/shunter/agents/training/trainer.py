@@ -16,6 +16,7 @@ import torch
 from shunter.agents.algorithms import DivergenceError, check_tensors
 from shunter.agents.learned_policy import LearnedPolicy
 from shunter.agents.torch_evaluator import exported
+from shunter.agents.training.beginnings import COPIES
 from shunter.agents.training.best import Best, EarlyStopping, NearMiss
 from shunter.agents.training.checkpoint_files import (
     POLICY,
@@ -31,7 +32,7 @@ from shunter.agents.training.progress_log import ProgressLog
 from shunter.checks import from_table
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
-from shunter.policies.checkpoint import BEST, LAST
+from shunter.policies.checkpoint import BEST, INITIAL, LAST, POLICY_FILE, check_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -225,6 +226,21 @@ class Trainer:
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{where}: not a training that this version can resume ({error!r})") from None
         return self._algorithm.steps
+
+
+def check_state(folder: Path) -> None:
+    """Raises an error if what a run needs to go on is damaged.
+
+    Raises:
+        InputError: A file is missing, cut short, or changed.
+    """
+    for name, parts in ((LAST, (POLICY, TRAINING)), (INITIAL, (POLICY,))):
+        place = find_checkpoint(folder / name) or folder / name
+        for part in parts:
+            facts = read_part(place, part).facts
+            # The run goes on by its own copies of these files.
+            if part == POLICY and (folder / COPIES).is_dir():
+                check_files(folder / COPIES, facts, str(place / POLICY_FILE))
 
 
 def _passed(before: int, after: int, every: int) -> bool:

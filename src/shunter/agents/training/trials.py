@@ -69,7 +69,8 @@ class Trials:
 
     def of_policy(self, policy: LearnedPolicy, metrics: Sequence[str]) -> list[Measured]:
         """Returns the metrics of a learned policy that always takes its best action, by group."""
-        return self.measured(self.run_policy(policy), metrics)
+        results = self.run_policy(policy)
+        return [bench.measure_results(each, metrics) for bench, each in zip(self.benches, results, strict=True)]
 
     def run_policy(self, policy: LearnedPolicy) -> list[Results]:
         """Returns what a learned policy does that always takes its best action, by group."""
@@ -90,15 +91,7 @@ class Trials:
 
     def of_schedulers(self, schedulers: Sequence[Scheduler], metrics: Sequence[str]) -> list[Measured]:
         """Returns the metrics of policies of Shunter's own, one for each group."""
-        return self.measured(self.run_schedulers(schedulers), metrics)
-
-    def run_schedulers(self, schedulers: Sequence[Scheduler]) -> list[Results]:
-        """Returns what policies of Shunter's own do, one for each group."""
-        return [bench.run(each) for bench, each in zip(self.benches, schedulers, strict=True)]
-
-    def measured(self, results: Sequence[Results], metrics: Sequence[str]) -> list[Measured]:
-        """Returns the metrics of what happened, by group."""
-        return [bench.measure_results(each, metrics) for bench, each in zip(self.benches, results, strict=True)]
+        return [bench.measure(each, metrics) for bench, each in zip(self.benches, schedulers, strict=True)]
 
     def close(self) -> None:
         """Frees the environments' memory."""
