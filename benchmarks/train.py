@@ -3,13 +3,14 @@
     PYTHONPATH=. python benchmarks/train.py            about ten minutes
     PYTHONPATH=. python benchmarks/train.py --quick    fewer steps
     PYTHONPATH=. python benchmarks/train.py --only pick-host --envs 512
+    PYTHONPATH=. python benchmarks/train.py --fifty-hosts    how long 50 million steps take with fifty hosts
 
 All learn PickJob (window 128, mode reserve) on the same windows, or PickHost, with as many epochs and steps.
 MaskablePPO, on one torch thread, in 16 environments of Stable-Baselines3's DummyVecEnv: with its own mlp (two towers of
 64, 64, tanh), with its usual minibatch of 64 and with 1,024; and with each of Shunter's networks as a custom policy.
 Then its mlp on as many native environments as Shunter has (Sb3VecEnv). Shunter with 256 environments: by PyTorch on one
 thread, in the core on one thread and on two. Ratios are to MaskablePPO's faster mlp in DummyVecEnv, and to MaskablePPO
-with the same network. Where the time goes (environments, acting, learning) is told for one thread. Compare ratios, for
+with the same network. Beside them stands where the time goes: environments, acting, learning. Compare ratios, for
 machines are noisy.
 """
 
@@ -49,6 +50,8 @@ NETWORKS: Final = {
     "pick-job": [MLP, NetworkOptions(kind="kernel"), NetworkOptions(kind="attention")],
     "pick-host": [MLP, NetworkOptions(kind="hosts")],
 }
+FIFTY_STEPS: Final = 2_000_000
+"""So many steps are timed with fifty hosts."""
 
 
 @dataclass
@@ -109,9 +112,12 @@ def torch_ppo(env: NativeVectorEnv, network: NetworkOptions, steps: int) -> Time
     return Timed("Shunter, PyTorch", network.kind, ppo.steps - begun_at, seconds, parts)
 
 
-def native_ppo(env: NativeVectorEnv, network: NetworkOptions, steps: int, threads: int) -> Timed:
+def native_ppo(
+    env: NativeVectorEnv, network: NetworkOptions, steps: int, threads: int, options: PpoOptions | None = None
+) -> Timed:
     """Trains Shunter's PPO in the core; the first update warms up and is not timed."""
-    ppo = NativePpo(env, build(network, env.layout), _options(env), kind=network, steps=10 * steps, seed=0)
+    options = options or _options(env)
+    ppo = NativePpo(env, build(network, env.layout), options, kind=network, steps=25 * steps, seed=0)
     ppo.update()
     begun_at, began, parts = ppo.steps, time.perf_counter(), [0.0, 0.0, 0.0]
     while ppo.steps - begun_at < steps:
@@ -121,8 +127,10 @@ def native_ppo(env: NativeVectorEnv, network: NetworkOptions, steps: int, thread
         ]
     seconds = time.perf_counter() - began
     name = f"Shunter, core, {threads} thread{'s' if threads > 1 else ''}"
-    told = (parts[0], parts[1], parts[2]) if threads == 1 else None
-    return Timed(name, network.kind, ppo.steps - begun_at, seconds, told)
+    env_s, act_s, learn_s = parts
+    # Threads play by themselves, and their seconds are added up; learning is timed as a whole.
+    share = (seconds - learn_s) / (env_s + act_s) if threads > 1 else 1.0
+    return Timed(name, network.kind, ppo.steps - begun_at, seconds, (share * env_s, share * act_s, learn_s))
 
 
 def _options(env: NativeVectorEnv) -> PpoOptions:
@@ -198,14 +206,29 @@ def measure(study: str, envs: int, steps: int, theirs: int) -> None:
     print_arithmetic(make(envs, 1), found)
 
 
+def fifty_hosts(steps: int) -> None:
+    """Measures PickHost with fifty hosts on two threads, with the usual options, and prints it."""
+    env = pick_host_vector(PickHostOptions(num_hosts=50), RewardOptions(), num_envs=256, threads=2)
+    found = native_ppo(env, NetworkOptions(kind="hosts"), steps, 2, PpoOptions())
+    assert found.parts is not None
+    shares = [part / found.seconds for part in found.parts]
+    print(f"PickHost, 50 hosts, 256 environments, network hosts, {found.name}: {found.steps:,} steps")
+    print(f"{found.rate:,.0f} steps/s; 50 million steps in {50e6 / found.rate / 60:.1f} minutes")
+    print("environments {:.0%}, acting {:.0%}, learning {:.0%} of the time".format(*shares))
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer steps")
     parser.add_argument("--envs", type=int, default=256, help="how many native environments")
     parser.add_argument("--only", choices=STUDIES, help="one environment")
+    parser.add_argument("--fifty-hosts", action="store_true", help="only the rate of PickHost with fifty hosts")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.fifty_hosts:
+        fifty_hosts(FIFTY_STEPS // 20 if given.quick else FIFTY_STEPS)
+        return
     steps, theirs = (2**16, 2**12) if given.quick else (2**19, 2**15)
     for study in STUDIES:
         if given.only in (None, study):
@@ -239,7 +262,8 @@ def print_arithmetic(env: NativeVectorEnv, found: list[Timed]) -> None:
     peak = 2 * 1024**3 / seconds / 1e9
     print(f"\nlarge products of PyTorch, one thread: {peak:.0f} GFLOP/s")
     for one in found:
-        if one.network == "mlp" and one.name.startswith("Shunter") and one.parts is not None:
+        # What can be multiplied was measured on one thread.
+        if one.network == "mlp" and one.name.startswith("Shunter") and "2 threads" not in one.name and one.parts:
             # A layer costs a product forwards and two backwards, in each epoch, and one product to act.
             flops = 2 * weights * (3 * EPOCHS + 1) * one.rate
             share = (one.parts[1] + one.parts[2]) / one.seconds

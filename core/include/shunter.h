@@ -831,6 +831,19 @@ int32_t shunter_policy_evaluate(
     float *values);
 
 /*
+ * Tells which units of the network act for any of `count` observations. `active` has as many numbers as the policy has
+ * weights, and they stand as weights do: where the row of a unit begins in the weight of its layer, 2 if the unit gave
+ * more than 0 for any of them, 1 if it never did; 0 everywhere else. Units are those of layers that end with a ReLU.
+ */
+int32_t shunter_policy_activity(
+    uint64_t policy,
+    const float *observations,
+    const uint8_t *masks,
+    size_t count,
+    uint8_t *active,
+    size_t length);
+
+/*
  * Chooses an action for each of `count` observations: the best, of equal ones the first; or if `draws` is 1 one that is
  * drawn by the policy's probabilities. The same seed draws the same actions.
  */

@@ -79,6 +79,18 @@ static void evaluate(uint64_t policy) {
     OK(shunter_policy_actions(policy, seen, masks, SAMPLES, 1, 9, other));
     OK(shunter_policy_actions(policy, seen, masks, SAMPLES, 1, 9, again));
     EXPECT(memcmp(other, again, sizeof other) == 0);
+    size_t numbers, actions, weights;
+    OK(shunter_policy_sizes(policy, &numbers, &actions, &weights));
+    uint8_t *active = malloc(weights);
+    OK(shunter_policy_activity(policy, seen, masks, SAMPLES, active, weights));
+    // Behind its layers stands tanh, which cannot fall silent.
+    for (size_t place = 0; place < weights; place++) EXPECT(active[place] == 0);
+    OK(shunter_policy_activity(policy, NULL, NULL, 0, active, weights));
+    BAD_ARGUMENT(shunter_policy_activity(policy, seen, masks, SAMPLES, active, weights - 1));
+    BAD_ARGUMENT(shunter_policy_activity(policy, seen, masks, SAMPLES, NULL, weights));
+    BAD_ARGUMENT(shunter_policy_activity(policy, NULL, masks, SAMPLES, active, weights));
+    BAD_ARGUMENT(shunter_policy_activity(policy, seen, masks, SIZE_MAX, active, weights));
+    free(active);
     OK(shunter_policy_evaluate(policy, NULL, NULL, 0, NULL, NULL));
     BAD_ARGUMENT(shunter_policy_actions(policy, seen, masks, SAMPLES, 2, 0, best));
     BAD_ARGUMENT(shunter_policy_actions(policy, seen, masks, SAMPLES, 0, 0, NULL));

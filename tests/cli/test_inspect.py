@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,17 @@ def test_json_is_one_object(shunter: Command, tmp_path: Path) -> None:
     assert result["signs_of_collapse"] == ["it always chooses row 1: it is its order, f2"]
     again = shunter("inspect", run, *SMALL, "--json").json()
     assert again == result
+
+
+@pytest.mark.parametrize("is_host", [False, True])
+def test_pytorch_is_not_loaded(tmp_path: Path, is_host: bool) -> None:
+    checkpoint = (write_host_policy if is_host else write_policy)(tmp_path / "best")
+    words = ["inspect", checkpoint, "--windows", "1", *([] if is_host else ["--length", "100"]), "--json"]
+    script = f"import sys; from shunter.cli import main; sys.argv[1:] = {words!r}; main()"
+    loaded = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr)); "
+    done = subprocess.run([sys.executable, "-c", loaded + script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "False\n")
+    assert json.loads(done.stdout)["dead_units"]
 
 
 def test_tables_for_people(shunter: Command, tmp_path: Path) -> None:

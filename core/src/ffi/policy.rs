@@ -270,6 +270,40 @@ pub unsafe extern "C" fn shunter_policy_evaluate(
     })
 }
 
+/// Tells which units of the network act for any of some observations. The numbers stand as weights do: where the row of a
+/// unit begins in the weight of its layer, 2 if it gave more than 0 and 1 if it never did; 0 everywhere else. Units are
+/// those of layers behind which negative numbers become 0.
+///
+/// # Safety
+/// The pointers must be readable for `count` rows of what `shunter_policy_sizes` says, and `active` writable for `length`.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_policy_activity(
+    policy: u64,
+    observations: *const f32,
+    masks: *const u8,
+    count: usize,
+    active: *mut u8,
+    length: usize,
+) -> i32 {
+    guard(|| {
+        borrow!(write length; active);
+        locked(policy, "policy", |opened: &mut Opened| {
+            let Opened { policy, batch, workspace } = opened;
+            let weights = policy.network.weights().len();
+            if active.len() != weights {
+                return Err(Failure::argument(format!("there is room for {length} numbers of {weights}")));
+            }
+            let given = unsafe { Given::read(policy, observations, masks, count) }?;
+            active.fill(0);
+            given.each(policy, batch, |_, batch| {
+                workspace.evaluate_all(&policy.network, batch);
+                workspace.note_active(&policy.network, active);
+                Ok(())
+            })
+        })
+    })
+}
+
 /// Chooses an action for each observation: the best, or if `draws` is 1 one that is drawn by the policy's probabilities
 /// from the seed.
 ///

@@ -2,7 +2,7 @@
 
 use super::batch::{range_of, Batch};
 use super::gradients::Gradients;
-use super::graph::{Operation, Scores, Space, Value};
+use super::graph::{Activation, Operation, Scores, Space, Value};
 use super::matmul::padded;
 use super::network::Network;
 
@@ -80,6 +80,25 @@ impl Workspace {
     /// Evaluates a whole batch.
     pub(crate) fn evaluate_all(&mut self, network: &Network, batch: &Batch) {
         self.evaluate(network, (0..batch.len()).map(|sample| (batch, sample)));
+    }
+
+    /// Notes which units gave more than 0 for what was evaluated last, by 2, and which did not, by 1. Units are those of layers behind which negative
+    /// numbers become 0; each stands where its row of the layer's weight begins, and all other places stay as they are.
+    pub(crate) fn note_active(&self, network: &Network, active: &mut [u8]) {
+        let graph = &network.graph;
+        for operation in &graph.operations {
+            let Operation::Dense(layer) = operation else { continue };
+            let (shape, weight) = (graph.values[layer.output.0], &graph.parameters[layer.weight]);
+            if layer.activation != Activation::Relu || weight.columns() == 0 {
+                continue;
+            }
+            let results = &self.values[layer.output.0][..self.count(shape.space) * shape.stride()];
+            for unit in 0..shape.width {
+                let acted = results.chunks_exact(shape.stride()).any(|row| row[unit] > 0.0);
+                let place = &mut active[weight.first + (layer.first_row + unit) * weight.columns()];
+                *place = (*place).max(1 + u8::from(acted));
+            }
+        }
     }
 
     /// Scores the choices of a whole batch, to decide: what is expected to come is not worked out.

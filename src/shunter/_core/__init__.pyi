@@ -236,6 +236,9 @@ class _Lib:
     def shunter_policy_evaluate(
         self, policy: int, observations: _Pointer, masks: _Pointer, count: int, logits: _Pointer, values: _Pointer, /
     ) -> int: ...
+    def shunter_policy_activity(
+        self, policy: int, observations: _Pointer, masks: _Pointer, count: int, active: _Pointer, length: int, /
+    ) -> int: ...
     def shunter_policy_actions(
         self,
         policy: int,

@@ -140,6 +140,15 @@ class LearnedPolicy:
         _, normalized = self.evaluator.evaluate(*self._many(observations, masks))
         return self.evaluator.denormalized(normalized).reshape(masks.shape[:-1])
 
+    def active_units(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+        """Returns by layer that ends with a ReLU, (units,): which of its units act for any observation.
+
+        Args:
+            observations: (..., observation size): one, or many.
+            masks: (..., actions).
+        """
+        return self.evaluator.active_units(*self._many(observations, masks))
+
     def _many(
         self, observations: NDArray[np.float32], masks: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from shunter.agents.common import masking
 from shunter.agents.networks import build
@@ -70,6 +71,31 @@ class TorchEvaluator:
             return values
         found: NDArray[np.float32] = self._normalizer.denormalize(torch.from_numpy(values)).numpy()
         return found
+
+    def active_units(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+        """Returns by ReLU, (units,): which of its units act for any observation."""
+        alive: dict[str, NDArray[np.bool_]] = {}
+
+        def watching(name: str) -> Any:  # noqa: ANN401 - a hook of PyTorch
+            def watch(_module: nn.Module, _inputs: object, output: Tensor) -> None:
+                acted = (output.reshape(-1, output.shape[-1]) > 0).any(dim=0).numpy(force=True)
+                alive[name] = acted | alive.get(name, np.zeros_like(acted))
+
+            return watch
+
+        layers = [(name, module) for name, module in self.network.named_modules() if isinstance(module, nn.ReLU)]
+        hooks = [module.register_forward_hook(watching(name)) for name, module in layers]
+        try:
+            self.evaluate(observations, masks)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return alive
+
+    @property
+    def size(self) -> int:
+        """How many weights it has."""
+        return sum(each.numel() for each in self.network.parameters())
 
     def _evaluate(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor, Tensor]:
         # Callers have NumPy arrays, wherever the network is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from shunter.model.workload import Workload
     from shunter.simulation.decision import Decision
     from shunter.simulation.simulation import Simulation
+
+Number = TypeVar("Number", bound=np.generic)
 
 LAYERS: Final = "layers"
 """The key of ``policy.json`` that tells the layers of a network of the user's own."""
@@ -105,7 +107,7 @@ class NativeNetwork:
         count, mean, variance = numbers.tolist()
         return self.by_name(flat), (count, mean, variance)
 
-    def by_name(self, flat: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    def by_name(self, flat: NDArray[Number]) -> dict[str, NDArray[Number]]:
         """Returns numbers that stand as weights do, tensor by tensor."""
         found, first = {}, 0
         for name, shape in self.shapes.items():
@@ -140,6 +142,24 @@ class NativeNetwork:
         actions = np.empty(len(masks), np.int32)
         check(lib.shunter_policy_actions(self.handle.number, *given, seed is not None, seed or 0, pointer(actions)))
         return actions
+
+    def active_units(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+        """Returns by layer, (units,): which of its units act for any observation; only of layers that end with a ReLU.
+
+        Raises:
+            InputError: The observations are others than the network reads, or a mask allows nothing.
+        """
+        found = np.empty(self.size, np.uint8)
+        check(
+            lib.shunter_policy_activity(
+                self.handle.number, *self._given(observations, masks), pointer(found), self.size
+            )
+        )
+        # A unit stands where its row of the weight begins.
+        units = {
+            name: values.reshape(len(values), -1)[:, 0] for name, values in self.by_name(found).items() if values.size
+        }
+        return {name.removesuffix(".weight"): acted == 2 for name, acted in units.items() if acted.any()}
 
     def _given(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> tuple[Any, Any, int]:
         """Returns observations and masks as the core takes them."""

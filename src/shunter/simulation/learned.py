@@ -39,6 +39,15 @@ if TYPE_CHECKING:
         def denormalized(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
             """Returns values of `evaluate` in the units of the reward."""
 
+        def active_units(
+            self, observations: NDArray[np.float32], masks: NDArray[np.bool_]
+        ) -> dict[str, NDArray[np.bool_]]:
+            """Returns by layer that ends with a ReLU, (units,): which of its units act for any observation."""
+
+        @property
+        def size(self) -> int:
+            """How many weights it has."""
+
     class EvaluatorLoader(Protocol):
         """What loads networks that the core does not know."""
 

@@ -73,7 +73,7 @@ class Inspected:
             "observation_size": layout.observation_size,
             "actions": layout.actions,
             "network": asdict(record.network),
-            "parameters": sum(each.numel() for each in self.policy.network.parameters()),
+            "parameters": self.policy.evaluator.size,
             "training": dict(record.training),
         }
 

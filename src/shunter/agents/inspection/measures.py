@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import torch
-from torch import nn
 
 from shunter.agents.inspection.decisions import WAIT
-from shunter.agents.torch_evaluator import TorchEvaluator
 from shunter.envs.layout import LOOKAHEAD
 from shunter.policies.catalog import PICK_JOB
 
@@ -138,26 +135,11 @@ def _shuffled(decisions: Decisions, part: str, feature: str, random: np.random.G
 
 def dead_units(policy: LearnedPolicy, decisions: Decisions) -> dict[str, tuple[int, int]]:
     """Returns by layer how many units never act, and of how many; layers that cannot die are not among them."""
-    alive: dict[str, NDArray[np.bool_]] = {}
-
-    def watching(name: str) -> Any:  # noqa: ANN401 - a hook of PyTorch
-        def watch(_module: nn.Module, _inputs: object, output: torch.Tensor) -> None:
-            acted = (output.reshape(-1, output.shape[-1]) > 0).any(dim=0).numpy(force=True)
-            alive[name] = acted | alive.get(name, np.zeros_like(acted))
-
-        return watch
-
+    if not len(decisions):
+        return {}
     # A ReLU that gives 0 for everything it sees learns no more; tanh cannot die like that.
-    layers = [(name, module) for name, module in policy.network.named_modules() if isinstance(module, nn.ReLU)]
-    hooks = [module.register_forward_hook(watching(name)) for name, module in layers]
-    try:
-        if len(decisions):
-            # PyTorch alone tells of what happens within a network.
-            TorchEvaluator(policy.network).evaluate(decisions.observations, decisions.masks)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return {name: (int((~acted).sum()), len(acted)) for name, acted in alive.items()}
+    active = policy.active_units(decisions.observations, decisions.masks)
+    return {name: (int((~acted).sum()), len(acted)) for name, acted in active.items()}
 
 
 def signs_of_collapse(manner: Manner, dead: dict[str, tuple[int, int]], kind: str, order: str | None) -> list[str]:
