@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from shunter.errors import InputError
+from shunter.agents.training.curves import IS_BEST
+from shunter.agents.training.progress_log import STEPS
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 
 if TYPE_CHECKING:
@@ -19,11 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-STEPS: Final = "steps"
+    from shunter.agents.training.curves import Curves
+
 RATIO: Final = "validation/ratio"
-BOUNDS_MISSED: Final = "validation/bounds_missed"
-IS_BEST: Final = "validation/is_best"
-PROGRESS_FILE: Final = "progress.csv"
 WAIT_RATIO: Final = "validation/wait_ratio"
 CHANGE: Final = "approximate_kl"
 PANELS: Final = (
@@ -41,55 +37,6 @@ MISSED_COLOR: Final = "black"
 """Of the marks where a bound was missed."""
 FAR: Final = 4.0
 """A metric beyond so many times the classic's is cut off: how bad a policy was that knew nothing hides the rest."""
-
-
-@dataclass(frozen=True)
-class Curves:
-    """What a run wrote down, by column; NaN where a row has nothing."""
-
-    name: str
-    columns: dict[str, NDArray[np.float64]]
-
-    def of(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the steps at which there is a value, and the values."""
-        values = self.columns.get(column)
-        if values is None:
-            return np.empty(0), np.empty(0)
-        known = np.isfinite(values)
-        return self.columns[STEPS][known], values[known]
-
-    @property
-    def missed(self) -> set[float]:
-        """The steps at which validation missed a bound."""
-        return set(self.where(BOUNDS_MISSED).tolist())
-
-    def where(self, column: str) -> NDArray[np.float64]:
-        """Returns the steps at which a value is above 0."""
-        steps, values = self.of(column)
-        return steps[values > 0]
-
-
-def read_curves(folder: Path) -> Curves:
-    """Returns what a run wrote down.
-
-    Raises:
-        InputError: There is no run, or its file cannot be read.
-    """
-    path = folder / PROGRESS_FILE
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}); give the folder of a run of 'shunter train'") from None
-    if not rows or STEPS not in rows[0]:
-        raise InputError(f"{path}: has no rows with steps; give the folder of a run that has begun")
-    try:
-        # An update that was not validated has empty cells.
-        columns = {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: a value is not a number ({error}); mend the file") from None
-    return Curves(folder.resolve().name, columns)
 
 
 def draw_learning(runs: Sequence[Curves]) -> Figure:
@@ -126,6 +73,7 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
         is_best = np.isin(steps, run.where(IS_BEST)[-1:])
         best = f", best {ratio[is_best][0]:.3f}" if is_best.any() else ""
         panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}{best}")
+        draw_band(panel, run, RATIO, color)
         panel.plot(steps[is_best], ratio[is_best], "D", color=color, markersize=9)
         shown.append(ratio)
     missed = [(step, ratio) for run in runs for step, ratio in zip(*run.of(RATIO), strict=True) if step in run.missed]
@@ -135,6 +83,12 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
     if shown:
         _cut_off(panel, np.concatenate(shown))
     panel.legend(fontsize=9, loc="best", framealpha=0.85, edgecolor="none")
+
+
+def draw_band(panel: Axes, run: Curves, column: str, color: str) -> None:
+    """Draws from the least to the largest of all seeds; nothing for one run."""
+    if run.seeds and len(run.of(column)[0]):
+        panel.fill_between(*run.range_of(column), color=color, alpha=0.2, linewidth=0)
 
 
 def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
@@ -151,6 +105,7 @@ def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
 
 def _draw_column(panel: Axes, runs: Sequence[Curves], column: str) -> None:
     for run, color in zip(runs, _colors(runs), strict=True):
+        draw_band(panel, run, column, color)
         steps, values = run.of(column)
         style: dict[str, Any] = {"color": color, "linewidth": 1.3}
         if len(values) > SMOOTHED_OVER:

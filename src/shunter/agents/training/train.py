@@ -13,6 +13,7 @@ from shunter.agents.training.held_out import report_parts
 from shunter.agents.training.provenance import ancestor_days, recorded_days
 from shunter.agents.training.request import (
     CONFIG_FILE,
+    RESULT_FILE,
     TrainRequest,
     check_init,
     check_run_folder,
@@ -24,6 +25,7 @@ from shunter.agents.training.validation import objective_note
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
 from shunter.files import locked, write_file
+from shunter.metrics.run_folder import to_json_text
 from shunter.policies.trust import trusting
 from shunter.simulation.run import result_ledger
 
@@ -160,7 +162,7 @@ def train(
         resume=resume,
         force=force,
     )
-    return _run(request, watcher or Watcher(), trust=trust)
+    return run_request(request, watcher, trust=trust)
 
 
 def _merged(
@@ -189,8 +191,20 @@ def _names(name: str, given: Names | None) -> list[str] | None:
     return [str(one) for one in several]
 
 
-def _run(request: TrainRequest, watcher: Watcher, *, trust: bool) -> Training:
-    """Reads, trains and judges; all that can be checked is checked before the training."""
+def run_request(
+    request: TrainRequest, watcher: Watcher | None = None, *, trust: bool = False, judge: bool = True
+) -> Training:
+    """Reads, trains and judges; all that can be checked is checked before the training.
+
+    Args:
+        request: What to do.
+        watcher: Hears notes and progress; None: nobody does.
+        trust: Run Python files that a training file or a checkpoint names.
+        judge: False: leave the result unjudged, so that nothing is known of the days of the report.
+
+    Raises:
+        InputError: A value is wrong, a file cannot be read, or the folder cannot be used.
+    """
     request.check()
     folder = request.folder()
     with ExitStack() as held:
@@ -198,11 +212,20 @@ def _run(request: TrainRequest, watcher: Watcher, *, trust: bool) -> Training:
         # A folder that is not there yet is made, and kept, only when all has been checked.
         if folder.is_dir():
             held.enter_context(locked(folder))
-        return _run_in(folder, request, watcher, held)
+        training = _run_in(folder, request, watcher or Watcher(), held)
+        # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
+        if training.is_interrupted:
+            return training
+        if judge:
+            with (watcher or Watcher()).stage("judging on validation and later days"):
+                training = replace(training, parts=report_parts(training.site, training.chosen, folder))
+        text = to_json_text(training.result())
+        write_file(folder / RESULT_FILE, lambda file: file.write(text.encode()))
+        return training
 
 
 def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitStack) -> Training:
-    """Reads, trains and judges in a folder; `held` keeps it from other processes."""
+    """Reads and trains in a folder; `held` keeps it from other processes."""
     resumed = request.is_resumed(folder)
     if not resumed:
         # A run that was cut short before its first checkpoint begins anew in its own folder.
@@ -226,13 +249,10 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
         trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
         # What a run that goes on has otherwise from now on must be there when it goes on again.
         _write_config(site, folder)
+        # What it came to before it goes on is not what it comes to.
+        (folder / RESULT_FILE).unlink(missing_ok=True)
         outcome = trainer.run()
-    parts: tuple[PartReport, ...] = ()
-    # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
-    if outcome.reason != "interrupted":
-        with watcher.stage("judging on validation and later days"):
-            parts = report_parts(site, chosen, folder)
-    return Training(site, chosen, outcome, parts, folder, resumed, tuple(notes))
+    return Training(site, chosen, outcome, (), folder, resumed, tuple(notes))
 
 
 def _resume_notes(request: TrainRequest, folder: Path) -> list[str]:
