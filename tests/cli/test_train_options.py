@@ -57,9 +57,8 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
     for name, option in training_options().items():
         assert f" --{name} {option.said.metavar} " in text
         assert option.said.help, name
-    assert text.count("[default: ") == len(training_options()) + len(
-        ("--set", "--preset", "--config", "--out", "--resume", "--force", "--trust", "--json")
-    )
+    others = ("--set", "--preset", "--config", "--out", "--resume", "--force", "--seeds", "--print-config")
+    assert text.count("[default: ") == len(training_options()) + len((*others, "--trust", "--json"))
     assert "[default: (1024 in [episodes], 512 in [validation])]" in text
 
 
@@ -152,7 +151,7 @@ def test_the_printed_file_has_every_key_with_its_help_and_means_the_same(shunter
     file = tmp_path / "mine.toml"
     file.write_text(answer.out)
     config = load_config(file)
-    expected = {"data": {"workload": ["generate:lublin"]}, "ppo": {"learning_rate": 1e-3}}
+    expected: dict[str, dict[str, Any]] = {"data": {"workload": ["generate:lublin"]}, "ppo": {"learning_rate": 1e-3}}
     assert config == load_config(preset="pick-job", changes=expected)
     lines = answer.out.splitlines()
     for section, table in config.sections().items():

@@ -48,7 +48,8 @@ def test_each_seed_is_the_run_that_it_is_alone(shunter: Command, tmp_path: Path)
     assert weights(tmp_path / "both" / "seed-0") != weights(tmp_path / "both" / "seed-3")
     over = report["over_seeds"]["chosen"]
     assert over["value"] == pytest.approx(math.sqrt(ratios[0] * ratios[1]))
-    assert over["low"] <= over["value"] <= over["high"]
+    # Two seeds tell too little for an interval.
+    assert (over["low"], over["high"]) == (None, None)
     # A run of a seed is a policy like any other.
     policy = tmp_path / "both" / "seed-3"
     assert shunter("simulate", "generate:lublin?jobs=50&cores=64", "--policy", policy, "--json").json()["jobs"] == 50

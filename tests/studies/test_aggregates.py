@@ -73,8 +73,9 @@ def test_the_probability_of_improvement_has_an_interval() -> None:
     assert 0.7 < high < 0.9
 
 
-def test_too_few_seeds_have_no_bootstrap_interval() -> None:
+def test_too_few_seeds_have_no_interval() -> None:
     few = [0.1] * (LEAST_SEEDS - 1)
+    assert mean(few) == Estimate(0.1, None)
     assert interquartile_mean([few, [0.2] * 9]).interval is None
     assert probability_of_improvement([few], [[0.2] * 9]).interval is None
 

@@ -81,7 +81,7 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
         panel.plot(*zip(*missed, strict=True), "x", color=MISSED_COLOR, markersize=8, zorder=3, label="misses a bound")
     panel.set_title("validation: the metric as a ratio to the classic\n(below 1 is better)", loc="left", fontsize=10)
     if shown:
-        _cut_off(panel, np.concatenate(shown))
+        cut_off(panel, np.concatenate(shown))
     panel.legend(fontsize=9, loc="best", framealpha=0.85, edgecolor="none")
 
 
@@ -91,7 +91,7 @@ def draw_band(panel: Axes, run: Curves, column: str, color: str) -> None:
         panel.fill_between(*run.range_of(column), color=color, alpha=0.2, linewidth=0)
 
 
-def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
+def cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
     """Leaves out what is far above everything that matters, and says so."""
     # Relative to the best as well: where all are bad, all are shown.
     top = max(FAR * float(ratios.min()), FAR)
@@ -117,7 +117,7 @@ def _draw_column(panel: Axes, runs: Sequence[Curves], column: str) -> None:
         panel.axhline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1)
         ratios = np.concatenate([run.of(column)[1] for run in runs])
         if len(ratios):
-            _cut_off(panel, ratios)
+            cut_off(panel, ratios)
     _name_emptiness(panel, [run.of(column)[1] for run in runs])
     # A logarithmic axis without a positive value is an error.
     if column == CHANGE and any((run.of(column)[1] > 0).any() for run in runs):

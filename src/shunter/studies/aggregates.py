@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RESAMPLES: Final = 5_000
 LEAST_SEEDS: Final = 3
-"""With fewer seeds on a log there is no bootstrap interval: it would be far too narrow."""
+"""With fewer seeds on a log there is no interval: two seeds tell next to nothing of how much seeds differ."""
 STUDENT: Final = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
@@ -55,14 +55,14 @@ class Estimate:
 
 
 def mean(scores: Sequence[float]) -> Estimate:
-    """Returns the mean over seeds with Student's interval, which is right for few seeds too; one seed has none.
+    """Returns the mean over seeds with Student's interval, which is right for few seeds too.
 
     Args:
         scores: One for each seed; at least one.
     """
     count = len(scores)
     center = float(np.mean(scores))
-    if count < 2:
+    if count < LEAST_SEEDS:
         return Estimate(center)
     freedom = count - 1
     quantile = STUDENT[freedom - 1] if freedom <= len(STUDENT) else NormalDist().inv_cdf(0.975)

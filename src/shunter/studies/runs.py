@@ -82,6 +82,12 @@ class Record:
         """`DONE`, `FAILED` or `MISSING`."""
         return DONE if self.result is not None else MISSING if self.error is None else FAILED
 
+    @property
+    def notes(self) -> list[str]:
+        """What the training told, but for whether it began or went on."""
+        told = [] if self.result is None else self.result["notes"]
+        return [note for note in told if not note.startswith(f"{self.task.folder}: ")]
+
     def ratio(self, against: str) -> Ratio | None:
         """Returns the ratio of the learned policy to another on the days of the report; None: there is none.
 

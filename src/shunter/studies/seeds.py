@@ -56,8 +56,7 @@ class SeedsReport:
     @property
     def notes(self) -> list[str]:
         """What the trainings told, each thing once."""
-        ended = [one.result for one in self.records.values() if one.result is not None]
-        return list(dict.fromkeys(note for result in ended for note in result["notes"]))
+        return list(dict.fromkeys(note for one in self.records.values() for note in one.notes))
 
     def to_json(self) -> dict[str, Any]:
         """Returns the report as a plain object."""
