@@ -47,7 +47,7 @@ def test_tables_failures_and_a_figure(shunter: Command, tmp_path: Path) -> None:
     (line,) = answer.err.splitlines()
     assert line.startswith("bad on busy, seed 0 failed: ")
     assert "1 run of 2 done, 1 failed." in answer.out
-    assert "interquartile mean" in answer.out
+    assert "all logs and seeds together: interquartile mean" in answer.out
     assert "<svg" in (tmp_path / "curves.svg").read_text()
     again = shunter("study", file, "--out", out, "--report")
     assert (again.code, again.out, again.err) == (0, answer.out, "")

@@ -116,9 +116,9 @@ def _study_table(report: StudyReport, title: str, most: int) -> Table:
 
 
 def _aggregates_table(report: StudyReport, most: int) -> Table:
-    table = titled_table("all logs and seeds together", "variant")
-    headings = ["interquartile mean\nto the chosen classic\n[95 %]", "to the\nbeginning\n[95 %]"]
-    for heading in (*headings, f"beats {folded(report.study.base, most)}\nwith probability\n[95 %]"):
+    table = titled_table("all logs and seeds together: interquartile mean", "variant")
+    headings = ["to the\nclassic chosen\n[95 %]", "to the\nbeginning\n[95 %]"]
+    for heading in (*headings, f"beats\n{folded(report.study.base, most)}\n[95 %]"):
         table.add_column(escape(heading), justify="right", no_wrap=True)
     for variant in report.variants:
         means = [estimate_text(report.aggregate(variant, role)) for role in HELD_AGAINST]
