@@ -79,7 +79,13 @@ class Study:
         if self.name == "pick-host":
             return gymnasium.make("shunter/PickHost-v0")
         log, _ = self._log((0.0, 0.7))
-        shown = {"mode": "feasible", "window": 32, "windows": JUDGED, "length": LENGTH, "part": (0.0, 0.7)}
+        shown: dict[str, Any] = {
+            "mode": "feasible",
+            "window": 32,
+            "windows": JUDGED,
+            "length": LENGTH,
+            "part": (0.0, 0.7),
+        }
         return gymnasium.make("shunter/PickJob-v0", workload=log.workload, cluster=log.cluster, **shown)
 
     def _log(self, part: tuple[float, float]) -> tuple[Log, Any]:
@@ -162,13 +168,13 @@ def references(study: Study) -> list[Found]:
     random = np.random.default_rng(0)
 
     def drawn(_: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
-        return (random.random(masks.shape) * masks).argmax(axis=1).astype(np.int32)
+        return np.asarray((random.random(masks.shape) * masks).argmax(axis=1), np.int32)
 
     def first(_: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int32]:
         # The last of all actions to be considered is to wait.
         behind = np.roll(masks, -1, axis=1) if study.name == "pick-job" else masks
         found = behind.argmax(axis=1)
-        return ((found + 1) % masks.shape[1] if study.name == "pick-job" else found).astype(np.int32)
+        return np.asarray((found + 1) % masks.shape[1] if study.name == "pick-job" else found, np.int32)
 
     return [Found(name, np.nan, (study.judged(act),)) for name, act in (("drawn evenly", drawn), ("the first", first))]
 

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 
 import shunter
+from shunter.agents.training.curves import read_curves
 from shunter.report.comparison_figure import draw_comparison
 from shunter.report.comparisons import print_comparison
-from shunter.report.learning_figure import draw_learning, read_curves
+from shunter.report.learning_figure import draw_learning
 from shunter.report.schedule_figure import draw_schedule
 
 WORKLOAD = "generate:lublin?seed=2026&jobs=100000&cores=256&load=0.9"

@@ -10,8 +10,8 @@ import shunter
 
 HOUSE = Path(shunter.__file__).parent
 LAYERS = (
-    *("(root)", "model", "workloads", "policies", "simulation", "metrics", "comparison", "envs", "tuning", "agents"),
-    *("report", "advice", "execution", "service", "cli"),
+    *("(root)", "engines", "model", "workloads", "policies", "simulation", "metrics", "comparison", "envs", "tuning"),
+    *("agents", "studies", "report", "advice", "execution", "service", "cli"),
 )
 """The packages, lowest first; the modules beside them are the root."""
 NOT_CODE = {"_core", "presets", "__pycache__"}

@@ -215,7 +215,16 @@ def test_a_hundred_updates_stay_with_those_of_the_reference(kind: str, extra: di
     began = {name: tensor.clone() for name, tensor in native.policy_tensors().items()}
     for _ in range(100):
         figures, expected = native.update(), reference.update()
-    for name in ("policy_loss", "value_loss", "entropy", "explained_variance", "return", "episodes", "wait_share"):
+    for name in (
+        "loss",
+        "policy_loss",
+        "value_loss",
+        "entropy",
+        "explained_variance",
+        "return",
+        "episodes",
+        "wait_share",
+    ):
         assert figures[name] == pytest.approx(expected[name], rel=2e-2, abs=2e-3), name
     found = native.policy_tensors()
     moved = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 from dataclasses import replace
@@ -55,6 +56,7 @@ def steps(out: Path) -> list[int]:
 
 def test_json_is_one_object(shunter: Command, out: Path) -> None:
     result = shunter(*TRAIN, "--out", out, "--json").json()
+    assert json.loads((out / "result.json").read_text()) == result
     assert (result["run"], result["objective"], result["resumed"]) == (str(out), "mean_bounded_slowdown", False)
     assert (result["outcome"]["reason"], result["outcome"]["steps"]) == ("steps", 128)
     assert [part["part"] for part in result["parts"]] == ["validation", "report"]
@@ -128,7 +130,7 @@ def test_marks_are_explained_below_the_tables(shunter: Command, out: Path) -> No
 def test_the_run_folder(shunter: Command, out: Path) -> None:
     shunter(*TRAIN, "--out", out)
     assert {path.name for path in out.iterdir()} == {
-        "best", "classics.json", "config.toml", "initial", "last", "progress.csv", "tensorboard",
+        "best", "classics.json", "config.toml", "initial", "last", "progress.csv", "result.json", "tensorboard",
     }  # fmt: skip
     assert steps(out) == [0, 64, 128]
     answer = shunter("compare", "--workload", LUBLIN, "--policy", f"fcfs,{out}", "--windows", 2, "--length", 30)

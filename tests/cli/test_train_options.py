@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from shunter.agents.training.config import config_from
+from shunter.agents.training.config import config_from, load_config
 from shunter.agents.training.option_table import training_options
 from shunter.cli.train_options import (
     Sections,
@@ -56,9 +57,8 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
     for name, option in training_options().items():
         assert f" --{name} {option.said.metavar} " in text
         assert option.said.help, name
-    assert text.count("[default: ") == len(training_options()) + len(
-        ("--set", "--preset", "--config", "--out", "--resume", "--force", "--trust", "--json")
-    )
+    others = ("--set", "--preset", "--config", "--out", "--resume", "--force", "--seeds", "--print-config")
+    assert text.count("[default: ") == len(training_options()) + len((*others, "--trust", "--json"))
     assert "[default: (1024 in [episodes], 512 in [validation])]" in text
 
 
@@ -143,3 +143,23 @@ def test_any_other_key(text: str, value: Any) -> None:  # noqa: ANN401 - whateve
 def test_keys_that_are_wrong(text: str) -> None:
     with pytest.raises(InputError, match=r"expected section.key=value, as in ppo.clip=0.1"):
         add_settings({}, [text])
+
+
+def test_the_printed_file_has_every_key_with_its_help_and_means_the_same(shunter: Command, tmp_path: Path) -> None:
+    answer = shunter("train", "generate:lublin", "--lr", "1e-3", "--patience", "none", "--print-config")
+    assert (answer.code, answer.err) == (0, "")
+    file = tmp_path / "mine.toml"
+    file.write_text(answer.out)
+    config = load_config(file)
+    expected: dict[str, dict[str, Any]] = {"data": {"workload": ["generate:lublin"]}, "ppo": {"learning_rate": 1e-3}}
+    assert config == load_config(preset="pick-job", changes=expected)
+    lines = answer.out.splitlines()
+    for section, table in config.sections().items():
+        begin = lines.index(f"[{section}]")
+        for key in table:
+            place = next(at for at, line in enumerate(lines) if at > begin and line.startswith(f"{key} = "))
+            assert lines[place - 1].startswith("# "), f"{section}.{key}"
+    assert lines[lines.index("learning_rate = 0.001") - 1] == "# The learning rate."
+    # What is printed is a training file: nothing else is on standard output, and nothing is written.
+    assert shunter("train", "--config", file, "--print-config").out == answer.out
+    assert "did you mean 'clip'?" in shunter("train", "--set", "ppo.clp=1", "--print-config").error()

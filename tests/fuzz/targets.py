@@ -175,7 +175,7 @@ def _arguments(scheduler: Scheduler) -> dict[str, Any]:
 def _policies(folder: Path) -> Iterator[Target]:
     """Yields what tuning, fitting and training write, and what they read."""
     from shunter.agents.training.config import load_config
-    from shunter.report.learning_figure import read_curves
+    from shunter.agents.training.curves import read_curves
 
     tuned = (
         '[policy]\nkind = "linear"\nestimate = 1.0\ncores = 0.5\nhold_from_s = "1h"\n\n[estimate]\nkind = "last-two"\n'

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shunter.agents.training.curves import Curves, read_curves
 from shunter.errors import InputError
-from shunter.report.learning_figure import PANELS, Curves, draw_learning, read_curves, smoothed
+from shunter.report.learning_figure import PANELS, draw_learning, smoothed
 
 ROWS = (
     "steps,validation/ratio,validation/wait_ratio,return,entropy,approximate_kl,wait_share,explained_variance,"
@@ -126,3 +127,21 @@ def test_what_is_not_recorded_is_said() -> None:
     assert [text.get_text() for text in empty.texts] == ["nothing recorded yet"]
     # A share that is always 0 is no noise around 0.
     assert panels["share of decisions to wait"].get_ylim() == (0, 1)
+
+
+def test_seeds_are_a_mean_with_a_band_from_the_least_to_the_largest(tmp_path: Path) -> None:
+    folder = tmp_path / "five"
+    folder.mkdir()
+    write_run(folder / "seed-0", "steps,validation/ratio,validation/is_best\n0,1.0,1\n64,,\n128,0.8,1\n192,0.7,1\n")
+    write_run(folder / "seed-10", "steps,validation/ratio,validation/is_best\n0,1.2,1\n64,,\n128,0.6,0\n")
+    curves = read_curves(folder)
+    assert curves.name == "five, 2 seeds"
+    assert [one.name for one in curves.seeds] == ["seed-0", "seed-10"]
+    # The first seed alone was trained for 192 steps.
+    steps, values = curves.of("validation/ratio")
+    assert (steps.tolist(), values.tolist()) == ([0.0, 128.0], pytest.approx([1.1, 0.7]))
+    assert [one.tolist() for one in curves.range_of("validation/ratio")] == [[0.0, 128.0], [1.0, 0.6], [1.2, 0.8]]
+    main = draw_learning([curves]).axes[0]
+    (band,) = main.collections
+    assert band.get_paths()[0].get_extents().y0 == pytest.approx(0.6)
+    assert band.get_paths()[0].get_extents().y1 == pytest.approx(1.2)

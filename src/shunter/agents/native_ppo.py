@@ -105,7 +105,7 @@ class NativePpo:
         count = self._options.rollout_steps * self._environments.num_envs
         self.steps += count
         speed = count / (time.perf_counter() - began)
-        return self._figures(learned, count) | now | {"steps_per_s": speed}
+        return self._figures(learned, count, now["entropy_weight"]) | now | {"steps_per_s": speed}
 
     def _loss(self, entropy_weight: float, exploration: float) -> Any:  # noqa: ANN401 - a structure of cffi's
         options = self._options
@@ -120,8 +120,15 @@ class NativePpo:
             },
         )
 
-    def _figures(self, learned: Any, count: int) -> dict[str, float]:  # noqa: ANN401 - a structure of cffi's
+    def _figures(
+        self,
+        learned: Any,  # noqa: ANN401 - a structure of cffi's
+        count: int,
+        entropy_weight: float,
+    ) -> dict[str, float]:
+        values = self._options.value_weight * learned.value_loss
         figures = {
+            "loss": learned.policy_loss + values - entropy_weight * learned.entropy,
             "policy_loss": learned.policy_loss,
             "value_loss": learned.value_loss,
             "entropy": learned.entropy,

@@ -248,6 +248,7 @@ class Ppo:
             approx_kl = (ratio - 1 - log_ratio).mean()
             clip_fraction = ((ratio - 1).abs() > options.clip).float().mean()
             figures = {
+                "loss": loss.item(),
                 "policy_loss": policy_loss.item(),
                 "value_loss": value_loss.item(),
                 "entropy": entropy.item(),

@@ -47,6 +47,7 @@ VERBS: Final = {
     "what-if": Verb(COMPARE, "Simulate a log with more nodes, more load, another limit or another policy."),
     "tune": Verb(LEARN, "Search the weights of a policy on the first days of a log, and judge it on later days."),
     "train": Verb(LEARN, "Train a policy by reinforcement learning, and judge it on later days."),
+    "study": Verb(LEARN, "Train variants on logs with several seeds, search settings, and say which is better."),
     "evaluate": Verb(LEARN, "Judge learned policies on later days, against the best classic in hindsight."),
     "plot": Verb(LEARN, "Draw the learning curves of trainings."),
     "inspect": Verb(LEARN, "Show what a learned policy looks at, and whether it has collapsed."),

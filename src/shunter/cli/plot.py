@@ -11,7 +11,9 @@ from shunter.cli.options import path
 from shunter.cli.outputs import PLOT_SUFFIXES, save_figure
 from shunter.errors import InputError, visible
 
-RunsArgument = Annotated[list[Path], typer.Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train'.")]
+RunsArgument = Annotated[
+    list[Path], typer.Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train', also of --seeds.")
+]
 OutOption = Annotated[
     Path | None,
     typer.Option(
@@ -28,13 +30,18 @@ OutOption = Annotated[
 def plot(runs: RunsArgument, out: OutOption = None) -> None:
     """Draw the learning curves of one training, or of several to compare them.
 
+    Runs of 'shunter train --seeds' are drawn as their mean, with a band from the least to the largest of all seeds.
+
     For instance:
 
         shunter plot runs/first
 
         shunter plot runs/first runs/second --out curves.svg
+
+        shunter plot runs/five
     """
-    from shunter.report.learning_figure import draw_learning, read_curves
+    from shunter.agents.training.curves import read_curves
+    from shunter.report.learning_figure import draw_learning
 
     # All runs are read before anything is drawn: a wrong folder is told at once.
     curves = [read_curves(run) for run in runs]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shunter.cli.commands import EXIT_INTERRUPTED
+from shunter.cli.commands import EXIT_DIFFERENT, EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, TrustOption, path
 from shunter.cli.outputs import print_json
 from shunter.cli.train_options import SetOption, TrainCommand, given_changes
+from shunter.metrics.labels import counted
+
+if TYPE_CHECKING:
+    from shunter.agents.training.request import TrainRequest
 
 COMMAND = TrainCommand
 """Typer makes the verb of it, since its options follow from the declared keys of a training file."""
@@ -52,6 +57,22 @@ ResumeOption = Annotated[
     ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite the run in --out.")]
+SeedsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|LIST",
+        show_default="one run, with --seed",
+        help="Train once for each of so many seeds (5: from 0 to 4), or for each of these (0,1,7). Each run goes to a "
+        "folder of its own in --out (seed-0 ...); as many run at a time as --threads says. With --resume, what is done "
+        "is not done again.",
+    ),
+]
+PrintConfigOption = Annotated[
+    bool,
+    typer.Option(
+        "--print-config", help="Print the training file that these options mean, with the help of each key, and exit."
+    ),
+]
 
 
 def train(
@@ -62,6 +83,8 @@ def train(
     out: OutOption = None,
     resume: ResumeOption = False,
     force: ForceOption = False,
+    seeds: SeedsOption = None,
+    print_config: PrintConfigOption = False,
     trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -79,21 +102,29 @@ def train(
 
         shunter train --resume --out runs/first --steps 5000000
 
+        shunter train log.swf.gz --seeds 5 --threads 4 --out runs/five
+
+        shunter train log.swf.gz --lr 1e-3 --print-config > mine.toml
+
         shunter compare log.swf.gz --part 0.7:1 --policy fcfs,f2,runs/first
     """
-    from shunter.agents.training.train import train as train_policy
+    from shunter.agents.training.request import TrainRequest
+
+    request = TrainRequest(given_changes(context, settings or []), preset, config, out, resume, force)
+    if print_config:
+        _print_config(request)
+    elif seeds is None:
+        _train_once(request, trust, json)
+    else:
+        _train_seeds(request, seeds, trust, json)
+
+
+def _train_once(request: TrainRequest, trust: bool, json: bool) -> None:
+    """Trains one policy."""
+    from shunter.agents.training.train import run_request
     from shunter.cli.train_screen import TrainingScreen
 
-    training = train_policy(
-        config=config,
-        changes=given_changes(context, settings or []),
-        preset=preset,
-        out=out,
-        resume=resume,
-        force=force,
-        trust=trust,
-        watcher=TrainingScreen(),
-    )
+    training = run_request(request, TrainingScreen(), trust=trust)
     if json:
         print_json(training.result())
     else:
@@ -103,3 +134,31 @@ def train(
     # Ctrl-C saves a checkpoint and tells how to go on; scripts still see that the training did not end.
     if training.is_interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _train_seeds(request: TrainRequest, seeds: str, trust: bool, json: bool) -> None:
+    """Trains a policy for each seed."""
+    from shunter.cli.train_screen import many_runs
+    from shunter.studies.seeds import parse_seeds, train_seeds
+
+    numbers = parse_seeds(seeds)
+    # The folder is chosen once: the next number may be another when it is asked for again.
+    request = replace(request, out=request.folder())
+    with many_runs(f"training with {counted(len(numbers), 'seed')}", "--resume and the same options go on") as told:
+        report = train_seeds(request, numbers, trust=trust, told=told)
+    if json:
+        print_json(report.to_json())
+    else:
+        from shunter.report.studies import print_seeds
+
+        print_seeds(report)
+    if report.failed:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def _print_config(request: TrainRequest) -> None:
+    """Prints a training file."""
+    from shunter.agents.training.config_text import commented_toml
+
+    request.check()
+    typer.echo(commented_toml(request.resolved(request.folder()).config), nl=False)

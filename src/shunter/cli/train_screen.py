@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from shunter.agents.training.train import Watcher
+from shunter.cli.commands import EXIT_INTERRUPTED
 from shunter.cli.outputs import Pulse, is_terminal, step
 from shunter.errors import visible
 
 if TYPE_CHECKING:
     from shunter.agents.training.trainer import Progress
     from shunter.comparison.combinations import Combination
+    from shunter.studies.runs import Record, Told
 
 
 class TrainingScreen(Watcher):
@@ -91,3 +93,25 @@ class BarWords:
             # Without penalties for bounds, which the choice of the best checkpoint counts too.
             parts.append(f"validation {self._kept['validation/ratio']:.3f} × {self._rival}")
         return " · ".join(parts)
+
+
+@contextmanager
+def many_runs(description: str, remedy: str) -> Iterator[Told]:
+    """Yields what is called when a run of many has ended: it moves a bar, and tells of a run that failed at once.
+
+    Args:
+        description: What is done.
+        remedy: What a user does who interrupts and wants to go on.
+    """
+    with step(description) as bar:
+
+        def told(record: Record, done: int, total: int) -> None:
+            bar(done, total)
+            if record.error is not None:
+                typer.echo(visible(f"{record.task.name} failed: {record.error}"), err=True)
+
+        try:
+            yield told
+        except KeyboardInterrupt:
+            typer.echo(f"interrupted: every run is saved; {remedy}", err=True)
+            raise typer.Exit(EXIT_INTERRUPTED) from None

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from shunter.comparison.rows import COMPARISON
-from shunter.errors import InputError
-from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest
+from shunter.agents.training.curves import IS_BEST
+from shunter.agents.training.progress_log import STEPS
 from shunter.report.drawing import BASELINE_COLOR, COLORS, GRID, finish, new_figure
 
 if TYPE_CHECKING:
@@ -22,11 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-STEPS: Final = "steps"
+    from shunter.agents.training.curves import Curves
+
 RATIO: Final = "validation/ratio"
-BOUNDS_MISSED: Final = "validation/bounds_missed"
-IS_BEST: Final = "validation/is_best"
-PROGRESS_FILE: Final = "progress.csv"
 WAIT_RATIO: Final = "validation/wait_ratio"
 CHANGE: Final = "approximate_kl"
 PANELS: Final = (
@@ -44,83 +37,6 @@ MISSED_COLOR: Final = "black"
 """Of the marks where a bound was missed."""
 FAR: Final = 4.0
 """A metric beyond so many times the classic's is cut off: how bad a policy was that knew nothing hides the rest."""
-
-
-@dataclass(frozen=True)
-class Curves:
-    """What a run wrote down, by column; NaN where a row has nothing."""
-
-    name: str
-    columns: dict[str, NDArray[np.float64]]
-
-    def of(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the steps at which there is a value, and the values."""
-        values = self.columns.get(column)
-        if values is None:
-            return np.empty(0), np.empty(0)
-        known = np.isfinite(values)
-        return self.columns[STEPS][known], values[known]
-
-    @property
-    def missed(self) -> set[float]:
-        """The steps at which validation missed a bound."""
-        return set(self.where(BOUNDS_MISSED).tolist())
-
-    def where(self, column: str) -> NDArray[np.float64]:
-        """Returns the steps at which a value is above 0."""
-        steps, values = self.of(column)
-        return steps[values > 0]
-
-
-def read_curves(folder: Path) -> Curves:
-    """Returns what a run wrote down.
-
-    Raises:
-        InputError: There is no run, or its file cannot be read.
-    """
-    path = folder / PROGRESS_FILE
-    if not path.exists():
-        _check_no_other_run(folder)
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path}: cannot be read ({reason}); give the folder of a run of 'shunter train'") from None
-    if not rows or STEPS not in rows[0]:
-        raise InputError(f"{path}: has no rows with steps; give the folder of a run that has begun")
-    try:
-        # An update that was not validated has empty cells.
-        columns = {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: a value is not a number ({error}); mend the file") from None
-    return Curves(folder.resolve().name, columns)
-
-
-def _check_no_other_run(folder: Path) -> None:
-    """Raises an error that says what draws the folder of a simulation or a comparison: nothing was learned there."""
-    if not (folder / MANIFEST).is_file():
-        return
-    if (folder / SCHEDULE).is_file():
-        given = read_manifest(folder)["arguments"].get("given", {})
-        draw = shlex.join(["shunter", "simulate", *_words(given), "--plot", str(folder / "schedule.png")])
-        what = f"a run of 'shunter simulate', which has no learning curves; to draw its schedule: {draw}"
-    elif (folder / f"{COMPARISON}.parquet").is_file():
-        what = "a comparison, which has no learning curves; to draw it, give compare or evaluate --plot FILE"
-    else:
-        return
-    raise InputError(f"{folder}: {what}")
-
-
-def _words(given: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the words of the command line that gave these options; what wrote or printed something is left out."""
-    yield str(given.get("workload", "LOG"))
-    for name, value in given.items():
-        if name in ("workload", "out", "force", "plot", "json") or value is False:
-            continue
-        option = f"--{'map' if name == 'columns' else name.replace('_', '-')}"
-        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        yield from [option] if value is True else [option, text]
 
 
 def draw_learning(runs: Sequence[Curves]) -> Figure:
@@ -157,6 +73,7 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
         is_best = np.isin(steps, run.where(IS_BEST)[-1:])
         best = f", best {ratio[is_best][0]:.3f}" if is_best.any() else ""
         panel.plot(steps, ratio, "o-", color=color, markersize=4, linewidth=1.4, label=f"{run.name}{best}")
+        draw_band(panel, run, RATIO, color)
         panel.plot(steps[is_best], ratio[is_best], "D", color=color, markersize=9)
         shown.append(ratio)
     missed = [(step, ratio) for run in runs for step, ratio in zip(*run.of(RATIO), strict=True) if step in run.missed]
@@ -164,11 +81,17 @@ def _draw_metric(panel: Axes, runs: Sequence[Curves]) -> None:
         panel.plot(*zip(*missed, strict=True), "x", color=MISSED_COLOR, markersize=8, zorder=3, label="misses a bound")
     panel.set_title("validation: the metric as a ratio to the classic\n(below 1 is better)", loc="left", fontsize=10)
     if shown:
-        _cut_off(panel, np.concatenate(shown))
+        cut_off(panel, np.concatenate(shown))
     panel.legend(fontsize=9, loc="best", framealpha=0.85, edgecolor="none")
 
 
-def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
+def draw_band(panel: Axes, run: Curves, column: str, color: str) -> None:
+    """Draws from the least to the largest of all seeds; nothing for one run."""
+    if run.seeds and len(run.of(column)[0]):
+        panel.fill_between(*run.range_of(column), color=color, alpha=0.2, linewidth=0)
+
+
+def cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
     """Leaves out what is far above everything that matters, and says so."""
     # Relative to the best as well: where all are bad, all are shown.
     top = max(FAR * float(ratios.min()), FAR)
@@ -182,6 +105,7 @@ def _cut_off(panel: Axes, ratios: NDArray[np.float64]) -> None:
 
 def _draw_column(panel: Axes, runs: Sequence[Curves], column: str) -> None:
     for run, color in zip(runs, _colors(runs), strict=True):
+        draw_band(panel, run, column, color)
         steps, values = run.of(column)
         style: dict[str, Any] = {"color": color, "linewidth": 1.3}
         if len(values) > SMOOTHED_OVER:
@@ -193,7 +117,7 @@ def _draw_column(panel: Axes, runs: Sequence[Curves], column: str) -> None:
         panel.axhline(1.0, color=BASELINE_COLOR, linestyle="--", linewidth=1)
         ratios = np.concatenate([run.of(column)[1] for run in runs])
         if len(ratios):
-            _cut_off(panel, ratios)
+            cut_off(panel, ratios)
     _name_emptiness(panel, [run.of(column)[1] for run in runs])
     # A logarithmic axis without a positive value is an error.
     if column == CHANGE and any((run.of(column)[1] > 0).any() for run in runs):

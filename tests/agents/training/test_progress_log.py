@@ -44,7 +44,7 @@ def test_resuming_drops_what_came_behind_the_checkpoint(tmp_path: Path) -> None:
     _written(tmp_path, [21, 31], resumed_at=20)
     assert [row["steps"] for row in _rows(tmp_path)] == ["10", "20", "21", "31"]
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
-    assert [(event.step, round(event.value, 4)) for event in events.Scalars("loss")] == [
+    assert [(event.step, round(event.value, 4)) for event in events.Scalars("train/loss")] == [
         (10, 1.0),
         (20, 2.0),
         (21, 2.1),
@@ -70,3 +70,21 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     (tmp_path / "progress.csv").write_text("steps,loss\nmany,1\n")
     with pytest.raises(InputError, match=r"progress\.csv, line 2: has no number of steps"):
         ProgressLog(tmp_path, resumed_at=20)
+
+
+def test_curves_have_the_usual_tags_and_the_table_our_names(tmp_path: Path) -> None:
+    figures = {"return": 3.0, "steps_per_s": 900.0, "loss": 0.5, "entropy": 0.25, "validation/ratio": 0.9}
+    log = ProgressLog(tmp_path)
+    log.write(64, figures)
+    log.close()
+    assert list(_rows(tmp_path)[0]) == ["steps", *figures]
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    found = {tag: round(events.Scalars(tag)[0].value, 4) for tag in events.Tags()["scalars"]}
+    assert found == {
+        "rollout/ep_rew_mean": 3.0,
+        "time/fps": 900.0,
+        "train/loss": 0.5,
+        "entropy": 0.25,
+        "train/entropy_loss": -0.25,
+        "validation/ratio": 0.9,
+    }

@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 STEPS: Final = "steps"
 CSV_FILE: Final = "progress.csv"
 TENSORBOARD_FOLDER: Final = "tensorboard"
+USUAL_TAGS: Final = {
+    "return": "rollout/ep_rew_mean",
+    "episode/steps": "rollout/ep_len_mean",
+    "steps_per_s": "time/fps",
+    "loss": "train/loss",
+    "policy_loss": "train/policy_gradient_loss",
+    "value_loss": "train/value_loss",
+    "approximate_kl": "train/approx_kl",
+    "clip_share": "train/clip_fraction",
+    "explained_variance": "train/explained_variance",
+    "learning_rate": "train/learning_rate",
+}
+"""Our figures whose tags in TensorBoard are those of Stable-Baselines3: curves of both lie on each other."""
+NEGATED_TAGS: Final = {"entropy": "train/entropy_loss"}
+"""Those that Stable-Baselines3 writes with the opposite sign, beside ours."""
 
 
 class ProgressLog:
@@ -58,7 +73,9 @@ class ProgressLog:
         for name, value in figures.items():
             # The CSV file holds NaN; a curve has no place for it.
             if math.isfinite(value):
-                self._events.add_scalar(name, value, steps)
+                self._events.add_scalar(USUAL_TAGS.get(name, name), value, steps)
+                if name in NEGATED_TAGS:
+                    self._events.add_scalar(NEGATED_TAGS[name], -value, steps)
 
     def flush(self) -> None:
         """Has everything written."""

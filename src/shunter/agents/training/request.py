@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,8 @@ from shunter.policies.native import of_before, spec_file
 RUNS: Final = Path("runs")
 """Where runs go that are given no folder."""
 CONFIG_FILE: Final = "config.toml"
+RESULT_FILE: Final = "result.json"
+"""What a training that has ended came to, as ``--json`` prints it."""
 COPIES_OF_BEFORE: Final = ("tuned.toml", "order.toml", "estimate.toml")
 """The copies of files that a configuration names, as earlier versions called them."""
 MAY_CHANGE: Final = {
@@ -96,6 +98,19 @@ class TrainRequest:
     def is_resumed(self, folder: Path) -> bool:
         """Returns whether it has come far enough to go on."""
         return self.has_run(folder) and find_checkpoint(folder / LAST) is not None
+
+    def is_done(self, folder: Path) -> bool:
+        """Returns whether the run in the folder has ended, and is all that is asked for.
+
+        Raises:
+            InputError: The run cannot have what is asked for.
+        """
+        if not self.is_resumed(folder) or not (folder / RESULT_FILE).is_file():
+            return False
+        before = load_config(folder / CONFIG_FILE, None, _unsaid(folder / CONFIG_FILE))
+        after = self.resolved(folder).config
+        # How many threads compute is no part of what comes out.
+        return before == replace(after, training=replace(after.training, threads=before.training.threads))
 
     def resolved(self, folder: Path) -> Resolved:
         """Returns the whole configuration.
@@ -199,8 +214,9 @@ class TrainRequest:
 
 
 RUN_NAMES: Final = (
-    "best", "last", "initial", "tensorboard", "progress.csv", CONFIG_FILE, CHOICE_FILE, COPIES, *COPIES_OF_BEFORE,
-)  # fmt: skip
+    *("best", "last", "initial", "tensorboard", "progress.csv"),
+    *(CONFIG_FILE, CHOICE_FILE, RESULT_FILE, COPIES, *COPIES_OF_BEFORE),
+)
 """What the folder of a run holds, beside checkpoints whose writing was cut short."""
 
 

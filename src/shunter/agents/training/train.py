@@ -15,6 +15,7 @@ from shunter.agents.training.kept_choice import keep_choice, kept_choice
 from shunter.agents.training.provenance import ancestor_days, recorded_beginning, recorded_days
 from shunter.agents.training.request import (
     CONFIG_FILE,
+    RESULT_FILE,
     TrainRequest,
     check_init,
     check_run_folder,
@@ -29,6 +30,7 @@ from shunter.comparison.roles import LEARNED
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
 from shunter.files import locked, write_file
+from shunter.metrics.run_folder import to_json_text
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.trust import trusting
 from shunter.simulation.run import result_ledger
@@ -182,7 +184,7 @@ def train(
         resume=resume,
         force=force,
     )
-    return _run(request, watcher or Watcher(), trust=trust)
+    return run_request(request, watcher, trust=trust)
 
 
 def _merged(
@@ -211,8 +213,20 @@ def _names(name: str, given: Names | None) -> list[str] | None:
     return [str(one) for one in several]
 
 
-def _run(request: TrainRequest, watcher: Watcher, *, trust: bool) -> Training:
-    """Reads, trains and judges; all that can be checked is checked before the training."""
+def run_request(
+    request: TrainRequest, watcher: Watcher | None = None, *, trust: bool = False, judge: bool = True
+) -> Training:
+    """Reads, trains and judges; all that can be checked is checked before the training.
+
+    Args:
+        request: What to do.
+        watcher: Hears notes and progress; None: nobody does.
+        trust: Run Python files that a training file or a checkpoint names.
+        judge: False: leave the result unjudged, so that nothing is known of the days of the report.
+
+    Raises:
+        InputError: A value is wrong, a file cannot be read, or the folder cannot be used.
+    """
     request.check()
     folder = request.folder()
     with ExitStack() as held:
@@ -220,11 +234,22 @@ def _run(request: TrainRequest, watcher: Watcher, *, trust: bool) -> Training:
         # A folder that is not there yet is made, and kept, only when all has been checked.
         if folder.is_dir():
             held.enter_context(locked(folder))
-        return _run_in(folder, request, watcher, held)
+        told = watcher or Watcher()
+        training = _run_in(folder, request, told, held)
+        # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
+        if training.is_interrupted:
+            return training
+        if judge:
+            with _telling(told, _how_to_go_on(folder)), told.stage("judging on validation and later days") as progress:
+                parts = report_parts(training.site, training.chosen, folder, progress)
+            training = replace(training, parts=parts)
+        text = to_json_text(training.result())
+        write_file(folder / RESULT_FILE, lambda file: file.write(text.encode()))
+        return training
 
 
 def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitStack) -> Training:
-    """Reads, trains and judges in a folder; `held` keeps it from other processes."""
+    """Reads and trains in a folder; `held` keeps it from other processes."""
     resumed = request.is_resumed(folder)
     if not resumed:
         # A run that was cut short before its first checkpoint begins anew in its own folder.
@@ -254,18 +279,18 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
     if not resumed:
         site = _settle(site, folder, held)
     keep_choice(site, chosen, folder)
-    kept = f"interrupted; to go on: shunter train --resume --out {folder}"
-    with _telling(watcher, kept), watcher.training(chosen) as callback:
+    with _telling(watcher, _how_to_go_on(folder)), watcher.training(chosen) as callback:
         trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
         # What a run that goes on has otherwise from now on must be there when it goes on again.
         _write_config(site, folder)
+        # What it came to before it goes on is not what it comes to.
+        (folder / RESULT_FILE).unlink(missing_ok=True)
         outcome = trainer.run()
-    parts: tuple[PartReport, ...] = ()
-    # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
-    if outcome.reason != "interrupted":
-        with _telling(watcher, kept), watcher.stage("judging on validation and later days") as progress:
-            parts = report_parts(site, chosen, folder, progress)
-    return Training(site, chosen, outcome, parts, folder, resumed, tuple(notes))
+    return Training(site, chosen, outcome, (), folder, resumed, tuple(notes))
+
+
+def _how_to_go_on(folder: Path) -> str:
+    return f"interrupted; to go on: shunter train --resume --out {folder}"
 
 
 @contextmanager

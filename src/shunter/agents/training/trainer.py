@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -28,21 +25,20 @@ from shunter.agents.training.checkpoint_files import (
     read_part,
     write_checkpoint,
 )
+from shunter.agents.training.curves import IS_BEST
 from shunter.agents.training.progress_log import ProgressLog
 from shunter.checks import from_table
 from shunter.envs.layout import Layout
 from shunter.errors import InputError
+from shunter.interruption import interruption
 from shunter.policies.checkpoint import BEST, INITIAL, LAST, POLICY_FILE, check_files
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
-    from types import FrameType
 
     from shunter.agents.algorithms import Algorithm
     from shunter.agents.training.config import TrainingOptions
-
-IS_BEST: Final = "validation/is_best"
-"""The figure that is 1 where a policy became the best."""
 
 
 Evaluate = Callable[[LearnedPolicy], Mapping[str, float]]
@@ -246,26 +242,3 @@ def check_state(folder: Path) -> None:
 def _passed(before: int, after: int, every: int) -> bool:
     """Returns whether a multiple has been reached or passed."""
     return before // every < after // every
-
-
-@contextmanager
-def interruption() -> Iterator[threading.Event]:
-    """Yields what is set when the user interrupts, so that an update is never cut in two; a second time is at once."""
-    asked = threading.Event()
-    # Python handles signals in the main thread alone.
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    previous = [signal.signal(one, handle) for one in signals]
-    try:
-        yield asked
-    finally:
-        for one, handler in zip(signals, previous, strict=True):
-            signal.signal(one, handler)
