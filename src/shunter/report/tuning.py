@@ -120,16 +120,17 @@ def trial_words(tuning: Tuning) -> str:
     if not trial.are_held_back:
         where = "in the training windows, which are too few to hold any back,"
     classic = f"{escape(chosen.combination.label)} with {escape(chosen.estimate)}"
-    ratio = (
-        f"the tuned score's {tuning.report.objective.metric} is {_times(tuning, trial.cost)} times that of {classic}"
-    )
+    rival = f"{escape(trial.rival)}, the best classic in the windows searched"
+    ratio = f"the tuned score's {tuning.report.objective.metric} is {_times(tuning, trial.cost)} times that of {rival}"
     if trial.is_better:
-        return f"{where} {ratio}, the best classic there: the score is written"
+        return f"{where} {ratio}: the score is written"
     why = ", and it breaks a bound" if trial.broken > trial.classic_broken else ""
     if trial.searched_cost >= 0 > trial.cost:
         why += f", but {_times(tuning, trial.searched_cost)} times it in the windows searched"
     if trial.keeps_classic:
-        return f"[bold]keep the classic:[/bold] {where} {ratio}{why}; the file is that classic"
+        return (
+            f"[bold]keep the classic:[/bold] {where} {ratio}{why}; the file is {classic}, the best on all training days"
+        )
     written = f"it is written, for no classic is tried with {tuning.found.dispatch}"
     return f"[bold]the score is not better:[/bold] {where} {ratio}{why}; {written}"
 

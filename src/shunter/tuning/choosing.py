@@ -103,6 +103,11 @@ class Chosen:
     """The estimate that is chosen, as it was named."""
     classic: tuple[Choice, ...]
     """The best over all logs, under any of the estimates, and what it did on each log."""
+    rival: tuple[Choice, ...]
+    """The best over all logs in the windows that are searched on, and what it did in all: the one that a tuned score
+    must beat in the windows that are held back."""
+    rival_estimate: str
+    """The estimate that it sees, as it was named."""
     may_be_kept: bool
     """Whether it may take the place of a tuned score; if not, no classic goes with the rule that the user named."""
 
@@ -150,7 +155,18 @@ def choose_on_training_days(
     candidates = [(name, choices) for name, choices in every if may_be(choices[0].combination)]
     estimate, classic = min(candidates or every, key=lambda one: worth(one[1], requested, objective))
     same = tuple(best_choice(choices, objective) for choices in measured[estimate])
-    return Chosen(requested, same, estimate, classic, may_be_kept=bool(candidates))
+    # Of hundreds of classics the one that does best in some windows does so partly by luck. Chosen where the score was
+    # fitted, it is as lucky as the score there, and no luckier in the windows that both have not seen.
+    base = _within(days.searched, requested)
+    rival_estimate, rival = min(
+        candidates or every, key=lambda one: worth(_within(days.searched, one[1]), base, objective)
+    )
+    return Chosen(requested, same, estimate, classic, rival, rival_estimate, may_be_kept=bool(candidates))
+
+
+def _within(windows: Rows, choices: Sequence[Choice]) -> list[Choice]:
+    """Returns what choices did in some of the windows of each log."""
+    return [choice.take(rows) for choice, rows in zip(choices, windows, strict=True)]
 
 
 def worth(found: Sequence[Choice], base: Sequence[Choice], objective: Objective) -> tuple[float, float]:
@@ -161,7 +177,7 @@ def worth(found: Sequence[Choice], base: Sequence[Choice], objective: Objective)
 
 @dataclass(frozen=True)
 class Trial:
-    """A tuned score against the best classic of the training days, in windows that the search did not look at."""
+    """A tuned score against a classic in windows that neither was chosen by: the best where the score was fitted."""
 
     windows: int
     are_held_back: bool
@@ -174,6 +190,8 @@ class Trial:
     """By how much the tuned score breaks bounds there, in the logarithm; 0: it keeps them."""
     classic_broken: float
     """The same of the classic."""
+    rival: str
+    """The classic that it is held against, and its estimate: the best in the windows that were searched on."""
     may_keep: bool = True
     """Whether the classic may take the place of the tuned score at all."""
 
@@ -194,19 +212,17 @@ class Trial:
 
 
 def try_tuned(days: TrainingDays, tuned: Scheduler, chosen: Chosen, objective: Objective) -> Trial:
-    """Returns how a tuned score does against the best classic in the windows that are held back."""
+    """Returns how a tuned score does in the windows that are held back, against the best classic of the others."""
     every = [Choice(chosen.combination, bench.measure(tuned, objective.metrics)) for bench in days.benches]
 
-    def within(windows: Rows, choices: Sequence[Choice]) -> list[Choice]:
-        return [choice.take(rows) for choice, rows in zip(choices, windows, strict=True)]
-
-    found, classic, base = (within(days.held_back, choices) for choices in (every, chosen.classic, chosen.requested))
+    found, rival, base = (_within(days.held_back, choices) for choices in (every, chosen.rival, chosen.requested))
     return Trial(
         days.held_back_windows,
         days.are_apart,
-        cost=worth(found, classic, objective)[1],
-        searched_cost=worth(within(days.searched, every), within(days.searched, chosen.classic), objective)[1],
+        cost=worth(found, rival, objective)[1],
+        searched_cost=worth(_within(days.searched, every), _within(days.searched, chosen.rival), objective)[1],
         broken=worth(found, base, objective)[0],
-        classic_broken=worth(classic, base, objective)[0],
+        classic_broken=worth(rival, base, objective)[0],
+        rival=f"{chosen.rival[0].combination.label} with {chosen.rival_estimate}",
         may_keep=chosen.may_be_kept,
     )
