@@ -59,8 +59,8 @@ def test_the_help_shows_file_as_an_argument(shunter: Command, verb: str) -> None
 
 @pytest.mark.parametrize(
     "verb", ["simulate", "compare", "calibrate", "tune", "train", "study", "evaluate", "plot", "envs export",
-             "trace convert", "trace slice", "trace scale", "trace split", "trace generate", "trace anonymize", "trace cluster",
-             "trace estimate"]
+             "trace convert", "trace slice", "trace scale", "trace split", "trace generate", "trace anonymize",
+             "trace cluster", "trace estimate"]
 )  # fmt: skip
 def test_dash_o_and_out_wherever_something_is_written(shunter: Command, verb: str) -> None:
     text = shunter(*verb.split(), "--help").out
