@@ -90,10 +90,18 @@ def mean_curves(name: str, runs: Sequence[Curves]) -> Curves:
     shared = [column for column in runs[0].columns if all(column in run.columns for run in runs) and column != IS_BEST]
     # NaN where a seed has none: a mean over other seeds at each step would jump as they come and go.
     columns = {
-        column: np.mean([run.columns[column][place] for run, place in zip(runs, places, strict=True)], axis=0)
+        column: _mean(column, [run.columns[column][place] for run, place in zip(runs, places, strict=True)])
         for column in shared
     }
     return Curves(f"{name}, {counted(len(runs), 'seed')}", columns, tuple(runs))
+
+
+def _mean(column: str, values: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Returns the mean over runs; of ratios the geometric one, as tables have it: one bad run hides nothing."""
+    if not column.endswith("ratio"):
+        return np.asarray(np.mean(values, axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.exp(np.mean(np.log(values), axis=0)))
 
 
 def _read_run(folder: Path) -> Curves:
