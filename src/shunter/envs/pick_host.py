@@ -17,7 +17,7 @@ from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
 from shunter.envs.log_source import LogSource, episode_windows, log_world, read_logs
 from shunter.envs.rewards import RewardOptions
-from shunter.envs.single import SingleEnv
+from shunter.envs.single import SingleEnv, check_render_mode
 from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
@@ -272,7 +272,8 @@ def make_vector(
     if cluster is not None:
         raise InputError("pick-host draws its own hosts and jobs; leave cluster out, or give a workload with it")
     kinds = (PickHostOptions, RewardOptions, DrawnEpisodes, VectorOptions)
-    options, reward, drawn, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    given = {**keywords, "num_envs": num_envs}
+    options, reward, drawn, vector = deal_out(given, *kinds, also=("workload", "cluster"))
 
     def world() -> World:
         return _world(options, reward, drawn.episodes, vector)
@@ -288,7 +289,8 @@ def _make_log_vector(
         if name in keywords:
             raise InputError(f"{name} is given with a workload, which has its own jobs and hosts; leave it out")
     kinds = (PickHostOptions, RewardOptions, EpisodeOptions, VectorOptions)
-    options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    given = {**keywords, "num_envs": num_envs}
+    options, reward, episodes, vector = deal_out(given, *kinds, also=("workload", "cluster"))
 
     def world() -> World:
         log = read_log(workload, cluster)
@@ -393,6 +395,7 @@ class PickHostEnv(SingleEnv):
         has the objectives of the episode.
     """
 
-    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - the fields of three classes, checked there
-        """Opens the environment; the keywords are those of `make_vector`."""
-        super().__init__(make_vector(1, autoreset=False, **keywords))
+    def __init__(self, *, render_mode: str | None = None, **keywords: Any) -> None:  # noqa: ANN401 - checked there
+        """Opens the environment; the keywords are those of `make_vector`, and what `render` returns."""
+        check_render_mode(render_mode)
+        super().__init__(make_vector(1, autoreset=False, **keywords), render_mode)

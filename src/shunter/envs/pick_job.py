@@ -17,7 +17,7 @@ from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
 from shunter.envs.log_source import LogSource, episode_windows, log_vector, log_world, read_logs
 from shunter.envs.rewards import RewardOptions, check_only_starts
-from shunter.envs.single import SingleEnv
+from shunter.envs.single import SingleEnv, check_render_mode
 from shunter.envs.sources import EnvironmentOptions
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
 USUAL: Final = "fcfs/easy"
 """What sites have that have never thought about it."""
+
+EXAMPLE: Final = "generate:lublin?seed=1&jobs=5000&cores=256"
+"""A workload for whoever has none at hand."""
 
 _LARGEST: Final = 2**16
 """More rows or numbers are a slip of the finger."""
@@ -156,7 +159,7 @@ def pick_job_vector(
 def make_vector(
     num_envs: int,
     *,
-    workload: str | Workload,
+    workload: str | Workload | None = None,
     cluster: str | Cluster | None = None,
     **keywords: Any,  # noqa: ANN401 - the fields of four classes, checked there
 ) -> NativeVectorEnv:
@@ -164,22 +167,29 @@ def make_vector(
 
     Args:
         num_envs: How many environments.
-        workload: A log, or what `shunter.read_workload` reads.
+        workload: A log, or what `shunter.read_workload` reads; an error says so where there is none.
         cluster: A cluster, or what `shunter.read_cluster` takes; None: the one that the log tells of.
         keywords: The fields of `PickJobOptions`, `RewardOptions`, `EpisodeOptions` and `VectorOptions`.
 
     Raises:
-        InputError: A keyword is unknown, or a value is wrong.
+        InputError: There is no workload, a keyword is unknown, or a value is wrong.
     """
     kinds = (PickJobOptions, RewardOptions, EpisodeOptions, VectorOptions)
-    options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    # First the keywords: a workload may be missing because its name is mistyped.
+    given = {**keywords, "num_envs": num_envs}
+    options, reward, episodes, vector = deal_out(given, *kinds, also=("workload", "cluster"))
+    if workload is None:
+        raise InputError(
+            "PickJob needs a log to schedule: pass workload=, a file or a generator, as in "
+            f'gymnasium.make("shunter/PickJob-v0", workload="{EXAMPLE}")'
+        )
 
     def world() -> World:
         log = read_log(workload, cluster)
         return log_world([log], [episode_windows(log, episodes)], options.scheduler, reward, vector)
 
-    given = {"workload": workload, "cluster": cluster, **keywords}
-    return build_vector(lambda: prepared(PICK_JOB, given, world), options, reward, vector)
+    made_from = {"workload": workload, "cluster": cluster, **keywords}
+    return build_vector(lambda: prepared(PICK_JOB, made_from, world), options, reward, vector)
 
 
 class PickJobSource(LogSource):
@@ -235,9 +245,13 @@ class PickJobEnv(SingleEnv):
 
     def __init__(
         self,
-        workload: str | Workload,
+        workload: str | Workload | None = None,
         cluster: str | Cluster | None = None,
+        *,
+        render_mode: str | None = None,
         **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
     ) -> None:
-        """Opens the environment; the arguments are those of `make_vector`."""
-        super().__init__(make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords))
+        """Opens the environment; the arguments are those of `make_vector`, and what `render` returns."""
+        check_render_mode(render_mode)
+        vector = make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords)
+        super().__init__(vector, render_mode)

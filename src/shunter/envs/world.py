@@ -72,6 +72,7 @@ class World:
             scheduler: Of the simulations.
         """
         self.workloads = workloads
+        self.clusters = clusters
         self.hosts = len(clusters[0].nodes)
         """How many hosts the first cluster has."""
         self.episodes = episodes.rows
