@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 from dataclasses import replace
@@ -51,6 +52,17 @@ def weights(out: Path, name: str = "last") -> bytes:
 def steps(out: Path) -> list[int]:
     with (out / "progress.csv").open(newline="") as file:
         return [int(row["steps"]) for row in csv.DictReader(file)]
+
+
+def test_nodes_that_fail_are_recorded_and_learned_on(shunter: Command, out: Path) -> None:
+    failing = ("--mtbf", "4d", "--mttr", "2h", "--failed-progress", "kept")
+    shunter(*TRAIN, *failing, "--out", out, "--json").json()
+    options = json.loads((out / "last" / "policy.json").read_text())["options"]
+    told = {name: options[name] for name in ("mtbf_s", "mttr_s", "failed_progress")}
+    assert told == {"mtbf_s": 345_600.0, "mttr_s": 7200.0, "failed_progress": "kept"}
+    simulated = ("simulate", "--workload", LUBLIN, "--policy", out, *failing, "--json")
+    assert shunter(*simulated).json()["metrics"]["failures"] > 0
+    assert "is not given; give both or none" in shunter(*TRAIN, "--mtbf", "4d", "--out", out / "other").error()
 
 
 def test_json_is_one_object(shunter: Command, out: Path) -> None:

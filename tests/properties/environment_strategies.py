@@ -163,6 +163,19 @@ def random_plays(
     )
 
 
+def with_failures(play: Play, random: Random) -> Play:
+    """Returns the same episode on nodes that fail now and then, with what a start after a stop costs."""
+    longest_ms = max(max(job.run_ms for job in play.scene.jobs), 1000)
+    config = replace(
+        play.config,
+        mtbf_ms=longest_ms * random.choice([2, 4, 8]),
+        mttr_ms=max(longest_ms * random.choice([1, 2, 8]) // 8, 1),
+        failure_keeps_progress=random.random() < 0.5,
+        preemption_overhead_ms=random.choice([0, longest_ms // 7]),
+    )
+    return replace(play, config=config)
+
+
 def crowd_play(random: Random, mode: str, lookahead: str | None = None) -> Play:
     """Returns an episode of PickJob with a full queue, in which reservations, gates and the guard act often."""
     scene, factor = crowd(random), random.choice(STRETCHES)

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from tests.properties.environment_adapter import Play
 from tests.properties.environment_checks import play_both
-from tests.properties.environment_strategies import LOOKAHEADS, crowd_play, random_host_plays, random_plays
+from tests.properties.environment_strategies import (
+    LOOKAHEADS,
+    crowd_play,
+    random_host_plays,
+    random_plays,
+    with_failures,
+)
 from tests.reference.environment_jobs import MODES
 
 SEEDS = st.integers(0, 2**32)
@@ -57,3 +63,24 @@ def test_lookahead_in_crowds(lookahead: str) -> None:
 @given(play=random_host_plays(), seed=SEEDS)
 def test_hosts(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=20)
+@given(data=st.data(), seed=SEEDS)
+def test_nodes_that_fail(mode: str, data: st.DataObject, seed: int) -> None:
+    random = Random(seed)
+    play_both(with_failures(data.draw(random_plays(modes=[mode])), random), random, carelessness=0.1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nodes_that_fail_in_crowds(mode: str) -> None:
+    random = Random(f"failures {mode}")
+    for _ in range(15):
+        play_both(with_failures(crowd_play(random, mode), random), random, carelessness=0.1)
+
+
+@settings(max_examples=40)
+@given(play=random_host_plays(), seed=SEEDS)
+def test_hosts_that_fail(play: Play, seed: int) -> None:
+    play_both(with_failures(play, Random(seed)), Random(seed), carelessness=0.1)

@@ -11,7 +11,8 @@ from tests.reference.estimates import LastTwo, Told
 from tests.reference.model import End, RefJob
 from tests.reference.policies import Order
 from tests.reference.posterior import read_prior
-from tests.reference.projection import Hold, earliest_start, free_at, running_holds
+from tests.reference.projection import Hold, earliest_fit, earliest_start, free_at, running_holds
+from tests.reference.resources import Free, FreeNodes
 from tests.reference.specs import read_spec
 from tests.reference.state import State
 
@@ -50,7 +51,7 @@ def observation(
 
 def cluster_features(state: State, order: Order) -> list[float]:
     """Returns what the cluster, the queue, the pass's reservation and the clock look like."""
-    free, capacity = state.free_now(), state.sizes.capacity_milli / 1000
+    free, capacity = up_alone(state, state.free_now()), state.sizes.capacity_milli / 1000
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     area = sum(at_least_a_second(state, job) * state.sizes.size(state.jobs[job]) for job in order.jobs)
@@ -72,6 +73,11 @@ def cluster_features(state: State, order: Order) -> list[float]:
     ]
 
 
+def up_alone(state: State, free: FreeNodes) -> list[Free]:
+    """Returns what is free on the nodes that are up."""
+    return [free[node] for node in state.up()]
+
+
 def recent_arrivals(state: State) -> int:
     """Returns how many jobs were submitted within the last hour, rejected ones included."""
     return sum(state.wait_s(job) < HOUR_S for job in state.jobs[: state.arrived])
@@ -80,7 +86,7 @@ def recent_arrivals(state: State) -> int:
 def reservation_features(state: State) -> list[float]:
     """Returns whether the pass has a reservation, for when, and the part of the cluster that it leaves then."""
     for job, held in state.reservations.items():
-        then = free_at(state, running_holds(state), held.start_ms)
+        then = up_alone(state, free_at(state, running_holds(state), held.start_ms))
         by_gpus, capacity = state.sizes.by_gpus, state.sizes.capacity_milli
         free_milli = sum(sum(node.devices) if by_gpus else node.cores_milli for node in then)
         spare = free_milli - state.sizes.micro(state.jobs[job]) / 1000
@@ -145,7 +151,10 @@ def delays_the_reservation(state: State, place: int, order: Order) -> bool:
     reserved = {job: held.start_ms for job, held in state.reservations.items()}
     if not reserved:
         without_room = [job for job in order.jobs if state.place(job, state.free_now()) is None]
-        reserved = {job: earliest_start(state, job, running_holds(state))[0] for job in without_room[:1]}
+        found = {job: earliest_fit(state, job, running_holds(state)) for job in without_room}
+        # Where nodes are down, some cannot be promised any time.
+        promised = {job: fit[0] for job, fit in found.items() if fit is not None}
+        reserved = dict(list(promised.items())[:1])
     return any(delays(state, place, job, start_ms) for job, start_ms in reserved.items())
 
 

@@ -12,6 +12,7 @@ from tests.reference.environment_lookahead import Lookahead
 from tests.reference.environment_rewards import Reward
 from tests.reference.linear import is_passed_over
 from tests.reference.policies import Order
+from tests.reference.projection import earliest_fit, running_holds
 from tests.reference.simulator import complete, next_instant
 from tests.reference.state import State
 
@@ -50,6 +51,7 @@ def instant_decisions(state: State, options: PickJobOptions, reward: Reward) -> 
     while next_ms is not None:
         state.now_ms = next_ms
         complete(state)
+        state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
         yield from pass_decisions(state, options, reward)
@@ -78,17 +80,17 @@ def pass_decisions(state: State, options: PickJobOptions, reward: Reward) -> Dec
 
 def committed_decisions(state: State, options: PickJobOptions, reward: Reward) -> Decisions:
     """Asks whenever a job waits, and moves the clock until the one that was chosen has started."""
-    while state.waiting or state.next_submit_ms() is not None:
+    state.change_nodes()
+    while True:
         if not state.waiting:
-            one_event(state)
+            if not one_event(state):
+                return
             continue
         order = state.order()
         choice = choice_now(state, options.mode, order, tuple(order.jobs))
         action = yield seen(state, options, choice, reward)
-        run_until_started(state, choice.rows[action - 1], backfill=options.mode == "committed-backfill")
-    while state.running:
-        state.now_ms = min(running.end_ms for running in state.running)
-        complete(state)
+        if not run_until_started(state, choice.rows[action - 1], backfill=options.mode == "committed-backfill"):
+            return
 
 
 def could_start(state: State, job: int) -> bool:
@@ -144,7 +146,8 @@ def may_be_chosen(state: State, mode: str, job: int) -> bool:
     if mode.startswith("committed"):
         return True
     if mode == "reserve" and not state.reservations:
-        return True
+        # Where nodes are down, there may be no time at which the job is sure to fit.
+        return earliest_fit(state, job, running_holds(state)) is not None
     return could_start(state, job)
 
 

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use crate::envs::episode::{EnvConfig, Lookahead};
 use crate::envs::lookahead::look_ahead;
 use crate::envs::pass::Pass;
-use crate::model::cluster::UNTRACKED;
+use crate::model::cluster::{Node, UNTRACKED};
 use crate::model::config::Estimate;
 use crate::model::job::UNKNOWN;
 use crate::model::size::{units, units_f32};
@@ -160,13 +160,13 @@ impl Observer {
         let oldest_ms = pass.slots.iter().map(|slot| simulation.setup.submit_ms(slot.job())).min();
         let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms() - oldest_ms));
         let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
-        let free_gpus: i64 = simulation.machine.free.device_milli.iter().map(|&milli| i64::from(milli)).sum();
-        features[0] = part(simulation.machine.free.total_cores_milli(), all_cores_milli);
+        let free = &simulation.machine.free;
+        features[0] = part(free.up_cores_milli(), all_cores_milli);
         features[1] = match self.memory_mb {
             0 => 0.0,
-            all => part(tracked_memory(simulation, &simulation.machine.free.memory_mb), all),
+            all => part(tracked_memory(simulation, &free.memory_mb), all),
         };
-        features[2] = part(free_gpus, self.gpus_milli);
+        features[2] = part(free.up_gpu_milli(), self.gpus_milli);
         features[3] = count(simulation.machine.running() as usize);
         features[4] = count(simulation.waiting.queue.len());
         features[5] = ((1.0 + area_s / (self.capacity * HOUR_S)).ln() / 10.0).min(1.0) as f32;
@@ -281,8 +281,9 @@ impl Observer {
     }
 }
 
-/// Memory on the nodes that track it.
+/// Memory on the nodes that track it, and are up.
 fn tracked_memory(simulation: &Simulation, memory_mb: &[i64]) -> i64 {
-    let nodes = simulation.setup.cluster.nodes.iter().zip(memory_mb);
-    nodes.filter(|(node, _)| node.memory_mb != UNTRACKED).map(|(_, &memory_mb)| memory_mb).sum()
+    let nodes = (0..).zip(&simulation.setup.cluster.nodes).zip(memory_mb);
+    let is_meant = |number, node: &Node| node.memory_mb != UNTRACKED && !simulation.machine.free.is_down(number);
+    nodes.filter(|((number, node), _)| is_meant(*number, node)).map(|(_, &memory_mb)| memory_mb).sum()
 }

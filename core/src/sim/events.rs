@@ -100,7 +100,9 @@ impl Simulation {
         self.end_run(job, end_ms);
         let state = &mut self.states[job as usize];
         state.held_ms += end_ms - state.segment_start_ms;
-        state.lost_ms += self.setup.overhead_ms(state);
+        let lost_ms = self.setup.overhead_ms(state);
+        state.lost_ms += lost_ms;
+        self.accounts.lose(&self.setup, job, state, lost_ms, end_ms);
         state.end_ms = end_ms;
         // Killed or not was known from the beginning of the run: only the table's run time decides it.
         state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names, timed
+from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names
 from shunter.comparison.classics import classics, learns
 from shunter.comparison.combinations import combine_like
 from shunter.comparison.origins import with_own_estimate
@@ -18,7 +18,7 @@ from shunter.envs.layout import Layout
 from shunter.envs.log_source import LogSource, episode_windows, log_vector, log_world, read_logs
 from shunter.envs.rewards import RewardOptions, check_only_starts
 from shunter.envs.single import SingleEnv, check_render_mode
-from shunter.envs.sources import EnvironmentOptions
+from shunter.envs.sources import EnvironmentOptions, failed_progress_field, mtbf_field, mttr_field
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
@@ -90,9 +90,12 @@ class PickJobOptions(EnvironmentOptions):
     )
     scan_depth: int = declared(1000, "How many waiting jobs are looked at in each pass.")
     seed: int = declared(0, "The seed of everything random in the simulation.")
+    mtbf_s: float | None = mtbf_field()
+    mttr_s: float | None = mttr_field()
+    failed_progress: str = failed_progress_field()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "max_wait_s", timed("max_wait_s", self.max_wait_s))
+        self.take_times("max_wait_s", "mtbf_s", "mttr_s")
         check_fields(self)
         # TOML and JSON give lists; a tuple can be compared and hashed.
         object.__setattr__(self, "features", distinct_names("features", self.features))
@@ -118,6 +121,9 @@ class PickJobOptions(EnvironmentOptions):
             max_wait_s=self.max_wait_s,
             scan_depth=self.scan_depth,
             seed=self.seed,
+            mtbf_s=self.mtbf_s,
+            mttr_s=self.mttr_s,
+            failed_progress=self.failed_progress,
         )
 
     @property
