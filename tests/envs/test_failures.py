@@ -85,7 +85,14 @@ def test_another_seed_draws_other_failures() -> None:
 @pytest.mark.parametrize("log", [False, True])
 def test_rewards_relative_to_the_order_are_0_for_the_order(log: bool) -> None:
     """What the order's own schedule costs is counted as the environment counts it, stops and all."""
-    reward = {"bounded_slowdown": 1.0, "turnaround": 0.1, "wait": 0.1, "slowdown": 1.0, "utilization": 1.0, "queue": 1.0}
+    reward = {
+        "bounded_slowdown": 1.0,
+        "turnaround": 0.1,
+        "wait": 0.1,
+        "slowdown": 1.0,
+        "utilization": 1.0,
+        "queue": 1.0,
+    }
     keywords: dict[str, Any] = {"part": (0, 1), "length": 60, "reward": reward, "relative_to": "order", "log": log}
     env = PickJobEnv(LOG.workload, LOG.cluster, **keywords, **OFTEN)
     assert played_by_the_order(env)["reward"] == pytest.approx(0.0, abs=1e-6)

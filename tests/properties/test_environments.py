@@ -17,6 +17,8 @@ from tests.properties.environment_strategies import (
     random_host_plays,
     random_plays,
     with_failures,
+    with_history,
+    with_stops,
 )
 from tests.reference.environment_jobs import MODES
 
@@ -84,3 +86,26 @@ def test_nodes_that_fail_in_crowds(mode: str) -> None:
 @given(play=random_host_plays(), seed=SEEDS)
 def test_hosts_that_fail(play: Play, seed: int) -> None:
     play_both(with_failures(play, Random(seed)), Random(seed), carelessness=0.1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_recent_past(mode: str) -> None:
+    random = Random(f"past {mode}")
+    for _ in range(10):
+        play = with_history(crowd_play(random, mode), random)
+        play_both(with_failures(play, random) if random.random() < 0.3 else play, random)
+
+
+@pytest.mark.parametrize("mode", ["reserve", "feasible"])
+def test_stopping_those_who_run(mode: str) -> None:
+    random = Random(f"stops {mode}")
+    for _ in range(20):
+        play = with_stops(crowd_play(random, mode), random)
+        play_both(with_failures(play, random) if random.random() < 0.3 else play, random, carelessness=0.1)
+
+
+@settings(max_examples=20)
+@given(play=random_plays(modes=["reserve", "feasible"]), seed=SEEDS)
+def test_stopping_on_all_kinds_of_clusters(play: Play, seed: int) -> None:
+    random = Random(seed)
+    play_both(with_history(with_stops(play, random), random), random)

@@ -45,6 +45,7 @@ impl Simulation {
         next = earlier(next, self.next_starving_ms());
         next = earlier(next, self.next_review_ms());
         next = earlier(next, self.next_reserved_ms());
+        next = earlier(next, self.clock.asked_ms.filter(|&asked_ms| asked_ms > self.now_ms()));
         // Drawn failures never end: alone they must not keep a simulation going.
         earlier(next, self.next_failure_ms(next.is_none()))
     }

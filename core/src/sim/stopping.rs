@@ -26,10 +26,15 @@ impl Simulation {
         if self.states.get(job as usize).map(|state| state.phase) != Some(Phase::Running) {
             return Err(format!("job {job} does not run, so it cannot be preempted"));
         }
-        self.suspend(job, false);
+        self.stop(job);
         self.disturb();
-        self.wait_again(job);
         Ok(())
+    }
+
+    /// A running job makes room, and waits again.
+    pub(crate) fn stop(&mut self, job: u32) {
+        self.suspend(job, false);
+        self.wait_again(job);
     }
 
     /// A running job stops before its end, and gives back what it uses.

@@ -164,6 +164,10 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
         mtbf_s=settings.mtbf_s,
         mttr_s=settings.mttr_s,
         failed_progress=settings.failed_progress,
+        # What stops cost is as is asked for, too.
+        preemption_overhead_s=settings.preemption_overhead_s,
+        preempted_progress=settings.preempted_progress,
+        min_run_s=settings.min_run_s,
     )
     together = min(len(windows), MOST_TOGETHER)
     vector = pick_job_vector(

@@ -21,7 +21,7 @@ from shunter.envs.single import SingleEnv, check_render_mode
 from shunter.envs.sources import EnvironmentOptions, failed_progress_field, mtbf_field, mttr_field
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
-from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
+from shunter.model.settings import AUTO, CORES_ALONE, LONGEST_S, PROGRESS, SIZE_BY
 from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
 from shunter.policies.native import REQUESTED, of_before, resolve_native, spec_file
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
@@ -42,6 +42,9 @@ USUAL: Final = "fcfs/easy"
 
 EXAMPLE: Final = "generate:lublin?seed=1&jobs=5000&cores=256"
 """A workload for whoever has none at hand."""
+
+STOPPING_MODES: Final = ("reserve", "feasible")
+"""The modes in which running jobs may be stopped."""
 
 _LARGEST: Final = 2**16
 """More rows or numbers are a slip of the finger."""
@@ -93,10 +96,53 @@ class PickJobOptions(EnvironmentOptions):
     mtbf_s: float | None = mtbf_field()
     mttr_s: float | None = mttr_field()
     failed_progress: str = failed_progress_field()
+    history: int = declared(
+        0,
+        "How many intervals of the recent past the policy sees: arrivals, ends, use and waits.",
+        low=0,
+        high=_LARGEST,
+        option="history",
+        metavar="N",
+    )
+    history_interval_s: float = declared(
+        3600.0,
+        "How long each of these intervals is, as in 10m.",
+        low=0.001,
+        high=LONGEST_S,
+        option="history-interval",
+        metavar=TIME,
+    )
+    stops: int = declared(
+        0,
+        "How many running jobs the policy sees, and may stop.",
+        low=0,
+        high=_LARGEST,
+        option="stops",
+        metavar="N",
+    )
+    preemption_overhead_s: float = declared(
+        0.0,
+        "What each restart of a stopped job costs before it makes progress, as in 30s.",
+        option="preemption-overhead",
+        metavar=TIME,
+    )
+    preempted_progress: str = declared(
+        "kept",
+        "Whether a job that the policy stops keeps or loses its work since its latest start.",
+        choices=PROGRESS,
+        option="preempted-progress",
+        metavar="kept|lost",
+    )
+    min_run_s: float = declared(
+        0.0, "How long a job runs at least before the policy may stop it, as in 5m.", option="min-run", metavar=TIME
+    )
 
     def __post_init__(self) -> None:
-        self.take_times("max_wait_s", "mtbf_s", "mttr_s")
+        self.take_times("max_wait_s", "mtbf_s", "mttr_s", "history_interval_s", "preemption_overhead_s", "min_run_s")
         check_fields(self)
+        if self.stops and self.mode not in STOPPING_MODES:
+            what = f"stops is {self.stops}, but mode is {self.mode!r}, in which no running job can be stopped"
+            raise InputError(f"{what}; leave stops out, or choose the mode {' or '.join(STOPPING_MODES)}")
         # TOML and JSON give lists; a tuple can be compared and hashed.
         object.__setattr__(self, "features", distinct_names("features", self.features))
         _ = self.scheduler  # what is wrong in the settings is told now
@@ -124,18 +170,22 @@ class PickJobOptions(EnvironmentOptions):
             mtbf_s=self.mtbf_s,
             mttr_s=self.mttr_s,
             failed_progress=self.failed_progress,
+            preemption_overhead_s=self.preemption_overhead_s,
+            preempted_progress=self.preempted_progress,
+            min_run_s=self.min_run_s,
         )
 
     @property
     def layout(self) -> Layout:
         """The layout of the observations."""
         counts = "cores" if self.scheduler.size_by == CORES_ALONE else "size"
-        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features, counts=counts)
+        shown = {"history": self.history, "stops": self.stops}
+        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features, counts=counts, **shown)
 
     @property
     def core_mode(self) -> CoreMode:
         """The core's numbers for what is decided."""
-        return CoreMode.of(self.mode, self.lookahead)
+        return CoreMode.of(self.mode, self.lookahead, self.history_interval_s)
 
     def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickJobSource:
         """Returns the logs that episodes are windows of.

@@ -62,7 +62,7 @@ def _waiting_cells(job: SeenJob) -> list[str]:
 
 def _running_cells(job: SeenJob) -> list[str]:
     left = duration(job.estimate_s * MILLI) if job.estimate_s else "over"
-    return [duration(job.ran_s * MILLI), left, f"{job.nodes:,}"]
+    return [duration(job.ran_s * MILLI), left, f"{job.nodes:,}", "*" if job.allowed else ""]
 
 
 def _table(title: str, jobs: list[SeenJob], unit: str, names: tuple[str, ...], cells: Any) -> list[str]:  # noqa: ANN401 - a function
@@ -74,7 +74,7 @@ def _table(title: str, jobs: list[SeenJob], unit: str, names: tuple[str, ...], c
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=False)]
     lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=False)) for row in [heads, *rows]]
     # What has no head of its own, the star, stands behind the columns.
-    stars = ["", *(row[len(heads)] if len(row) > len(heads) else "" for row in rows)]
+    stars = ["", *(row[len(heads)] for row in rows)]
     more = [f"  and {len(jobs) - ROWS:,} more"] if len(jobs) > ROWS else []
     return [title, *(f"  {line} {star}".rstrip() for line, star in zip(lines, stars, strict=True)), *more]
 

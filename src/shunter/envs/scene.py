@@ -38,7 +38,7 @@ class SeenJob:
     estimate_s: float
     """Its run time, as the policy sees it; of a running job, what is left of it."""
     allowed: bool = False
-    """Whether the present decision may be for it."""
+    """Whether the present decision may be for it: to start it, or to stop it."""
     ran_s: float = 0.0
     """Of a running job: since its latest start."""
     nodes: int = 0
@@ -122,6 +122,7 @@ def look_at(vector: NativeVectorEnv, allowed: NDArray[np.bool_]) -> Scene:
     # Of hosts, all actions are for the one job that is shown.
     may = allowed[1 : 1 + len(shown)] if vector.layout.may_wait else np.array([allowed.any()])
     may_be_chosen = dict(zip(shown.tolist(), may.tolist(), strict=False))
+    shown_waiting = shown[told.phase[shown] == Phase.WAITING]
     places = np.diff(told.node_offsets)
 
     def seen(job: int) -> SeenJob:
@@ -144,7 +145,7 @@ def look_at(vector: NativeVectorEnv, allowed: NDArray[np.bool_]) -> Scene:
         resource=resource,
         begin_ms=int(submit_ms[0]),
         now_ms=int(told.now_ms),
-        waiting=[seen(job) for job in dict.fromkeys([*shown.tolist(), *queue.tolist()])],
+        waiting=[seen(job) for job in dict.fromkeys([*shown_waiting.tolist(), *queue.tolist()])],
         running=[seen(job) for job in running[np.argsort(told.start_number[running])].tolist()],
         runs=_runs(told, stops, per_task_milli, np.maximum(left_ms, 0)),
         wait_s=wait_s,

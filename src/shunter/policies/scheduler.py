@@ -353,8 +353,8 @@ def _learned(
 ) -> Scheduler:
     """Returns the way to schedule that a checkpoint brings.
 
-    What it brings must not contradict what was asked for. Whether jobs are killed, which nodes fail, and the seed are
-    not a policy's business, and a starvation guard may be added.
+    What it brings must not contradict what was asked for. Whether jobs are killed, which nodes fail, what stops
+    cost and the seed are not a policy's business, and a starvation guard may be added.
     """
     try:
         with words_of_a_file():
@@ -381,6 +381,9 @@ def _learned(
         mtbf_s=given.mtbf_s,
         mttr_s=given.mttr_s,
         failed_progress=given.failed_progress,
+        preemption_overhead_s=given.preemption_overhead_s,
+        preempted_progress=given.preempted_progress,
+        min_run_s=given.min_run_s,
         size_by=given.size_by if own.size_by == AUTO else own.size_by,
         max_wait_s=own.max_wait_s if given.max_wait_s is None else given.max_wait_s,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -41,7 +40,7 @@ class Attention(CroppedNetwork):
 
     def evaluate_cropped(self, observations: Tensor, rows: int) -> tuple[Tensor, Tensor]:
         """Returns logits and values."""
-        parts = replace(self._layout, window=rows).split(observations)
+        parts = self._layout.split(observations, rows)
         jobs = parts["jobs"]
         state = self.state_layer(torch.cat([parts["cluster"], parts["lookahead"]], dim=1)).unsqueeze(1)
         tokens = torch.cat([state, self.job_layer(jobs)], dim=1)
@@ -52,7 +51,7 @@ class Attention(CroppedNetwork):
         for block in self.blocks:
             tokens = block(tokens, slots, seen)
         tokens = self.norm(tokens)
-        scores = functional.pad(self.score(tokens[:, 1:]).squeeze(2), (0, self._layout.window - rows), value=FORBIDDEN)
+        scores = functional.pad(self.score(tokens[:, 1:]).squeeze(2), (0, self._layout.rows - rows), value=FORBIDDEN)
         logits = torch.cat([self.wait(tokens[:, 0]), scores], dim=1)
         return logits, self.value(tokens[:, 0]).squeeze(1)
 
