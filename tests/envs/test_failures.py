@@ -99,10 +99,8 @@ def test_rewards_relative_to_the_order_are_0_for_the_order(log: bool) -> None:
 
 
 def test_the_first_host_played_is_first_fit_simulated() -> None:
-    env = PickHostEnv(
-        workload=LOG.workload, cluster=LOG.cluster, part=(0, 1), length=60, seed=3, reward={"balance": 1.0, "wait": 1.0},
-        relative_to="order", **OFTEN,
-    )  # fmt: skip
+    played: dict[str, Any] = {"part": (0, 1), "length": 60, "reward": {"balance": 1.0, "wait": 1.0}}
+    env = PickHostEnv(workload=LOG.workload, cluster=LOG.cluster, seed=3, relative_to="order", **played, **OFTEN)
     _, info = env.reset(options={"episode": 0})
     terminated = False
     while not terminated:
@@ -123,7 +121,7 @@ def test_options_are_written_down_and_read_again(kind: Any) -> None:  # noqa: AN
 def test_mistakes(kind: Any) -> None:  # noqa: ANN401 - a class
     with pytest.raises(InputError, match=r"--mttr \(mttr_s\) is not given; give both or none"):
         kind(mtbf_s=60.0)
-    with pytest.raises(InputError, match="unknown failed_progress 'gone'; .* kept, lost"):
+    with pytest.raises(InputError, match=r"unknown failed_progress 'gone'; .* kept, lost"):
         kind(failed_progress="gone")
 
 

@@ -57,6 +57,6 @@ def test_what_is_told_follows_from_the_schedule() -> None:
 def test_mistakes() -> None:
     with pytest.raises(InputError, match="history is -1; expected a whole number from 0"):
         PickJobOptions(history=-1)
-    with pytest.raises(InputError, match="history_interval_s is 0; expected a number from 0.001"):
+    with pytest.raises(InputError, match=r"history_interval_s is 0; expected a number from 0\.001"):
         PickJobOptions(history_interval_s=0)
     assert Layout("pick-job", window=2, history=2).observation_size == 16 + 10 + 2 * 21

@@ -12,7 +12,7 @@ import pytest
 from shunter.envs import PickJobEnv, PickJobOptions
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
-from shunter.model.cluster import Cluster
+from shunter.model.cluster import Cluster, Node
 from shunter.model.log import Log
 from shunter.model.schedule import Phase, Schedule
 from shunter.model.workload import Workload
@@ -125,7 +125,7 @@ def same_stops(env: PickJobEnv, schedule: Schedule) -> None:
 )
 def test_srtf_played_is_srtf_simulated(conditions: dict[str, Any], seed: int) -> None:
     log = cores_log(seed)
-    shown = {"window": 60, "stops": 60, "mode": "feasible"}
+    shown: dict[str, Any] = {"window": 60, "stops": 60, "mode": "feasible"}
     env = PickJobEnv(log.workload, log.cluster, **WHOLE, **shown, **conditions)
     _, info = env.reset(options={"episode": 0})
     player, terminated = Srtf(env, log), False
@@ -180,6 +180,34 @@ def test_rows_of_running_jobs() -> None:
         observation, _, terminated, _, info = env.step(action)
         assert not terminated
     assert env.vector.simulation(0).job_states().preemptions.sum() > 3
+
+
+def test_a_job_that_is_stopped_and_chosen_again_moves() -> None:
+    """To where the placement puts it now: so that there is room on one node for a job that needs a whole one."""
+    frame = pl.DataFrame(
+        {
+            "submit_s": [0.0, 0.0, 0.0, 20.0],
+            "run_s": [1000.0, 10.0, 1000.0, 50.0],
+            "cores_per_task": [2, 2, 2, 4],
+            "tasks": [1, 1, 1, 1],
+        }
+    )
+    cluster = Cluster.from_nodes((Node("n0", 4.0), Node("n1", 4.0)), "two")
+    log = Log(Workload.from_frame(frame, name="moving"), cluster)
+    shown: dict[str, Any] = {"window": 4, "stops": 4, "mode": "feasible", "placement": "pack"}
+    env = PickJobEnv(log.workload, log.cluster, part=(0, 1), length=4, preemption_overhead_s=5.0, **shown)
+    _, info = env.reset(options={"episode": 0})
+    for job in (0, 1, 2, 2, 2, 3):
+        while info["action_mask"][0] and job not in info["jobs"][info["action_mask"][1:]]:
+            _, _, _, _, info = env.step(0)
+        _, _, terminated, _, info = env.step(Srtf._row(info, job))
+    assert terminated
+    simulation = env.vector.simulation(0)
+    states, placed = simulation.job_states(), simulation.snapshot()
+    assert placed.nodes.tolist() == [0, 0, 0, 1]
+    assert states.latest_start_ms.tolist() == [0, 0, 20_000, 20_000]
+    # Its work was kept, and the start after the stop cost five seconds.
+    assert states.end_ms.tolist() == [1_000_000, 10_000, 1_005_000, 70_000]
 
 
 def test_a_policy_that_may_stop_and_begins_as_its_order_stops_nobody(tmp_path: Path) -> None:

@@ -70,8 +70,8 @@ def number_name(play: Play, number: int) -> str:
     if play.options is None:
         return f"host number {number}"
     options = play.options
-    shown = {"history": options.history.intervals, "stops": options.stops}
-    layout = Layout(PICK_JOB, options.window, options.lookahead.size, counts="size", **shown)
+    past, stops = options.history.intervals, options.stops
+    layout = Layout(PICK_JOB, options.window, options.lookahead.size, counts="size", history=past, stops=stops)
     for name, part in layout.parts.items():
         if number < part.size:
             row = "" if part.rows is None else f"row {number // len(part.features)} "

@@ -92,10 +92,12 @@ impl PickJob {
 
     /// A job that may be stopped only later is looked at again then, if anybody waits for its nodes.
     fn plan_review(&self, simulation: &mut Simulation) {
-        let waits = self.observer.layout.stops > 0 && !simulation.waiting.queue.is_empty();
+        if self.observer.layout.stops == 0 || simulation.waiting.queue.is_empty() {
+            return;
+        }
         let (now_ms, minimum_ms) = (simulation.now_ms(), simulation.setup.config.minimum_run_ms);
-        let running = simulation.machine.expected().iter().filter(|_| waits);
-        let times = running.map(|one| simulation.state(one.job).segment_start_ms + minimum_ms);
+        let started_ms = |job: u32| simulation.state(job).segment_start_ms;
+        let times = simulation.machine.expected().iter().map(|one| started_ms(one.job) + minimum_ms);
         simulation.clock.asked_ms = times.filter(|&time_ms| time_ms > now_ms).min();
     }
 

@@ -184,8 +184,8 @@ class Layout:
             rows: How many rows of jobs are left, where empty ones were cut off at the end; None: all.
 
         Returns:
-            ``cluster`` (..., 16, and 5 for each interval of the past), ``lookahead`` (..., size) and ``jobs`` (..., rows,
-            features); for hosts, ``hosts`` (..., hosts, 4) and ``job`` (..., 2).
+            ``cluster`` (..., 16 and 5 for each interval), ``lookahead`` (..., size) and ``jobs`` (..., rows, features);
+            for hosts, ``hosts`` (..., hosts, 4) and ``job`` (..., 2).
         """
         found, begin = {}, 0
         for name, part in self.parts.items():

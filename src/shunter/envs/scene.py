@@ -13,6 +13,8 @@ from shunter.model.schedule import Phase, whole_milliseconds
 from shunter.simulation.core_inputs import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from shunter.envs.vector import NativeVectorEnv
@@ -115,29 +117,20 @@ def look_at(vector: NativeVectorEnv, allowed: NDArray[np.bool_]) -> Scene:
     submit_ms = whole_milliseconds(numbers(jobs["submit_s"])).astype(np.int64)
     held_ms = np.bincount(stops.job, stops.end_ms - stops.start_ms, minlength=count)
     since_ms = np.where(np.isin(told.phase, _HELD), told.start_ms, told.now_ms)
-    wait_s = (since_ms - submit_ms - held_ms) / MILLI
-    left_ms = estimate_ms - told.done_ms - np.where(told.phase == Phase.RUNNING, told.now_ms - told.start_ms, 0)
-    sizes, ids = resource.per_job(workload)[first : first + count], jobs["job_id"].to_list()
+    runs = told.phase == Phase.RUNNING
+    ran_ms = np.where(runs, told.now_ms - told.start_ms, 0)
+    columns = _Columns(
+        job_id=jobs["job_id"].to_numpy(),
+        size=resource.per_job(workload)[first : first + count],
+        wait_s=(since_ms - submit_ms - held_ms) / MILLI,
+        left_ms=np.maximum(estimate_ms - told.done_ms - ran_ms, 0),
+        ran_ms=ran_ms,
+        nodes=np.where(runs, np.diff(told.node_offsets), 0),
+        allowed=_allowed(vector, allowed, view.jobs[0] - first, count),
+    )
     shown = view.jobs[0][view.jobs[0] >= 0] - first
-    # Of hosts, all actions are for the one job that is shown.
-    may = allowed[1 : 1 + len(shown)] if vector.layout.may_wait else np.array([allowed.any()])
-    may_be_chosen = dict(zip(shown.tolist(), may.tolist(), strict=False))
-    shown_waiting = shown[told.phase[shown] == Phase.WAITING]
-    places = np.diff(told.node_offsets)
-
-    def seen(job: int) -> SeenJob:
-        runs = told.phase[job] == Phase.RUNNING
-        return SeenJob(
-            job_id=int(ids[job]),
-            size=float(sizes[job]),
-            wait_s=float(wait_s[job]),
-            estimate_s=max(float(left_ms[job]), 0.0) / MILLI,
-            allowed=may_be_chosen.get(job, False),
-            ran_s=(told.now_ms - int(told.start_ms[job])) / MILLI if runs else 0.0,
-            nodes=int(places[job]) if runs else 0,
-        )
-
-    running = np.flatnonzero(told.phase == Phase.RUNNING)
+    shown = shown[told.phase[shown] == Phase.WAITING]
+    running = np.flatnonzero(runs)
     per_task_milli = np.rint(resource.per_task(workload)[first : first + count] * MILLI).astype(np.int64)
     return Scene(
         name=workload.name,
@@ -145,14 +138,53 @@ def look_at(vector: NativeVectorEnv, allowed: NDArray[np.bool_]) -> Scene:
         resource=resource,
         begin_ms=int(submit_ms[0]),
         now_ms=int(told.now_ms),
-        waiting=[seen(job) for job in dict.fromkeys([*shown_waiting.tolist(), *queue.tolist()])],
-        running=[seen(job) for job in running[np.argsort(told.start_number[running])].tolist()],
-        runs=_runs(told, stops, per_task_milli, np.maximum(left_ms, 0)),
-        wait_s=wait_s,
+        waiting=columns.jobs(dict.fromkeys([*shown.tolist(), *queue.tolist()])),
+        running=columns.jobs(running[np.argsort(told.start_number[running])].tolist()),
+        runs=_runs(told, stops, per_task_milli, columns.left_ms),
+        wait_s=columns.wait_s,
         down=told.down.astype(np.bool_),
-        largest=float(np.max(sizes[sizes <= resource.total(cluster)], initial=0.0)) or 1.0,
+        largest=float(np.max(columns.size[columns.size <= resource.total(cluster)], initial=0.0)) or 1.0,
         span_s=float(submit_ms[-1] - submit_ms[0]) / MILLI,
     )
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What is told of each job of the episode, column by column."""
+
+    job_id: NDArray[np.int64]
+    size: NDArray[np.float64]
+    wait_s: NDArray[np.float64]
+    left_ms: NDArray[np.int64]
+    ran_ms: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    allowed: NDArray[np.bool_]
+
+    def jobs(self, places: Iterable[int]) -> list[SeenJob]:
+        """Returns some of them, in this order."""
+        return [
+            SeenJob(
+                job_id=int(self.job_id[place]),
+                size=float(self.size[place]),
+                wait_s=float(self.wait_s[place]),
+                estimate_s=float(self.left_ms[place]) / MILLI,
+                allowed=bool(self.allowed[place]),
+                ran_s=float(self.ran_ms[place]) / MILLI,
+                nodes=int(self.nodes[place]),
+            )
+            for place in places
+        ]
+
+
+def _allowed(
+    vector: NativeVectorEnv, mask: NDArray[np.bool_], shown: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
+    """Returns for each job whether the present decision may be for it; `shown` has the job of each row, if any."""
+    # Of hosts, all actions are for the one job that is shown.
+    rows = mask[1:] if vector.layout.may_wait else np.array([mask.any()])
+    allowed = np.zeros(count, dtype=np.bool_)
+    allowed[shown[(shown >= 0) & rows]] = True
+    return allowed
 
 
 def _runs(told: Snapshot, stops: CoreStops, per_task_milli: NDArray[np.int64], left_ms: NDArray[np.int64]) -> Runs:
