@@ -279,17 +279,20 @@ class PickJobEnv(SingleEnv):
     """Decides which waiting job goes next on the cluster of a log.
 
     Observation: ``Box(0, 1)`` of ``float32``, flat, in three parts that `layout` names and splits.
-        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`).
+        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`); with `history`
+        five more for each interval of the recent past (`HISTORY_FEATURES`).
         ``lookahead`` (lookahead_size,): when running jobs give capacity back.
         ``jobs`` (window, 21 + own features): the waiting jobs in the order of `order` (`JOB_FEATURES`). Jobs that may
-        be chosen come first, then others; rows without a job are zeros.
+        be chosen come first, then others; rows without a job are zeros. With `stops` there are so many rows more, for
+        running jobs behind those that wait, and four features more of each job (`RUNNING_FEATURES`).
 
-    Action: ``Discrete(window + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What choosing
-        does depends on `mode`: the job starts, gets the pass's reservation, or is committed.
+    Action: ``Discrete(window + stops + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What
+        choosing does depends on `mode`: the job starts, gets the pass's reservation, or is committed. A job that runs
+        is stopped.
 
-    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + 1,) of ``bool``. An action that it forbids is taken
-        as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and ``info["invalid_action"]`` is
-        True. At least one action is always allowed.
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + stops + 1,) of ``bool``. An action that it
+        forbids is taken as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and
+        ``info["invalid_action"]`` is True. At least one action is always allowed.
 
     Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
         of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
