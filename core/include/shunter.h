@@ -496,6 +496,12 @@ int32_t shunter_simulation_jobs(
     size_t capacity);
 
 /*
+ * Tells of each job how long it has held nodes in runs that are over, and how much of that brought it nothing. `capacity` is
+ * the exact number of jobs.
+ */
+int32_t shunter_simulation_held(uint64_t simulation, int64_t *held_ms, int64_t *lost_ms, size_t capacity);
+
+/*
  * Tells of the runs that did not end their jobs, in the order in which they were stopped: job, start, stop, and 1 if a
  * node failed, 0 if another job needed the room. `node_offsets` has `capacity` + 1 values: stop i was on nodes[j] with
  * tasks[j] tasks for j from node_offsets[i] to node_offsets[i + 1] - 1. `capacity` is the exact number of stops; with
@@ -630,6 +636,9 @@ typedef struct ShunterEnvConfig {
     double weights[10];      /* reward += weights[k] * change of objective k / scale[k] */
     double invalid_penalty;  /* what an action that is not allowed costs */
     double bound_weight;     /* what it costs to miss a bound */
+    uint32_t history;        /* so many intervals of the recent past are told of; 0 for PickHost */
+    uint32_t stops;          /* so many running jobs are shown, which may be stopped; 0 for PickHost */
+    int64_t history_interval_ms; /* how long an interval is; above 0 where there are any */
 } ShunterEnvConfig;
 
 /* A window of a table on a cluster. */
@@ -674,9 +683,10 @@ int32_t shunter_env_open(
 
 /*
  * Begins episodes: of each environment a place, -1 to leave it alone, -2 to draw one. In this and the following, arrays
- * have a row for each environment: observations of 16 + lookahead_size + window * (21 + extra_features) numbers (hosts:
- * 4 for each and 2), masks of window + 1 (hosts: one for each). They show what every environment sees. A step clears
- * only rows that were filled: its arrays begin as zeros, or hold what a reset, a restore or a step has written.
+ * have a row for each environment: observations of 16 + 5 * history + lookahead_size + (window + stops) * (21 +
+ * extra_features) numbers (with stops 25 instead of 21; hosts: 4 for each and 2), masks of window + stops + 1 (hosts: one
+ * for each). They show what every environment sees. A step clears only rows that were filled: its arrays begin as zeros,
+ * or hold what a reset, a restore or a step has written.
  */
 int32_t shunter_env_reset(uint64_t env, const int64_t *episodes, float *observations, uint8_t *masks);
 
@@ -992,6 +1002,8 @@ typedef struct ShunterReplayOptions {
     uint64_t window;          /* how many jobs an observation shows */
     uint64_t lookahead_size;  /* how many numbers the look-ahead has */
     uint64_t job_features;    /* how many numbers are told of a job, those of a user's own included */
+    uint64_t history;         /* how many intervals of the recent past are told of */
+    uint64_t stops;           /* how many running jobs are shown, behind those that wait */
     uint64_t hosts;           /* how many hosts an observation shows */
     uint64_t environments;
     uint64_t capacity;        /* how many transitions are kept over all environments; the oldest are dropped first */

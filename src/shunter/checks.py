@@ -268,15 +268,21 @@ def _kinds(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any type hint
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
-def deal_out(keywords: Mapping[str, Any], *classes: type[Any]) -> list[Any]:
+def deal_out(keywords: Mapping[str, Any], *classes: type[Any], also: Iterable[str] = ()) -> list[Any]:
     """Makes an object of each dataclass from the keywords that are its fields; a keyword may go to several objects.
+
+    Args:
+        keywords: By name.
+        classes: The dataclasses.
+        also: Keywords that the caller takes itself, and which may be what a mistyped one was meant to be.
 
     Raises:
         InputError: None of them knows a keyword, or a value is wrong.
     """
     known = [{one.name for one in fields(kind)} for kind in classes]
+    names_of_all = dict.fromkeys([*also, *(one.name for kind in classes for one in fields(kind))])
     for keyword in keywords:
-        check_name("keyword", keyword, dict.fromkeys(one.name for kind in classes for one in fields(kind)))
+        check_name("keyword", keyword, names_of_all)
     return [
         kind(**{name: value for name, value in keywords.items() if name in names})
         for kind, names in zip(classes, known, strict=True)

@@ -26,6 +26,9 @@ static void wrong_reading(uint64_t cluster, uint64_t jobs) {
                                          JOBS - 1));
     BAD_ARGUMENT(shunter_simulation_jobs(simulation, bytes, times, times, times, times, bytes, numbers, numbers,
                                          SIZE_MAX));
+    BAD_ARGUMENT(shunter_simulation_held(simulation, NULL, times, JOBS));
+    BAD_ARGUMENT(shunter_simulation_held(simulation, times, NULL, JOBS));
+    BAD_ARGUMENT(shunter_simulation_held(simulation, times, times, JOBS + 1));
     BAD_ARGUMENT(shunter_simulation_estimates(simulation, NULL, bytes, JOBS));
     BAD_ARGUMENT(shunter_simulation_estimates(simulation, times, NULL, JOBS));
     BAD_ARGUMENT(shunter_simulation_estimates(simulation, (int64_t *)(void *)((char *)times + 1), bytes, JOBS));
@@ -67,6 +70,7 @@ static void wrong_handle(uint64_t handle) {
     BAD_HANDLE(shunter_simulation_waiting(handle, NULL, 0));
     BAD_HANDLE(shunter_simulation_jobs(handle, bytes, times, times, times, times, bytes, numbers, numbers, JOBS));
     BAD_HANDLE(shunter_simulation_stops(handle, NULL, NULL, NULL, NULL, times, 0, NULL, NULL, 0));
+    BAD_HANDLE(shunter_simulation_held(handle, times, times, JOBS));
     BAD_HANDLE(shunter_simulation_estimates(handle, times, bytes, JOBS));
     BAD_HANDLE(shunter_simulation_placements(handle, times, times + JOBS + 1, JOBS, NULL, NULL, 0, NULL, NULL, 0));
 }

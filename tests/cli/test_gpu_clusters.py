@@ -178,8 +178,9 @@ def test_evaluate_against_policies_of_gpu_clusters(
     assert rows["runs/first"]["placement"] == "milp"
     error = shunter("evaluate", "runs/first", *inputs, "--against", "srtf/easy").error()
     assert "policy 'srtf' starts whatever fits, and stops others for it, but dispatch is 'easy'" in error
-    failing = ("simulate", "--workload", LUBLIN, "--policy", "runs/first", "--mtbf", 5, "--mttr", 5)
-    assert "was trained on nodes that do not fail; leave --mtbf (mtbf_s) out" in shunter(*failing).error()
+    Path("down.csv").write_text("time_s,node,event\n5,node0,down\n")
+    failing = ("simulate", "--workload", LUBLIN, "--policy", "runs/first", "--failures", "down.csv")
+    assert "give --mtbf and --mttr in the place of --failures (failures)" in shunter(*failing).error()
 
 
 def test_jobs_whose_node_never_comes_back_are_counted(shunter: Command, site: Site) -> None:

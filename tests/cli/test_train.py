@@ -54,6 +54,29 @@ def steps(out: Path) -> list[int]:
         return [int(row["steps"]) for row in csv.DictReader(file)]
 
 
+def test_nodes_that_fail_are_recorded_and_learned_on(shunter: Command, out: Path) -> None:
+    failing = ("--mtbf", "6h", "--mttr", "10m", "--failed-progress", "kept")
+    shunter(*TRAIN, *failing, "--out", out, "--json").json()
+    options = json.loads((out / "last" / "policy.json").read_text())["options"]
+    told = {name: options[name] for name in ("mtbf_s", "mttr_s", "failed_progress")}
+    assert told == {"mtbf_s": 21_600.0, "mttr_s": 600.0, "failed_progress": "kept"}
+    simulated = ("simulate", "--workload", LUBLIN, "--policy", out, *failing, "--json")
+    assert shunter(*simulated).json()["metrics"]["failures"] > 0
+    assert "is not given; give both or none" in shunter(*TRAIN, "--mtbf", "4d", "--out", out / "other").error()
+
+
+@pytest.mark.parametrize("network", ["kernel", "attention", "mlp"])
+def test_policies_that_see_the_past_and_may_stop_jobs(shunter: Command, out: Path, network: str) -> None:
+    shown = ("--history", 2, "--history-interval", "30m", "--stops", 3, "--min-run", "5m", "--preemption-overhead", 60)
+    shunter(*TRAIN, *shown, "--network", network, "--out", out, "--json").json()
+    about = json.loads((out / "last" / "policy.json").read_text())
+    told = {name: about["options"][name] for name in ("history", "history_interval_s", "stops", "min_run_s")}
+    assert told == {"history": 2, "history_interval_s": 1800.0, "stops": 3, "min_run_s": 300.0}
+    assert (about["layout"]["history"], about["layout"]["stops"]) == (2, 3)
+    simulated = shunter("simulate", "--workload", LUBLIN, "--policy", out, "--min-run", "5m", "--json").json()
+    assert simulated["metrics"]["completion_rate"] == 1.0
+
+
 def test_json_is_one_object(shunter: Command, out: Path) -> None:
     result = shunter(*TRAIN, "--out", out, "--json").json()
     assert json.loads((out / "result.json").read_text()) == result

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 
 from shunter.checks import declarations
 from shunter.envs.episodes import PARTS
-from shunter.envs.layout import CLUSTER_FEATURES, JOB_FEATURES
+from shunter.envs.layout import CLUSTER_FEATURES, HISTORY_FEATURES, JOB_FEATURES, RUNNING_FEATURES
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import LOOKAHEADS, PickJobOptions
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES
@@ -37,6 +36,8 @@ def names(header: str) -> list[str]:
 def test_features() -> None:
     assert tuple(names("cluster feature")) == CLUSTER_FEATURES
     assert tuple(names("job feature")) == JOB_FEATURES
+    assert tuple(names("history feature")) == HISTORY_FEATURES
+    assert tuple(names("running feature")) == RUNNING_FEATURES
 
 
 def test_rewards_and_which_way_is_better() -> None:
@@ -65,10 +66,9 @@ def test_options_of_hosts_and_their_defaults() -> None:
         for name, text in zip(re.findall(r"`(\w+)`", cell), default.split(","), strict=True):
             numbers = tuple(int(number) for number in re.findall(r"\d+", text))
             described[name] = numbers if len(numbers) == 2 else numbers[0]
-    assert described == {
-        field.name: getattr(defaults, field.name) for field in fields(PickHostOptions) if field.name != "seed"
-    }
-    assert sorted(options) == sorted(said.option for said in declarations(PickHostOptions).values() if said.option)
+    assert described == {name: getattr(defaults, name) for name in PickHostOptions.drawn()}
+    said = declarations(PickHostOptions)
+    assert sorted(options) == sorted(said[name].option for name in PickHostOptions.drawn() if said[name].option)
 
 
 def test_parts() -> None:

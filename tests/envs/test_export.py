@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,9 +60,9 @@ def test_training_draws_its_hosts_from_other_seeds() -> None:
 
 def test_episodes_of_a_log_are_those_that_seeds_choose() -> None:
     log = crowded_log()
-    keywords = {"part": (0.2, 1.0), "length": 8, "warmup": 2}
+    keywords: dict[str, Any] = {"part": (0.2, 1.0), "length": 8, "warmup": 2}
     env = PickJobEnv(log.workload, log.cluster, window=20, **keywords)
-    for fixed, seed in zip(pick_job_episodes(log, EpisodeOptions(**keywords)), SEEDS, strict=True):  # type: ignore[arg-type]
+    for fixed, seed in zip(pick_job_episodes(log, EpisodeOptions(**keywords)), SEEDS, strict=True):
         _, info = env.reset(seed=seed)
         assert (fixed.seed, fixed.episode, fixed.warmup) == (seed, info["episode_number"], 2)
         first = int(info["jobs"][0])

@@ -146,3 +146,30 @@ def test_names_are_imported_on_first_use() -> None:
         assert getattr(shunter.envs, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'PickUser'"):
         shunter.envs.PickUser  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("id", "keywords", "message"),
+    [
+        ("shunter/PickJob-v0", {}, 'workload=.*gymnasium.make."shunter/PickJob-v0", workload="generate:lublin'),
+        ("shunter/PickJob-v0", {"worklaod": LUBLIN}, "unknown keyword 'worklaod'; did you mean 'workload'?"),
+        ("shunter/PickJob-v0", {"workload": LUBLIN, "widnow": 8}, "unknown keyword 'widnow'; did you mean 'window'?"),
+        ("shunter/PickJob-v0", {"workload": LUBLIN, "mode": "easy"}, "unknown mode 'easy'; .*reserve"),
+        ("shunter/PickJob-v0", {"workload": LUBLIN, "reward": "waits"}, "unknown reward 'waits'; did you mean 'wait'?"),
+        ("shunter/PickJob-v0", {"workload": 7}, "workload is 7; expected"),
+        ("shunter/PickHost-v0", {"num_host": 3}, "unknown keyword 'num_host'; did you mean 'num_hosts'?"),
+        ("shunter/PickHost-v0", {"clustr": "4"}, "unknown keyword 'clustr'; did you mean 'cluster'?"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_by_both_ways_to_make(id: str, keywords: dict[str, Any], message: str) -> None:
+    for make_it in (gymnasium.make, lambda id, **given: gymnasium.make_vec(id, num_envs=2, **given)):
+        with pytest.raises(InputError, match=message) as error:
+            make_it(id, **keywords)
+        assert "\n" not in str(error.value)
+
+
+def test_the_example_in_the_error_works() -> None:
+    with pytest.raises(InputError) as error:
+        gymnasium.make("shunter/PickJob-v0")
+    workload = str(error.value).partition('workload="')[2].partition('"')[0]
+    gymnasium.make("shunter/PickJob-v0", workload=workload, length=20).reset(seed=1)

@@ -79,6 +79,15 @@ def played(source: str) -> Observations:
     return _play(_on_a_pool("reserve", "cdf", 16, 128, 8.0), count)
 
 
+@cache
+def played_with(history: int, stops: int) -> Observations:
+    """Returns observations that tell of the recent past, and of running jobs that may be stopped."""
+    shown = {"history": history, "stops": stops, "history_interval_s": 60.0}
+    options = PickJobOptions(window=10, lookahead_size=5, **shown)  # type: ignore[arg-type]
+    log = crowded_log(3, jobs=400, hosts=4)
+    return _play(vector_of(log, options=options, num_envs=ENVS, autoreset=True, seed=1), 500)
+
+
 def _on_a_pool(mode: str, lookahead: str, size: int, window: int, load: float) -> NativeVectorEnv:
     workload = read_workload(f"generate:lublin?seed=3&jobs=1500&cores=64&load={load}&requests=factor")
     log = Log(workload, Cluster.pool(64))

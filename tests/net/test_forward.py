@@ -16,7 +16,7 @@ from shunter.envs.layout import Layout
 from shunter.errors import InputError
 from tests.agents.observing import HOST_LAYOUT, JOB_LAYOUT
 from tests.net.pairs import INSTRUCTIONS, Pair, evaluated, exact_copy, native_network, use
-from tests.net.played import HOST_SOURCES, JOB_SOURCES, OBSERVATIONS, Observations, played
+from tests.net.played import HOST_SOURCES, JOB_SOURCES, OBSERVATIONS, Observations, played, played_with
 
 TOLERANCE = 1e-5
 """Of the largest number that a network says of an observation; 1 where it is smaller."""
@@ -87,6 +87,15 @@ def test_there_are_enough_observations_of_all_lengths() -> None:
     slots = [played(source).layout.split(played(source).observations)["lookahead"] for source in JOB_SOURCES]
     assert [part.shape[1] for part in slots] == [16, 5, 6, 1, 0]
     assert [bool(part.any()) for part in slots] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(("history", "stops"), [(3, 0), (0, 4), (2, 3)])
+@pytest.mark.parametrize("kind", JOB_KINDS)
+def test_networks_agree_on_the_recent_past_and_on_running_jobs(kind: str, history: int, stops: int) -> None:
+    seen = played_with(history, stops)
+    for more in ({}, {"order_temperature": 1.0}):
+        _agree(Pair.of(NetworkOptions(kind=kind, **more), seen.layout), seen)  # type: ignore[arg-type]
+    assert seen.layout.split(seen.observations)["cluster"][:, 16:].any() == bool(history)
 
 
 @pytest.mark.parametrize("instructions", INSTRUCTIONS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -131,11 +130,13 @@ def test_a_default_that_is_asked_for_by_name_is_refused_too(tmp_path: Path) -> N
         resolve_scheduler(policy=checkpoint, estimate="requested", asked={"estimate"})
 
 
-@pytest.mark.parametrize(("option", "given"), [("failures", [(1.0, "n", "down")]), ("mtbf", 5.0)])
-def test_nodes_that_fail_are_refused(tmp_path: Path, option: str, given: object) -> None:
-    words: dict[str, Any] = {"failures": given} if option == "failures" else {"mtbf_s": given, "mttr_s": 1.0}
-    with pytest.raises(InputError, match=f"was trained on nodes that do not fail; leave --{option} "):
-        resolve_scheduler(policy=write_policy(tmp_path / "best"), **words)
+def test_failures_that_are_given_are_refused_and_drawn_ones_are_taken(tmp_path: Path) -> None:
+    checkpoint = write_policy(tmp_path / "best", mtbf_s=9.0, mttr_s=1.0)
+    with pytest.raises(InputError, match="not where they are given; give --mtbf and --mttr in the place of --failures"):
+        resolve_scheduler(policy=checkpoint, failures=[(1.0, "n", "down")])
+    settings = resolve_scheduler(policy=checkpoint, mtbf_s=5.0, mttr_s=2.0, failed_progress="kept").settings
+    assert (settings.mtbf_s, settings.mttr_s, settings.failed_progress) == (5.0, 2.0, "kept")
+    assert resolve_scheduler(policy=checkpoint).settings.mtbf_s is None
 
 
 def test_what_is_wrong_by_itself_is_an_error(tmp_path: Path) -> None:

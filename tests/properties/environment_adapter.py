@@ -15,7 +15,8 @@ from shunter.simulation.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.strategies import Scene
 from tests.reference.environment import Environment, Limits
-from tests.reference.environment_features import CLUSTER_FEATURES, JOB_FEATURES
+from tests.reference.environment_features import CLUSTER_FEATURES, JOB_FEATURES, RUNNING_FEATURES
+from tests.reference.environment_history import HISTORY_FEATURES
 from tests.reference.environment_hosts import pick_host
 from tests.reference.environment_jobs import PickJobOptions, pick_job
 from tests.reference.environment_rewards import BETTER, OBJECTIVES, Reward
@@ -47,19 +48,20 @@ class Play:
     @property
     def actions(self) -> int:
         """How many actions there are."""
-        return len(self.scene.nodes) if self.options is None else self.options.window + 1
+        return len(self.scene.nodes) if self.options is None else self.rows + 1
 
     @property
     def rows(self) -> int:
         """How many jobs are shown at most."""
-        return 1 if self.options is None else self.options.window
+        return 1 if self.options is None else self.options.window + self.options.stops
 
     @property
     def numbers(self) -> int:
         """How many numbers an observation has."""
         if self.options is None:
             return HOST_FEATURES * len(self.scene.nodes) + 2
-        return CLUSTER_FEATURES + self.options.lookahead.size + self.options.window * JOB_FEATURES
+        context = CLUSTER_FEATURES + HISTORY_FEATURES * self.options.history.intervals + self.options.lookahead.size
+        return context + self.rows * (JOB_FEATURES + (RUNNING_FEATURES if self.options.stops else 0))
 
 
 def reference_environment(play: Play) -> Environment:
@@ -164,6 +166,9 @@ def environment_config(play: Play) -> Any:  # noqa: ANN401 - cffi's structures h
             "weights": weights,
             "invalid_penalty": reward.invalid_penalty,
             "bound_weight": reward.bound_weight,
+            "history": options.history.intervals if options else 0,
+            "history_interval_ms": options.history.interval_ms if options else 0,
+            "stops": options.stops if options else 0,
         },
     )
 

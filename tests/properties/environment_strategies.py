@@ -28,6 +28,7 @@ from tests.properties.strategies import (
 )
 from tests.properties.test_learned_estimates import in_the_past
 from tests.reference.environment import Limits
+from tests.reference.environment_history import History
 from tests.reference.environment_jobs import MODES, PickJobOptions
 from tests.reference.environment_lookahead import Lookahead
 from tests.reference.environment_rewards import OBJECTIVES, Reward
@@ -161,6 +162,43 @@ def random_plays(
         before,
         autoreset=draw(st.booleans()),
     )
+
+
+def with_failures(play: Play, random: Random) -> Play:
+    """Returns the same episode on nodes that fail now and then, with what a start after a stop costs."""
+    longest_ms = max(max(job.run_ms for job in play.scene.jobs), 1000)
+    config = replace(
+        play.config,
+        mtbf_ms=longest_ms * random.choice([2, 4, 8]),
+        mttr_ms=max(longest_ms * random.choice([1, 2, 8]) // 8, 1),
+        failure_keeps_progress=random.random() < 0.5,
+        preemption_overhead_ms=random.choice([0, longest_ms // 7]),
+    )
+    return replace(play, config=config)
+
+
+def with_history(play: Play, random: Random) -> Play:
+    """Returns the same episode, in which the recent past is told of."""
+    assert play.options is not None
+    longest_ms = max(job.run_ms for job in play.scene.jobs) + 1
+    history = History(random.choice([1, 2, 5]), random.choice([1, longest_ms // 3 + 1, longest_ms, 7 * longest_ms]))
+    return replace(play, options=replace(play.options, history=history))
+
+
+def with_stops(play: Play, random: Random) -> Play:
+    """Returns the same episode, in which running jobs may be stopped, and what that costs."""
+    assert play.options is not None
+    longest_ms = max(job.run_ms for job in play.scene.jobs) + 1
+    config = replace(
+        play.config,
+        keep_progress=random.random() < 0.7,
+        preemption_overhead_ms=random.choice([0, longest_ms // 9]),
+        minimum_run_ms=random.choice([0, 0, longest_ms // 5]),
+    )
+    # Few steps: whoever stops and starts at random gets nowhere.
+    limits = replace(play.limits, max_steps=min(play.limits.max_steps or 60, 60))
+    options = replace(play.options, stops=random.choice([1, 2, 20]))
+    return replace(play, config=config, options=options, limits=limits)
 
 
 def crowd_play(random: Random, mode: str, lookahead: str | None = None) -> Play:

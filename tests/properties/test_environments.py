@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from tests.properties.environment_adapter import Play
 from tests.properties.environment_checks import play_both
-from tests.properties.environment_strategies import LOOKAHEADS, crowd_play, random_host_plays, random_plays
+from tests.properties.environment_strategies import (
+    LOOKAHEADS,
+    crowd_play,
+    random_host_plays,
+    random_plays,
+    with_failures,
+    with_history,
+    with_stops,
+)
 from tests.reference.environment_jobs import MODES
 
 SEEDS = st.integers(0, 2**32)
@@ -57,3 +65,47 @@ def test_lookahead_in_crowds(lookahead: str) -> None:
 @given(play=random_host_plays(), seed=SEEDS)
 def test_hosts(play: Play, seed: int) -> None:
     play_both(play, Random(seed), carelessness=0.1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=20)
+@given(data=st.data(), seed=SEEDS)
+def test_nodes_that_fail(mode: str, data: st.DataObject, seed: int) -> None:
+    random = Random(seed)
+    play_both(with_failures(data.draw(random_plays(modes=[mode])), random), random, carelessness=0.1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nodes_that_fail_in_crowds(mode: str) -> None:
+    random = Random(f"failures {mode}")
+    for _ in range(15):
+        play_both(with_failures(crowd_play(random, mode), random), random, carelessness=0.1)
+
+
+@settings(max_examples=40)
+@given(play=random_host_plays(), seed=SEEDS)
+def test_hosts_that_fail(play: Play, seed: int) -> None:
+    play_both(with_failures(play, Random(seed)), Random(seed), carelessness=0.1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_recent_past(mode: str) -> None:
+    random = Random(f"past {mode}")
+    for _ in range(10):
+        play = with_history(crowd_play(random, mode), random)
+        play_both(with_failures(play, random) if random.random() < 0.3 else play, random)
+
+
+@pytest.mark.parametrize("mode", ["reserve", "feasible"])
+def test_stopping_those_who_run(mode: str) -> None:
+    random = Random(f"stops {mode}")
+    for _ in range(20):
+        play = with_stops(crowd_play(random, mode), random)
+        play_both(with_failures(play, random) if random.random() < 0.3 else play, random, carelessness=0.1)
+
+
+@settings(max_examples=20)
+@given(play=random_plays(modes=["reserve", "feasible"]), seed=SEEDS)
+def test_stopping_on_all_kinds_of_clusters(play: Play, seed: int) -> None:
+    random = Random(seed)
+    play_both(with_history(with_stops(play, random), random), random)

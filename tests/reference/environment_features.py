@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.reference.environment_history import History, past_numbers
 from tests.reference.environment_lookahead import Lookahead, lookahead_numbers, scaled_log
 from tests.reference.estimates import LastTwo, Told
 from tests.reference.model import End, RefJob
 from tests.reference.policies import Order
 from tests.reference.posterior import read_prior
-from tests.reference.projection import Hold, earliest_start, free_at, running_holds
+from tests.reference.projection import Hold, earliest_fit, earliest_start, free_at, running_holds
+from tests.reference.resources import Free, FreeNodes
 from tests.reference.specs import read_spec
 from tests.reference.state import State
 
@@ -20,6 +22,19 @@ DAY_S = 86_400
 WEEK_S = 604_800
 CLUSTER_FEATURES = 16
 JOB_FEATURES = 21
+RUNNING_FEATURES = 4
+"""More of each job, where running jobs are shown."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """A running job that is shown."""
+
+    job: int
+    left_ms: int
+    """What is left of its estimate."""
+    allowed: bool
+    """Whether it may be stopped now."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +50,57 @@ class Choice:
     allowed: frozenset[int]
     held_back: frozenset[int]
     may_wait: bool
+    running: tuple[Runner, ...] = ()
+    """Those who run and are shown, behind those who wait."""
 
 
-def observation(
-    state: State, lookahead: Lookahead, window: int, choice: Choice, priority: Sequence[float]
-) -> list[float]:
-    """Returns the cluster's features, the look-ahead, and the rows of the window, each number cut at 1."""
-    numbers = [*cluster_features(state, choice.order), *lookahead_numbers(state, lookahead)]
-    for job in choice.rows[:window]:
+@dataclass(frozen=True)
+class View:
+    """What is seen, and how much of it."""
+
+    lookahead: Lookahead
+    window: int
+    history: History
+    stops: int
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers tell of a job."""
+        return JOB_FEATURES + (RUNNING_FEATURES if self.stops else 0)
+
+
+def observation(state: State, view: View, choice: Choice, priority: Sequence[float]) -> list[float]:
+    """Returns the cluster's features, the past, the look-ahead, and the rows of jobs, each number cut at 1."""
+    numbers = [*cluster_features(state, choice.order), *past_numbers(state, view.history)]
+    numbers += lookahead_numbers(state, view.lookahead)
+    shown = choice.rows[: view.window]
+    for job in shown:
         numbers += job_features(state, job, choice, priority[job])
-    numbers += [0.0] * (JOB_FEATURES * (window - min(window, len(choice.rows))))
+        numbers += running_features(state, job) if view.stops else []
+    for one in choice.running:
+        numbers += features_of_runner(state, one.job, priority[one.job])
+        numbers += running_features(state, one.job)
+    empty_rows = view.window + view.stops - len(shown) - len(choice.running)
+    numbers += [0.0] * (view.row_size * empty_rows)
     return [min(max(number, 0.0), 1.0) for number in numbers]
+
+
+def running_features(state: State, job: int) -> list[float]:
+    """Returns whether a job runs, since when, what is left of its estimate, and how often it was stopped."""
+    running = next((one for one in state.running if one.job == job), None)
+    done_ms = state.progress_ms.get(job, 0) if running is None else state.done_ms(running)
+    stopped = sum(stop.job == job for stop in state.result.stops)
+    return [
+        float(running is not None),
+        0.0 if running is None else scaled_log((state.now_ms - running.start_ms) / 1000),
+        scaled_log(max(state.estimate_ms(job) - done_ms, 0) / 1000),
+        stopped / (stopped + 1),
+    ]
 
 
 def cluster_features(state: State, order: Order) -> list[float]:
     """Returns what the cluster, the queue, the pass's reservation and the clock look like."""
-    free, capacity = state.free_now(), state.sizes.capacity_milli / 1000
+    free, capacity = up_alone(state, state.free_now()), state.sizes.capacity_milli / 1000
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     area = sum(at_least_a_second(state, job) * state.sizes.size(state.jobs[job]) for job in order.jobs)
@@ -72,6 +122,11 @@ def cluster_features(state: State, order: Order) -> list[float]:
     ]
 
 
+def up_alone(state: State, free: FreeNodes) -> list[Free]:
+    """Returns what is free on the nodes that are up."""
+    return [free[node] for node in state.up()]
+
+
 def recent_arrivals(state: State) -> int:
     """Returns how many jobs were submitted within the last hour, rejected ones included."""
     return sum(state.wait_s(job) < HOUR_S for job in state.jobs[: state.arrived])
@@ -80,7 +135,7 @@ def recent_arrivals(state: State) -> int:
 def reservation_features(state: State) -> list[float]:
     """Returns whether the pass has a reservation, for when, and the part of the cluster that it leaves then."""
     for job, held in state.reservations.items():
-        then = free_at(state, running_holds(state), held.start_ms)
+        then = up_alone(state, free_at(state, running_holds(state), held.start_ms))
         by_gpus, capacity = state.sizes.by_gpus, state.sizes.capacity_milli
         free_milli = sum(sum(node.devices) if by_gpus else node.cores_milli for node in then)
         spare = free_milli - state.sizes.micro(state.jobs[job]) / 1000
@@ -95,13 +150,36 @@ def circle(now_ms: int, period_s: int) -> list[float]:
 
 
 def job_features(state: State, place: int, choice: Choice, priority: float) -> list[float]:
-    """Returns what one row shows."""
+    """Returns what the row of a waiting job shows."""
+    fits = state.place(place, state.free_now()) is not None
+    return [
+        *what_it_is(state, place, priority),
+        float(fits),
+        float(fits and delays_the_reservation(state, place, choice.order)),
+        age_rank(place, choice),
+        user_part(state, place),
+        1 - min(gap(state, place, choice), 16) / 16,
+        float(place in choice.held_back),
+    ]
+
+
+def features_of_runner(state: State, place: int, priority: float) -> list[float]:
+    """Returns what the row of a running job shows: the order itself would not choose it."""
+    return [*what_it_is(state, place, priority), 0.0, 0.0, 0.0, user_part(state, place), 0.0, 1.0]
+
+
+def user_part(state: State, place: int) -> float:
+    """Returns the part of the cluster that a job's user holds."""
+    return user_size(state, state.jobs[place].user) / (state.sizes.capacity_milli / 1000)
+
+
+def what_it_is(state: State, place: int, priority: float) -> list[float]:
+    """Returns what is told of a job whatever may be done with it."""
     job = state.jobs[place]
     e, n, w = at_least_a_second(state, place), state.sizes.size(job), state.wait_s(job)
     capacity, free = state.sizes.capacity_milli / 1000, state.free_milli() / 1000
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)
-    fits = state.place(place, state.free_now()) is not None
     return [
         1.0,
         scaled_log(e),
@@ -118,12 +196,6 @@ def job_features(state: State, place: int, choice: Choice, priority: float) -> l
         math.log(1 + e * n) / 28,
         priority,
         n / (n + free) if n else 0.0,
-        float(fits),
-        float(fits and delays_the_reservation(state, place, choice.order)),
-        age_rank(place, choice),
-        user_size(state, job.user) / capacity,
-        1 - min(gap(state, place, choice), 16) / 16,
-        float(place in choice.held_back),
     ]
 
 
@@ -145,7 +217,10 @@ def delays_the_reservation(state: State, place: int, order: Order) -> bool:
     reserved = {job: held.start_ms for job, held in state.reservations.items()}
     if not reserved:
         without_room = [job for job in order.jobs if state.place(job, state.free_now()) is None]
-        reserved = {job: earliest_start(state, job, running_holds(state))[0] for job in without_room[:1]}
+        found = {job: earliest_fit(state, job, running_holds(state)) for job in without_room}
+        # Where nodes are down, some cannot be promised any time.
+        promised = {job: fit[0] for job, fit in found.items() if fit is not None}
+        reserved = dict(list(promised.items())[:1])
     return any(delays(state, place, job, start_ms) for job, start_ms in reserved.items())
 
 

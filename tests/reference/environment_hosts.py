@@ -23,6 +23,7 @@ def host_decisions(state: State) -> Decisions:
     while next_ms is not None:
         state.now_ms = next_ms
         complete(state)
+        state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
         while (ask := head_that_fits(state)) is not None:

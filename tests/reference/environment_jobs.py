@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.reference.committed import one_event, run_until_started
 from tests.reference.dispatch import backfill, plan
 from tests.reference.environment import Decisions, Environment, Limits, Seen
-from tests.reference.environment_features import Choice, delays, observation
+from tests.reference.environment_features import Choice, Runner, View, delays, observation
+from tests.reference.environment_history import NO_HISTORY, History
 from tests.reference.environment_lookahead import Lookahead
 from tests.reference.environment_rewards import Reward
+from tests.reference.holding import Running
 from tests.reference.linear import is_passed_over
 from tests.reference.policies import Order
+from tests.reference.projection import earliest_fit, running_holds
 from tests.reference.simulator import complete, next_instant
 from tests.reference.state import State
 
@@ -28,6 +32,9 @@ class PickJobOptions:
     mode: str = "reserve"
     window: int = 128
     lookahead: Lookahead = DEFAULT_LOOKAHEAD
+    history: History = NO_HISTORY
+    stops: int = 0
+    """How many running jobs are shown, and may be stopped."""
 
 
 def pick_job(state: State, options: PickJobOptions, reward: Reward, limits: Limits) -> Environment:
@@ -50,27 +57,68 @@ def instant_decisions(state: State, options: PickJobOptions, reward: Reward) -> 
     while next_ms is not None:
         state.now_ms = next_ms
         complete(state)
+        state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
         yield from pass_decisions(state, options, reward)
-        next_ms = next_instant(state)
+        coming = [next_instant(state), *stops_reviews_ms(state, options)]
+        next_ms = min((time_ms for time_ms in coming if time_ms is not None), default=None)
+
+
+def stops_reviews_ms(state: State, options: PickJobOptions) -> list[int]:
+    """Returns when those who run may be stopped at last, if anybody waits."""
+    times = [running.start_ms + state.config.minimum_run_ms for running in state.running]
+    return [time_ms for time_ms in times if options.stops and state.waiting and time_ms > state.now_ms]
+
+
+def runners(state: State, options: PickJobOptions, order: Order) -> list[Runner]:
+    """Returns the running jobs that are shown: those first that may be stopped, of these those with the most left."""
+    found = [
+        Runner(running.job, max(state.estimate_ms(running.job) - state.done_ms(running), 0), may_stop(state, running))
+        for running in state.running
+        if order.jobs
+    ]
+    found.sort(key=lambda one: (one.allowed, one.left_ms, one.job), reverse=True)
+    return found[: options.stops]
+
+
+def may_stop(state: State, running: Running) -> bool:
+    """Tells whether a running job may be stopped: it has run, long enough, and the guard would not put it first."""
+    bound_ms, ran_ms = state.config.max_wait_ms, state.now_ms - running.start_ms
+    first = bound_ms is not None and state.now_ms - state.jobs[running.job].submit_ms >= bound_ms
+    return ran_ms > 0 and ran_ms >= state.config.minimum_run_ms and not first
+
+
+def stop(state: State, job: int) -> None:
+    """Stops a running job."""
+    for running in [one for one in state.running if one.job == job]:
+        state.preempt(running)
 
 
 def pass_decisions(state: State, options: PickJobOptions, reward: Reward) -> Decisions:
-    """Asks as long as a job could start, and nobody waits for the next event."""
+    """Asks as long as a job could start or be stopped, and nobody waits for the next event.
+
+    A stop begins the pass anew.
+    """
     state.reservations = {}
     order = state.order()
     ranked = tuple(order.jobs)
     passed: frozenset[int] = frozenset()
     while True:
         order = replace(order, jobs=[job for job in order.jobs if job in state.waiting])
-        if not any(could_start(state, job) for job in order.jobs):
+        running = runners(state, options, order)
+        if not any(could_start(state, job) for job in order.jobs) and not any(one.allowed for one in running):
             return
-        choice = choice_now(state, options.mode, order, ranked, passed)
+        choice = choice_now(state, options.mode, order, ranked, passed, running)
         action = yield seen(state, options, choice, reward)
         if action == 0:
             return
-        chosen = choice.rows[action - 1]
+        shown = choice.rows[: options.window]
+        if action > len(shown):
+            stop(state, choice.running[action - 1 - len(shown)].job)
+            yield from pass_decisions(state, options, reward)
+            return
+        chosen = shown[action - 1]
         before = frozenset(ranked[: ranked.index(chosen)])
         passed = passed | before & (choice.held_back | frozenset(order.jobs) - choice.allowed)
         choose(state, chosen, order)
@@ -78,17 +126,17 @@ def pass_decisions(state: State, options: PickJobOptions, reward: Reward) -> Dec
 
 def committed_decisions(state: State, options: PickJobOptions, reward: Reward) -> Decisions:
     """Asks whenever a job waits, and moves the clock until the one that was chosen has started."""
-    while state.waiting or state.next_submit_ms() is not None:
+    state.change_nodes()
+    while True:
         if not state.waiting:
-            one_event(state)
+            if not one_event(state):
+                return
             continue
         order = state.order()
         choice = choice_now(state, options.mode, order, tuple(order.jobs))
         action = yield seen(state, options, choice, reward)
-        run_until_started(state, choice.rows[action - 1], backfill=options.mode == "committed-backfill")
-    while state.running:
-        state.now_ms = min(running.end_ms for running in state.running)
-        complete(state)
+        if not run_until_started(state, choice.rows[action - 1], backfill=options.mode == "committed-backfill"):
+            return
 
 
 def could_start(state: State, job: int) -> bool:
@@ -107,7 +155,12 @@ def choose(state: State, job: int, order: Order) -> None:
 
 
 def choice_now(
-    state: State, mode: str, order: Order, ranked: tuple[int, ...], passed: frozenset[int] = frozenset()
+    state: State,
+    mode: str,
+    order: Order,
+    ranked: tuple[int, ...],
+    passed: frozenset[int] = frozenset(),
+    running: Sequence[Runner] = (),
 ) -> Choice:
     """Returns who may be chosen, and in which rows the waiting jobs stand.
 
@@ -117,6 +170,7 @@ def choice_now(
         order: The jobs of the pass that still wait.
         ranked: All jobs of the pass.
         passed: Those that were held back, or could not be chosen, when one behind them was.
+        running: Those that are shown behind them.
     """
     committed = mode.startswith("committed")
     may = [job for job in order.jobs if may_be_chosen(state, mode, job)]
@@ -136,6 +190,8 @@ def choice_now(
         allowed=frozenset(may),
         held_back=frozenset(gated),
         may_wait=not committed and not must_start and next_instant(state) is not None,
+        # Whoever must start now may not be kept waiting by stops.
+        running=tuple(replace(one, allowed=one.allowed and not must_start) for one in running),
     )
 
 
@@ -144,17 +200,19 @@ def may_be_chosen(state: State, mode: str, job: int) -> bool:
     if mode.startswith("committed"):
         return True
     if mode == "reserve" and not state.reservations:
-        return True
+        # Where nodes are down, there may be no time at which the job is sure to fit.
+        return earliest_fit(state, job, running_holds(state)) is not None
     return could_start(state, job)
 
 
 def seen(state: State, options: PickJobOptions, choice: Choice, reward: Reward) -> Seen:
     """Returns what is seen through the window."""
     shown = choice.rows[: options.window]
-    mask = [choice.may_wait, *(job in choice.allowed for job in shown)]
+    mask = [choice.may_wait, *(job in choice.allowed for job in shown), *(one.allowed for one in choice.running)]
+    view = View(options.lookahead, options.window, options.history, options.stops)
     return Seen(
-        observation=observation(state, options.lookahead, options.window, choice, reward.priority),
-        mask=mask + [False] * (options.window - len(shown)),
-        jobs=shown,
+        observation=observation(state, view, choice, reward.priority),
+        mask=mask + [False] * (1 + options.window + options.stops - len(mask)),
+        jobs=[*shown, *(one.job for one in choice.running)],
         ranked=choice.ranked,
     )

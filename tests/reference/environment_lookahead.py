@@ -11,6 +11,8 @@ from tests.reference.state import State
 
 MINUTE_S = 60
 WEEK_S = 604_800
+NEVER_MS = 10**15
+"""When what is down is up again: nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,14 @@ def parts_free(state: State, size: int) -> list[float]:
 
 
 def all_capacity(state: State) -> tuple[int, list[Stretch]]:
-    """Returns how much capacity there is, and what running jobs hold of it."""
+    """Returns how much capacity there is, what running jobs hold of it, and what is down."""
     gpus = sum(node.gpus for node in state.nodes)
+    lost = [state.nodes[node] for node in state.failures.down]
+    down = [Stretch(1000 * node.gpus if gpus else node.cores_milli, NEVER_MS) for node in lost]
     jobs = [(state.jobs[hold.job], hold.until_ms) for hold in running_holds(state)]
     if gpus:
-        return 1000 * gpus, [Stretch(job.tasks * job.gpu_milli, until_ms) for job, until_ms in jobs]
-    return state.total_cores_milli, [Stretch(job.total_cores_milli, until_ms) for job, until_ms in jobs]
+        return 1000 * gpus, [*down, *(Stretch(job.tasks * job.gpu_milli, until_ms) for job, until_ms in jobs)]
+    return state.total_cores_milli, [*down, *(Stretch(job.total_cores_milli, until_ms) for job, until_ms in jobs)]
 
 
 def horizons_s(size: int) -> list[float]:
@@ -97,7 +101,7 @@ def devices(state: State, holds: list[Hold]) -> list[Stretch]:
     for number, node in enumerate(state.nodes):
         for device in range(node.gpus):
             until_ms = [hold.until_ms for hold, share in shares_on(holds, number) if share.devices[device]]
-            line.append(Stretch(1000, max(until_ms, default=state.now_ms)))
+            line.append(Stretch(1000, max(until_ms, default=free_from_ms(state, number))))
     return line
 
 
@@ -107,8 +111,13 @@ def nodes(state: State, holds: list[Hold]) -> list[Stretch]:
     for number, free in enumerate(state.free_now()):
         for hold, share in shares_on(holds, number):
             line.append(Stretch(share.tasks * state.jobs[hold.job].cores_milli, hold.until_ms))
-        line.append(Stretch(free.cores_milli, state.now_ms))
+        line.append(Stretch(free.cores_milli, free_from_ms(state, number)))
     return line
+
+
+def free_from_ms(state: State, node: int) -> int:
+    """Returns from when on what nobody holds of a node can be had: now, unless it is down."""
+    return NEVER_MS if node in state.failures.down else state.now_ms
 
 
 def shares_on(holds: list[Hold], node: int) -> list[tuple[Hold, Share]]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import pvariance
+from typing import TypeAlias
 
 from shunter.model.schedule import RejectReason
-from tests.reference.model import RefJob, lasting_ms
+from tests.reference.model import Allocation, Stop, lasting_ms
 from tests.reference.resources import reject_reason
 from tests.reference.state import State
 
@@ -85,8 +86,9 @@ def mean_there(state: State, reward: Reward, name: str, measured: list[int]) -> 
         submit_ms, start_ms = state.jobs[job].submit_ms, reward.relative_start_ms[job]
         assert start_ms is not None
         if submit_ms <= state.now_ms:
-            w = (min(state.now_ms, start_ms) - submit_ms) / 1000
-            total += value_of(state, job, w, start_ms <= state.now_ms, name, reward)
+            started = start_ms <= state.now_ms
+            delay = Delay((min(state.now_ms, start_ms) - submit_ms) / 1000, 0.0, started, started)
+            total += value_of(state, job, delay, name, reward)
     return total / len(measured)
 
 
@@ -131,16 +133,67 @@ def in_the_queue_so_far(state: State) -> list[int]:
     return [job for job in runnable_jobs(state) if job < state.arrived]
 
 
+@dataclass(frozen=True)
+class Delay:
+    """By how much a job is late, and where it is in its life."""
+
+    wait_s: float
+    lost_s: float
+    started: bool
+    """Whether it has ever started."""
+    running: bool
+    """Whether it runs, or has ended."""
+
+
+def stops_of(state: State, job: int) -> list[Stop]:
+    """Returns the runs of a job that did not end it."""
+    return [stop for stop in state.result.stops if stop.job == job]
+
+
+def holds_nodes(state: State, job: int) -> bool:
+    """Tells whether a job runs, or has ended."""
+    return any(running.job == job for running in state.running) or state.result.end_ms[job] is not None
+
+
 def wait_s(state: State, job: int) -> float:
-    """Returns how long a job has waited, until now or until its start."""
-    start_ms = state.result.start_ms[job]
-    return ((state.now_ms if start_ms is None else start_ms) - state.jobs[job].submit_ms) / 1000
+    """Returns for how long a job has held no nodes, until now or until its latest start."""
+    start_ms = state.result.latest_start_ms[job]
+    until_ms = start_ms if start_ms is not None and holds_nodes(state, job) else state.now_ms
+    held_ms = sum(stop.end_ms - stop.start_ms for stop in stops_of(state, job))
+    return (until_ms - state.jobs[job].submit_ms - held_ms) / 1000
+
+
+def lost_s(state: State, job: int) -> float:
+    """Returns for how long a job has held nodes in vain: work that was lost, and what starts after stops cost."""
+    config, lost_ms = state.config, 0
+    for number, stop in enumerate(stops_of(state, job)):
+        length_ms = stop.end_ms - stop.start_ms
+        kept = config.failure_keeps_progress if stop.by_failure else config.keep_progress
+        overhead_ms = config.preemption_overhead_ms if number else 0
+        lost_ms += min(length_ms, overhead_ms) if kept else length_ms
+    if stops_of(state, job) and state.result.end_ms[job] is not None:
+        lost_ms += config.preemption_overhead_ms
+    return lost_ms / 1000
+
+
+def delay_of(state: State, job: int) -> Delay:
+    """Returns by how much a job is late now."""
+    started = state.result.start_ms[job] is not None
+    return Delay(wait_s(state, job), lost_s(state, job), started, holds_nodes(state, job))
 
 
 def longest_wait_s(state: State, reward: Reward) -> float:
-    """Returns the longest wait of a measured job that has started."""
-    started = [job for job in measured_jobs(state, reward) if state.result.start_ms[job] is not None]
-    return max((wait_s(state, job) for job in started), default=0.0)
+    """Returns the longest wait that a measured job had until a start of its."""
+    return max((wait_at_latest_start_s(state, job) for job in measured_jobs(state, reward)), default=0.0)
+
+
+def wait_at_latest_start_s(state: State, job: int) -> float:
+    """Returns for how long a job had held no nodes when it started last; 0 if it never has."""
+    start_ms = state.result.latest_start_ms[job]
+    if start_ms is None:
+        return 0.0
+    before = [stop for stop in stops_of(state, job) if stop.end_ms <= start_ms and stop.start_ms < start_ms]
+    return (start_ms - state.jobs[job].submit_ms - sum(stop.end_ms - stop.start_ms for stop in before)) / 1000
 
 
 def mean_of_jobs(state: State, reward: Reward, name: str, log: bool) -> float:
@@ -148,61 +201,65 @@ def mean_of_jobs(state: State, reward: Reward, name: str, log: bool) -> float:
     measured = measured_jobs(state, reward)
     here = [job for job in measured if job < state.arrived]
     told = replace(reward, log=log)
-    started = state.result.start_ms
-    total = sum(value_of(state, job, wait_s(state, job), started[job] is not None, name, told) for job in here)
-    return total / len(measured)
+    return sum(value_of(state, job, delay_of(state, job), name, told) for job in here) / len(measured)
 
 
-def value_of(state: State, job: int, w: float, started: bool, name: str, reward: Reward) -> float:
-    """Returns what a job adds to an objective after a wait: before its start what its wait alone adds.
+def value_of(state: State, job: int, delay: Delay, name: str, reward: Reward) -> float:
+    """Returns what a job adds to an objective: before its first start what its wait alone adds.
 
-    A logarithm is that of a job that starts now.
+    While a job waits again, the bound of the bounded slowdown does not hold it. A logarithm is that of a job that
+    starts now.
     """
     r, priority = lasting_ms(state.jobs[job], state.config) / 1000, reward.priority[job]
-    whole, by_waiting = {
-        "bounded_slowdown": (max(1.0, (w + r) / max(r, 10.0)), w / max(r, 10.0)),
-        "wait": (w, w),
-        "turnaround": (w + r, w),
-        "slowdown": ((w + r) / max(r, 1.0), w / max(r, 1.0)),
-        "priority": (priority * w, priority * w),
+    w, d = delay.wait_s, delay.wait_s + delay.lost_s
+    whole, again, by_waiting = {
+        "bounded_slowdown": (max(1.0, (d + r) / max(r, 10.0)), (d + r) / max(r, 10.0), d / max(r, 10.0)),
+        "wait": (w, w, w),
+        "turnaround": (d + r, d + r, d),
+        "slowdown": ((d + r) / max(r, 1.0), (d + r) / max(r, 1.0), d / max(r, 1.0)),
+        "priority": (priority * w, priority * w, priority * w),
     }[name]
     if not reward.log:
-        return whole if started else by_waiting
+        return whole if delay.running else again if delay.started else by_waiting
     return math.log(max(whole, LEAST_SLOWDOWN)) if name in SLOWDOWNS else math.log(1 + whole)
 
 
-def runs_until_now(state: State) -> list[tuple[int, int, int]]:
-    """Returns (job, start, end or now) of all that has run so far."""
-    runs = []
-    for job, start_ms in enumerate(state.result.start_ms):
-        if start_ms is not None:
-            end_ms = start_ms + lasting_ms(state.jobs[job], state.config)
-            runs.append((job, start_ms, min(end_ms, state.now_ms)))
+Run: TypeAlias = tuple[int, int, int, Allocation]
+"""A job, from when until when it held nodes, and which."""
+
+
+def runs_until_now(state: State) -> list[Run]:
+    """Returns all that has run so far, what runs now until now."""
+    runs = [(stop.job, stop.start_ms, stop.end_ms, stop.allocation) for stop in state.result.stops]
+    for job, start_ms in enumerate(state.result.latest_start_ms):
+        if start_ms is not None and holds_nodes(state, job):
+            end_ms = state.result.end_ms[job]
+            until_ms = state.now_ms if end_ms is None else end_ms
+            runs.append((job, start_ms, until_ms, state.result.allocation[job]))
     return runs
 
 
 def used_s(state: State) -> float:
     """Returns the core-seconds or GPU-seconds used so far, by measured jobs or not."""
     runs = runs_until_now(state)
-    return sum(state.sizes.amount_milli(state.jobs[job]) * (end_ms - start_ms) for job, start_ms, end_ms in runs) / 1e6
+    return sum(state.sizes.amount_milli(state.jobs[job]) * (end - start) for job, start, end, _ in runs) / 1e6
 
 
 def unevenness_s(state: State, begin_ms: int) -> float:
     """Returns the variance over nodes of the part of their cores in use, integrated over time."""
     runs = runs_until_now(state)
-    moments = sorted({begin_ms, state.now_ms, *(time for _, *times in runs for time in times)})
+    moments = sorted({begin_ms, state.now_ms, *(time for _, *times, _ in runs for time in times)})
     total = 0.0
     for from_ms, until_ms in pairwise(moments):
-        present = [job for job, start_ms, end_ms in runs if start_ms <= from_ms < end_ms]
+        present = [run for run in runs if run[1] <= from_ms < run[2]]
         total += pvariance(parts_in_use(state, present)) * (until_ms - from_ms) / 1000
     return total
 
 
-def parts_in_use(state: State, present: list[int]) -> list[float]:
-    """Returns for each node the part of its cores that these jobs use."""
+def parts_in_use(state: State, present: list[Run]) -> list[float]:
+    """Returns for each node the part of its cores that these runs use."""
     used = [0] * len(state.nodes)
-    for place in present:
-        job: RefJob = state.jobs[place]
-        for share in state.result.allocation[place]:
-            used[share.node] += share.tasks * job.cores_milli
+    for job, _, _, allocation in present:
+        for share in allocation:
+            used[share.node] += share.tasks * state.jobs[job].cores_milli
     return [cores / node.cores_milli for cores, node in zip(used, state.nodes, strict=True)]

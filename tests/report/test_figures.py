@@ -11,12 +11,13 @@ import pytest
 from matplotlib.collections import PolyCollection
 
 from shunter.errors import InputError
+from shunter.metrics.lanes import Lanes
 from shunter.metrics.sizes import CORES
 from shunter.model.cluster import Cluster, Node
 from shunter.model.schedule import Outcome, Schedule
 from shunter.report import schedule_figure as figures
 from shunter.report.drawing import COLORS, binned_means
-from shunter.report.schedule_figure import Lanes, draw_schedule, pack_rectangles
+from shunter.report.schedule_figure import draw_schedule, pack_rectangles
 from tests.metrics.handmade import Row, cluster, make_schedule, pool
 
 

@@ -42,6 +42,10 @@ def settings_of(config: Config) -> Scheduler:
         seed=config.seed,
         preemption_overhead_s=config.preemption_overhead_ms / 1000,
         preempted_progress="kept" if config.keep_progress else "lost",
+        min_run_s=config.minimum_run_ms / 1000,
+        mtbf_s=None if config.mtbf_ms is None else config.mtbf_ms / 1000,
+        mttr_s=None if config.mttr_ms is None else config.mttr_ms / 1000,
+        failed_progress="kept" if config.failure_keeps_progress else "lost",
     )
 
 

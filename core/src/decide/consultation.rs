@@ -36,6 +36,9 @@ impl Consultation {
         let clusters = [before.setup.cluster.clone()];
         env.check()?;
         kind.check(env, &clusters)?;
+        if env.stops > 0 {
+            return Err("a policy that stops running jobs decides in simulations alone".to_string());
+        }
         check(&before, kind.dispatch(), &priority)?;
         let mut after = before.clone();
         // A reservation is given anew in each pass, as in training.

@@ -76,7 +76,7 @@ fn rank_of(simulation: &Simulation, job: u32) -> i64 {
 }
 
 /// The work that a job has done and kept, at full speed.
-fn done_ms(simulation: &Simulation, job: u32) -> i64 {
+pub(crate) fn done_ms(simulation: &Simulation, job: u32) -> i64 {
     let state = &simulation.states[job as usize];
     let before_ms = state.done_ms;
     if simulation.state(job).phase == Phase::Running {
@@ -115,10 +115,7 @@ fn make_way(simulation: &mut Simulation, job: u32, key: Key, victims: &mut Victi
         return false;
     }
     let Some(stopped) = least_victims(simulation, job, &behind) else { return false };
-    for &other in &stopped {
-        simulation.suspend(other, false);
-        simulation.wait_again(other);
-    }
+    stopped.iter().for_each(|&other| simulation.stop(other));
     for list in victims.values_mut() {
         list.retain(|(_, other)| !stopped.contains(other));
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::model::codes::from_code;
+use crate::model::job::MAX_DURATION_MS;
 use crate::model::size::SizeBy;
 use crate::sim::accrual::OF_JOBS;
 use crate::sim::tally::OBJECTIVES;
@@ -86,6 +87,12 @@ pub struct EnvConfig {
     pub invalid_penalty: f64,
     /// What it costs to miss a bound.
     pub bound_weight: f64,
+    /// How many intervals of the recent past are told of.
+    pub history: usize,
+    /// How long each of them is.
+    pub history_interval_ms: i64,
+    /// How many running jobs are shown, which may be stopped.
+    pub stops: usize,
 }
 
 impl EnvConfig {
@@ -111,7 +118,17 @@ impl EnvConfig {
             weights: [0.0; OBJECTIVES],
             invalid_penalty: 0.0,
             bound_weight: 0.0,
+            history: 0,
+            history_interval_ms: 0,
+            stops: 0,
         }
+    }
+
+    /// All that decides how episodes go, in words; the seed is kept with each state, and may be another.
+    pub(crate) fn words(&self) -> String {
+        let plain = format!(", history: 0, history_interval_ms: {}, stops: 0", self.history_interval_ms);
+        // Earlier versions did not have these, and environments that were kept then must be known again.
+        format!("{:?}", EnvConfig { seed: 0, ..self.clone() }).replace(&plain, "")
     }
 
     /// The objectives of which each job's logarithm counts.
@@ -121,12 +138,20 @@ impl EnvConfig {
 
     /// Whether every number can be so.
     pub fn check(&self) -> Result<(), String> {
-        for (name, value) in
-            [("window", self.window), ("lookahead_size", self.lookahead_size), ("extra_features", self.extra_features)]
-        {
+        for (name, value) in [
+            ("window", self.window),
+            ("lookahead_size", self.lookahead_size),
+            ("extra_features", self.extra_features),
+            ("history", self.history),
+            ("stops", self.stops),
+        ] {
             if value > MOST_ROWS {
                 return Err(format!("{name} is {value}; expected at most {MOST_ROWS}"));
             }
+        }
+        if self.history > 0 && !(1..=MAX_DURATION_MS).contains(&self.history_interval_ms) {
+            let given = self.history_interval_ms;
+            return Err(format!("history_interval_ms is {given}; expected 1 to {MAX_DURATION_MS}"));
         }
         let numbers = self.weights.iter().chain([&self.invalid_penalty, &self.bound_weight]);
         match numbers.copied().find(|number| !number.is_finite()) {

@@ -9,6 +9,9 @@ use crate::sim::simulation::Simulation;
 /// The first horizon behind 0, and the last.
 const HORIZONS_S: (f64, f64) = (60.0, 604_800.0);
 
+/// When what is down will be free: nobody knows, and it counts as later than all that is told.
+const UNKNOWN_MS: i64 = i64::MAX / 4;
+
 /// A stretch of capacity and the time in which it is free, in ms.
 type Stretch = (i64, i64);
 
@@ -49,8 +52,8 @@ fn remaining_ms(simulation: &Simulation, one: &Expected) -> i64 {
 fn free_after_horizons(simulation: &Simulation, numbers: &mut [f32]) {
     let all = capacity(simulation).max(1) as f32;
     let mut free: i64 = match simulation.machine.free.device_milli.len() {
-        0 => simulation.machine.free.total_cores_milli(),
-        _ => simulation.machine.free.device_milli.iter().map(|&milli| i64::from(milli)).sum(),
+        0 => simulation.machine.free.up_cores_milli(),
+        _ => simulation.machine.free.up_gpu_milli(),
     };
     let last = numbers.len().saturating_sub(2).max(1) as f64;
     let step = (HORIZONS_S.1 / HORIZONS_S.0).powf(1.0 / last);
@@ -99,6 +102,9 @@ fn stretches_of_devices(simulation: &Simulation) -> Vec<Stretch> {
             *time_ms = remaining_ms(simulation, one).max(*time_ms);
         }
     }
+    for node in (0..simulation.setup.cluster.nodes.len() as u32).filter(|&node| simulation.machine.free.is_down(node)) {
+        stretches[simulation.setup.cluster.devices(node)].iter_mut().for_each(|stretch| stretch.1 = UNKNOWN_MS);
+    }
     stretches
 }
 
@@ -116,7 +122,8 @@ fn stretches_of_cores(simulation: &Simulation) -> Vec<Stretch> {
     for (number, mut held) in by_node.into_iter().enumerate() {
         held.sort_unstable();
         stretches.extend(held.into_iter().map(|(_, stretch)| stretch));
-        stretches.push((simulation.machine.free.cores_milli[number], 0));
+        let free_ms = if simulation.machine.free.is_down(number as u32) { UNKNOWN_MS } else { 0 };
+        stretches.push((simulation.machine.free.cores_milli[number], free_ms));
     }
     stretches
 }

@@ -6,6 +6,7 @@ pub(crate) mod baseline;
 pub mod decision;
 pub mod environment;
 pub mod episode;
+pub mod history;
 pub mod lookahead;
 pub mod observe;
 pub mod pass;

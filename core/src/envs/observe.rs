@@ -2,15 +2,18 @@
 
 use std::f64::consts::TAU;
 
+use crate::dispatch::preemptive::done_ms;
 use crate::envs::episode::{EnvConfig, Lookahead};
+use crate::envs::history::{tell_past, HISTORY_FEATURES};
 use crate::envs::lookahead::look_ahead;
-use crate::envs::pass::Pass;
-use crate::model::cluster::UNTRACKED;
+use crate::envs::pass::{Pass, Slot};
+use crate::model::cluster::{Node, UNTRACKED};
 use crate::model::config::Estimate;
 use crate::model::job::UNKNOWN;
 use crate::model::size::{units, units_f32};
 use crate::model::slowdown::divisor_s;
 use crate::order::scores::seconds;
+use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 
 /// Features of the cluster and the queue as a whole.
@@ -27,6 +30,18 @@ const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
 
+/// Further features of each job, where running jobs are shown.
+pub(crate) const RUNNING_FEATURES: usize = 4;
+
+/// How many features of a job the core tells, where so many running jobs are shown.
+pub(crate) const fn told_of_jobs(stops: usize) -> usize {
+    if stops == 0 {
+        JOB_FEATURES
+    } else {
+        JOB_FEATURES + RUNNING_FEATURES
+    }
+}
+
 /// What an observation is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
@@ -35,18 +50,43 @@ pub(crate) struct Layout {
     lookahead: Lookahead,
     lookahead_size: usize,
     extra_features: usize,
+    history: usize,
+    history_interval_ms: i64,
+    /// Rows of running jobs, behind those of the queue.
+    pub(crate) stops: usize,
 }
 
 impl Layout {
     pub(crate) fn of(env: &EnvConfig) -> Self {
         let &EnvConfig { window, lookahead, lookahead_size, extra_features, .. } = env;
-        Layout { window, lookahead, lookahead_size, extra_features }
+        let &EnvConfig { history, history_interval_ms, stops, .. } = env;
+        Layout { window, lookahead, lookahead_size, extra_features, history, history_interval_ms, stops }
+    }
+
+    /// How many jobs are shown at most.
+    pub(crate) fn rows(&self) -> usize {
+        self.window + self.stops
+    }
+
+    /// How many numbers tell of a job.
+    fn width(&self) -> usize {
+        told_of_jobs(self.stops) + self.extra_features
     }
 
     /// How many numbers an observation has.
     pub(crate) fn observation_size(&self) -> usize {
-        CLUSTER_FEATURES + self.lookahead_size + self.window * (JOB_FEATURES + self.extra_features)
+        CLUSTER_FEATURES + self.history * HISTORY_FEATURES + self.lookahead_size + self.rows() * self.width()
     }
+}
+
+/// A running job that is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runner {
+    pub(crate) job: u32,
+    /// What is left of its estimate.
+    pub(crate) left_ms: i64,
+    /// Whether it may be stopped now.
+    pub(crate) allowed: bool,
 }
 
 /// Seconds on a logarithmic scale from 0 to 1; 14 days are about 1.
@@ -104,6 +144,9 @@ pub(crate) struct Observer {
     /// The instant of `circles`.
     circles_at_ms: Option<i64>,
     circles: [f32; 4],
+    /// The instant of `past`.
+    past_at_ms: Option<i64>,
+    past: Vec<f32>,
 }
 
 impl Observer {
@@ -119,6 +162,8 @@ impl Observer {
             gpus_milli: 0,
             circles_at_ms: None,
             circles: [0.0; 4],
+            past_at_ms: None,
+            past: vec![0.0; layout.history * HISTORY_FEATURES],
         }
     }
 
@@ -133,10 +178,18 @@ impl Observer {
         self.gpus_milli =
             i64::from(crate::model::cluster::DEVICE_MILLI) * simulation.machine.free.device_milli.len() as i64;
         self.circles_at_ms = None;
+        self.past_at_ms = None;
     }
 
     /// Writes the observation: `rows` are places in the pass.
-    pub(crate) fn observe(&mut self, simulation: &Simulation, pass: &mut Pass, rows: &[u32], observation: &mut [f32]) {
+    pub(crate) fn observe(
+        &mut self,
+        simulation: &Simulation,
+        pass: &mut Pass,
+        rows: &[u32],
+        running: &[Runner],
+        observation: &mut [f32],
+    ) {
         // Once a pass: within it no estimate changes, though several decisions may be made.
         for slot in pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
             self.refresh(simulation, slot.job());
@@ -144,12 +197,32 @@ impl Observer {
             slot.area_s = standing.area_s;
             slot.urgency = HOUR_S / divisor_s(f64::from(standing.estimate_s));
         }
-        let Layout { lookahead, lookahead_size, extra_features, .. } = self.layout;
+        running.iter().for_each(|one| self.refresh(simulation, one.job));
+        let Layout { lookahead, lookahead_size, .. } = self.layout;
         let (cluster, rest) = observation.split_at_mut(CLUSTER_FEATURES);
+        let (past, rest) = rest.split_at_mut(self.past.len());
         let (ahead, jobs) = rest.split_at_mut(lookahead_size);
         self.observe_cluster(simulation, pass, cluster);
+        self.observe_past(simulation);
+        past.copy_from_slice(&self.past);
         look_ahead(simulation, lookahead, ahead);
-        self.observe_jobs(simulation, pass, rows, JOB_FEATURES + extra_features, jobs);
+        self.observe_jobs(simulation, pass, rows, running, jobs);
+    }
+
+    /// Brings the past up to date: it is the same for all decisions of an instant.
+    fn observe_past(&mut self, simulation: &Simulation) {
+        if self.past.is_empty() || self.past_at_ms == Some(simulation.now_ms()) {
+            return;
+        }
+        self.past_at_ms = Some(simulation.now_ms());
+        let (mut past, capacity) = (std::mem::take(&mut self.past), self.capacity);
+        let interval_ms = self.layout.history_interval_ms;
+        let area_s = |job: u32| {
+            self.refresh(simulation, job);
+            self.standing[job as usize].area_s
+        };
+        tell_past(simulation, interval_ms, capacity, area_s, &mut past);
+        self.past = past;
     }
 
     fn observe_cluster(&mut self, simulation: &Simulation, pass: &Pass, features: &mut [f32]) {
@@ -160,13 +233,13 @@ impl Observer {
         let oldest_ms = pass.slots.iter().map(|slot| simulation.setup.submit_ms(slot.job())).min();
         let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms() - oldest_ms));
         let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
-        let free_gpus: i64 = simulation.machine.free.device_milli.iter().map(|&milli| i64::from(milli)).sum();
-        features[0] = part(simulation.machine.free.total_cores_milli(), all_cores_milli);
+        let free = &simulation.machine.free;
+        features[0] = part(free.up_cores_milli(), all_cores_milli);
         features[1] = match self.memory_mb {
             0 => 0.0,
-            all => part(tracked_memory(simulation, &simulation.machine.free.memory_mb), all),
+            all => part(tracked_memory(simulation, &free.memory_mb), all),
         };
-        features[2] = part(free_gpus, self.gpus_milli);
+        features[2] = part(free.up_gpu_milli(), self.gpus_milli);
         features[3] = count(simulation.machine.running() as usize);
         features[4] = count(simulation.waiting.queue.len());
         features[5] = ((1.0 + area_s / (self.capacity * HOUR_S)).ln() / 10.0).min(1.0) as f32;
@@ -199,47 +272,71 @@ impl Observer {
         submits.len() - submits.partition_point(|&submit_ms| submit_ms <= simulation.now_ms() - HOUR_MS)
     }
 
-    fn observe_jobs(&self, simulation: &Simulation, pass: &Pass, shown: &[u32], width: usize, features: &mut [f32]) {
+    fn observe_jobs(
+        &self,
+        simulation: &Simulation,
+        pass: &Pass,
+        shown: &[u32],
+        running: &[Runner],
+        features: &mut [f32],
+    ) {
         let free = simulation.setup.sizes.free_milli(&simulation.machine.free) as f32 / 1000.0;
-        let capacity = self.capacity as f32;
         let held = simulation.accounts.tally().map(|tally| &tally.held[..]).unwrap_or_default();
-        let mut rows = features.chunks_exact_mut(width);
+        let mut rows = features.chunks_exact_mut(self.layout.width());
         for (&place, row) in shown.iter().zip(&mut rows) {
             let slot = &pass.slots[place as usize];
-            let standing = &self.standing[slot.job() as usize];
-            let wait_s = seconds(simulation.now_ms() - simulation.setup.submit_ms(slot.job())) as f32;
-            let place = simulation.setup.window.start + slot.job() as usize;
-            let user = simulation.setup.jobs.known_user(place);
-            let held_by_user = user.map_or(0.0, |user| units_f32(held[user as usize]));
-            let flag = |is_so: bool| f32::from(u8::from(is_so));
-            let values: [f32; JOB_FEATURES] = [
-                1.0,
-                standing.log_estimate,
-                standing.confidence,
-                standing.log_request,
-                standing.has_request,
-                wait_s / (wait_s + 3600.0),
-                wait_s / (wait_s + 86_400.0),
-                wait_s / (wait_s + standing.estimate_s),
-                standing.cores,
-                standing.log_size,
-                standing.gpus,
-                standing.memory,
-                standing.log_area,
-                standing.priority,
-                if standing.size > 0.0 { standing.size / (standing.size + free) } else { 0.0 },
-                flag(slot.fits),
-                flag(slot.delays),
-                slot.age_rank,
-                (held_by_user / capacity).min(1.0),
-                slot.order_gap,
-                flag(slot.held_back),
-            ];
-            row[..JOB_FEATURES].copy_from_slice(&values);
-            row[JOB_FEATURES..].fill(0.0);
+            self.observe_job(simulation, slot.job(), (free, held), Standpoint::of(slot), row);
+            if self.layout.stops > 0 {
+                observe_run(simulation, slot.job(), left_ms(simulation, slot.job()), row);
+            }
+        }
+        for (one, row) in running.iter().zip(&mut rows) {
+            self.observe_job(simulation, one.job, (free, held), RUNS, row);
+            observe_run(simulation, one.job, one.left_ms, row);
         }
         // Behind the rows of the observation that stood here before there are zeros already.
         rows.take_while(|row| row[0] != 0.0).for_each(|row| row.fill(0.0));
+    }
+
+    /// Writes what is told of every job; the caller's own numbers are 0.
+    fn observe_job(
+        &self,
+        simulation: &Simulation,
+        job: u32,
+        (free, held): (f32, &[i64]),
+        point: Standpoint,
+        row: &mut [f32],
+    ) {
+        let standing = &self.standing[job as usize];
+        let wait_s = seconds(simulation.now_ms() - simulation.setup.submit_ms(job)) as f32;
+        let user = simulation.setup.jobs.known_user(simulation.setup.place(job));
+        let held_by_user = user.map_or(0.0, |user| units_f32(held[user as usize]));
+        let flag = |is_so: bool| f32::from(u8::from(is_so));
+        let values: [f32; JOB_FEATURES] = [
+            1.0,
+            standing.log_estimate,
+            standing.confidence,
+            standing.log_request,
+            standing.has_request,
+            wait_s / (wait_s + 3600.0),
+            wait_s / (wait_s + 86_400.0),
+            wait_s / (wait_s + standing.estimate_s),
+            standing.cores,
+            standing.log_size,
+            standing.gpus,
+            standing.memory,
+            standing.log_area,
+            standing.priority,
+            if standing.size > 0.0 { standing.size / (standing.size + free) } else { 0.0 },
+            flag(point.fits),
+            flag(point.delays),
+            point.age_rank,
+            (held_by_user / self.capacity as f32).min(1.0),
+            point.order_gap,
+            flag(point.held_back),
+        ];
+        row[..JOB_FEATURES].copy_from_slice(&values);
+        row[JOB_FEATURES..].fill(0.0);
     }
 
     /// Brings what is known of a job up to date.
@@ -281,8 +378,49 @@ impl Observer {
     }
 }
 
-/// Memory on the nodes that track it.
+/// Writes what is told where running jobs are shown, too.
+fn observe_run(simulation: &Simulation, job: u32, left_ms: i64, row: &mut [f32]) {
+    let state = simulation.state(job);
+    let runs = state.phase == Phase::Running;
+    let served_ms = if runs { simulation.now_ms() - state.segment_start_ms } else { 0 };
+    let stopped = (state.preemptions + state.failures) as f32;
+    let values: [f32; RUNNING_FEATURES] = [
+        f32::from(u8::from(runs)),
+        log_time(seconds(served_ms)),
+        log_time(seconds(left_ms)),
+        stopped / (stopped + 1.0),
+    ];
+    row[JOB_FEATURES..][..RUNNING_FEATURES].copy_from_slice(&values);
+}
+
+/// How a job stands to the present decision.
+#[derive(Clone, Copy)]
+struct Standpoint {
+    fits: bool,
+    delays: bool,
+    age_rank: f32,
+    order_gap: f32,
+    held_back: bool,
+}
+
+/// A running job's: the order itself would not choose it.
+const RUNS: Standpoint = Standpoint { fits: false, delays: false, age_rank: 0.0, order_gap: 0.0, held_back: true };
+
+impl Standpoint {
+    fn of(slot: &Slot) -> Self {
+        let &Slot { fits, delays, age_rank, order_gap, held_back, .. } = slot;
+        Standpoint { fits, delays, age_rank, order_gap, held_back }
+    }
+}
+
+/// What is left of a job's estimate.
+pub(crate) fn left_ms(simulation: &Simulation, job: u32) -> i64 {
+    (simulation.estimate(job).0 - done_ms(simulation, job)).max(0)
+}
+
+/// Memory on the nodes that track it, and are up.
 fn tracked_memory(simulation: &Simulation, memory_mb: &[i64]) -> i64 {
-    let nodes = simulation.setup.cluster.nodes.iter().zip(memory_mb);
-    nodes.filter(|(node, _)| node.memory_mb != UNTRACKED).map(|(_, &memory_mb)| memory_mb).sum()
+    let nodes = (0..).zip(&simulation.setup.cluster.nodes).zip(memory_mb);
+    let is_meant = |number, node: &Node| node.memory_mb != UNTRACKED && !simulation.machine.free.is_down(number);
+    nodes.filter(|((number, node), _)| is_meant(*number, node)).map(|(_, &memory_mb)| memory_mb).sum()
 }

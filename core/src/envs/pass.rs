@@ -63,6 +63,8 @@ pub(crate) struct Pass {
     /// Who holds the pass's reservation.
     pub(crate) head: Option<Head>,
     pub(crate) wait_allowed: bool,
+    /// Somebody who has waited too long must start now.
+    pub(crate) is_forced: bool,
     /// Before there is one: who would hold it, which the feature `delays` is about.
     would_be_head: Option<Head>,
     /// The turns of a pass that begins; kept to save allocations.
@@ -131,9 +133,11 @@ impl Pass {
     }
 
     /// Works out who fits, who would delay whom and who may be chosen; says whether there is anything to decide.
-    pub(crate) fn judge(&mut self, simulation: &mut Simulation, mode: JobMode) -> bool {
+    /// `may_stop`: somebody who runs could make room.
+    pub(crate) fn judge(&mut self, simulation: &mut Simulation, mode: JobMode, may_stop: bool) -> bool {
         self.look_for_room(simulation);
         let asks = match mode {
+            _ if may_stop => !self.slots.is_empty(),
             JobMode::Committed { .. } => !self.slots.is_empty(),
             // One reservation a pass: with it given, only those are left to choose that do not delay it.
             JobMode::Reserve if self.head.is_some() => self.slots.iter().any(|slot| slot.fits && !slot.delays),
@@ -202,8 +206,8 @@ impl Pass {
             slot.allowed = may(slot) && starving.is_none_or(|starving| starving == place);
         }
         // To wait would let it starve on though it fits. Without a coming event, waiting would be for ever.
-        let forced = starving.is_some_and(|place| self.slots[place].fits);
-        self.wait_allowed = waits && !forced && simulation.has_event();
+        self.is_forced = starving.is_some_and(|place| self.slots[place].fits);
+        self.wait_allowed = waits && !self.is_forced && simulation.has_event();
     }
 
     /// A job starts where the placement rule puts it. It fits, and delays no reservation.

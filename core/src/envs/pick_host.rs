@@ -18,7 +18,10 @@ impl Kind for HostKind {
         Dispatch::Strict
     }
 
-    fn check(&self, _env: &EnvConfig, clusters: &[Arc<Cluster>]) -> Result<(), String> {
+    fn check(&self, env: &EnvConfig, clusters: &[Arc<Cluster>]) -> Result<(), String> {
+        if env.history > 0 || env.stops > 0 {
+            return Err("history and stops are for those who choose jobs, not hosts".to_string());
+        }
         let hosts = clusters.iter().map(|cluster| cluster.nodes.len());
         if hosts.clone().min() != hosts.max() {
             return Err("the clusters have different numbers of hosts; an observation has one size".to_string());

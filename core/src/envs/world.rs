@@ -93,9 +93,8 @@ impl World {
             return Err(format!("relative_start_ms has {given} values; the episodes have {relative_from} jobs"));
         }
         relative_start_ms.iter().for_each(|&start_ms| hash.add(start_ms as u64));
-        // What decides how episodes go; the seed is kept with each state, and may be another.
         add_text(&mut hash, &words(&config, config.size_by, config.origin_ms));
-        add_text(&mut hash, &format!("{:?}", EnvConfig { seed: 0, ..env.clone() }));
+        add_text(&mut hash, &env.words());
         for table in &tables {
             table.priority.iter().chain(&table.scores).for_each(|value| hash.add(value.to_bits()));
         }

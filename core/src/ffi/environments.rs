@@ -47,6 +47,12 @@ pub struct ShunterEnvConfig {
     pub invalid_penalty: f64,
     /// 0 or more.
     pub bound_weight: f64,
+    /// How many intervals of the recent past are told of.
+    pub history: u32,
+    /// How many running jobs are shown, which may be stopped.
+    pub stops: u32,
+    /// How long an interval is; above 0 where there are any.
+    pub history_interval_ms: i64,
 }
 
 /// `Episode`, as C sees it.
@@ -103,6 +109,9 @@ pub(super) unsafe fn read_env_config(given: *const ShunterEnvConfig) -> Result<E
         weights: given.weights,
         invalid_penalty: given.invalid_penalty,
         bound_weight: given.bound_weight,
+        history: given.history as usize,
+        history_interval_ms: given.history_interval_ms,
+        stops: given.stops as usize,
     })
 }
 

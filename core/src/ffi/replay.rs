@@ -16,6 +16,10 @@ pub struct ShunterReplayOptions {
     pub lookahead_size: u64,
     /// How many numbers are told of a job.
     pub job_features: u64,
+    /// How many intervals of the recent past are told of.
+    pub history: u64,
+    /// How many running jobs are shown, behind those that wait.
+    pub stops: u64,
     /// How many hosts an observation shows; 0: it shows jobs.
     pub hosts: u64,
     /// How many environments are played.
@@ -46,6 +50,8 @@ impl ShunterReplayOptions {
             window,
             lookahead_size: size("lookahead_size", self.lookahead_size)?,
             job_features: size("job_features", self.job_features)?,
+            history: size("history", self.history)?,
+            stops: size("stops", self.stops)?,
         };
         Ok(ReplayOptions {
             layout: if hosts > 0 { Layout::Host { hosts } } else { Layout::Job(jobs) },

@@ -172,6 +172,30 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
     })
 }
 
+/// Tells of each job how long it has held nodes in runs that are over, and how much of that brought it nothing.
+///
+/// # Safety
+/// Non-null pointers must be writable for `capacity` values, the number of jobs.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_held(
+    simulation: u64,
+    held_ms: *mut i64,
+    lost_ms: *mut i64,
+    capacity: usize,
+) -> i32 {
+    guard(|| {
+        borrow!(write capacity; held_ms, lost_ms);
+        with(simulation, |simulation| {
+            check_capacity("jobs", capacity, simulation.states.len())?;
+            for (job, state) in simulation.states.iter().enumerate() {
+                held_ms[job] = state.held_ms;
+                lost_ms[job] = state.lost_ms;
+            }
+            Ok(())
+        })
+    })
+}
+
 /// Tells of the runs that did not end their jobs, in the order in which they were stopped. Stop i's nodes are the values
 /// offsets[i] to offsets[i + 1] of `nodes` and `tasks`; with `node_capacity` 0, those two are not written.
 ///

@@ -59,6 +59,11 @@ impl Free {
         self.total_cores_milli
     }
 
+    /// The same of milli-GPUs.
+    pub(crate) fn total_gpu_milli(&self) -> i64 {
+        self.total_gpu_milli
+    }
+
     /// Milli-cores that are free on nodes that are up.
     pub(crate) fn up_cores_milli(&self) -> i64 {
         let down = self.down.iter().zip(&self.cores_milli).filter(|(&down, _)| down);

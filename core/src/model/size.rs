@@ -82,6 +82,15 @@ impl JobSizes {
         }
     }
 
+    /// What nobody uses of it, on nodes that are up or down.
+    pub(crate) fn idle_milli(&self, free: &Free) -> i64 {
+        if self.by_gpus {
+            free.total_gpu_milli()
+        } else {
+            free.total_cores_milli()
+        }
+    }
+
     /// Which part of the cluster would be left beside a job of this size.
     pub(crate) fn part_left(&self, free: &Free, micro: i64) -> f64 {
         let milli = MICRO as f64;

@@ -9,7 +9,7 @@ use super::safetensors;
 use super::sha256::sha256;
 use super::spec::{JobLayout, Layout, NetworkKind, NetworkSpec, TowerLayer};
 use crate::envs::episode::{EnvConfig, Lookahead, Mode};
-use crate::envs::observe::JOB_FEATURES;
+use crate::envs::observe::told_of_jobs;
 
 /// The version of checkpoints that is read.
 const FORMAT: f64 = 1.0;
@@ -258,10 +258,13 @@ fn layout(json: &Json) -> Result<Layout, String> {
         Some("pick-job") => {
             let extra = json.get("extra_features").map_or(Some(&[][..]), Json::list);
             let extra = extra.ok_or("extra_features is no list")?.len();
+            let stops = whole(json, "stops", 0)?;
             Ok(Layout::Job(JobLayout {
                 window: whole(json, "window", 0)?,
                 lookahead_size: whole(json, "lookahead_size", 0)?,
-                job_features: JOB_FEATURES + extra,
+                job_features: told_of_jobs(stops) + extra,
+                history: whole(json, "history", 0)?,
+                stops,
             }))
         }
         kind => Err(format!("layout kind is {kind:?}; expected pick-job or pick-host")),
@@ -337,13 +340,26 @@ fn environment(options: &Json, layout: &Layout) -> Result<EnvConfig, String> {
         kind => return Err(format!("options: lookahead is {kind:?}; there is none of this name")),
     };
     // Both are written for people to read; one that was edited alone would shift every feature.
-    let (name, rows) = (if layout.is_host() { "num_hosts" } else { "window" }, layout.most_rows());
-    if whole(options, name, rows)? != rows {
-        return Err(format!("layout and options do not agree on {name}"));
-    }
-    let (window, lookahead_size, extra_features) = match layout {
-        Layout::Job(jobs) => (jobs.window, jobs.lookahead_size, jobs.job_features - JOB_FEATURES),
-        Layout::Host { .. } => (0, 0, 0),
+    let agree = |name: &str, laid_out: usize| match whole(options, name, laid_out)? == laid_out {
+        true => Ok(()),
+        false => Err(format!("layout and options do not agree on {name}")),
     };
-    Ok(EnvConfig::shown(mode, lookahead, lookahead_size, window, extra_features))
+    let jobs = match layout {
+        Layout::Job(jobs) => jobs,
+        Layout::Host { hosts } => {
+            agree("num_hosts", *hosts)?;
+            return Ok(EnvConfig::shown(mode, lookahead, 0, 0, 0));
+        }
+    };
+    for (name, laid_out) in [("window", jobs.window), ("history", jobs.history), ("stops", jobs.stops)] {
+        agree(name, laid_out)?;
+    }
+    let interval_s = options.get("history_interval_s").map_or(Some(3600.0), Json::number);
+    let interval_s = interval_s.ok_or("options: history_interval_s is no number")?;
+    Ok(EnvConfig {
+        history: jobs.history,
+        history_interval_ms: (interval_s * 1000.0).round() as i64,
+        stops: jobs.stops,
+        ..EnvConfig::shown(mode, lookahead, jobs.lookahead_size, jobs.window, jobs.extra_features())
+    })
 }

@@ -2,6 +2,8 @@
 
 use super::graph::{Activation, Graph};
 use super::{attention, hosts, kernel, layers, mlp};
+use crate::envs::history::HISTORY_FEATURES;
+use crate::envs::observe::told_of_jobs;
 use crate::model::codes::from_code;
 
 /// What is told of the cluster in a PickJob observation.
@@ -156,18 +158,27 @@ impl NetworkSpec {
 /// What a PickJob observation is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobLayout {
-    /// How many jobs are shown.
+    /// How many waiting jobs are shown.
     pub window: usize,
     /// How many numbers the look-ahead has.
     pub lookahead_size: usize,
     /// How many numbers are told of a job.
     pub job_features: usize,
+    /// How many intervals of the recent past are told of.
+    pub history: usize,
+    /// How many running jobs are shown, behind those that wait.
+    pub stops: usize,
 }
 
 impl JobLayout {
-    /// What is told beside the jobs.
+    /// What is told beside the jobs; the look-ahead comes last.
     pub(crate) fn context(&self) -> usize {
-        CLUSTER_FEATURES + self.lookahead_size
+        CLUSTER_FEATURES + self.history * HISTORY_FEATURES + self.lookahead_size
+    }
+
+    /// How many numbers of a job are the caller's own.
+    pub(crate) fn extra_features(&self) -> usize {
+        self.job_features.saturating_sub(told_of_jobs(self.stops))
     }
 }
 
@@ -186,7 +197,10 @@ pub enum Layout {
 impl Layout {
     pub(crate) fn check(&self) -> Result<(), String> {
         let (rows, others) = match self {
-            Layout::Job(jobs) => (jobs.window, jobs.lookahead_size.max(jobs.job_features)),
+            Layout::Job(jobs) => {
+                let most = jobs.lookahead_size.max(jobs.job_features).max(jobs.history).max(jobs.stops);
+                (jobs.window, most)
+            }
             Layout::Host { hosts } => (*hosts, 1),
         };
         if rows == 0 || rows > MOST_ROWS || others > MOST_ROWS {
@@ -198,7 +212,7 @@ impl Layout {
             return Err(format!("an observation has {size} numbers; expected at most {MOST_WEIGHTS}"));
         }
         if let Layout::Job(jobs) = self {
-            if jobs.job_features < crate::envs::observe::JOB_FEATURES {
+            if jobs.job_features < told_of_jobs(jobs.stops) {
                 return Err(format!("a job has {} features; it is told of by more", jobs.job_features));
             }
         }
@@ -217,6 +231,14 @@ impl Layout {
         }
     }
 
+    /// How many of these, the last, tell of the capacity to come.
+    pub(crate) fn slots(&self) -> usize {
+        match self {
+            Layout::Job(jobs) => jobs.lookahead_size,
+            Layout::Host { .. } => 0,
+        }
+    }
+
     /// What is told of each row.
     pub(crate) fn row_features(&self) -> usize {
         match self {
@@ -228,7 +250,7 @@ impl Layout {
     /// How many rows there are at most.
     pub(crate) fn most_rows(&self) -> usize {
         match self {
-            Layout::Job(jobs) => jobs.window,
+            Layout::Job(jobs) => jobs.window + jobs.stops,
             Layout::Host { hosts } => *hosts,
         }
     }
@@ -236,7 +258,7 @@ impl Layout {
     /// How many actions there are.
     pub fn actions(&self) -> usize {
         match self {
-            Layout::Job(jobs) => jobs.window + 1,
+            Layout::Job(_) => self.most_rows() + 1,
             Layout::Host { hosts } => *hosts,
         }
     }

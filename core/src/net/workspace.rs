@@ -128,7 +128,7 @@ impl Workspace {
         }
         self.samples = self.row_ends.len();
         let (width, inputs) = (network.packing.context, graph.inputs);
-        self.slot_count = inputs.slots.map_or(0, |_| width - super::spec::CLUSTER_FEATURES);
+        self.slot_count = inputs.slots.map_or(0, |_| network.layout.slots());
         let stride = padded(width);
         let context = &mut self.values[inputs.context.0];
         context.clear();
@@ -189,7 +189,7 @@ impl Workspace {
         let (one, seen) = (padded(1), &self.values[context.0]);
         target.clear();
         target.resize(self.samples * self.slot_count * one, 0.0);
-        let numbers = seen.chunks_exact(stride).flat_map(|row| &row[super::spec::CLUSTER_FEATURES..width]);
+        let numbers = seen.chunks_exact(stride).flat_map(|row| &row[width - self.slot_count..width]);
         for (target, &number) in target.chunks_exact_mut(one).zip(numbers) {
             target[0] = number;
         }

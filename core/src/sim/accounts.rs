@@ -83,12 +83,13 @@ impl Accounts {
         }
     }
 
-    /// A job, as the objectives see it at an instant.
+    /// A job that holds no nodes, as the objectives see it at an instant.
     pub(crate) fn served(&self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) -> Served {
         Served {
             job,
-            wait_ms: now_ms - setup.submit_ms(job),
-            run_ms: state.remaining_ms,
+            wait_ms: now_ms - setup.submit_ms(job) - state.held_ms,
+            lost_ms: state.lost_ms,
+            run_ms: state.remaining_ms + state.done_ms,
             priority: self.tally.as_ref().map_or(0.0, |tally| tally.priority(setup.place(job))),
         }
     }
@@ -114,7 +115,7 @@ impl Accounts {
     pub(crate) fn start(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) {
         if self.tally.is_some() {
             let served = self.served(setup, job, state, now_ms);
-            self.tally.as_mut().into_iter().for_each(|tally| tally.start(&served));
+            self.tally.as_mut().into_iter().for_each(|tally| tally.start(&served, state.was_stopped()));
         }
         // What is learned later must not change what is said of the estimate that this start rested on.
         if let Some(learner) = &mut self.learner {
@@ -122,6 +123,23 @@ impl Accounts {
             learner.at_start[job as usize] = estimate;
         }
         self.charge(setup, job, setup.sizes.micro(state.shape), now_ms);
+    }
+
+    /// A job has held nodes in vain for so long; it holds none any more, and what its state says includes this.
+    pub(crate) fn lose(&mut self, setup: &Setup, job: u32, state: &JobState, lost_ms: i64, now_ms: i64) {
+        if self.tally.is_some() && lost_ms > 0 {
+            let served = self.served(setup, job, state, now_ms);
+            let before = Served { lost_ms: served.lost_ms - lost_ms, ..served };
+            self.tally.as_mut().into_iter().for_each(|tally| tally.lose(&before, lost_ms));
+        }
+    }
+
+    /// A job that was stopped waits again.
+    pub(crate) fn wait_again(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) {
+        if self.tally.is_some() {
+            let served = self.served(setup, job, state, now_ms);
+            self.tally.as_mut().into_iter().for_each(|tally| tally.wait_again(&served));
+        }
     }
 
     /// A job runs no longer: its user is not charged for it any more.

@@ -16,8 +16,11 @@ const LEAST_SLOWDOWN: f64 = 1e-3;
 pub(crate) struct Served {
     /// Counted from the episode's first.
     pub(crate) job: u32,
+    /// How long it has held no nodes, also after it was stopped.
     pub(crate) wait_ms: i64,
-    /// How long it will run.
+    /// How long it has held nodes in vain: what starts after stops cost, and work that was lost.
+    pub(crate) lost_ms: i64,
+    /// How long it runs in all, if it is never stopped.
     pub(crate) run_ms: i64,
     /// 0 to 1.
     pub(crate) priority: f64,
@@ -26,6 +29,17 @@ pub(crate) struct Served {
 impl Served {
     fn run_s(&self) -> f64 {
         seconds(self.run_ms)
+    }
+
+    /// By how much it ends later than if it had run at once.
+    fn delay_s(&self) -> f64 {
+        seconds(self.wait_ms + self.lost_ms)
+    }
+
+    /// What the bound adds to the slowdown of a short job that has started.
+    fn bound(&self) -> f64 {
+        let reached = (self.delay_s() + self.run_s()) * self.rates().bounded;
+        reached.max(1.0) - reached
     }
 
     /// What a second of waiting adds to the objectives.
@@ -40,12 +54,12 @@ impl Served {
 
     /// The logarithm that counts if the job starts now.
     fn logarithm(&self, objective: usize) -> f64 {
-        let (wait_s, run_s) = (seconds(self.wait_ms), self.run_s());
+        let (wait_s, delay_s, run_s) = (seconds(self.wait_ms), self.delay_s(), self.run_s());
         match objective {
-            BOUNDED_SLOWDOWN => bounded_slowdown(wait_s, run_s).ln(),
+            BOUNDED_SLOWDOWN => bounded_slowdown(delay_s, run_s).ln(),
             WAIT => wait_s.ln_1p(),
-            TURNAROUND => (wait_s + run_s).ln_1p(),
-            SLOWDOWN => ((wait_s + run_s) / run_s.max(1.0)).max(LEAST_SLOWDOWN).ln(),
+            TURNAROUND => (delay_s + run_s).ln_1p(),
+            SLOWDOWN => ((delay_s + run_s) / run_s.max(1.0)).max(LEAST_SLOWDOWN).ln(),
             _ => (self.priority * wait_s).ln_1p(),
         }
     }
@@ -101,6 +115,12 @@ impl Accrual {
         let before = std::mem::replace(&mut self.waiting, rates);
         // With its own rates alone: the others have not waited longer because this one is noticed late.
         self.accrue(seconds(one.wait_ms));
+        self.waiting = before;
+        self.begin_to_wait(one);
+    }
+
+    fn begin_to_wait(&mut self, one: &Served) {
+        let (before, rates) = (self.waiting, one.rates());
         self.waiting = Rates {
             bounded: before.bounded + rates.bounded,
             plain: before.plain + rates.plain,
@@ -113,8 +133,45 @@ impl Accrual {
         }
     }
 
-    /// A waiting job starts.
+    /// A waiting job starts for the first time.
     pub(crate) fn start(&mut self, one: &Served) {
+        self.end_to_wait(one);
+        let (rates, wait_s, run_s) = (one.rates(), seconds(one.wait_ms), one.run_s());
+        // While the job waited, its wait was counted by these rates; what its run adds is the rest of the whole. The same
+        // rate must be used here, and no division, for what was counted to cancel to the last digit.
+        self.sums[BOUNDED_SLOWDOWN] += ((wait_s + run_s) * rates.bounded).max(1.0) - wait_s * rates.bounded;
+        self.sums[TURNAROUND] += run_s;
+        self.sums[SLOWDOWN] += run_s * rates.plain;
+    }
+
+    /// A job that was stopped starts again: all but the bound was counted with its first start.
+    pub(crate) fn start_again(&mut self, one: &Served) {
+        self.end_to_wait(one);
+        self.sums[BOUNDED_SLOWDOWN] += one.bound();
+    }
+
+    /// A job that was stopped waits again; as long as it does, the bound holds it no longer.
+    pub(crate) fn wait_again(&mut self, one: &Served) {
+        self.sums[BOUNDED_SLOWDOWN] -= one.bound();
+        for &objective in &self.logarithms {
+            self.logs[objective] -= one.logarithm(objective);
+        }
+        self.begin_to_wait(one);
+    }
+
+    /// A job that has started has held nodes in vain for so long, beside what was counted so far.
+    pub(crate) fn lose(&mut self, before: &Served, lost_ms: i64) {
+        let after = Served { lost_ms: before.lost_ms + lost_ms, ..*before };
+        let (rates, lost_s) = (before.rates(), seconds(lost_ms));
+        self.sums[BOUNDED_SLOWDOWN] += lost_s * rates.bounded + after.bound() - before.bound();
+        self.sums[TURNAROUND] += lost_s;
+        self.sums[SLOWDOWN] += lost_s * rates.plain;
+        for &objective in &self.logarithms {
+            self.logs[objective] += after.logarithm(objective) - before.logarithm(objective);
+        }
+    }
+
+    fn end_to_wait(&mut self, one: &Served) {
         let rates = one.rates();
         self.waiting = if self.waiting.jobs <= 1.0 {
             // Nobody waits any more: what rounding has left is thrown away.
@@ -127,12 +184,6 @@ impl Accrual {
                 priority: self.waiting.priority - rates.priority,
             }
         };
-        let (wait_s, run_s) = (seconds(one.wait_ms), one.run_s());
-        // While the job waited, its wait was counted by these rates; what its run adds is the rest of the whole. The same
-        // rate must be used here, and no division, for what was counted to cancel to the last digit.
-        self.sums[BOUNDED_SLOWDOWN] += ((wait_s + run_s) * rates.bounded).max(1.0) - wait_s * rates.bounded;
-        self.sums[TURNAROUND] += run_s;
-        self.sums[SLOWDOWN] += run_s * rates.plain;
         for &objective in &self.logarithms {
             self.logs[objective] += one.logarithm(objective);
         }

@@ -17,6 +17,8 @@ pub(crate) struct Clock {
     pub(crate) next_arrival: u32,
     /// Something was done from outside since the last decision: if nothing else is to come, one is due now.
     pub(crate) undecided: bool,
+    /// When whoever decides from outside wants to be asked, though nothing may happen then.
+    pub(crate) asked_ms: Option<i64>,
     /// True ends of the running jobs. Taking one out of the middle would be slow: entries whose start number is old belong
     /// to a start that was stopped, and are thrown away when they come up.
     ends: BinaryHeap<Reverse<End>>,
@@ -25,7 +27,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// A clock that has not begun to go.
     pub(crate) fn new(now_ms: i64) -> Self {
-        Clock { now_ms, next_arrival: 0, undecided: false, ends: BinaryHeap::new() }
+        Clock { now_ms, next_arrival: 0, undecided: false, asked_ms: None, ends: BinaryHeap::new() }
     }
 
     /// A running job will end.

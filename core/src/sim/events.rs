@@ -45,6 +45,7 @@ impl Simulation {
         next = earlier(next, self.next_starving_ms());
         next = earlier(next, self.next_review_ms());
         next = earlier(next, self.next_reserved_ms());
+        next = earlier(next, self.clock.asked_ms.filter(|&asked_ms| asked_ms > self.now_ms()));
         // Drawn failures never end: alone they must not keep a simulation going.
         earlier(next, self.next_failure_ms(next.is_none()))
     }
@@ -100,7 +101,9 @@ impl Simulation {
         self.end_run(job, end_ms);
         let state = &mut self.states[job as usize];
         state.held_ms += end_ms - state.segment_start_ms;
-        state.lost_ms += self.setup.overhead_ms(state);
+        let lost_ms = self.setup.overhead_ms(state);
+        state.lost_ms += lost_ms;
+        self.accounts.lose(&self.setup, job, state, lost_ms, end_ms);
         state.end_ms = end_ms;
         // Killed or not was known from the beginning of the run: only the table's run time decides it.
         state.phase = if state.doomed { Phase::Killed } else { Phase::Completed };

@@ -115,17 +115,19 @@ impl Setup {
         }
     }
 
-    /// A run of this job is over, and has not ended it: counts it, and what of it was in vain.
-    pub(crate) fn count_stop(&self, state: &mut JobState, held_ms: i64, by_failure: bool) {
+    /// A run of this job is over, and has not ended it: counts it, and returns how long of it was in vain.
+    pub(crate) fn count_stop(&self, state: &mut JobState, held_ms: i64, by_failure: bool) -> i64 {
         // Before this stop is counted: the first run of a job costs nothing extra.
         let overhead_ms = self.overhead_ms(state);
         state.held_ms += held_ms;
-        state.lost_ms += if self.config.keeps_progress(by_failure) { held_ms.min(overhead_ms) } else { held_ms };
+        let lost_ms = if self.config.keeps_progress(by_failure) { held_ms.min(overhead_ms) } else { held_ms };
+        state.lost_ms += lost_ms;
         if by_failure {
             state.failures += 1;
         } else {
             state.preemptions += 1;
         }
+        lost_ms
     }
 
     /// How long a job is expected to hold nodes of this speed.

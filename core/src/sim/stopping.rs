@@ -26,10 +26,15 @@ impl Simulation {
         if self.states.get(job as usize).map(|state| state.phase) != Some(Phase::Running) {
             return Err(format!("job {job} does not run, so it cannot be preempted"));
         }
-        self.suspend(job, false);
+        self.stop(job);
         self.disturb();
-        self.wait_again(job);
         Ok(())
+    }
+
+    /// A running job makes room, and waits again.
+    pub(crate) fn stop(&mut self, job: u32) {
+        self.suspend(job, false);
+        self.wait_again(job);
     }
 
     /// A running job stops before its end, and gives back what it uses.
@@ -42,7 +47,8 @@ impl Simulation {
         state.remaining_ms -= kept_ms;
         state.done_ms += kept_ms;
         state.limit_ms = (state.limit_ms - kept_ms).max(1);
-        self.setup.count_stop(state, end_ms - state.segment_start_ms, by_failure);
+        let lost_ms = self.setup.count_stop(state, end_ms - state.segment_start_ms, by_failure);
+        self.accounts.lose(&self.setup, job, state, lost_ms, end_ms);
         let (start_ms, placement) = (state.segment_start_ms, std::mem::take(&mut state.placement));
         self.machine.add_stop(Stop { job, start_ms, end_ms, placement, by_failure });
     }
@@ -50,6 +56,7 @@ impl Simulation {
     /// A job that was stopped waits.
     pub(crate) fn wait_again(&mut self, job: u32) {
         self.states[job as usize].phase = Phase::Waiting;
+        self.accounts.wait_again(&self.setup, job, &self.states[job as usize], self.clock.now_ms);
         self.waiting.guard_again(job);
         // Its submit time is the old one: it may have waited too long already.
         self.enqueue(job, self.setup.is_starving(job, self.now_ms()));

@@ -92,7 +92,7 @@ impl Tally {
         let elapsed_s = seconds(elapsed_ms);
         self.of_jobs.pass_time(elapsed_ms);
         let all = setup.sizes.capacity_milli;
-        let used = (all - setup.sizes.free_milli(free)) as f64;
+        let used = (all - setup.sizes.idle_milli(free)) as f64;
         self.sums[UTILIZATION] += used / (all.max(1) as f64) * elapsed_s;
         self.sums[QUEUE] += queued as f64 * elapsed_s;
         if self.balance {
@@ -108,12 +108,31 @@ impl Tally {
         }
     }
 
-    /// A waiting job starts.
-    pub(crate) fn start(&mut self, one: &Served) {
-        if one.job >= self.measured_from {
+    /// A waiting job starts, for the first time or again.
+    pub(crate) fn start(&mut self, one: &Served, again: bool) {
+        if one.job < self.measured_from {
+            return;
+        }
+        self.max_wait_s = self.max_wait_s.max(seconds(one.wait_ms));
+        if again {
+            self.of_jobs.start_again(one);
+        } else {
             self.of_jobs.start(one);
-            self.max_wait_s = self.max_wait_s.max(seconds(one.wait_ms));
             self.started += 1;
+        }
+    }
+
+    /// A job that has started has held nodes in vain for so long, beside what was counted so far.
+    pub(crate) fn lose(&mut self, before: &Served, lost_ms: i64) {
+        if before.job >= self.measured_from {
+            self.of_jobs.lose(before, lost_ms);
+        }
+    }
+
+    /// A job that was stopped waits again.
+    pub(crate) fn wait_again(&mut self, one: &Served) {
+        if one.job >= self.measured_from {
+            self.of_jobs.wait_again(one);
         }
     }
 

@@ -116,6 +116,9 @@ class _Lib:
         capacity: int,
         /,
     ) -> int: ...
+    def shunter_simulation_held(
+        self, simulation: int, held_ms: _Pointer, lost_ms: _Pointer, capacity: int, /
+    ) -> int: ...
     def shunter_simulation_stops(
         self,
         simulation: int,

@@ -70,7 +70,8 @@ class Teacher:
         """Returns what is to be done now in each environment."""
         view = environments.view()
         places = view.jobs + self.begin[view.episode][:, None].astype(np.int64)
-        known = (view.jobs >= 0) & masks[:, 1:]
+        # Behind the jobs that wait there may be some that run; a schedule says nothing of stopping them.
+        known = (view.jobs >= 0) & masks[:, 1 : 1 + view.jobs.shape[1]]
         starts = np.where(known, self.start_ms[np.where(known, places, 0)], NEVER)
         first = starts.argmin(axis=1)
         is_due = starts[np.arange(len(first)), first] <= view.now_ms

@@ -124,8 +124,12 @@ class BaselineRun:
         """(windows, simulated length): when each job starts, `NEVER_MS` if it does not."""
         # Jobs of the warm-up are simulated and not measured; in used and elapsed time they count.
         self._measured = self._ran & (np.arange(self._ran.shape[1]) >= columns.warmup)
-        self._wait_s = np.where(self._ran, results.start_ms - columns.submit_ms, 0) / MILLISECONDS
-        self._run_s = np.where(self._ran, results.end_ms - results.start_ms, 0) / MILLISECONDS
+        # A job that was stopped waits whenever it holds no nodes, and holds them longer than it runs.
+        self._held_s = np.where(self._ran, results.held_ms, 0) / MILLISECONDS
+        self._lost_s = np.where(self._ran, results.lost_ms, 0) / MILLISECONDS
+        waited_ms = results.end_ms - columns.submit_ms - results.held_ms
+        self._wait_s = np.where(self._ran, waited_ms, 0) / MILLISECONDS
+        self._run_s = self._held_s - self._lost_s
         # A window in which no job runs has an elapsed time of 0, not of minus something.
         last_ms = np.where(self._ran, results.end_ms, columns.submit_ms[:, :1]).max(axis=1)
         self._elapsed_s = (last_ms - columns.submit_ms[:, 0]) / MILLISECONDS
@@ -137,13 +141,13 @@ class BaselineRun:
 
         The formulas are those of the core's rewards: an episode played by the same policy has the same objectives.
         """
-        turnaround_s = self._wait_s + self._run_s
+        turnaround_s = self._wait_s + self._held_s
         bounded = bounded_slowdown(turnaround_s, self._run_s)
         slowdown = turnaround_s / np.maximum(self._run_s, SHORTEST_S)
         weighted_s = self._priority * self._wait_s
         columns, cluster = self._columns, self._columns.cluster
         amount, capacity = (columns.gpus, cluster.total_gpus) if self._by_gpus else (columns.cores, cluster.total_cores)
-        used_s = (amount * self._run_s).sum(axis=1) / capacity
+        used_s = (amount * self._held_s).sum(axis=1) / capacity
         values = {
             "bounded_slowdown": self._mean(bounded),
             "wait": self._mean(self._wait_s),
@@ -177,16 +181,21 @@ class BaselineRun:
 
 def _mean_variance(simulation: Simulation, log: Log, first: int, begin_ms: int) -> float:
     """Returns the time-mean of the variance over hosts of the part of their cores in use."""
-    placed = simulation.snapshot()
-    job = np.repeat(np.arange(len(placed.phase)), np.diff(placed.node_offsets))
+    placed, stops = simulation.snapshot(), simulation.stops()
+    last = np.repeat(np.arange(len(placed.phase)), np.diff(placed.node_offsets))
+    stop = np.repeat(np.arange(len(stops.job)), np.diff(stops.node_offsets))
+    nodes = np.concatenate([placed.nodes, stops.nodes])
+    tasks = np.concatenate([placed.tasks, stops.tasks])
+    job = np.concatenate([last, stops.job[stop].astype(np.int64)])
     cores_per_task = log.workload.jobs["cores_per_task"].to_numpy()[first + job]
     node_cores = np.array([node.cores for node in log.cluster.nodes])
-    part = placed.tasks * cores_per_task / node_cores[placed.nodes]
-    times = np.concatenate([placed.start_ms[job], placed.end_ms[job]])
+    part = tasks * cores_per_task / node_cores[nodes]
+    start_ms = np.concatenate([placed.start_ms[last], stops.start_ms[stop]])
+    times = np.concatenate([start_ms, placed.end_ms[last], stops.end_ms[stop]])
     # Starts stand before ends in the array; among events of the same moment the order changes nothing, for no time
     # passes between them.
     order = np.argsort(times, kind="stable")
-    changes = zip(times[order], np.tile(placed.nodes, 2)[order], np.concatenate([part, -part])[order], strict=True)
+    changes = zip(times[order], np.tile(nodes, 2)[order], np.concatenate([part, -part])[order], strict=True)
     use, area, now = np.zeros(len(node_cores)), 0.0, begin_ms
     for time, node, change in changes:
         # Use changes at events alone, so that the area under the variance is a sum of rectangles.

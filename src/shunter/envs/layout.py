@@ -67,6 +67,11 @@ JOB_FEATURES: Final = (
 )
 """What is told of each job in the window; features of the user's own follow them."""
 
+HISTORY_FEATURES: Final = ("arrivals", "arrived_size_area", "ended", "utilization", "started_wait")
+"""What is told of each interval of the recent past; numbered from 1, the latest, they stand behind the cluster's."""
+RUNNING_FEATURES: Final = ("running", "served", "remaining", "stopped")
+"""What is told of each job, behind its other features, where running jobs are shown as well."""
+
 HOST_FEATURES: Final = ("core_use", "memory_use", "cores", "memory")
 """What is told of each host."""
 HOST_JOB_FEATURES: Final = ("cores", "memory")
@@ -99,13 +104,17 @@ class Layout:
     kind: str
     """`PICK_JOB` or `PICK_HOST`."""
     window: int = 0
-    """How many jobs are shown."""
+    """How many waiting jobs are shown."""
     lookahead_size: int = 0
     extra_features: tuple[str, ...] = ()
     """Features of the user's own, at the end of each row."""
     num_hosts: int = 0
     counts: str = "cores"
     """What features count: jobs' sizes, or cores alone, as all checkpoints did that do not say."""
+    history: int = 0
+    """How many intervals of the recent past are told of."""
+    stops: int = 0
+    """How many running jobs are shown, in rows behind those that wait."""
 
     def __post_init__(self) -> None:
         if self.kind not in (PICK_JOB, PICK_HOST):
@@ -120,17 +129,24 @@ class Layout:
             return {"hosts": LayoutPart(HOST_FEATURES, self.num_hosts), "job": LayoutPart(HOST_JOB_FEATURES)}
         old = {} if self.counts == "size" else _OLD_NAMES
         cluster, jobs = (tuple(old.get(name, name) for name in names) for names in (CLUSTER_FEATURES, JOB_FEATURES))
+        past = tuple(f"{name}_{place}" for place in range(1, self.history + 1) for name in HISTORY_FEATURES)
+        jobs += RUNNING_FEATURES if self.stops else ()
         return {
-            "cluster": LayoutPart(cluster),
+            "cluster": LayoutPart(cluster + past),
             # The numbers of the look-ahead have no names of their own.
             LOOKAHEAD: LayoutPart((LOOKAHEAD,) * self.lookahead_size),
-            "jobs": LayoutPart(jobs + self.extra_features, self.window),
+            "jobs": LayoutPart(jobs + self.extra_features, self.rows),
         }
 
     @cached_property
     def actions(self) -> int:
-        """How many actions there are: *wait* and the rows of the window, or the hosts."""
-        return self.num_hosts if self.kind == PICK_HOST else self.window + 1
+        """How many actions there are: *wait* and the rows of jobs, or the hosts."""
+        return self.num_hosts if self.kind == PICK_HOST else self.rows + 1
+
+    @property
+    def rows(self) -> int:
+        """How many jobs are shown at most: filled rows come first, those that wait before those that run."""
+        return self.window + self.stops
 
     @property
     def may_wait(self) -> bool:
@@ -160,23 +176,26 @@ class Layout:
     def _features(self, part: str) -> tuple[str, ...]:
         return self.parts[part].features if part in self.parts else ()
 
-    def split(self, observations: Any) -> dict[str, Any]:  # noqa: ANN401 - NumPy's arrays and PyTorch's tensors
+    def split(self, observations: Any, rows: int | None = None) -> dict[str, Any]:  # noqa: ANN401 - arrays and tensors
         """Returns the parts of observations as views, by name.
 
         Args:
             observations: An array or a tensor of shape (..., observation size).
+            rows: How many rows of jobs are left, where empty ones were cut off at the end; None: all.
 
         Returns:
-            ``cluster`` (..., 16), ``lookahead`` (..., size) and ``jobs`` (..., window, features); for hosts, ``hosts``
-            (..., hosts, 4) and ``job`` (..., 2).
+            ``cluster`` (..., 16 and 5 for each interval), ``lookahead`` (..., size) and ``jobs`` (..., rows, features);
+            for hosts, ``hosts`` (..., hosts, 4) and ``job`` (..., 2).
         """
         found, begin = {}, 0
         for name, part in self.parts.items():
-            values = observations[..., begin : begin + part.size]
-            if part.rows is not None:
-                values = values.reshape(*observations.shape[:-1], part.rows, len(part.features))
+            count = part.rows if rows is None or name != "jobs" else rows
+            size = len(part.features) * (1 if count is None else count)
+            values = observations[..., begin : begin + size]
+            if count is not None:
+                values = values.reshape(*observations.shape[:-1], count, len(part.features))
             found[name] = values
-            begin += part.size
+            begin += size
         return found
 
 

@@ -107,9 +107,8 @@ def run_learned_windows(
 
     def finished(episode: int, simulation: Simulation) -> None:
         states, basis = simulation.job_states(), simulation.estimates().basis
-        # A learned policy stops nobody.
-        held_ms = states.end_ms - states.start_ms
-        times = (states.start_ms, states.end_ms, held_ms, np.zeros_like(held_ms))
+        held = simulation.held()
+        times = (states.start_ms, states.end_ms, held.held_ms, held.lost_ms)
         _put(results, places[episode], WindowResults(*times, states.phase, basis))
         simulation.close()
 
@@ -161,6 +160,14 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
         max_wait_s=settings.max_wait_s,
         kill_at_request=settings.kill_at_request,
         seed=settings.seed,
+        # Nodes fail as is asked for, not as they did where the policy was trained.
+        mtbf_s=settings.mtbf_s,
+        mttr_s=settings.mttr_s,
+        failed_progress=settings.failed_progress,
+        # What stops cost is as is asked for, too.
+        preemption_overhead_s=settings.preemption_overhead_s,
+        preempted_progress=settings.preempted_progress,
+        min_run_s=settings.min_run_s,
     )
     together = min(len(windows), MOST_TOGETHER)
     vector = pick_job_vector(

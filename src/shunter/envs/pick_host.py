@@ -17,8 +17,16 @@ from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
 from shunter.envs.log_source import LogSource, episode_windows, log_world, read_logs
 from shunter.envs.rewards import RewardOptions
-from shunter.envs.single import SingleEnv
-from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
+from shunter.envs.single import SingleEnv, check_render_mode
+from shunter.envs.sources import (
+    EnvironmentOptions,
+    EpisodeGroup,
+    EpisodeSource,
+    Use,
+    failed_progress_field,
+    mtbf_field,
+    mttr_field,
+)
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster, Node
@@ -80,9 +88,13 @@ class PickHostOptions(EnvironmentOptions):
     job_cores: tuple[int, int] = _drawn_range(eda.JOB_CORES, "The cores of a job.", "job-cores")
     job_memory_mb: tuple[int, int] = _drawn_range(eda.JOB_MEMORY_MB, "The memory of a job, in MB.", "job-memory")
     job_run_s: tuple[int, int] = declared((1, 60), "How long a job runs, in seconds.")
-    seed: int = declared(0, "The seed that episodes are drawn from.", low=0, high=MOST_SEED)
+    seed: int = declared(0, "The seed that episodes and failures are drawn from.", low=0, high=MOST_SEED)
+    mtbf_s: float | None = mtbf_field()
+    mttr_s: float | None = mttr_field()
+    failed_progress: str = failed_progress_field()
 
     def __post_init__(self) -> None:
+        self.take_times("mtbf_s", "mttr_s")
         check_fields(self)
         for name in ("host_cores", "host_memory_gb", "job_cores", "job_memory_mb", "job_run_s"):
             object.__setattr__(self, name, pair(name, getattr(self, name), 1, _MOST))
@@ -93,11 +105,12 @@ class PickHostOptions(EnvironmentOptions):
         ):
             if most > least:
                 raise InputError(f"{asked} goes up to {most}, {has} down to {least}; expected jobs that fit everywhere")
+        _ = self.scheduler  # what is wrong with the failures is told now
 
     @classmethod
     def drawn(cls) -> tuple[str, ...]:
         """Returns what is drawn: on a log, none of it has a meaning."""
-        return tuple(name for name in declarations(cls) if name != "seed")
+        return tuple(name for name in declarations(cls) if name not in ("seed", "mtbf_s", "mttr_s", "failed_progress"))
 
     @property
     def layout(self) -> Layout:
@@ -112,7 +125,14 @@ class PickHostOptions(EnvironmentOptions):
     @property
     def scheduler(self) -> Scheduler:
         """How the simulations behind the environments schedule."""
-        return host_scheduler()
+        return self.placed_by(None)
+
+    def placed_by(self, placement: str | None) -> Scheduler:
+        """Returns the same with a placement of Shunter's; None: the first of all."""
+        # Where nothing is drawn in the simulations the seed means nothing, and environments that were kept have none.
+        drawn = {} if self.mtbf_s is None else {"seed": self.seed}
+        failures = {"mtbf_s": self.mtbf_s, "mttr_s": self.mttr_s, "failed_progress": self.failed_progress}
+        return host_scheduler(placement, **drawn, **failures)
 
     @property
     def chooses_jobs(self) -> bool:
@@ -201,9 +221,9 @@ def _drawn(random: np.random.Generator, bounds: tuple[int, int]) -> int:
     return int(random.integers(*bounds, endpoint=True))
 
 
-def host_scheduler(placement: str | None = None) -> Scheduler:
+def host_scheduler(placement: str | None = None, **settings: Any) -> Scheduler:  # noqa: ANN401 - checked there
     """Returns how simulations schedule here: first come, first served, and nobody passes the head of the queue."""
-    return resolve_scheduler(dispatch="strict", placement=placement)
+    return resolve_scheduler(dispatch="strict", placement=placement, **settings)
 
 
 def pick_host_vector(
@@ -285,7 +305,8 @@ def make_vector(
     if cluster is not None:
         raise InputError("pick-host draws its own hosts and jobs; leave cluster out, or give a workload with it")
     kinds = (PickHostOptions, RewardOptions, DrawnEpisodes, VectorOptions)
-    options, reward, drawn, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    given = {**keywords, "num_envs": num_envs}
+    options, reward, drawn, vector = deal_out(given, *kinds, also=("workload", "cluster"))
 
     def world() -> World:
         return _world(options, reward, drawn.episodes, vector)
@@ -301,7 +322,8 @@ def _make_log_vector(
         if name in keywords:
             raise InputError(f"{name} is given with a workload, which has its own jobs and hosts; leave it out")
     kinds = (PickHostOptions, RewardOptions, EpisodeOptions, VectorOptions)
-    options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    given = {**keywords, "num_envs": num_envs}
+    options, reward, episodes, vector = deal_out(given, *kinds, also=("workload", "cluster"))
 
     def world() -> World:
         log = read_log(workload, cluster)
@@ -316,9 +338,11 @@ def _make_log_vector(
 class PickHostLogSource(LogSource):
     """Windows of logs, on which a policy that chooses hosts is trained and judged."""
 
+    options: PickHostOptions
+
     def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns the placements that look at cores and memory, as the policy does; none looks at run times."""
-        return () if same_estimate else [Combination(name, host_scheduler(name)) for name in LOG_RIVALS]
+        return () if same_estimate else [Combination(name, self.options.placed_by(name)) for name in LOG_RIVALS]
 
     def usual(self) -> Combination:
         """Returns the first placement of all, which takes the first host that has room."""
@@ -366,7 +390,7 @@ class PickHostSource(EpisodeSource):
 
     def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns every placement of Shunter's; none of them looks at run times."""
-        return () if same_estimate else [Combination(name, host_scheduler(name)) for name in PLACEMENTS]
+        return () if same_estimate else [Combination(name, self.options.placed_by(name)) for name in PLACEMENTS]
 
     def usual(self) -> Combination:
         """Returns the first placement of all, which takes the first host that has room."""
@@ -406,6 +430,7 @@ class PickHostEnv(SingleEnv):
         has the objectives of the episode.
     """
 
-    def __init__(self, **keywords: Any) -> None:  # noqa: ANN401 - the fields of three classes, checked there
-        """Opens the environment; the keywords are those of `make_vector`."""
-        super().__init__(make_vector(1, autoreset=False, **keywords))
+    def __init__(self, *, render_mode: str | None = None, **keywords: Any) -> None:  # noqa: ANN401 - checked there
+        """Opens the environment; the keywords are those of `make_vector`, and what `render` returns."""
+        check_render_mode(render_mode)
+        super().__init__(make_vector(1, autoreset=False, **keywords), render_mode)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names, timed
+from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names
 from shunter.comparison.classics import classics, learns
 from shunter.comparison.combinations import combine_like
 from shunter.comparison.origins import with_own_estimate
@@ -17,11 +17,11 @@ from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
 from shunter.envs.log_source import LogSource, episode_windows, log_vector, log_world, read_logs
 from shunter.envs.rewards import RewardOptions, check_only_starts
-from shunter.envs.single import SingleEnv
-from shunter.envs.sources import EnvironmentOptions
+from shunter.envs.single import SingleEnv, check_render_mode
+from shunter.envs.sources import EnvironmentOptions, failed_progress_field, mtbf_field, mttr_field
 from shunter.envs.world import CoreMode, World
 from shunter.errors import InputError
-from shunter.model.settings import AUTO, CORES_ALONE, SIZE_BY
+from shunter.model.settings import AUTO, CORES_ALONE, LONGEST_S, PROGRESS, SIZE_BY
 from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
 from shunter.policies.native import REQUESTED, of_before, resolve_native, spec_file
 from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
 USUAL: Final = "fcfs/easy"
 """What sites have that have never thought about it."""
+
+EXAMPLE: Final = "generate:lublin?seed=1&jobs=5000&cores=256"
+"""A workload for whoever has none at hand."""
+
+STOPPING_MODES: Final = ("reserve", "feasible")
+"""The modes in which running jobs may be stopped."""
 
 _LARGEST: Final = 2**16
 """More rows or numbers are a slip of the finger."""
@@ -87,10 +93,56 @@ class PickJobOptions(EnvironmentOptions):
     )
     scan_depth: int = declared(1000, "How many waiting jobs are looked at in each pass.")
     seed: int = declared(0, "The seed of everything random in the simulation.")
+    mtbf_s: float | None = mtbf_field()
+    mttr_s: float | None = mttr_field()
+    failed_progress: str = failed_progress_field()
+    history: int = declared(
+        0,
+        "How many intervals of the recent past the policy sees: arrivals, ends, use and waits.",
+        low=0,
+        high=_LARGEST,
+        option="history",
+        metavar="N",
+    )
+    history_interval_s: float = declared(
+        3600.0,
+        "How long each of these intervals is, as in 10m.",
+        low=0.001,
+        high=LONGEST_S,
+        option="history-interval",
+        metavar=TIME,
+    )
+    stops: int = declared(
+        0,
+        "How many running jobs the policy sees, and may stop.",
+        low=0,
+        high=_LARGEST,
+        option="stops",
+        metavar="N",
+    )
+    preemption_overhead_s: float = declared(
+        0.0,
+        "What each restart of a stopped job costs before it makes progress, as in 30s.",
+        option="preemption-overhead",
+        metavar=TIME,
+    )
+    preempted_progress: str = declared(
+        "kept",
+        "Whether a job that the policy stops keeps or loses its work since its latest start.",
+        choices=PROGRESS,
+        option="preempted-progress",
+        metavar="kept|lost",
+    )
+    min_run_s: float = declared(
+        0.0, "How long a job runs at least before the policy may stop it, as in 5m.", option="min-run", metavar=TIME
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "max_wait_s", timed("max_wait_s", self.max_wait_s))
+        self.take_times("max_wait_s", "mtbf_s", "mttr_s", "history_interval_s", "preemption_overhead_s", "min_run_s")
         check_fields(self)
+        if self.stops and self.mode not in STOPPING_MODES:
+            what = f"stops is {self.stops}, but mode is {self.mode!r}, in which no running job can be stopped"
+            raise InputError(f"{what}; leave stops out, or choose the mode {' or '.join(STOPPING_MODES)}")
         # TOML and JSON give lists; a tuple can be compared and hashed.
         object.__setattr__(self, "features", distinct_names("features", self.features))
         _ = self.scheduler  # what is wrong in the settings is told now
@@ -115,18 +167,25 @@ class PickJobOptions(EnvironmentOptions):
             max_wait_s=self.max_wait_s,
             scan_depth=self.scan_depth,
             seed=self.seed,
+            mtbf_s=self.mtbf_s,
+            mttr_s=self.mttr_s,
+            failed_progress=self.failed_progress,
+            preemption_overhead_s=self.preemption_overhead_s,
+            preempted_progress=self.preempted_progress,
+            min_run_s=self.min_run_s,
         )
 
     @property
     def layout(self) -> Layout:
         """The layout of the observations."""
         counts = "cores" if self.scheduler.size_by == CORES_ALONE else "size"
-        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features, counts=counts)
+        shown = {"history": self.history, "stops": self.stops}
+        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features, counts=counts, **shown)
 
     @property
     def core_mode(self) -> CoreMode:
         """The core's numbers for what is decided."""
-        return CoreMode.of(self.mode, self.lookahead)
+        return CoreMode.of(self.mode, self.lookahead, self.history_interval_s)
 
     def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickJobSource:
         """Returns the logs that episodes are windows of.
@@ -156,7 +215,7 @@ def pick_job_vector(
 def make_vector(
     num_envs: int,
     *,
-    workload: str | Workload,
+    workload: str | Workload | None = None,
     cluster: str | Cluster | None = None,
     **keywords: Any,  # noqa: ANN401 - the fields of four classes, checked there
 ) -> NativeVectorEnv:
@@ -164,22 +223,29 @@ def make_vector(
 
     Args:
         num_envs: How many environments.
-        workload: A log, or what `shunter.read_workload` reads.
+        workload: A log, or what `shunter.read_workload` reads; an error says so where there is none.
         cluster: A cluster, or what `shunter.read_cluster` takes; None: the one that the log tells of.
         keywords: The fields of `PickJobOptions`, `RewardOptions`, `EpisodeOptions` and `VectorOptions`.
 
     Raises:
-        InputError: A keyword is unknown, or a value is wrong.
+        InputError: There is no workload, a keyword is unknown, or a value is wrong.
     """
     kinds = (PickJobOptions, RewardOptions, EpisodeOptions, VectorOptions)
-    options, reward, episodes, vector = deal_out({**keywords, "num_envs": num_envs}, *kinds)
+    # First the keywords: a workload may be missing because its name is mistyped.
+    given = {**keywords, "num_envs": num_envs}
+    options, reward, episodes, vector = deal_out(given, *kinds, also=("workload", "cluster"))
+    if workload is None:
+        raise InputError(
+            "PickJob needs a log to schedule: pass workload=, a file or a generator, as in "
+            f'gymnasium.make("shunter/PickJob-v0", workload="{EXAMPLE}")'
+        )
 
     def world() -> World:
         log = read_log(workload, cluster)
         return log_world([log], [episode_windows(log, episodes)], options.scheduler, reward, vector)
 
-    given = {"workload": workload, "cluster": cluster, **keywords}
-    return build_vector(lambda: prepared(PICK_JOB, given, world), options, reward, vector)
+    made_from = {"workload": workload, "cluster": cluster, **keywords}
+    return build_vector(lambda: prepared(PICK_JOB, made_from, world), options, reward, vector)
 
 
 class PickJobSource(LogSource):
@@ -213,17 +279,20 @@ class PickJobEnv(SingleEnv):
     """Decides which waiting job goes next on the cluster of a log.
 
     Observation: ``Box(0, 1)`` of ``float32``, flat, in three parts that `layout` names and splits.
-        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`).
+        ``cluster`` (16,): free capacity, queue, reservation, time of day and week (`CLUSTER_FEATURES`); with `history`
+        five more for each interval of the recent past (`HISTORY_FEATURES`).
         ``lookahead`` (lookahead_size,): when running jobs give capacity back.
         ``jobs`` (window, 21 + own features): the waiting jobs in the order of `order` (`JOB_FEATURES`). Jobs that may
-        be chosen come first, then others; rows without a job are zeros.
+        be chosen come first, then others; rows without a job are zeros. With `stops` there are so many rows more, for
+        running jobs behind those that wait, and four features more of each job (`RUNNING_FEATURES`).
 
-    Action: ``Discrete(window + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What choosing
-        does depends on `mode`: the job starts, gets the pass's reservation, or is committed.
+    Action: ``Discrete(window + stops + 1)``. 0 waits until the next event; *k* chooses the job in row *k* − 1. What
+        choosing does depends on `mode`: the job starts, gets the pass's reservation, or is committed. A job that runs
+        is stopped.
 
-    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + 1,) of ``bool``. An action that it forbids is taken
-        as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and ``info["invalid_action"]`` is
-        True. At least one action is always allowed.
+    Mask: ``action_masks()`` or ``info["action_mask"]``, (window + stops + 1,) of ``bool``. An action that it
+        forbids is taken as *wait*, or as the first job that may be chosen, costs `invalid_penalty`, and
+        ``info["invalid_action"]`` is True. At least one action is always allowed.
 
     Reward: the weighted sum of objectives (`RewardOptions`), larger is better. ``dense``: each step brings the change
         of the objectives since the last; their sum over an episode is the objective. ``final``: all of it at the end.
@@ -235,9 +304,13 @@ class PickJobEnv(SingleEnv):
 
     def __init__(
         self,
-        workload: str | Workload,
+        workload: str | Workload | None = None,
         cluster: str | Cluster | None = None,
+        *,
+        render_mode: str | None = None,
         **keywords: Any,  # noqa: ANN401 - the fields of three classes, checked there
     ) -> None:
-        """Opens the environment; the arguments are those of `make_vector`."""
-        super().__init__(make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords))
+        """Opens the environment; the arguments are those of `make_vector`, and what `render` returns."""
+        check_render_mode(render_mode)
+        vector = make_vector(1, workload=workload, cluster=cluster, autoreset=False, **keywords)
+        super().__init__(vector, render_mode)

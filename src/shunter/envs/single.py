@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import gymnasium
 import numpy as np
 
-from shunter.checks import MOST_SEED, whole
+from shunter.checks import MOST_SEED, check_name, whole
 from shunter.envs.arrays import as_actions
+from shunter.envs.rendering import as_picture, as_text
 from shunter.envs.resets import draw_episode
 from shunter.envs.rewards import TOTALS
+from shunter.envs.scene import look_at
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,13 +22,29 @@ if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
 
 
+RGB_ARRAY: Final = "rgb_array"
+ANSI: Final = "ansi"
+
+
+def check_render_mode(render_mode: str | None) -> None:
+    """Raises an error if it is none of the modes that there are."""
+    if render_mode is not None:
+        check_name("render_mode", render_mode, SingleEnv.metadata["render_modes"])
+
+
 class SingleEnv(gymnasium.Env[Any, Any]):
     """What both environments share; arrays that it returns are the caller's own."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium declares it
+    metadata: dict[str, Any] = {"render_modes": [RGB_ARRAY, ANSI], "render_fps": 5}  # noqa: RUF012 - as Gymnasium's
 
-    def __init__(self, vector: NativeVectorEnv) -> None:
-        """Takes over a vector of one environment that does not begin the next episode by itself."""
+    def __init__(self, vector: NativeVectorEnv, render_mode: str | None = None) -> None:
+        """Takes over a vector of one environment that does not begin the next episode by itself.
+
+        Args:
+            vector: Of one environment.
+            render_mode: What `render` returns: ``rgb_array`` or ``ansi``; None: nothing.
+        """
+        self.render_mode = render_mode
         self.vector = vector
         """The vector of one behind it."""
         self.observation_space = vector.single_observation_space
@@ -78,6 +96,17 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         if terminated or truncated:
             info["totals"] = dict(zip(TOTALS, arrays.totals[0].tolist(), strict=True))
         return arrays.observations[0].copy(), float(arrays.rewards[0]), terminated, truncated, info
+
+    def render(self) -> Any:  # noqa: ANN401 - an image or a text, as Gymnasium has it
+        """Returns an image (``rgb_array``) or a text (``ansi``) of what runs and waits now; None without a mode.
+
+        Raises:
+            InputError: There is no episode yet.
+        """
+        if self.render_mode is None:
+            return None
+        scene = look_at(self.vector, self._arrays.masks[0])
+        return as_picture(scene) if self.render_mode == RGB_ARRAY else as_text(scene)
 
     def close(self) -> None:
         """Frees the environment's memory; closing twice does no harm."""

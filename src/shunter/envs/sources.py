@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from shunter.checks import TIME, declared, timed
+from shunter.model.settings import PROGRESS
+
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
     from shunter.envs.episodes import EpisodeOptions
@@ -32,9 +35,35 @@ class Use(IntEnum):
     REPORT = 2
 
 
+def mean_time_field(name: str, help: str) -> Any:  # noqa: ANN401 - as `dataclasses.field` is typed
+    """Returns the field of a mean time of drawn failures, with an option of the same name."""
+    return declared(None, help, option=name, metavar=TIME, shown_default="no failures are drawn")
+
+
+def mtbf_field() -> Any:  # noqa: ANN401 - as above
+    """Returns the field that every kind of decision has for how often nodes fail."""
+    return mean_time_field("mtbf", "Draw failures: the mean time until a node fails, as in --mtbf 30d --mttr 2h.")
+
+
+def mttr_field() -> Any:  # noqa: ANN401 - as above
+    """Returns the field for how long they are down."""
+    return mean_time_field("mttr", "The mean time until a failed node is up again. Goes with --mtbf.")
+
+
+def failed_progress_field() -> Any:  # noqa: ANN401 - as above
+    """Returns the field for what becomes of the jobs that ran on them."""
+    help = "Whether a job whose node fails keeps or loses its work since its latest start."
+    return declared("lost", help, choices=PROGRESS, option="failed-progress", metavar="kept|lost")
+
+
 @dataclass(frozen=True)
 class EnvironmentOptions(ABC):
     """What a policy must remember to decide in the same way again; each kind of decision adds its fields."""
+
+    def take_times(self, *names: str) -> None:
+        """Turns times that are given as text, such as ``36h``, into seconds."""
+        for name in names:
+            object.__setattr__(self, name, timed(name, getattr(self, name)))
 
     @classmethod
     def drawn(cls) -> tuple[str, ...]:

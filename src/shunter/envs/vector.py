@@ -176,7 +176,7 @@ class NativeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def view(self) -> View:
         """Returns which jobs the rows show, the clock, and the counts."""
-        rows = self.layout.window if self.layout.may_wait else 1
+        rows = self.layout.rows if self.layout.may_wait else 1
         view = View(
             np.empty((self.num_envs, rows), dtype=np.int64),
             *(np.empty(self.num_envs, dtype=np.int64) for _ in range(4)),

@@ -32,13 +32,15 @@ class CoreMode:
 
     mode: int
     lookahead: int
+    history_interval_ms: int = 0
 
     @staticmethod
-    def of(mode: str, lookahead: str = "off") -> CoreMode:
+    def of(mode: str, lookahead: str = "off", history_interval_s: float = 0.0) -> CoreMode:
         """Returns the numbers for the names."""
         return CoreMode(
             core_numbers("Mode")[mode],
             core_numbers("Lookahead")[lookahead.replace("_", "-")],
+            round(history_interval_s * 1000),
         )
 
     def shown_fields(self, layout: Layout) -> dict[str, int]:
@@ -49,6 +51,9 @@ class CoreMode:
             "lookahead_size": layout.lookahead_size,
             "window": layout.window,
             "extra_features": len(layout.extra_features),
+            "history": layout.history,
+            "history_interval_ms": self.history_interval_ms,
+            "stops": layout.stops,
         }
 
 
@@ -72,6 +77,7 @@ class World:
             scheduler: Of the simulations.
         """
         self.workloads = workloads
+        self.clusters = clusters
         self.hosts = len(clusters[0].nodes)
         """How many hosts the first cluster has."""
         self.episodes = episodes.rows

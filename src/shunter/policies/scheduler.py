@@ -353,8 +353,8 @@ def _learned(
 ) -> Scheduler:
     """Returns the way to schedule that a checkpoint brings.
 
-    What it brings must not contradict what was asked for. Whether jobs are killed and the seed are not a policy's
-    business, and a starvation guard may be added.
+    What it brings must not contradict what was asked for. Whether jobs are killed, which nodes fail, what stops
+    cost and the seed are not a policy's business, and a starvation guard may be added.
     """
     try:
         with words_of_a_file():
@@ -370,16 +370,20 @@ def _learned(
         unsaid = (None,) if name == "dispatch" else (None, getattr(plain, name))
         if value is not None and (name in asked or value not in unsaid):
             _check_same(checkpoint.text, name, value, getattr(own, name))
-    for name in ("failures", "mtbf_s"):
-        if getattr(given, name) is not None:
-            option = name.removesuffix("_s")
-            what = f"policy {checkpoint.text!r} was trained on nodes that do not fail"
-            raise InputError(f"{what}; leave --{option} ({name}) out")
+    if given.failures is not None:
+        what = f"policy {checkpoint.text!r} is learned, and decides where failures are drawn, not where they are given"
+        raise InputError(f"{what}; give --mtbf and --mttr in the place of --failures (failures)")
     settings = replace(
         own,
         policy=checkpoint.text,
         kill_at_request=given.kill_at_request,
         seed=given.seed,
+        mtbf_s=given.mtbf_s,
+        mttr_s=given.mttr_s,
+        failed_progress=given.failed_progress,
+        preemption_overhead_s=given.preemption_overhead_s,
+        preempted_progress=given.preempted_progress,
+        min_run_s=given.min_run_s,
         size_by=given.size_by if own.size_by == AUTO else own.size_by,
         max_wait_s=own.max_wait_s if given.max_wait_s is None else given.max_wait_s,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from shunter.errors import InputError
+from shunter.metrics.lanes import stacked
 from shunter.metrics.sizes import CORES, used_resources
 from shunter.metrics.usage import MILLI, Usage
 from shunter.report.drawing import COLORS, GRID, OTHERS_COLOR, binned_means, finish, new_figure, time_unit
@@ -44,9 +44,6 @@ NAMED_NODES = 24
 """Up to so many nodes have their names on the axis."""
 HEAT_ROWS = 400
 """Nodes beyond this number share rows of the heat map."""
-
-Span = tuple[int, int]
-"""Thousandths of a core or a GPU of one node, from the first to before the second."""
 
 
 def draw_schedule(schedule: Schedule) -> Figure:
@@ -286,43 +283,6 @@ def _size_rows(schedule: Schedule, resource: Resource) -> tuple[Any, Any, Any, N
     return time_ms, np.concatenate([amount, -amount]), np.concatenate([row, row]), capacity
 
 
-class Lanes:
-    """The cores or GPUs of one node, of which jobs take the lowest that are free, in one piece where there is one."""
-
-    def __init__(self, milli: int) -> None:
-        """Starts with all of them free."""
-        self._free: list[Span] = [(0, milli)]
-
-    def take(self, amount: int) -> list[Span]:
-        """Returns what is given to a job; less than it asks for if there is no more."""
-        # In one piece if any gap is large enough, so that most jobs are one rectangle.
-        for index, (low, high) in enumerate(self._free):
-            if high - low >= amount:
-                self._free[index : index + 1] = [(low + amount, high)] if high - low > amount else []
-                return [(low, low + amount)]
-        # No gap is large enough: the job is drawn in several pieces. What it really had, nobody recorded.
-        taken: list[Span] = []
-        while amount and self._free:
-            low, high = self._free.pop(0)
-            used = min(high - low, amount)
-            taken.append((low, low + used))
-            amount -= used
-            if used < high - low:
-                self._free.insert(0, (low + used, high))
-        return taken
-
-    def give_back(self, spans: list[Span]) -> None:
-        """Frees what a job had that has ended, and joins it with free neighbors."""
-        for low, high in spans:
-            index = bisect_left(self._free, (low, high))
-            if index < len(self._free) and self._free[index][0] == high:
-                high = self._free.pop(index)[1]
-            if index and self._free[index - 1][1] == low:
-                low = self._free.pop(index - 1)[0]
-                index -= 1
-            self._free.insert(index, (low, high))
-
-
 def pack_rectangles(schedule: Schedule, resource: Resource = CORES) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Returns rectangles and the job of each.
 
@@ -338,30 +298,8 @@ def pack_rectangles(schedule: Schedule, resource: Resource = CORES) -> tuple[NDA
     """
     usage = Usage(schedule)
     segment, node, used = _placements(schedule, resource)
-    job = usage.segments.job[segment]
     sizes = [round(each * MILLI) for each in resource.amounts(schedule.cluster)]
-    # In whole thousandths, so that pieces fit together exactly.
-    base = np.concatenate([[0], np.cumsum(sizes)])
-    lanes = [Lanes(size) for size in sizes]
-    held: dict[int, list[Span]] = {}
-    rectangles: list[tuple[float, float, float, float]] = []
-    owners: list[int] = []
-    start_ms, end_ms = usage.start_ms[segment], usage.end_ms[segment]
-    for entry, starts in _in_order(start_ms, end_ms):
-        if not starts:
-            lanes[node[entry]].give_back(held.pop(entry))
-            continue
-        held[entry] = lanes[node[entry]].take(int(used[entry]))
-        bottom = int(base[node[entry]])
-        for low, high in ((bottom + low, bottom + high) for low, high in held[entry]):
-            follows = bool(owners) and owners[-1] == job[entry] and rectangles[-1][0] == start_ms[entry]
-            if follows and rectangles[-1][3] == low / MILLI:
-                # The job goes on from the node below: one rectangle instead of two.
-                rectangles[-1] = (*rectangles[-1][:3], high / MILLI)
-                continue
-            rectangles.append((start_ms[entry], end_ms[entry], low / MILLI, high / MILLI))
-            owners.append(int(job[entry]))
-    return np.array(rectangles, dtype=np.float64).reshape(-1, 4), np.array(owners, dtype=np.int64)
+    return stacked(sizes, node, used, usage.start_ms[segment], usage.end_ms[segment], owner=usage.segments.job[segment])
 
 
 def _placements(
@@ -373,11 +311,3 @@ def _placements(
     used = per_task[segments.job[segments.entry]] * segments.tasks
     kept = (used > 0) & (segments.length_ms > 0)[segments.entry]
     return segments.entry[kept], segments.nodes[kept], used[kept]
-
-
-def _in_order(start_ms: NDArray[np.float64], end_ms: NDArray[np.float64]) -> list[tuple[int, bool]]:
-    """Returns (entry, whether it starts) by time; at one instant ends come first, then starts in their order."""
-    count = len(start_ms)
-    starts = np.concatenate([np.zeros(count, dtype=bool), np.ones(count, dtype=bool)])
-    order = np.lexsort((starts, np.concatenate([end_ms, start_ms])))
-    return list(zip((order % max(count, 1)).tolist(), starts[order].tolist(), strict=True))

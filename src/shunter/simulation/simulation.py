@@ -12,7 +12,7 @@ from shunter.model.snapshot import ARRAYS, PLACES, Snapshot, check_lengths
 from shunter.native import RESULTS, Handle, check, ffi, lib, opened, pointer, pointers
 from shunter.policies.native import CorePolicy
 from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
-from shunter.simulation.states import CoreStops, Estimates, JobStates, Status
+from shunter.simulation.states import CoreStops, Estimates, HeldTimes, JobStates, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -205,6 +205,13 @@ class Simulation:
         states = JobStates.empty(count)
         self._call(lib.shunter_simulation_jobs, *states.pointers(), count)
         return states
+
+    def held(self) -> HeldTimes:
+        """Returns how long each job has held nodes in runs that are over."""
+        count = self._told().jobs
+        held = HeldTimes.empty(count)
+        self._call(lib.shunter_simulation_held, *held.pointers(), count)
+        return held
 
     def estimates(self) -> Estimates:
         """Returns the run times that the policy saw when jobs started, or sees now, and what they rest on."""

@@ -51,6 +51,15 @@ class Estimates(CoreArrays):
 
 
 @dataclass(frozen=True)
+class HeldTimes(CoreArrays):
+    """How long each job has held nodes, in runs that are over."""
+
+    held_ms: NDArray[np.int64] = filled(np.int64)
+    lost_ms: NDArray[np.int64] = filled(np.int64)
+    """How much of that brought it nothing, since it was stopped."""
+
+
+@dataclass(frozen=True)
 class CoreStops:
     """The runs that did not end their jobs, in the core's units."""
 

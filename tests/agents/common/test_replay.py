@@ -444,9 +444,10 @@ PICK_JOB_ENV = {
     [
         PICK_JOB_ENV | {"max_steps": 17},
         PICK_JOB_ENV | {"mode": "feasible"},
+        PICK_JOB_ENV | {"history": 2, "stops": 3},
         {"name": "shunter/PickHost-v0", "max_steps": 40},
     ],
-    ids=["jobs", "feasible", "hosts"],
+    ids=["jobs", "feasible", "past-and-stops", "hosts"],
 )
 def test_what_real_environments_show_is_stored(options: dict[str, Any]) -> None:
     environments = make_vec(options["name"], 4, seed=1, **{name: options[name] for name in options if name != "name"})

@@ -158,15 +158,18 @@ fn take_done(reader: &mut Reader) -> Result<Done, String> {
 
 impl ReplayOptions {
     /// What a state must agree in.
-    fn words(&self) -> [u64; 10] {
+    fn words(&self) -> [u64; 12] {
         let sizes = match self.layout {
-            Layout::Job(jobs) => [0, jobs.window, jobs.lookahead_size, jobs.job_features],
-            Layout::Host { hosts } => [1, hosts, 0, 0],
+            Layout::Job(jobs) => [0, jobs.window, jobs.lookahead_size, jobs.job_features, jobs.history, jobs.stops],
+            Layout::Host { hosts } => [1, hosts, 0, 0, 0, 0],
         };
-        let [kind, rows, lookahead, features] = sizes.map(|size| size as u64);
+        let [kind, rows, lookahead, features, history, stops] = sizes.map(|size| size as u64);
         let counts = [self.environments, self.capacity, self.n_step].map(|count| count as u64);
         let numbers = [self.gamma, self.priority_exponent].map(f64::to_bits);
-        [MAGIC, kind, rows, lookahead, features, counts[0], counts[1], counts[2], numbers[0], numbers[1]]
+        [
+            MAGIC, kind, rows, lookahead, features, history, stops, counts[0], counts[1], counts[2], numbers[0],
+            numbers[1],
+        ]
     }
 }
 

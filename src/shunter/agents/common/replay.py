@@ -80,6 +80,8 @@ class Replay:
             "window": layout.window,
             "lookahead_size": layout.lookahead_size,
             "job_features": len(layout.job_features),
+            "history": layout.history,
+            "stops": layout.stops,
             "hosts": layout.num_hosts,
             "environments": whole("num_envs", num_envs, 1, _MOST),
             "capacity": whole("capacity", capacity, 1, _MOST),

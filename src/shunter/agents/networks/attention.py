@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -43,7 +42,7 @@ class Attention(CroppedNetwork):
 
     def evaluate_cropped(self, observations: Tensor, rows: int) -> tuple[Tensor, Tensor]:
         """Returns logits and values."""
-        parts = replace(self._layout, window=rows).split(observations)
+        parts = self._layout.split(observations, rows)
         jobs = parts["jobs"]
         state = self.state_layer(torch.cat([parts["cluster"], parts["lookahead"]], dim=1)).unsqueeze(1)
         tokens = torch.cat([state, self.job_layer(jobs)], dim=1)
@@ -55,7 +54,7 @@ class Attention(CroppedNetwork):
             tokens = block(tokens, slots, seen)
         tokens = self.norm(tokens)
         # Along the actions, which are the last dimension but one where there are several heads.
-        empty = (0, self._layout.window - rows) if self.heads == 1 else (0, 0, 0, self._layout.window - rows)
+        empty = (0, self._layout.rows - rows) if self.heads == 1 else (0, 0, 0, self._layout.rows - rows)
         scores = functional.pad(self.score(tokens[:, 1:]).squeeze(2), empty, value=FORBIDDEN)
         wait = self.wait(tokens[:, 0])
         logits = torch.cat([wait if self.heads == 1 else wait.unsqueeze(1), scores], dim=1)

@@ -80,14 +80,14 @@ class Network(nn.Module):
 def filled_rows(observations: Tensor, layout: Layout) -> Tensor:
     """Returns how many rows of each window are filled. These come first, so few of them need to be looked at."""
     low = torch.zeros(len(observations), dtype=torch.int64, device=observations.device)
-    if not layout.window:
+    if not layout.rows:
         return low
     present = layout.split(observations)["jobs"][..., 0]
-    high = torch.full_like(low, layout.window)
+    high = torch.full_like(low, layout.rows)
     # A binary search in all samples at once: looking at every row of every window would cost more than it saves.
-    for _ in range(layout.window.bit_length()):
+    for _ in range(layout.rows.bit_length()):
         middle = (low + high) // 2
-        row = middle.clamp_max(layout.window - 1).unsqueeze(1)
+        row = middle.clamp_max(layout.rows - 1).unsqueeze(1)
         filled = (present.gather(1, row).squeeze(1) > 0) & (low < high)
         low, high = torch.where(filled, middle + 1, low), torch.where(filled, high, middle)
     return low
@@ -150,8 +150,8 @@ class CroppedNetwork(Network):
     def _bucket(self, batch: CroppedBatch, bucket: Tensor) -> tuple[Tensor, Tensor]:
         rows = int(batch.filled.index_select(0, bucket).max())
         columns = self._layout.observation_size
-        if self._layout.window:
-            columns -= (self._layout.window - rows) * len(self._layout.job_features)
+        if self._layout.rows:
+            columns -= (self._layout.rows - rows) * len(self._layout.job_features)
         places = batch.places.index_select(0, bucket)
         return self.evaluate_cropped(batch.observations[:, :columns].index_select(0, places), rows)
 

@@ -178,7 +178,7 @@ class Kernel(Network):
         scored, pooled = rows.split(self._widths, dim=1)
         pooled = pooled.contiguous()  # Pooling rows that lie apart takes several times as long.
         scores = self.score(self.job_tower(scored)).squeeze(1)
-        share = (ragged.counts / self._layout.window).unsqueeze(1)
+        share = (ragged.counts / self._layout.rows).unsqueeze(1)
         state = torch.cat([ragged.context, share, ragged.mean(pooled), ragged.largest(pooled)], dim=1)
         actions = self._layout.actions
         logits = torch.full((len(state) * actions, *scores.shape[1:]), FORBIDDEN, device=state.device)
