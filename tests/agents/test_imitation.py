@@ -31,6 +31,7 @@ def _config(imitated: str, workload: str = CROWDED, **environment: object) -> Tr
             "data": {"workload": [workload]},
             "environment": {"window": 96, **environment},
             "episodes": {"windows": 6, "length": 96, "part": [0.0, 0.6]},
+            "validation": {"windows": 2, "length": 32},
             "training": {"imitate": imitated, "imitate_steps": 60_000},
         }
     )
@@ -150,6 +151,27 @@ def test_hosts_are_not_imitated() -> None:
         Site.of(config).check()
 
 
-def test_unknown_teachers_are_one_line() -> None:
-    with pytest.raises(InputError, match=r"unknown policy 'safe'; did you mean 'saf'"):
-        _taught(_config("safe/easy"))
+@pytest.mark.parametrize(
+    ("imitated", "error"),
+    [
+        ("saff/easy", r"--imitate saff/easy: unknown policy 'saff'; did you mean 'saf'\?"),
+        ("saf/eazy", r"--imitate saf/eazy: unknown dispatch rule 'eazy'; did you mean 'easy'\?"),
+        ("runs/first", r"--imitate runs/first: unknown dispatch rule 'first'"),
+        (LOG, "tells no starts to imitate; give a policy, as in --imitate saf/easy"),
+    ],
+)
+def test_unknown_teachers_are_one_line_before_anything_is_begun(imitated: str, error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        Site.of(_config(imitated)).check()
+
+
+@pytest.mark.parametrize("imitated", ["saf", "saf/3", "f2?origin=absolute/easy", "saf/easy"])
+def test_teachers_with_and_without_a_rule(imitated: str) -> None:
+    config = _config(imitated)
+    Site.of(config).check()
+    assert np.isfinite(_taught(config)).all()
+
+
+def test_mixing_needs_somebody_to_imitate() -> None:
+    with pytest.raises(InputError, match="imitate_mix means nothing without imitate; say whom"):
+        load_config(changes={"training": {"imitate_mix": 0.5}})

@@ -18,11 +18,13 @@ import numpy as np
 import torch
 
 from shunter.agents.common import masking
+from shunter.checks import check_name
 from shunter.envs.baselines import NEVER_MS, Baselines
 from shunter.envs.log_source import LogSource
 from shunter.envs.rewards import RewardOptions
 from shunter.errors import InputError
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import DISPATCHES, PICK_JOB, POLICIES
+from shunter.policies.native import spec_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,13 +106,17 @@ def teacher_of(
     return Teacher.of(environments, starts)
 
 
+def _check_recorded(log: Log) -> None:
+    """Raises an error if a log has recorded no start."""
+    if log.workload.jobs["logged_wait_s"].null_count() == len(log.workload):
+        raise InputError(f"{log.workload.name}: tells no starts to imitate; give a policy, as in --imitate saf/easy")
+
+
 def _recorded(log: Log, windows: Windows) -> NDArray[np.int64]:
     """Returns (windows, jobs): when jobs started as the log has it."""
+    _check_recorded(log)
     jobs = log.workload.jobs
-    waits = jobs["logged_wait_s"]
-    if waits.null_count() == len(jobs):
-        raise InputError(f"{log.workload.name}: tells no starts to imitate; give a policy, as in --imitate saf/easy")
-    wait_ms = waits.fill_null(np.nan).to_numpy() * 1000
+    wait_ms = jobs["logged_wait_s"].fill_null(np.nan).to_numpy() * 1000
     submit_ms = (jobs["submit_s"].to_numpy() * 1000).round()
     start_ms = np.where(np.isnan(wait_ms), NEVER, np.nan_to_num(submit_ms + wait_ms).round()).astype(np.int64)
     places = np.asarray(windows.simulated_first, np.int64)[:, None] + np.arange(windows.simulated_length)
@@ -118,10 +124,25 @@ def _recorded(log: Log, windows: Windows) -> NDArray[np.int64]:
     return found
 
 
-def check_imitation(config: TrainConfig) -> None:
-    """Raises an error if there is nobody to imitate."""
-    if config.training.imitate is not None and (config.kind != PICK_JOB or not config.data.workload):
+def check_imitation(config: TrainConfig, logs: Sequence[Log]) -> None:
+    """Raises an error if there is nobody to imitate: everything that can be wrong is told before anything is begun."""
+    name = config.training.imitate
+    if name is None:
+        return
+    if config.kind != PICK_JOB or not logs:
         raise InputError("--imitate is for policies that choose jobs of a log; pick-host begins as best-fit anyway")
+    if name == LOG:
+        for log in logs:
+            _check_recorded(log)
+        return
+    policy, slash, rule = (name, "", "") if spec_file(name) else name.rpartition("/")
+    where = f"--imitate {name}: "
+    # A number is a rule, too: so many reservations.
+    if slash and not rule.isdecimal():
+        check_name("dispatch rule", rule, DISPATCHES, where=where)
+    named = policy if slash else name
+    if spec_file(named) is None:
+        check_name("policy", named.partition("?")[0], POLICIES, where=where, also=", a tuned .toml file, or log")
 
 
 def imitate(network: Network, source: EpisodeSource, config: TrainConfig) -> float:

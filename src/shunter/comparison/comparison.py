@@ -164,9 +164,9 @@ class Comparison(LogReport):
         return next((one for one in self.scored if set(one.marks) <= shared), self.against)
 
     @cached_property
-    def next_step(self) -> Step | None:
-        """What an operator should do; None where nobody waits, so that nothing follows."""
-        return None if self.quiet_note is not None else compared_step(self)
+    def next_step(self) -> Step:
+        """What an operator should do."""
+        return compared_step(self)
 
     @property
     def baseline(self) -> Combination:
@@ -222,7 +222,7 @@ class Comparison(LogReport):
             "verdict": [finding.to_json() for finding in self.verdict()],
             "believability": None if self.believability is None else self.believability.to_json(),
             "contention_note": self.quiet_note,
-            "next_step": None if self.next_step is None else self.next_step.text,
+            "next_step": self.next_step.text,
             "marks": {mark.name: mark.words for mark in MARKS if any(mark in one.marks for one in self.scored)},
             "shared_marks": [mark.name for mark in self.shared_marks],
             "skipped": list(self.skipped),

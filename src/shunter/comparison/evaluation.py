@@ -106,11 +106,9 @@ class Evaluation:
         return tuple(self._standing(one) for one in self.entrants.judged)
 
     @cached_property
-    def next_step(self) -> Step | None:
-        """What an operator should do with what was learned; None where nobody waits, so that nothing follows."""
+    def next_step(self) -> Step:
+        """What an operator should do with what was learned."""
         comparison = self.comparison
-        if comparison.quiet_note is not None:
-            return None
         if (first := doubt(comparison)) is not None:
             return first
         learned = [one.combination for one in comparison.scored if one.combination in self.entrants.learned]
@@ -187,7 +185,7 @@ class Evaluation:
             ],
             **result,
             "combinations": combinations,
-            "next_step": None if self.next_step is None else self.next_step.text,
+            "next_step": self.next_step.text,
             "best_classic": None if best is None else best.combination.label,
             "verdict": [finding.to_json() for finding in self.findings()],
             "warnings": list(self.warnings),

@@ -89,12 +89,17 @@ def compared_step(comparison: Comparison) -> Step:
 
 
 def doubt(comparison: Comparison) -> Step | None:
-    """Returns what to do before anything else where the description does not explain the log; None: it does."""
+    """Returns what to do before anything else where these windows cannot tell who is better; None: they can."""
     belief = comparison.believability
-    if belief is None or belief.verdict != Verdict.DOES_NOT:
+    if belief is not None and belief.verdict == Verdict.DOES_NOT:
+        sentence = f"{WHAT_TO_DO} describe the machine better before you believe these rows."
+        return Step(comparison.against.label, sentence, {"to see what is wrong": belief.command})
+    if comparison.quiet_note is None:
         return None
-    sentence = f"{WHAT_TO_DO} describe the machine better before you believe these rows."
-    return Step(comparison.against.label, sentence, {"to see what is wrong": belief.command})
+    sentence = (
+        f"{WHAT_TO_DO} take busier days (--part), or more load (--load 110%): where nobody waits nobody is better."
+    )
+    return Step(comparison.against.label, sentence)
 
 
 def _sentence(told: Sequence[str], ladder: Ladder) -> str:

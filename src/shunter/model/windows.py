@@ -136,7 +136,11 @@ def choose_windows(
             where += f", its part {part[0]:g}:{part[1]:g} ({part_option}) {in_part}"
         if warmup:
             where += f", and {max(room, 0)} of them have {warmup} jobs (--warmup) before them"
-        raise InputError(f"a window has {length} jobs (--length), but {where}; give a shorter window, or a longer log")
+        # A third: so that there is more than one window to look at.
+        hint = f"as in --length {room // 3}" if room >= 3 else "or a larger part"
+        raise InputError(
+            f"a window has {length} jobs (--length), but {where}; give a shorter window, {hint}, or a longer log"
+        )
     # In so many blocks a whole window has room.
     most = room // length
     if blocks is None:

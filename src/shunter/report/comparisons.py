@@ -83,8 +83,7 @@ def print_comparison(comparison: Comparison, top: int | None, written: Sequence[
     # The tables have all; the sentences are for those who ask whether there is anything better than what they have.
     if comparison.quiet_note is None:
         print_findings(console, comparison.headlines())
-    if comparison.next_step is not None:
-        print_line(console, comparison.next_step.text)
+    print_line(console, comparison.next_step.text)
     print_written(console, written)
 
 

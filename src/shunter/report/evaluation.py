@@ -58,8 +58,7 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
         console.print(ledger_table(ledger))
     for warning in evaluation.warnings:
         console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
-    if evaluation.next_step is not None:
-        print_line(console, evaluation.next_step.text)
+    print_line(console, evaluation.next_step.text)
     print_written(console, written)
 
 

@@ -159,6 +159,8 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         check_fields(self, "[training] ")
+        if self.imitate is None and self.imitate_mix:
+            raise InputError("[training] imitate_mix means nothing without imitate; say whom, as in imitate = saf/easy")
 
 
 @dataclass(frozen=True)

@@ -292,8 +292,9 @@ def check_resumable(before: TrainConfig, after: TrainConfig, folder: Path) -> No
         folder: Of the run.
     """
     old, new = before.sections(), after.sections()
-    for section, table in new.items():
-        for key, value in table.items():
+    # By what it learns is told before the options that another algorithm has.
+    for section in ("training", *(name for name in new if name != "training")):
+        for key, value in new[section].items():
             was = old[section].get(key)
             # Anything else would make the rest of the run a training of something else.
             if value != was and key not in MAY_CHANGE.get(section, ()):

@@ -94,7 +94,7 @@ class Site:
         choose_device(config.training.device)
         own_rewards(config.reward)
         self.check_engine()
-        check_imitation(config)
+        check_imitation(config, self.logs)
         build(config.network, config.environment.layout)
         parts = {"--train": config.episodes, "--validation": config.validation, "--report": self.report_episodes}
         self.source.check(parts)

@@ -232,10 +232,10 @@ def run_request(
     with ExitStack() as held:
         held.enter_context(trusting(trust))
         # A folder that is not there yet is made, and kept, only when all has been checked.
-        if folder.is_dir():
+        if is_locked := folder.is_dir():
             held.enter_context(locked(folder))
         told = watcher or Watcher()
-        training = _run_in(folder, request, told, held)
+        training = _run_in(folder, request, told, held, is_locked=is_locked)
         # Who interrupts wants the prompt back; the run can go on, or be evaluated later.
         if training.is_interrupted:
             return training
@@ -248,8 +248,8 @@ def run_request(
         return training
 
 
-def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitStack) -> Training:
-    """Reads and trains in a folder; `held` keeps it from other processes."""
+def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitStack, *, is_locked: bool) -> Training:
+    """Reads and trains in a folder; `held` keeps it from other processes, from now on or once it is made."""
     resumed = request.is_resumed(folder)
     if not resumed:
         # A run that was cut short before its first checkpoint begins anew in its own folder.
@@ -277,7 +277,7 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
         with _telling(watcher, again), watcher.stage("choosing classics on training days") as progress:
             chosen = tuple(site.choose(progress))
     if not resumed:
-        site = _settle(site, folder, held)
+        site = _settle(site, folder, request, held, is_locked=is_locked)
     keep_choice(site, chosen, folder)
     with _telling(watcher, _how_to_go_on(folder)), watcher.training(chosen) as callback:
         trainer = open_trainer(site, chosen, folder, callbacks=(callback,), resume=resumed)
@@ -327,11 +327,13 @@ def site_notes(site: Site, resumed: Path | None = None) -> list[str]:
     return [note for note in found if note is not None]
 
 
-def _settle(site: Site, folder: Path, held: ExitStack) -> Site:
+def _settle(site: Site, folder: Path, request: TrainRequest, held: ExitStack, *, is_locked: bool) -> Site:
     """Prepares the folder of a new run: what it names is copied there, and its configuration is written."""
-    if not folder.is_dir():
+    if not is_locked:
         make_folder(folder)
         held.enter_context(locked(folder))
+        # Somebody else may have begun a run there since we looked.
+        check_run_folder(folder, request.force or request.resume)
     # What is copied may lie in the folder that is cleared.
     copies = Copies.of(site.config)
     check_init(site.config, folder)
