@@ -48,6 +48,10 @@ def test_resumed_for_longer(shunter: Command, out: Path) -> None:
         (("--window", "9"), "--window is 9, but the run in {out} has 8, which"),
         (("--set", "ppo.clip=0.1"), "--set ppo.clip is 0.1, but the run in {out} has 0.2, which"),
         (("--estimate", "perfect"), "--estimate is perfect, but the run in {out} has posterior, which"),
+        (
+            ("--algorithm", "sac"),
+            "--algorithm is sac, but the run in {out} has ppo, which stays as it is with --resume",
+        ),
         (("--length", "25"), "--length is 25, but the run in {out} has 24, which"),
         (("--config", "mine.toml"), "--config mine.toml is given with --resume; the run in {out} goes on by its own"),
         (
@@ -206,3 +210,22 @@ def test_what_is_damaged_is_told_before_anything_takes_minutes(
     made = choices(monkeypatch)
     assert f"{out / file}: " in shunter("train", "--resume", "--out", out).error()
     assert made == []
+
+
+def test_a_folder_that_another_run_was_begun_in_meanwhile(
+    shunter: Command, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither of two that begin at the same moment finds a folder, and only one of them gets it."""
+    choose = Site.choose
+
+    def slow(self: Site, progress: Progress | None = None) -> list[Combination]:
+        # The other one is faster, and has made its folder by now.
+        out.mkdir(parents=True)
+        (out / "config.toml").write_text("")
+        return choose(self, progress)
+
+    monkeypatch.setattr(Site, "choose", slow)
+    answer = shunter(*TRAIN, "--out", out)
+    assert answer.code == 2
+    assert "the folder holds a run; give another" in answer.err
+    assert (out / "config.toml").read_text() == ""
