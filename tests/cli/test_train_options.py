@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import typer
 
+from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.training.config import config_from, load_config
 from shunter.agents.training.option_table import training_options
 from shunter.cli.train_options import (
@@ -47,7 +48,8 @@ def test_only_what_is_given_is_handed_over() -> None:
     assert given() == {}
     assert given("--steps", "5", "--lr", "0.1", "--max-wait", "60", "--patience", "none") == {
         "training": {"steps": 5, "patience": "none"},
-        "ppo": {"learning_rate": 0.1},
+        # All algorithms have a learning rate; the one that is trained with counts.
+        **{algorithm: {"learning_rate": 0.1} for algorithm in ALGORITHMS},
         "environment": {"max_wait_s": 60.0},
     }
 
@@ -55,7 +57,9 @@ def test_only_what_is_given_is_handed_over() -> None:
 def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) -> None:
     text = " ".join(shunter("train", "--help").out.split())
     for name, option in training_options().items():
-        assert f" --{name} {option.said.metavar} " in text
+        # A switch has no value, but a way to switch it off.
+        value = option.said.metavar or f"/ --no-{name}"
+        assert f" --{name} {value} " in text
         assert option.said.help, name
     others = ("--set", "--preset", "--config", "--out", "--resume", "--force", "--seeds", "--print-config")
     assert text.count("[default: ") == len(training_options()) + len((*others, "--trust", "--json"))
@@ -63,10 +67,14 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
 
 
 def test_every_option_stands_for_keys_that_there_are() -> None:
-    every = [config_from({"environment": {"kind": kind}}, "here").sections() for kind in ENVIRONMENTS]
+    every = [
+        config_from({"environment": {"kind": kind}, "training": {"algorithm": algorithm}}, "here").sections()
+        for kind in ENVIRONMENTS
+        for algorithm in ALGORITHMS
+    ]
     for name, option in training_options().items():
         for section, key in option.keys:
-            assert any(key in sections[section] for sections in every), name
+            assert any(key in sections.get(section, {}) for sections in every), name
 
 
 def test_what_is_drawn_for_hosts() -> None:

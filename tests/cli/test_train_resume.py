@@ -38,7 +38,9 @@ def test_resumed_for_longer(shunter: Command, out: Path) -> None:
     written = read_toml(out / "config.toml")
     assert (written["training"]["steps"], written["training"]["eval_every"]) == (192, 1000)
     assert written["report"]["windows"] == 3
-    assert shunter("train", "--resume", "--out", out, "--json").json()["outcome"]["steps"] == 192
+    again = shunter("train", "--resume", "--out", out, "--json")
+    assert json.loads(again.out)["outcome"]["steps"] == 192
+    assert "has seen all of its 192 steps; to train on, give more: --steps 384" in again.err
 
 
 @pytest.mark.parametrize(

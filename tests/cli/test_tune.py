@@ -369,7 +369,7 @@ def test_one_limit_is_a_wish_that_the_file_carries(shunter: Command, out: Path) 
         (("--length", "0"), "--length is 0; expected 1 to 10000000"),
         (
             ("--length", "200", "--warmup", "0"),
-            f"{LUBLIN} has 500, its part 0.7:1 (--report) 150; give a shorter window, or a longer log",
+            f"{LUBLIN} has 500, its part 0.7:1 (--report) 150; give a shorter window, as in --length 50",
         ),
         (("--length", "301", "--warmup", "0"), f"{LUBLIN} has 500, its part 0:0.6 (--train) 300; give"),
         (

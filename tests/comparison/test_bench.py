@@ -34,7 +34,7 @@ def test_days_that_are_too_short_are_an_error() -> None:
         replace(DAYS, length=251, warmup=50).windows_of(log)
     assert str(raised.value) == (
         f"a window has 251 jobs (--length), but {log.workload.name} has 600, its part 0:0.5 (--train) 300, and 250 of "
-        "them have 50 jobs (--warmup) before them; give a shorter window, or a longer log"
+        "them have 50 jobs (--warmup) before them; give a shorter window, as in --length 83, or a longer log"
     )
 
 

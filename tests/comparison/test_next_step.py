@@ -78,12 +78,12 @@ def test_a_description_that_does_not_explain_the_log_comes_first() -> None:
     assert command.startswith("  to see what is wrong: shunter calibrate LOG --cluster CLUSTER --policy fcfs ")
 
 
-def test_where_nobody_waits_nothing_follows() -> None:
+def test_where_nobody_waits_busier_days_are_to_be_taken() -> None:
     jobs = plain().with_columns(submit_s=pl.int_range(pl.len()).cast(pl.Float64) * 1e6)
     comparison = compared(["fcfs", "f2"], jobs)
     assert comparison.quiet_note is not None
-    assert comparison.next_step is None
-    assert comparison.to_json()["next_step"] is None
+    assert comparison.next_step.text.startswith("What to do: take busier days (--part) or more load (--load 110%).")
+    assert comparison.to_json()["next_step"] == comparison.next_step.text
 
 
 def report(

@@ -96,9 +96,7 @@ def doubt(comparison: Comparison) -> Step | None:
         return Step(comparison.against.label, sentence, {"to see what is wrong": belief.command})
     if comparison.quiet_note is None:
         return None
-    sentence = (
-        f"{WHAT_TO_DO} take busier days (--part), or more load (--load 110%): where nobody waits nobody is better."
-    )
+    sentence = f"{WHAT_TO_DO} take busier days (--part) or more load (--load 110%). Nobody waits here under any policy."
     return Step(comparison.against.label, sentence)
 
 

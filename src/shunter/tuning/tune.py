@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shunter.comparison.classics import Progress, left_out
 from shunter.comparison.combinations import Combination
+from shunter.comparison.next_step import doubt, judged_step
 from shunter.comparison.roles import JUDGED_AGAINST, TUNED
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
@@ -103,6 +105,15 @@ class Tuning:
         """Returns what the report comes to: over all logs, and then on each."""
         return self.report.findings(TUNED, TUNED, JUDGED_AGAINST)
 
+    def next_steps(self) -> list[str]:
+        """Returns for each log what an operator should do with the file."""
+        name, steps = f"the tuned file ({self.out})", []
+        for one, log in zip(self.report.logs, self.logs, strict=True):
+            words = ["shunter", "simulate", *log.words, "--policy", str(self.out), "--estimate", str(self.out)]
+            step = doubt(one) or judged_step(one, TUNED, name, shlex.join(words))
+            steps.append(step.text if len(self.logs) == 1 else f"{one.name}: {step.text}")
+        return steps
+
     def to_json(self) -> dict[str, Any]:
         """Returns what ``--json`` prints."""
         from shunter import __version__
@@ -133,6 +144,7 @@ class Tuning:
             ],
             "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
+            "next_steps": self.next_steps(),
             "seed": request.plan.seed,
             "version": __version__,
             "seconds": round(self.seconds, 6),

@@ -127,6 +127,11 @@ def recorded_engine(folder: Path) -> str:
     return str(_recorded(folder).get(ENGINE, "torch"))
 
 
+def recorded_steps(folder: Path) -> int:
+    """Returns how many steps a run that goes on has seen."""
+    return int(_recorded(folder).get("steps", 0))
+
+
 def recorded_imitation(folder: Path) -> dict[str, Any]:
     """Returns what a run that goes on has learned by imitation before it began."""
     told = _recorded(folder)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.agents.training.beginnings import Copies
 from shunter.agents.training.held_out import REPORT, report_parts
 from shunter.agents.training.kept_choice import keep_choice, kept_choice
-from shunter.agents.training.provenance import ancestor_days, recorded_beginning, recorded_days
+from shunter.agents.training.provenance import ancestor_days, recorded_beginning, recorded_days, recorded_steps
 from shunter.agents.training.request import (
     CONFIG_FILE,
     RESULT_FILE,
@@ -269,6 +269,8 @@ def _run_in(folder: Path, request: TrainRequest, watcher: Watcher, held: ExitSta
         # Before anything is told or written; what a run that goes on began from may be gone.
         site.check_beginning()
     notes += [*resolved.notes, *site_notes(site, folder if resumed else None)]
+    if resumed and (done := recorded_steps(folder)) >= site.config.training.steps:
+        notes.append(f"{folder}: has seen all of its {done:,} steps; to train on, give more: --steps {2 * done}")
     for note in notes:
         watcher.note(note)
     chosen = kept_choice(site, folder) if request.has_run(folder) else None
