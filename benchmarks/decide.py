@@ -10,7 +10,7 @@ all of them together do not fit into the caches near the core.
 Natively an action is one call of the C ABI from Python with arrays that stand ready; what a call costs that does
 nothing but find the policy is given in the title, and is part of all native times. Beside it the same network in
 PyTorch (one thread, `inference_mode`, then the greedy choice), and in ONNX Runtime (one thread; `pip install
-'.\\[bench]'`) with the choice of the best action in the graph. ONNX has no ragged batches: networks are exported for full
+'.[bench]'`) with the choice of the best action in the graph. ONNX has no ragged batches: networks are exported for full
 windows, `kernel` as a dense network of its own, so that it is not asked where windows are as played.
 
 Times are of 20,000 decisions in rounds that take turns. The machine may be shared: the p99 of the best round is given
