@@ -247,7 +247,7 @@ def resolve_host_checkpoint(text: str) -> Checkpoint:
     """
     found = resolve_checkpoint(text, hosts=True)
     if found.record["options"].get("kind", PICK_JOB) != PICK_HOST:
-        raise InputError(f"{found.file}: this policy chooses jobs (pick-job), not hosts; give it as --policy (policy)")
+        raise InputError(f"{found.file}: this policy chooses jobs (pick-job), not hosts; give it as --policy")
     return found
 
 

@@ -82,6 +82,13 @@ def test_what_is_not_there(init: str, message: str) -> None:
         beginning_changes(init)
 
 
+def test_a_log_is_no_beginning(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text("")
+    with pytest.raises(InputError, match=r"log.swf: is a file, but no .toml; give FILE.toml"):
+        beginning_changes(str(log))
+
+
 def test_a_file_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "prior.toml"
     path.write_text('[estimate]\nkind = "last-two"\n')

@@ -57,7 +57,8 @@ def beginning_changes(init: str, kind: str = PICK_JOB) -> dict[str, dict[str, An
         guard_s = resolve_native(init).spec.settings.get("max_wait_s")
         return {"environment": brought | ({} if guard_s is None else {"max_wait_s": guard_s})}
     if not os.path.isdir(init):
-        raise InputError(f"--init {init}: there is no such folder; give FILE.toml, or the folder of a checkpoint")
+        what = "is a file, but no .toml" if os.path.exists(init) else "there is no such folder"
+        raise InputError(f"--init {init}: {what}; give FILE.toml, or the folder of a checkpoint")
     record = load_policy(init).record
     return {"environment": environment_table(record.options), "network": to_table(record.network)}
 
