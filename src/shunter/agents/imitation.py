@@ -65,13 +65,13 @@ class Teacher:
     def of(environments: NativeVectorEnv, starts: Sequence[NDArray[np.int64]]) -> Teacher:
         """Takes the starts of each log: (windows, jobs)."""
         episodes = environments.world.episodes
-        counts = episodes["count"].astype(np.int64)
-        return Teacher(np.concatenate([one.ravel() for one in starts]), np.cumsum(counts) - counts - episodes["first"])
+        counts, first = (episodes[name].astype(np.int64) for name in ("count", "first"))
+        return Teacher(np.concatenate([one.ravel() for one in starts]), np.cumsum(counts) - counts - first)
 
     def actions(self, environments: NativeVectorEnv, masks: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Returns what is to be done now in each environment."""
         view = environments.view()
-        places = view.jobs + self.begin[view.episode][:, None].astype(np.int64)
+        places = view.jobs + self.begin[view.episode][:, None]
         # Behind the jobs that wait there may be some that run; a schedule says nothing of stopping them.
         known = (view.jobs >= 0) & masks[:, 1 : 1 + view.jobs.shape[1]]
         starts = np.where(known, self.start_ms[np.where(known, places, 0)], NEVER)
