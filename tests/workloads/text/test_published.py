@@ -77,6 +77,15 @@ def test_a_header_without_one_of_the_columns_is_refused(tmp_path: Path) -> None:
         read_text(tmp_path, text)
 
 
+def test_a_header_whose_quotes_hold_two_columns_together_is_refused(tmp_path: Path) -> None:
+    """Cut at commas alone it has all columns; as CSV has it, one is missing."""
+    text = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,"
+    text += '"gpu_spec,qos",pod_phase,creation_time,deletion_time,scheduled_time\n'
+    row = "a,1000,1,0,0,LS,Running,0,10,0\n"
+    with pytest.raises(InputError, match=r'log\.txt: the header has no column "gpu_spec"; add it'):
+        read_text(tmp_path, text + 3 * row)
+
+
 def test_columns_may_stand_in_another_order_beside_others_and_in_capitals(tmp_path: Path) -> None:
     text = (
         "Status,TASK_ID,job_id,extra,number_of_instances,task_end_time,task_create_time,"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import polars as pl
@@ -56,13 +56,19 @@ def read_table(source: Source, repairs: Repairs, names: Sequence[str]) -> Iterat
     if not has_header(source, names):
         yield from read_frames(source, repairs, names)
         return
-    for name in names:
-        if name not in source.header:
-            raise InputError(f'{source.where}: the header has no column "{name}"; add it, or remove the header')
+    _check_columns(source, names, source.header)
     for frame in read_frames(source, repairs):
         # Reversed, so that of two columns with one name the first counts.
         own = {column.strip('"').lower(): column for column in reversed(frame.columns)}
+        # Quotes may hold several columns together, which the first look at the header does not know.
+        _check_columns(source, names, own)
         yield frame.select(*(pl.col(own[name]).alias(name) for name in names), PLACE)
+
+
+def _check_columns(source: Source, names: Sequence[str], there: Collection[str]) -> None:
+    for name in names:
+        if name not in there:
+            raise InputError(f'{source.where}: the header has no column "{name}"; add it, or remove the header')
 
 
 def scaled(value: pl.Expr, factor: float) -> pl.Expr:
