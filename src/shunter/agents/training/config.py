@@ -120,6 +120,15 @@ class TrainingOptions:
         option="margin-se",
         metavar="X",
     )
+    decide_windows: int = declared(
+        256,
+        "Up to how many windows of each log are looked at where --validation-windows do not tell whether a policy is "
+        "better than the best so far. Generators draw them with other seeds.",
+        low=1,
+        high=MOST_COUNT,
+        option="decide-windows",
+        metavar="K",
+    )
     device: str = declared("cpu", "Where the network computes.", choices=DEVICES, option="device", metavar="NAME")
     engine: str = declared(
         "auto",
