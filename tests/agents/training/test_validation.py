@@ -321,3 +321,20 @@ def test_means_stand_beside_geometric_means(tmp_path: Path) -> None:
     found = Validation(trials, base, BSLD)(policy)
     assert found["means_ratio"] == pytest.approx(own[BSLD.metric].mean() / classic[BSLD.metric].mean())
     assert found["means_ratio"] != pytest.approx(found["ratio"])
+
+
+def test_means_may_be_what_is_compared(tmp_path: Path) -> None:
+    """The error is that of the logarithm of a ratio of means, to the first order (the delta method)."""
+    policy, other = load_policy(write_policy(tmp_path / "saf", order="saf", window=200)), other_policy(tmp_path)
+    assert isinstance(policy.options, PickJobOptions)
+    log = small_log()
+    windows = episode_windows(log, EpisodeOptions(part="report", length=40, windows=40))
+    trials = job_trials([log], [windows], policy.options)
+    validation = Validation(trials, combine(["fcfs"], ["easy"]).possible, BSLD, Deciding(by_means=True))
+    validation.begins_as(lambda: policy)
+    found = validation(other)
+    before, own = (trials.of_policy(one, BSLD.metrics)[0][BSLD.metric] for one in (policy, other))
+    assert found["objective"] == pytest.approx(np.log(found["means_ratio"]))
+    assert found["gain"] == pytest.approx(np.log(before.mean() / own.mean()))
+    shares = before / before.mean() - own / own.mean()
+    assert found["gain_error"] == pytest.approx(standard_error(shares, windows.block))

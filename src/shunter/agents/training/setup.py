@@ -16,6 +16,7 @@ from shunter.agents.networks import build
 from shunter.agents.networks.layers import layers_of
 from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.config import MEANS
 from shunter.agents.training.provenance import (
     AGREEMENT,
     ENGINE,
@@ -215,7 +216,12 @@ def open_trainer(
         site.trials(config.validation, Use.VALIDATION),
         chosen,
         site.objective,
-        Deciding(config.training.margin_se, config.training.decide_windows, site.further_trials),
+        Deciding(
+            config.training.margin_se,
+            config.training.decide_windows,
+            site.further_trials,
+            by_means=config.training.judge_by == MEANS,
+        ),
     )
     # Gains are counted from where the run began, not from where it goes on.
     validation.begins_as(lambda: load_policy(folder / INITIAL))

@@ -11,7 +11,7 @@ import numpy as np
 from shunter.agents.training.best import BOUNDS_BROKEN, GAIN, GAIN_ERROR, LEAD, OBJECTIVE
 from shunter.comparison.bench import Bench
 from shunter.comparison.classics import choose_classic, part_of
-from shunter.comparison.objective import Bound, Objective, mean_ratio
+from shunter.comparison.objective import LEAST, Bound, Objective, mean_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,6 +103,8 @@ class Deciding:
     """Up to how many episodes of each group are looked at."""
     further: Callable[[int], Trials | None] = lambda number: None
     """Returns more episodes, number 1, 2, ...; None: there are no more."""
+    by_means: bool = False
+    """Whether means are compared, and not geometric means."""
 
 
 class Gain(NamedTuple):
@@ -166,10 +168,11 @@ class Validation:
     def __call__(self, policy: LearnedPolicy) -> dict[str, float]:
         """Returns the objective, lower being better and 0 as good as the classics, and what lies beside it.
 
-        The objective is about the metric alone, and ``ratio`` is its exponential; ``bounds_broken`` is by how much, in
-        the logarithm, bounds are broken. ``gain`` is by how much the metric is better than the beginning's, and
-        ``gain_error`` the standard error of that very mean; ``lead`` is the gain over the best so far. Groups count the
-        same. Gain, lead and broken bounds are about all ``windows`` that were looked at; the other figures are about
+        The objective is about the metric alone: the logarithm of ``ratio``, or of ``means_ratio`` where means are
+        compared. ``bounds_broken`` is by how much, in the logarithm, bounds are broken. ``gain`` is by how much the
+        metric is better than the beginning's, and ``gain_error`` the standard error of that very mean; ``lead`` is the
+        gain over the best so far. Groups count the same. Gain, lead and broken bounds are about all ``windows`` that
+        were looked at; the other figures are about
         the first round, so that they can be compared from one policy to the next.
         """
         own = self._latest = _Player(lambda: policy)
@@ -220,14 +223,15 @@ class Validation:
 
     def _first_round(self, own: _Player) -> dict[str, float]:
         pairs, objective = list(zip(self._played(own, 1), self._played(self._base, 1), strict=True)), self._objective
-        cost = float(np.mean([objective.cost(*pair) for pair in pairs]))
+        cost_of = objective.means_cost if self._deciding.by_means else objective.cost
+        cost = float(np.mean([cost_of(*pair) for pair in pairs]))
 
         def ratio(metric: str) -> float:
             return float(np.exp(np.mean([np.log(mean_ratio(found[metric], base[metric])) for found, base in pairs])))
 
         return {
             OBJECTIVE: cost,
-            "ratio": float(np.exp(cost)),
+            "ratio": float(np.exp(np.mean([objective.cost(*pair) for pair in pairs]))),
             "means_ratio": ratio(objective.metric),
             "wait_ratio": ratio(WAIT),
             "utilization_ratio": ratio(UTILIZATION),
@@ -242,15 +246,22 @@ class Validation:
         return float(sum(self._objective.broken(*pair) for pair in pairs))
 
     def _gain(self, own: _Player, other: _Player, rounds: int) -> Gain:
-        """Returns by how much the metric is better than another policy's, episode by episode."""
+        """Returns by how much the metric is better than another policy's in the same episodes."""
         means, errors = [], []
         pairs = zip(self._played(own, rounds), self._played(other, rounds), strict=True)
         for group, (found, before) in enumerate(pairs):
             gains = self._objective.window_costs(before, found)
-            known = np.isfinite(gains)
-            means.append(gains[known].mean())
+            known, mean = np.isfinite(gains), float(np.nanmean(gains))
+            if self._deciding.by_means:
+                mean, gains = self._objective.means_cost(before, found), self._shares(before) - self._shares(found)
+            means.append(mean)
             errors.append(standard_error(gains[known], self._blocks(group, rounds)[known]))
         return Gain(float(np.mean(means)), float(np.sqrt(np.sum(np.square(errors)))) / len(errors))
+
+    def _shares(self, found: Measured) -> NDArray[np.float64]:
+        """Returns what each episode adds to a mean, in parts of it: by so much its logarithm moves with the episode."""
+        values = found[self._objective.metric]
+        return np.asarray(values / max(float(np.nanmean(values)), LEAST))
 
     def _blocks(self, group: int, rounds: int) -> NDArray[np.int64]:
         """Returns in which block each episode of a group lies; rounds on the same log share its blocks."""
