@@ -96,25 +96,27 @@ def main() -> None:
     if given.seeds:
         study = replace(study, seeds=tuple(int(seed) for seed in given.seeds.split(",")))
     for log in study.logs:
-        judge: Judge | None = None
+        # Once for all trainings of a log, and not at all where there is none left to do.
+        judges: dict[str, Judge] = {}
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in study.variants}
         for seed in study.seeds:
             for name, sections in study.variants.items():
-                site = Site.of(config_of(study, merged(sections, study.logs[log], {"training": {"seed": seed}})))
-                judge = judge or Judge.of(site)
-                found[name].append(run(replace(judge, site=site), study.out / log / name / f"seed-{seed}"))
+                folder = study.out / log / name / f"seed-{seed}"
+                if not (folder / RESULT).is_file():
+                    site = site_of(study, merged(sections, study.logs[log], {"training": {"seed": seed}}))
+                    judge = judges[log] = judges.get(log) or Judge.of(site)
+                    run(replace(judge, site=site), folder)
+                found[name].append(json.loads((folder / RESULT).read_text()))
         print_log(log, found, study.base)
 
 
-def config_of(study: Study, sections: Sections) -> Any:  # noqa: ANN401 - a TrainConfig
-    """Returns the training that a study means."""
-    return TrainRequest(sections, study.preset).resolved(NOWHERE).config
+def site_of(study: Study, sections: Sections) -> Site:
+    """Returns what a training of a study learns from."""
+    return Site.of(TrainRequest(sections, study.preset).resolved(NOWHERE).config)
 
 
-def run(judge: Judge, folder: Path) -> dict[str, Any]:
-    """Trains in a folder, unless that is done, and returns what came of it on the fresh windows."""
-    if (folder / RESULT).is_file():
-        return dict(json.loads((folder / RESULT).read_text()))
+def run(judge: Judge, folder: Path) -> None:
+    """Trains in a folder, and writes down what came of it on the fresh windows."""
     folder.mkdir(parents=True, exist_ok=True)
     outcome = open_trainer(judge.site, judge.chosen, folder).run()
     own, begun, classic = judge.learned(folder / BEST), judge.learned(folder / INITIAL), judge.classic()
@@ -139,7 +141,6 @@ def run(judge: Judge, folder: Path) -> dict[str, Any]:
         flush=True,
     )
     (folder / RESULT).write_text(json.dumps(found, indent=1))
-    return found
 
 
 def print_log(log: str, found: dict[str, list[dict[str, Any]]], base: str) -> None:
