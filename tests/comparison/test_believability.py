@@ -109,12 +109,12 @@ def test_every_comparison_tells_it() -> None:
 
 
 def test_quiet_days() -> None:
-    assert quiet_note(1.0, 0.0) == (
-        "nobody waits: these days cannot rank policies; take busier days (--part), or make them busier (--load 0.9)"
-    )
-    assert str(quiet_note(1.004, 12.0)).startswith("hardly anybody waits (the longest wait is 12 s): these days cannot")
-    assert quiet_note(1.2, 300.0) is None
-    assert quiet_note(None, None) is None
+    remedy = "take more load (--load 110%)"
+    assert quiet_note(1.0, 0.0, remedy) == f"nobody waits: these days cannot rank policies; {remedy}"
+    said = "hardly anybody waits (the longest wait is 12 s): these days cannot"
+    assert str(quiet_note(1.004, 12.0, remedy)).startswith(said)
+    assert quiet_note(1.2, 300.0, remedy) is None
+    assert quiet_note(None, None, remedy) is None
 
 
 def test_where_nobody_waits_in_the_simulation_there_is_no_correlation() -> None:

@@ -29,7 +29,8 @@ BEGINNINGS: Final = {
     Verdict.ROUGHLY: "this description explains the log's waits only roughly",
     Verdict.DOES_NOT: "this description does NOT explain the log's waits",
 }
-REMEDY: Final = "take busier days (--part), or make them busier (--load 0.9)"
+MORE_LOAD: Final = "more load (--load 110%)"
+"""What makes people wait on any log."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +133,15 @@ def believe_schedule(log: Log, schedule: Schedule) -> Believability | None:
     )
 
 
-def quiet_note(slowdown: float | None, longest_s: float | None) -> str | None:
+def quiet_note(slowdown: float | None, longest_s: float | None, remedy: str) -> str | None:
     """Returns that there is too little waiting for policies to differ; None where there is enough.
 
     Args:
         slowdown: The worst mean bounded slowdown of any policy; None if no job ran.
         longest_s: The longest wait under any policy; None if no job ran.
+        remedy: What to take, by the verb's own options.
     """
     if slowdown is None or longest_s is None or slowdown >= QUIET:
         return None
     who = "nobody waits" if longest_s == 0 else f"hardly anybody waits (the longest wait is {longest_s:,.0f} s)"
-    return f"{who}: these days cannot rank policies; {REMEDY}"
+    return f"{who}: these days cannot rank policies; {remedy}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from shunter import __version__
 from shunter.checks import check_name
-from shunter.comparison.believability import Believability, believe, quiet_note
+from shunter.comparison.believability import MORE_LOAD, Believability, believe, quiet_note
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.marks import MARKS, marks_of
@@ -125,7 +125,15 @@ class Comparison(LogReport):
         means = [self.mean(one, "mean_bounded_slowdown") for one in self.scored]
         longest = [largest_known(one.metrics[LONGEST]) for one in self.scored]
         known = [mean for mean in means if mean is not None]
-        return quiet_note(max(known, default=None), max((each for each in longest if each is not None), default=None))
+        waits_s = [each for each in longest if each is not None]
+        return quiet_note(max(known, default=None), max(waits_s, default=None), self.remedy)
+
+    @property
+    def remedy(self) -> str:
+        """What to take where nobody waits."""
+        days = f"take busier days (--part) or {MORE_LOAD}"
+        # Windows that begin on an empty cluster can end before it fills, whatever the load.
+        return days if self.windows.warmup else f"{days}, and begin on a busy cluster (--warmup 1024)"
 
     @property
     def scored(self) -> tuple[Scored, ...]:
