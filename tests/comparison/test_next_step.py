@@ -82,7 +82,7 @@ def test_where_nobody_waits_busier_days_are_to_be_taken() -> None:
     jobs = plain().with_columns(submit_s=pl.int_range(pl.len()).cast(pl.Float64) * 1e6)
     comparison = compared(["fcfs", "f2"], jobs)
     assert comparison.quiet_note is not None
-    assert comparison.next_step.text.startswith("What to do: take busier days (--part) or more load (--load 110%), and ")
+    assert comparison.next_step.text.startswith("What to do: take busier days (--part) or more load (--load 110%)")
     # One advice, in the same words above and below; who begins on an empty cluster hears of that.
     assert "begin on a busy cluster (--warmup 1024)" in comparison.remedy
     assert comparison.quiet_note.endswith(comparison.remedy)

@@ -50,7 +50,8 @@ def test_the_marks_of_the_points_are_explained() -> None:
     one = one_log()
     chosen = replace(one.contenders[CHOSEN], marks=(TRUE_TIMES,))
     figure = draw_tuning(FOUND, Report((replace(one, contenders={**one.contenders, CHOSEN: chosen}),), {}))
-    assert [label.get_text() for label in figure.axes[1].get_yticklabels()][0].endswith(f"sjf/easy {TRUE_TIMES.symbol}")
+    label = figure.axes[1].get_yticklabels()[0]
+    assert label.get_text().endswith(f"sjf/easy {TRUE_TIMES.symbol}")
     assert figure.get_supxlabel() == TRUE_TIMES.line
     assert draw_tuning(FOUND, Report((one,), {})).get_supxlabel() == ""
 
