@@ -11,7 +11,7 @@ import numpy as np
 
 from shunter import __version__
 from shunter.checks import check_name
-from shunter.comparison.believability import MORE_LOAD, Believability, believe, quiet_note
+from shunter.comparison.believability import MORE_LOAD, Believability, ColdStart, believe, find_cold_start, quiet_note
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.marks import MARKS, marks_of
@@ -118,6 +118,11 @@ class Comparison(LogReport):
     def believability(self) -> Believability | None:
         """Whether the description explains the log's own waits; None where the log does not tell them."""
         return believe(self.log, self.site, int(self.windows.first.max()) + self.windows.length)
+
+    @cached_property
+    def cold_start(self) -> ColdStart | None:
+        """That the baseline's jobs wait far less than they would on a busy cluster; None where they do not."""
+        return find_cold_start(self.log, self.windows, self.baseline)
 
     @property
     def quiet_note(self) -> str | None:
@@ -230,6 +235,7 @@ class Comparison(LogReport):
             "verdict": [finding.to_json() for finding in self.verdict()],
             "believability": None if self.believability is None else self.believability.to_json(),
             "contention_note": self.quiet_note,
+            "cold_start": None if self.cold_start is None else self.cold_start.to_json(),
             "next_step": self.next_step.text,
             "marks": {mark.name: mark.words for mark in MARKS if any(mark in one.marks for one in self.scored)},
             "shared_marks": [mark.name for mark in self.shared_marks],

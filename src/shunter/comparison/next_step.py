@@ -18,6 +18,7 @@ from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds
 
 if TYPE_CHECKING:
+    from shunter.comparison.believability import Believability
     from shunter.comparison.comparison import Comparison
     from shunter.comparison.report import LogReport
 
@@ -90,12 +91,26 @@ def compared_step(comparison: Comparison) -> Step:
     return Step(role, _sentence(told, ladder), commands)
 
 
+def disbelief(belief: Believability | None, role: str) -> Step | None:
+    """Returns what to do where a description of the machine does not explain the log's waits; None: it does.
+
+    Args:
+        belief: Whether it does; None: the log does not tell.
+        role: Of whom is kept until then.
+    """
+    if belief is None or belief.verdict != Verdict.DOES_NOT:
+        return None
+    sentence = f"{WHAT_TO_DO} describe the machine better before you believe these rows."
+    return Step(role, sentence, {"to see what is wrong": belief.command})
+
+
 def doubt(comparison: Comparison) -> Step | None:
     """Returns what to do before anything else where these windows cannot tell who is better; None: they can."""
-    belief = comparison.believability
-    if belief is not None and belief.verdict == Verdict.DOES_NOT:
-        sentence = f"{WHAT_TO_DO} describe the machine better before you believe these rows."
-        return Step(comparison.against.label, sentence, {"to see what is wrong": belief.command})
+    if (first := disbelief(comparison.believability, comparison.against.label)) is not None:
+        return first
+    if (cold := comparison.cold_start) is not None:
+        sentence = f"{WHAT_TO_DO} run it again with --warmup {cold.warmup}: a busy cluster makes jobs wait longer."
+        return Step(comparison.against.label, sentence)
     if comparison.quiet_note is None:
         return None
     sentence = f"{WHAT_TO_DO} {comparison.remedy}. Too few wait here for policies to differ."

@@ -91,6 +91,8 @@ def print_grounds(console: Console, comparison: Comparison) -> None:
     """Prints what to know before any result: whether to believe it, what all rows have, whether anybody waits."""
     if comparison.believability is not None:
         print_line(console, comparison.believability.line)
+    if comparison.cold_start is not None:
+        print_line(console, comparison.cold_start.line)
     if comparison.quiet_note is not None:
         # Where nothing is shown, marks explain nothing.
         print_line(console, comparison.quiet_note)

@@ -70,7 +70,7 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     for line in tuning.left_out:
         print_line(console, f"left out: {line}")
     print_written(console, written)
-    for line in tuning.next_steps():
+    for line in tuning.next_steps:
         print_line(console, line)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -105,8 +106,9 @@ class Tuning:
         """Returns what the report comes to: over all logs, and then on each."""
         return self.report.findings(TUNED, TUNED, JUDGED_AGAINST)
 
+    @cached_property
     def next_steps(self) -> list[str]:
-        """Returns for each log what an operator should do with the file."""
+        """For each log, what an operator should do with the file."""
         name, steps = f"the tuned file ({self.out})", []
         for one, log in zip(self.report.logs, self.logs, strict=True):
             words = ["shunter", "simulate", *log.words, "--policy", str(self.out), "--estimate", str(self.out)]
@@ -144,7 +146,7 @@ class Tuning:
             ],
             "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
-            "next_steps": self.next_steps(),
+            "next_steps": self.next_steps,
             "seed": request.plan.seed,
             "version": __version__,
             "seconds": round(self.seconds, 6),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.cluster import GENERATE
-from shunter.workloads.formats import FORMATS, TABLES, Reading, detect_format, reader_of
+from shunter.workloads.formats import FORMATS, SYNONYMS, TABLES, Reading, detect_format, reader_of
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
@@ -202,7 +202,7 @@ def _parsed(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 
 def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
     if format is not None:
-        check_name("format", format, FORMATS)
+        check_name("format", format, FORMATS, synonyms=SYNONYMS)
     if not isinstance(spec, str | Path | Sequence):
         raise InputError(f"workload is {spec!r}; expected a file, several files, or a generator")
     files = files_of(spec)
