@@ -35,7 +35,10 @@ EXPECTED = [
         "instance_3", 20.0, 10_000.0, cores_per_task=96.0, memory_mb_per_task=512.0, queue="CN", logged_wait_s=5.0,
         name="app_1", kind="app_1",
     ),
-    job("instance_4", 20.0, 20.0, cores_per_task=8.0, gpus_per_task=1.0, queue="HN", logged_wait_s=0.0, name="app_2", kind="app_2"),
+    job(
+        "instance_4", 20.0, 20.0, cores_per_task=8.0, gpus_per_task=1.0, queue="HN", logged_wait_s=0.0,
+        name="app_2", kind="app_2",
+    ),
     job(
         "instance_5", 30.0, 1.0, cores_per_task=0.5, memory_mb_per_task=1024.0, queue="CN", logged_wait_s=0.0,
         name="app_2", kind="app_2",
