@@ -30,6 +30,9 @@ class RefJob:
     """How long it waited in reality, by which the past before a window is known."""
     gpu_types: int = 0
     """A bit for each type of GPU that it accepts; 0 is any."""
+    kind: str | None = None
+    speed_micro: tuple[int, ...] | None = None
+    """How fast its kind runs on each type of GPU, in millionths; None: as fast as its nodes are."""
 
     @property
     def total_cores_milli(self) -> int:

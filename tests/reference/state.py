@@ -34,7 +34,7 @@ from tests.reference.resources import FreeNodes, empty, reject_reason, usable, w
 from tests.reference.shares import Usage
 from tests.reference.sizes import Sizes, sizes_of
 from tests.reference.specs import OWN, Spec, order_moves, read_spec
-from tests.reference.speeds import done_ms, lasts_ms, least_speed_milli, speed_milli
+from tests.reference.speeds import done_ms, lasts_ms, least_speed_micro, speed_micro
 
 
 @dataclass
@@ -185,15 +185,15 @@ class State:
 
     def duration_ms(self, job: int, allocation: Allocation) -> int:
         """Returns for how long the job is expected to hold an allocation once started."""
-        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), self.speed_milli(job, allocation))
+        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), self.speed_micro(job, allocation))
 
     def longest_duration_ms(self, job: int) -> int:
         """Returns the same for the slowest nodes that the job may get, for which a reservation is planned."""
-        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), least_speed_milli(self.jobs[job], self.nodes))
+        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), least_speed_micro(self.jobs[job], self.nodes))
 
-    def speed_milli(self, job: int, allocation: Allocation) -> int:
+    def speed_micro(self, job: int, allocation: Allocation) -> int:
         """Returns the speed at which the job runs on an allocation."""
-        return speed_milli(self.jobs[job], allocation, self.nodes)
+        return speed_micro(self.jobs[job], allocation, self.nodes)
 
     def left_ms(self, job: int) -> int:
         """Returns how much work the job really had left when it started last."""
@@ -201,7 +201,7 @@ class State:
 
     def start(self, job: int, allocation: Allocation) -> None:
         """Starts a waiting job now."""
-        lasting = self.overhead_ms(job) + lasts_ms(self.left_ms(job), self.speed_milli(job, allocation))
+        lasting = self.overhead_ms(job) + lasts_ms(self.left_ms(job), self.speed_micro(job, allocation))
         end_ms, limit_end_ms = self.now_ms + lasting, self.now_ms + self.duration_ms(job, allocation)
         self.waiting.remove(job)
         self.reservations.pop(job, None)
@@ -228,7 +228,7 @@ class State:
     def done_ms(self, running: Running) -> int:
         """Returns the work that a running job has done so far and not lost, at the speed 1."""
         held_ms = max(0, self.now_ms - running.start_ms - self.overhead_ms(running.job))
-        done = done_ms(held_ms, self.speed_milli(running.job, running.allocation))
+        done = done_ms(held_ms, self.speed_micro(running.job, running.allocation))
         return self.progress_ms.get(running.job, 0) + min(done, self.left_ms(running.job))
 
     def preempt(self, running: Running) -> None:

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::model::cluster::{reject_reason, stretched_ms, Cluster, RejectReason, FULL_SPEED, UNTRACKED};
+use crate::model::cluster::{reject_reason, Cluster, RejectReason, UNTRACKED};
 use crate::model::config::Config;
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
 use crate::model::size::JobSizes;
+use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
 use crate::order::scores::order;
 use crate::place::placement::Placement;
@@ -39,6 +40,11 @@ impl Setup {
         given: &[f64],
     ) -> Result<Self, String> {
         check_durations(&cluster, &jobs)?;
+        if let Some(kind) = jobs.shapes.iter().filter_map(|shape| shape.kind).max() {
+            if kind as usize >= cluster.kinds.len() {
+                return Err(format!("kind {kind} of a job is not in the cluster's table of {}", cluster.kinds.len()));
+            }
+        }
         if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
             return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
         }
@@ -132,14 +138,14 @@ impl Setup {
 
     /// How long a job is expected to hold nodes of this speed.
     #[inline]
-    pub(crate) fn span_ms(&self, state: &JobState, speed_milli: i64) -> i64 {
-        self.overhead_ms(state) + stretched_ms(state.limit_ms, speed_milli)
+    pub(crate) fn span_ms(&self, state: &JobState, speed_micro: i64) -> i64 {
+        self.overhead_ms(state) + stretched_ms(state.limit_ms, speed_micro)
     }
 
     /// How long a job is expected to hold these nodes.
     #[inline]
     pub(crate) fn span_on(&self, state: &JobState, placement: &Placement) -> i64 {
-        self.span_ms(state, self.cluster.speed_milli(self.shape_of(state), placement))
+        self.span_ms(state, self.cluster.speed_micro(self.shape_of(state), placement))
     }
 
     /// The search for nodes for a job of this shape.
@@ -164,7 +170,7 @@ fn is_pool(cluster: &Cluster, jobs: &Jobs, config: &Config) -> bool {
 
 /// Whether the clock can count what all jobs take on the slowest nodes.
 fn check_durations(cluster: &Cluster, jobs: &Jobs) -> Result<(), String> {
-    let slowest = cluster.nodes.iter().map(|node| node.speed_milli).min().unwrap_or(FULL_SPEED).min(FULL_SPEED);
+    let slowest = cluster.lowest_speed();
     let total_ms: i128 = jobs.run_ms.iter().map(|&run_ms| i128::from(run_ms)).sum();
     if cluster.has_speeds && total_ms * i128::from(FULL_SPEED) / i128::from(slowest) > i128::from(i64::MAX / 4) {
         return Err("run_ms: the jobs together run longer than the clock can count on the slowest nodes".to_string());

@@ -1,8 +1,8 @@
 //! Who waits, in which order: the queue, what is ranked anew at every pass, and the starvation guard.
 
-use crate::model::cluster::FULL_SPEED;
 use crate::model::config::{Config, Dispatch};
 use crate::model::free::Free;
+use crate::model::speeds::FULL_SPEED;
 use crate::order::contest::Contest;
 use crate::order::queue::{Indexed, Queue};
 use crate::order::ranking::{Candidate, Ranking, Scene, Turn};

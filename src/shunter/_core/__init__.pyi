@@ -37,6 +37,7 @@ class _Lib:
         switch_: _Pointer,
         nodes: int,
         mix: int,
+        speeds: _Pointer,
         handle: _Pointer,
         /,
     ) -> int: ...
@@ -53,6 +54,7 @@ class _Lib:
         user: _Pointer,
         logged_wait_ms: _Pointer,
         gpu_types: _Pointer,
+        kind: _Pointer,
         jobs: int,
         handle: _Pointer,
         /,
