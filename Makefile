@@ -73,6 +73,7 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	PYTHONPATH=. $(BIN)/python benchmarks/decide.py
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
+	PYTHONPATH=. $(BIN)/python benchmarks/ray_engine.py
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml

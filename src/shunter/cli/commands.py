@@ -69,7 +69,7 @@ OPTION_GROUPS: Final = {
     "Windows of the log": (
         "start", "length", "windows", "blocks", "warmup", "part", "train", "report", "report_windows",
     ),
-    "What comes out": ("metric", "top", "out", "force", "plot", "save", "json", "threads"),
+    "What comes out": ("metric", "top", "out", "force", "plot", "save", "json", "threads", "on"),
 }  # fmt: skip
 """The groups in which the help of a verb shows its options, by the names of their parameters."""
 OTHER_OPTIONS: Final = "Options"
