@@ -89,9 +89,14 @@ enum ShunterPolicy {
                                         free_size, queue_estimate, queue_size, reserve_below, hold_share,
                                         hold_from_s, hold_patience_s */
     SHUNTER_POLICY_QSSF = 25,            /* least service (estimate x size) first */
-    SHUNTER_POLICY_SRTF = 26,            /* least remaining time first, stopping those behind; with greedy dispatch */
-    SHUNTER_POLICY_LAS = 27              /* least attained service first, likewise; parameters: where levels end, in
-                                        seconds x size, ascending */
+    SHUNTER_POLICY_SRTF = 26,            /* least remaining time first, stopping those behind; with greedy dispatch;
+                                        parameters: 1 if an outlived estimate doubles, none if nothing is left then */
+    SHUNTER_POLICY_LAS = 27,             /* least attained service first, likewise; parameters: where levels end, in
+                                        seconds x size, ascending; none: no levels */
+    SHUNTER_POLICY_SRSF = 28,            /* least remaining service (time x size) first, likewise; outlived estimates
+                                        double */
+    SHUNTER_POLICY_GITTINS = 29          /* highest Gittins index / size first, likewise; parameters: bins, where the
+                                        first ends in seconds, growth, decay, common decay, shrinkage */
 };
 
 /* What happens when the next job does not fit. */
@@ -321,6 +326,8 @@ typedef struct ShunterConfig {
     int64_t origin_ms;              /* when the log begins, from which F1 to F4 count */
     uint64_t host_policy;           /* for SHUNTER_PLACEMENT_LEARNED a policy that chooses hosts, else 0; it is copied,
                                        and may be closed */
+    int64_t preemption_overhead_per_gb_ms; /* what each start after a stop costs on top, for each GB (1024 MB) of all
+                                       tasks */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */

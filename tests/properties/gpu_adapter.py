@@ -110,6 +110,7 @@ def gpu_settings(config: Config) -> Scheduler:
         seed=config.seed,
         min_run_s=config.minimum_run_ms / 1000,
         preemption_overhead_s=config.preemption_overhead_ms / 1000,
+        preemption_overhead_per_gb_s=config.preemption_overhead_per_gb_ms / 1000,
         preempted_progress="kept" if config.keep_progress else "lost",
         failed_progress="kept" if config.failure_keeps_progress else "lost",
         failures=tuple(

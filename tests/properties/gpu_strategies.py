@@ -21,7 +21,10 @@ POLICIES = [
     *["fcfs", "sjf", "saf", "laf", "smallest", "largest", "srf", "f2", "f4", "random", "qssf", "wfp3", "unicef"],
     *["fair-share", "multifactor", "linear?size=0.6&free_size=2&queue_size=7&hold_share=0.2&hold_from_s=1"],
 ]
-PREEMPTIVE = ["srtf", "las?first_s=6&second_s=30", "las?first_s=2&second_s=2.5"]
+PREEMPTIVE = [
+    *["srtf", "srtf?outlived=ends", "srsf", "las", "las?first_s=6&second_s=30", "las?first_s=2&second_s=2.5"],
+    *["gittins?bins=6&shortest_s=1&growth=1.7", "gittins?bins=3&shortest_s=2&growth=3&decay=0.5&shrinkage=0.3"],
+]
 ESTIMATES = ["requested", "perfect", "last-two", "history"]
 NOWHERE = 1 << 62
 """The types that a job accepts if no node has any of them."""
@@ -160,6 +163,7 @@ def preemptive_configs() -> st.SearchStrategy[Config]:
         minimum_run_ms=st.sampled_from([0, 0, 1500, 5000]),
         keep_progress=st.sampled_from([True, True, False]),
         preemption_overhead_ms=st.sampled_from([0, 0, 300, 2000]),
+        preemption_overhead_per_gb_ms=st.sampled_from([0, 0, 300_000]),
     )
 
 
@@ -191,6 +195,7 @@ def failing(draw: st.DrawFn, scene: Scene, config: Config) -> Config:
         failures=given,
         failure_keeps_progress=draw(st.booleans()),
         preemption_overhead_ms=draw(st.sampled_from([0, 700])),
+        preemption_overhead_per_gb_ms=draw(st.sampled_from([0, 0, 400_001])),
         mtbf_ms=None if kind == "given" else draw(st.sampled_from([80_000, 200_000])),
         mttr_ms=None if kind == "given" else draw(st.sampled_from([1500, 20_000])),
     )

@@ -18,6 +18,7 @@ from tests.reference.model import (
     Result,
     is_killed,
     lasting_ms,
+    restart_ms,
 )
 from tests.reference.resources import has_wanted_type, in_partition
 from tests.reference.speeds import USUAL_MICRO, speed_micro
@@ -121,7 +122,7 @@ def check_work(account: Account, job: int) -> None:
     left_ms = lasting_ms(asked, config)
     for number, segment in enumerate(account.segments_of(job)):
         speed = speed_micro(asked, segment.allocation, account.nodes)
-        overhead_ms = config.preemption_overhead_ms if number else 0
+        overhead_ms = restart_ms(asked, config) if number else 0
         work = max(0, segment.end_ms - segment.start_ms - overhead_ms) * speed
         if segment.ending:
             if account.result.outcome[job] is not Outcome.FAILED:

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::model::shape_cores::ShapeCores;
-use crate::order::learner::KnownWindows;
+use crate::order::gittins::KnownRuns;
+use crate::order::learner::Known;
+use crate::order::window_cache::WindowCache;
 use crate::place::fragments::Class;
 use crate::place::gang_rules::classes;
 
@@ -128,7 +130,9 @@ pub struct Jobs {
     /// The jobs by the ends that the log tells; worked out when first asked for.
     by_logged_end: OnceLock<Vec<u32>>,
     /// What learned estimates know at the beginning of a window.
-    pub(crate) known: KnownWindows,
+    pub(crate) known: WindowCache<Known>,
+    /// What is known of run times then, where the policy goes by their distribution.
+    pub(crate) known_runs: WindowCache<KnownRuns>,
     /// What the jobs ask for; worked out when first asked for.
     classes: OnceLock<Vec<Class>>,
 }
@@ -176,7 +180,8 @@ impl Jobs {
             unknown_user,
             logged_wait_ms: columns.logged_wait_ms.to_vec(),
             by_logged_end: OnceLock::new(),
-            known: KnownWindows::default(),
+            known: WindowCache::default(),
+            known_runs: WindowCache::default(),
             classes: OnceLock::new(),
             shape_cores: ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,

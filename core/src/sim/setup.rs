@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::model::cluster::{reject_reason, Cluster, RejectReason, UNTRACKED};
 use crate::model::config::Config;
 use crate::model::free::Free;
-use crate::model::job::{Jobs, Shape};
+use crate::model::job::{Jobs, Shape, MAX_DURATION_MS};
 use crate::model::size::JobSizes;
 use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
@@ -14,6 +14,9 @@ use crate::order::scores::order;
 use crate::place::placement::Placement;
 use crate::place::rules::{Rule, Search};
 use crate::sim::job_state::JobState;
+
+/// As everywhere in Shunter.
+const MB_IN_A_GB: i128 = 1024;
 
 /// The jobs of a window, the cluster, and the rules. Jobs are counted from the first of the window.
 #[derive(Clone)]
@@ -114,11 +117,21 @@ impl Setup {
     /// What a start of this job costs before it makes progress.
     #[inline]
     pub(crate) fn overhead_ms(&self, state: &JobState) -> i64 {
-        if state.was_stopped() {
-            self.config.preemption_overhead_ms
-        } else {
-            0
+        if !state.was_stopped() {
+            return 0;
         }
+        self.config.preemption_overhead_ms + self.overhead_of_memory_ms(self.shape_of(state))
+    }
+
+    /// What a start after a stop costs for the memory of all tasks, rounded down.
+    fn overhead_of_memory_ms(&self, shape: &Shape) -> i64 {
+        if self.config.preemption_overhead_per_gb_ms == 0 {
+            return 0;
+        }
+        let memory_mb = i128::from(shape.memory_mb) * i128::from(shape.tasks);
+        let cost_ms = memory_mb * i128::from(self.config.preemption_overhead_per_gb_ms) / MB_IN_A_GB;
+        // Longer than any job, and short enough to be added up.
+        cost_ms.min(i128::from(MAX_DURATION_MS)) as i64
     }
 
     /// A run of this job is over, and has not ended it: counts it, and returns how long of it was in vain.
@@ -126,7 +139,9 @@ impl Setup {
         // Before this stop is counted: the first run of a job costs nothing extra.
         let overhead_ms = self.overhead_ms(state);
         state.held_ms += held_ms;
-        let lost_ms = if self.config.keeps_progress(by_failure) { held_ms.min(overhead_ms) } else { held_ms };
+        let paid_ms = held_ms.min(overhead_ms);
+        let lost_ms = if self.config.keeps_progress(by_failure) { paid_ms } else { held_ms };
+        state.vain_ms += lost_ms - paid_ms;
         state.lost_ms += lost_ms;
         if by_failure {
             state.failures += 1;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::dispatch::contenders::rank_again;
 use crate::dispatch::promises::Promises;
 use crate::dispatch::run_pass;
 use crate::model::cluster::{Cluster, RejectReason};
@@ -155,6 +156,7 @@ impl Simulation {
 
     /// The waiting jobs in the policy's order as of now; those that a pass does not look at come last.
     pub fn waiting_in_order(&mut self) -> Vec<u32> {
+        rank_again(self);
         if let Some(contest) = &self.waiting.contest {
             return contest.in_order();
         }

@@ -64,7 +64,8 @@ OPTION_GROUPS: Final = {
         "size_by", "scan_depth", "seed",
     ),
     "Preemption and failures": (
-        "preemption_overhead", "preempted_progress", "min_run", "failures", "mtbf", "mttr", "failed_progress",
+        "preemption_overhead", "preemption_overhead_per_gb", "preempted_progress", "min_run", "failures", "mtbf",
+        "mttr", "failed_progress",
     ),
     "Windows of the log": (
         "start", "length", "windows", "blocks", "warmup", "part", "train", "report", "report_windows",

@@ -306,7 +306,14 @@ LOAD: Options = {"load": LoadOption}
 WINDOW: Options = {"start": StartOption, "length": LengthOption}
 POLICY: Options = _options("policy", "dispatch", "placement", "estimate")
 STOPS: Options = _options(
-    "preemption_overhead_s", "preempted_progress", "min_run_s", "failures", "mtbf_s", "mttr_s", "failed_progress"
+    "preemption_overhead_s",
+    "preemption_overhead_per_gb_s",
+    "preempted_progress",
+    "min_run_s",
+    "failures",
+    "mtbf_s",
+    "mttr_s",
+    "failed_progress",
 )
 """What stops jobs, and what that costs them."""
 SETTINGS: Options = {
