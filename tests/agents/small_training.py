@@ -19,7 +19,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "report": {"windows": 4},
     "network": {"hidden": [8]},
     "ppo": {"num_envs": 4, "rollout_steps": 16, "minibatch": 32, "epochs": 1},
-    "training": {"steps": 192, "eval_every": 64, "save_every": 64},
+    "training": {"steps": 192, "eval_every": 64, "save_every": 64, "decide_windows": 8},
 }
 HOSTS: dict[str, dict[str, Any]] = {
     "environment": {"kind": "pick-host", "num_hosts": 3, "episode_length": 10, "max_jobs_per_step": 4},

@@ -65,6 +65,8 @@ def test_ratio_of_geometric_means() -> None:
     compared = contrast(values, baseline, BLOCK)
     assert compared.ratio == pytest.approx((256 / 4) ** (1 / 4))
     assert compared.difference == 12 / 4
+    assert compared.means_ratio == 18 / 6
+    assert contrast(values, np.zeros(4), BLOCK).means_ratio is None
 
 
 def test_few_blocks_have_no_interval() -> None:
@@ -94,7 +96,7 @@ def test_what_is_said_of_few_blocks() -> None:
 def test_a_policy_against_itself_is_exactly_one() -> None:
     values = np.array([3.7, 1.9, 2.2, 8.1, 6.4])
     compared = contrast(values, values, np.arange(5))
-    assert compared == Contrast(0.5, 1.0, (1.0, 1.0), 0.0, (0.0, 0.0))
+    assert compared == Contrast(0.5, 1.0, (1.0, 1.0), 0.0, (0.0, 0.0), means_ratio=1.0)
 
 
 def test_two_blocks_by_hand() -> None:

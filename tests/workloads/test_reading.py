@@ -8,6 +8,7 @@ import pytest
 
 from shunter.errors import InputError
 from shunter.workloads import FORMATS, read_workload
+from shunter.workloads.reading import drawn_again
 from shunter.workloads.write import write_table
 from tests.workloads.formats.test_swf import FIVE_JOBS, line
 
@@ -94,3 +95,16 @@ def test_files_of_two_formats_are_no_log(tmp_path: Path) -> None:
         read_workload([tmp_path / "a.swf", tmp_path / "b.csv"])
     with pytest.raises(InputError, match="no file has such a name; check the pattern"):
         read_workload(str(tmp_path / "*.log"))
+
+
+@pytest.mark.parametrize("spec", ["generate:poisson?jobs=30", "generate:poisson?seed=18446744073709551615&jobs=30"])
+def test_a_generator_draws_again_and_a_log_does_not(tmp_path: Path, spec: str) -> None:
+    workload = read_workload(spec)
+    first, second = drawn_again(workload, 1), drawn_again(workload, 2)
+    assert first is not None
+    assert second is not None
+    assert len(first) == len(workload)
+    assert not first.jobs.equals(workload.jobs)
+    assert not first.jobs.equals(second.jobs)
+    write_table(workload, tmp_path / "a.csv")
+    assert drawn_again(read_workload(tmp_path / "a.csv"), 1) is None

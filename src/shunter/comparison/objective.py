@@ -56,6 +56,10 @@ class Objective:
         """
         return float(np.nanmean(self.window_costs(found, base)))
 
+    def means_cost(self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]) -> float:
+        """Returns the same of the means over windows: those in which much is at stake count for more."""
+        return _sign(self.metric) * float(np.log(mean_ratio(found[self.metric], base[self.metric])))
+
     def window_costs(
         self, found: Mapping[str, NDArray[np.float64]], base: Mapping[str, NDArray[np.float64]]
     ) -> NDArray[np.float64]:

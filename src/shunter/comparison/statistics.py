@@ -57,6 +57,8 @@ class Contrast:
     difference_interval: tuple[float, float] | None
     identical: bool = False
     """Whether both did the very same in every window, by every metric that is known of them."""
+    means_ratio: float | None = None
+    """Of the means, policy to baseline: windows in which much is at stake count for more. None if the latter is 0."""
 
     def to_json(self) -> dict[str, float | None]:
         """Returns the contrast as a plain object."""
@@ -67,6 +69,7 @@ class Contrast:
             "ratio": self.ratio,
             "ratio_low": ratio_low,
             "ratio_high": ratio_high,
+            "means_ratio": self.means_ratio,
             "difference": self.difference,
             "difference_low": difference_low,
             "difference_high": difference_high,
@@ -155,6 +158,7 @@ def contrast(
         ratio_interval=ratio_interval,
         difference=float((values - baseline).mean()),
         difference_interval=_mean_interval(values - baseline, block, seed),
+        means_ratio=float(values.mean() / baseline.mean()) if baseline.mean() > 0 else None,
     )
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from shunter.checks import MOST_SEED
 from shunter.envs.build import VectorOptions, build_vector
 from shunter.envs.episodes import EpisodeOptions, Episodes, log_episodes, with_fitting_jobs
 from shunter.envs.sources import EnvironmentOptions, EpisodeGroup, EpisodeSource, Use
 from shunter.envs.world import World
 from shunter.errors import InputError
-from shunter.workloads.reading import one_cluster_each, read_log
+from shunter.workloads.reading import drawn_again, one_cluster_each, read_log
 
 if TYPE_CHECKING:
     from shunter.envs.rewards import RewardOptions
@@ -105,10 +110,24 @@ class LogSource(EpisodeSource):
         """Takes the logs, which `read_logs` reads."""
         self.options = options
         self.logs = tuple(logs)
+        self._numbers = (0,) * len(self.logs)
+        """For each log, whether its windows are the first ones (0), or which of the further ones."""
 
     def windows(self, episodes: EpisodeOptions) -> list[Windows]:
         """Returns the windows of each log that are episodes."""
-        return [episode_windows(log, episodes) for log in self.logs]
+        pairs = zip(self.logs, self._numbers, strict=True)
+        return [_further_windows(log, episodes, number) for log, number in pairs]
+
+    def further(self, number: int) -> LogSource:
+        """Returns the same generators with other seeds, and other windows of the same parts of logs."""
+        other = copy(self)
+        drawn = [drawn_again(log.workload, number) for log in self.logs]
+        other.logs = tuple(
+            log if workload is None else replace(log, workload=workload)
+            for log, workload in zip(self.logs, drawn, strict=True)
+        )
+        other._numbers = tuple(number if workload is None else 0 for workload in drawn)
+        return other
 
     def check(self, parts: Mapping[str, EpisodeOptions]) -> None:
         """Checks the parts of the logs that are trained on, validated on and reported on.
@@ -142,6 +161,15 @@ class LogSource(EpisodeSource):
     ) -> NativeVectorEnv:
         """Returns environments that play the same windows."""
         return log_vector(self.logs, self.windows(episodes), self.options, reward, bounding=bounding, **vector)
+
+
+def _further_windows(log: Log, episodes: EpisodeOptions, number: int) -> Windows:
+    """Returns windows of a log without those of lower numbers; 0: the first ones."""
+    *before, own = (
+        episode_windows(log, replace(episodes, seed=(episodes.seed + each) % (MOST_SEED + 1)))
+        for each in range(number + 1)
+    )
+    return own.take(~np.isin(own.first, np.concatenate([windows.first for windows in before]))) if before else own
 
 
 def _fractions(episodes: EpisodeOptions) -> str:

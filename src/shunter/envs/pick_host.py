@@ -37,7 +37,7 @@ from shunter.model.workload import Workload
 from shunter.policies.catalog import PICK_HOST, PLACEMENTS
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.generators import eda
-from shunter.workloads.reading import read_log
+from shunter.workloads.reading import SEED_STEP, read_log
 
 if TYPE_CHECKING:
     from shunter.envs.vector import NativeVectorEnv
@@ -395,6 +395,10 @@ class PickHostSource(EpisodeSource):
     def usual(self) -> Combination:
         """Returns the first placement of all, which takes the first host that has room."""
         return self.rivals()[0]
+
+    def further(self, number: int) -> PickHostSource:
+        """Returns what is drawn with another seed."""
+        return PickHostSource(replace(self.options, seed=(self.options.seed + number * SEED_STEP) % (MOST_SEED - 1)))
 
     def _drawn(self, use: Use) -> PickHostOptions:
         return replace(self.options, seed=self.options.seed + use)

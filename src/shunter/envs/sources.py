@@ -177,3 +177,14 @@ class EpisodeSource(ABC):
     def tuned(self) -> Combination | None:
         """Returns the tuned policy that training begins as; None: there is none."""
         return None
+
+    @abstractmethod
+    def further(self, number: int) -> EpisodeSource:
+        """Returns a source of further episodes like these, none of which this one or an earlier `number` has.
+
+        Work that is drawn is drawn with another seed. Of a log there are other windows of the same part, and none where
+        it has no room for more.
+
+        Args:
+            number: From 1 on.
+        """

@@ -38,14 +38,14 @@ def standing_table(one: LogReport, judged: str, title: str, most: int = NAME_WID
     """
     table = titled_table(title)
     ratio = escape(f"{ROLES[judged]} to it\n[95 %]")
-    for heading in ("geom.\nmean", "mean", ratio, "wins"):
+    for heading in ("geom.\nmean", "mean", ratio, "of\nmeans", "wins"):
         table.add_column(heading, justify="right", no_wrap=True)
     own = one.contenders[judged]
     for role, row in judged_first(one.contenders, judged).items():
         cells = [short(row.summary.geometric_mean), short(row.summary.mean)]
         if role != judged:
             found = own.against[role]
-            cells += [ratio_text(one.metric, found.to_json()), percent(found.win_rate)]
+            cells += [ratio_text(one.metric, found.to_json()), short(found.means_ratio), percent(found.win_rate)]
         table.add_row(role_name(one, role, most), *cells)
     return table
 

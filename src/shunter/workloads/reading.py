@@ -30,6 +30,8 @@ Spec = str | Path | Sequence[str | Path]
 """A file, a pattern such as ``part-*.csv.gz``, several files of one log, or a generator."""
 ONLY = "--only"
 """The option that keeps jobs by their statuses."""
+SEED_STEP = 1_000_003
+"""Between the seeds of one draw and the next: so far from each other that nobody gives both by chance."""
 
 
 def read_workload(
@@ -66,6 +68,23 @@ def read_workload(
 
         workload = keep_statuses(workload, only)
     return replace(workload, words=_words(spec, format, only, columns))
+
+
+def drawn_again(workload: Workload, number: int) -> Workload | None:
+    """Returns what the same generator draws with another seed; None: the workload was not generated.
+
+    Args:
+        workload: As `read_workload` returned it.
+        number: Which of the other draws, from 1 on.
+    """
+    if len(workload.words) != 1 or not workload.words[0].startswith(GENERATE):
+        return None
+    from shunter.checks import MOST_SEED, read_query
+
+    name, _, query = workload.words[0].partition("?")
+    given = read_query(query, name, "seed=42&jobs=1000")
+    given["seed"] = str((int(given.get("seed", "0")) + number * SEED_STEP) % (MOST_SEED + 1))
+    return read_workload(f"{name}?{'&'.join(f'{key}={value}' for key, value in given.items())}")
 
 
 def _words(

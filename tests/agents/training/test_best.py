@@ -50,6 +50,17 @@ def test_one_episode_does_not_tell() -> None:
     assert without.observe(measured(0.5, 0.5, math.inf), 10)
 
 
+def test_a_lead_on_the_same_windows_goes_before_objectives() -> None:
+    """Objectives may be of fewer windows."""
+    best = Best(1.0)
+    assert best.observe(measured(1.0, 0.0, 0.0), 0)
+    assert not best.observe(measured(0.5, 0.5) | {"lead": -0.1}, 10)
+    assert best.observe(measured(0.7, 0.3) | {"lead": 0.3}, 20)
+    assert best.observe(measured(0.8, 0.3) | {"lead": 0.01}, 30)
+    assert not best.observe(measured(0.6, 0.4) | {"lead": 0.0}, 40)
+    assert (best.objective, best.steps) == (0.8, 30)
+
+
 def test_its_state_comes_back() -> None:
     best = Best(1.0)
     best.observe(measured(1.0, 0.0, 0.0), 0)

@@ -22,6 +22,7 @@ from shunter.agents.training.trainer import Evaluate, Progress, Trainer
 from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError
 from tests.agents import toy
+from tests.agents.untrained import edit_policy
 
 UPDATE = 16 * 8
 """Steps of an update."""
@@ -121,6 +122,40 @@ def test_the_best_is_the_one_with_the_lowest_objective(tmp_path: Path) -> None:
     expected = {0: "5.0", 2 * UPDATE: "3.0", 4 * UPDATE: "1.0", 6 * UPDATE: "nan", STEPS: "2.0"}
     assert {steps: value for steps, value in objectives.items() if value} == expected
     assert _rows(tmp_path)[0]["validation/wait"] == "1.0"
+
+
+def test_whoever_evaluates_is_told_of_the_best_and_can_load_it(tmp_path: Path) -> None:
+    told: list[int] = []
+
+    def keep(load: Callable[[], LearnedPolicy]) -> None:
+        told.append(load().record.training["steps"])
+
+    def trainer(*objectives: float, resume: bool = False) -> Trainer:
+        options = replace(TRAINING_OPTIONS, steps=(len(objectives) - 1) * 2 * UPDATE, save_every=STEPS)
+        evaluate = _Objectives(*objectives[1:] if resume else objectives)
+        return Trainer(_ppo(), RECORD, options, tmp_path, evaluate=evaluate, keep=keep, resume=resume)
+
+    trainer(5.0, 3.0, 4.0).run()
+    assert told == [0, 2 * UPDATE]
+    told.clear()
+    trainer(5.0, 3.0, 4.0, resume=True)
+    assert told == [2 * UPDATE]
+    told.clear()
+    # A best policy of later steps, left by a run that was killed, is none of this run's.
+    edit_policy(tmp_path / "best", lambda about: about["training"].update(steps=99 * UPDATE))
+    trainer(5.0, 3.0, 4.0, resume=True)
+    assert told == []
+
+
+def test_a_new_best_is_saved_with_all_that_is_needed_to_go_on(tmp_path: Path) -> None:
+    def stop(progress: Progress) -> None:
+        if progress.steps == 3 * UPDATE:
+            raise RuntimeError("power cut")
+
+    options = replace(TRAINING_OPTIONS, save_every=STEPS)
+    with pytest.raises(RuntimeError, match="power cut"):
+        _trainer(tmp_path, options=options, evaluate=_Objectives(5.0, 3.0), callbacks=(stop,)).run()
+    assert (_marker(tmp_path / "best"), _marker(tmp_path / "last")) == (2 * UPDATE, 2 * UPDATE)
 
 
 def test_a_run_without_evaluations_has_no_best_and_its_last_is_loaded(tmp_path: Path) -> None:

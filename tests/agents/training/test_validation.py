@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from shunter.agents.learned_policy import load_policy
+from shunter.agents.learned_policy import LearnedPolicy, load_policy
+from shunter.agents.training.trials import Trials
 from shunter.agents.training.validation import (
+    Deciding,
     Validation,
     choose_rivals,
     objective_note,
@@ -23,6 +26,7 @@ from shunter.envs.log_source import episode_windows
 from shunter.envs.pick_host import PickHostOptions, host_scheduler
 from shunter.envs.pick_job import PickJobOptions, PickJobSource
 from shunter.envs.rewards import RewardOptions
+from shunter.envs.sources import Use
 from shunter.policies.catalog import PLACEMENTS
 from tests.agents.trying import host_trials, job_trials
 from tests.agents.untrained import opinionated, waiting, write_policy
@@ -160,7 +164,7 @@ def test_gains_are_counted_from_the_beginning(tmp_path: Path, bounds: tuple[Boun
     trials = job_trials([log], [windows], second.options)
     classic = combine(["sjf"], ["easy"]).possible
     same = Validation(trials, classic, objective)
-    same.begins_as(second)
+    same.begins_as(lambda: second)
     assert [same(second)[name] for name in ("gain", "gain_error")] == [0.0, 0.0]
     validation = Validation(trials, classic, objective)
     begun, found = validation(first), validation(second)
@@ -183,3 +187,154 @@ def test_the_standard_error_of_a_mean() -> None:
     doubled = standard_error(np.repeat(values, 2), np.repeat(np.arange(4), 2))
     assert doubled == pytest.approx(alone)
     assert standard_error(values[:1], np.zeros(1, dtype=np.int64)) == float("inf")
+
+
+def rounds_of(
+    tmp_path: Path, margin_se: float, most: int, there: int = 9, bounds: tuple[Bound, ...] = ()
+) -> tuple[Validation, list[int]]:
+    """Returns a validation on four windows of a log that begins as saf, and which further rounds it has opened."""
+    policy = load_policy(write_policy(tmp_path / "saf", order="saf", window=200))
+    assert isinstance(policy.options, PickJobOptions)
+    source, opened = PickJobSource(policy.options, [small_log()]), []
+
+    def further(number: int) -> Trials | None:
+        opened.append(number)
+        return Trials.of(source.further(number), LATER, Use.VALIDATION) if number <= there else None
+
+    validation = Validation(
+        Trials.of(source, LATER, Use.VALIDATION),
+        combine(["fcfs"], ["easy"]).possible,
+        Objective("mean_bounded_slowdown", bounds),
+        Deciding(margin_se, most, further),
+    )
+    validation.begins_as(lambda: policy)
+    return validation, opened
+
+
+def other_policy(tmp_path: Path) -> LearnedPolicy:
+    return load_policy(write_policy(tmp_path / "other", order="saf", window=200, change=opinionated))
+
+
+@pytest.mark.parametrize(
+    ("margin_se", "most", "there", "windows"),
+    [
+        # Any difference is enough: the first windows have decided.
+        (0.0, 32, 9, 4),
+        (1e-6, 32, 9, 4),
+        # No difference is: two rounds, four, and so on, as far as one may or can.
+        (1e6, 32, 9, 32),
+        (1e6, 31, 9, 28),
+        (1e6, 32, 2, 12),
+        (1e6, 4, 9, 4),
+        (1e6, 3, 9, 4),
+    ],
+)
+def test_more_windows_until_they_tell(tmp_path: Path, margin_se: float, most: int, there: int, windows: int) -> None:
+    validation, opened = rounds_of(tmp_path, margin_se, most, there)
+    found = validation(other_policy(tmp_path))
+    assert found["windows"] == windows
+    assert len(opened) == len(set(opened))
+    assert validation(other_policy(tmp_path)) == found
+
+
+def test_the_very_same_policy_needs_no_more_windows(tmp_path: Path) -> None:
+    validation, opened = rounds_of(tmp_path, 1e6, 32)
+    same = load_policy(write_policy(tmp_path / "same", order="saf", window=200))
+    found = validation(same)
+    assert [found[name] for name in ("gain", "gain_error", "lead", "windows")] == [0.0, 0.0, 0.0, 4.0]
+    assert opened == []
+
+
+def test_where_a_bound_is_broken_more_windows_are_not_looked_at(tmp_path: Path) -> None:
+    for bounds in ((Bound("mean_wait_s", 1e-6),), (Bound("core_utilization", 1e6),)):
+        validation, opened = rounds_of(tmp_path, 1e6, 32, bounds=bounds)
+        assert validation(other_policy(tmp_path))["bounds_broken"] > 0
+        assert opened == []
+
+
+def test_gains_are_those_of_all_windows_that_were_looked_at(tmp_path: Path) -> None:
+    """The curve stays that of the first windows, so that one policy can be compared with the next."""
+    validation, _ = rounds_of(tmp_path, 1e6, 8)
+    plain, _ = rounds_of(tmp_path, 0.0, 8)
+    policy = other_policy(tmp_path)
+    found, first = validation(policy), plain(policy)
+    for name in ("objective", "ratio", "means_ratio", "wait_ratio"):
+        assert found[name] == first[name]
+    begun = load_policy(tmp_path / "saf")
+    assert isinstance(begun.options, PickJobOptions)
+    source = PickJobSource(begun.options, [small_log()])
+    each = [Trials.of(one, LATER, Use.VALIDATION) for one in (source, source.further(1))]
+    values = [
+        np.concatenate([trials.of_policy(one, BSLD.metrics)[0]["mean_bounded_slowdown"] for trials in each])
+        for one in (begun, policy)
+    ]
+    gains = np.log((values[0] + LEAST) / (values[1] + LEAST))
+    assert found["gain"] == pytest.approx(gains.mean())
+    # The log is drawn again for the second round: its blocks are others.
+    blocks = np.concatenate([each[0].blocks[0], each[1].blocks[0] + 100])
+    assert found["gain_error"] == pytest.approx(standard_error(gains, blocks))
+    assert found["gain"] != pytest.approx(first["gain"])
+
+
+def test_rounds_on_one_log_share_its_blocks(tmp_path: Path) -> None:
+    log, episodes = small_log(), EpisodeOptions(part="report", length=40, windows=4)
+    policy = load_policy(write_policy(tmp_path / "saf", order="saf", window=200))
+    other = other_policy(tmp_path)
+    assert isinstance(policy.options, PickJobOptions)
+    rounds = [episode_windows(log, replace(episodes, seed=seed)) for seed in (0, 7)]
+    trials = [job_trials([log], [windows], policy.options) for windows in rounds]
+    validation = Validation(
+        trials[0], combine(["fcfs"], ["easy"]).possible, BSLD, Deciding(1e6, 8, lambda _: trials[1])
+    )
+    validation.begins_as(lambda: policy)
+    found = validation(other)
+    values = [
+        np.concatenate([each.of_policy(one, BSLD.metrics)[0]["mean_bounded_slowdown"] for each in trials])
+        for one in (policy, other)
+    ]
+    gains = np.log((values[0] + LEAST) / (values[1] + LEAST))
+    assert found["gain_error"] == pytest.approx(standard_error(gains, np.concatenate([one.block for one in rounds])))
+
+
+def test_leads_are_counted_from_the_best_so_far(tmp_path: Path) -> None:
+    validation, _ = rounds_of(tmp_path, 1e6, 8)
+    policy, begun = other_policy(tmp_path), load_policy(tmp_path / "saf")
+    first = validation(policy)
+    assert first["lead"] == first["gain"]
+    validation.keep(lambda: policy)
+    assert validation(policy)["lead"] == 0.0
+    # What does the same as the beginning is not better than it: the first windows tell that.
+    plain, _ = rounds_of(tmp_path, 0.0, 8)
+    assert validation(begun)["lead"] == pytest.approx(-plain(policy)["gain"])
+    # A run that goes on knows its best policy by its checkpoint alone.
+    resumed, _ = rounds_of(tmp_path, 1e6, 8)
+    resumed.keep(lambda: policy)
+    assert resumed(begun) == validation(begun)
+
+
+def test_means_stand_beside_geometric_means(tmp_path: Path) -> None:
+    policy = load_policy(write_policy(tmp_path / "saf", order="saf", window=200))
+    assert isinstance(policy.options, PickJobOptions)
+    log, base = small_log(), combine(["fcfs"], ["easy"]).possible
+    trials = job_trials([log], [episode_windows(log, LATER)], policy.options)
+    (own,), (classic,) = trials.of_policy(policy, BSLD.metrics), trials.of_schedulers([base[0].scheduler], BSLD.metrics)
+    found = Validation(trials, base, BSLD)(policy)
+    assert found["means_ratio"] == pytest.approx(own[BSLD.metric].mean() / classic[BSLD.metric].mean())
+    assert found["means_ratio"] != pytest.approx(found["ratio"])
+
+
+def test_means_may_be_what_is_compared(tmp_path: Path) -> None:
+    """The error is that of the logarithm of a ratio of means, to the first order (the delta method)."""
+    policy, other = load_policy(write_policy(tmp_path / "saf", order="saf", window=200)), other_policy(tmp_path)
+    assert isinstance(policy.options, PickJobOptions)
+    log = small_log()
+    windows = episode_windows(log, EpisodeOptions(part="report", length=40, windows=40))
+    trials = job_trials([log], [windows], policy.options)
+    validation = Validation(trials, combine(["fcfs"], ["easy"]).possible, BSLD, Deciding(by_means=True))
+    validation.begins_as(lambda: policy)
+    found = validation(other)
+    before, own = (trials.of_policy(one, BSLD.metrics)[0][BSLD.metric] for one in (policy, other))
+    assert found["objective"] == pytest.approx(np.log(found["means_ratio"]))
+    assert found["gain"] == pytest.approx(np.log(before.mean() / own.mean()))
+    shares = before / before.mean() - own / own.mean()
+    assert found["gain_error"] == pytest.approx(standard_error(shares, windows.block))

@@ -17,6 +17,11 @@ GAIN_ERROR: Final = "gain_error"
 """Under this name: the standard error of the gain."""
 
 
+LEAD: Final = "lead"
+"""Under this name: by how much the policy is better than the best so far, on the same episodes; nothing said: what the
+objectives tell."""
+
+
 @dataclass(frozen=True)
 class NearMiss:
     """A later policy that was better than the beginning, but not by enough."""
@@ -35,7 +40,7 @@ class Best:
     that breaks them by less always is. So no policy that breaks a bound replaces a beginning that keeps it.
 
     Of policies that keep their bounds, a beginning that does stays the best until a later one is better by more than
-    `margin_se` standard errors. Of those that are, the one with the lowest objective is the best.
+    `margin_se` standard errors. Of those that are, each that is better than the best so far takes its place.
     """
 
     margin_se: float
@@ -63,7 +68,8 @@ class Best:
 
     def _is_better(self, measured: Mapping[str, float], steps: int) -> bool:
         """Returns whether a policy whose bounds are as the best's is better, and notes one that nearly is."""
-        if self.objective is not None and measured[OBJECTIVE] >= self.objective:
+        assert self.objective is not None, "the first policy of all is the best"
+        if measured.get(LEAD, self.objective - measured[OBJECTIVE]) <= 0:
             return False
         if self._stands_out(measured):
             return True

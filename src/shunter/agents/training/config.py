@@ -37,6 +37,7 @@ ALGORITHM: Final = "algorithm"
 """The field of `TrainConfig` whose section has the name of the algorithm."""
 DEVICES: Final = ("cpu", "cuda", "auto")
 ENGINES: Final = ("auto", "native", "torch")
+GEOMETRIC, MEANS = "geometric", "means"
 
 _MOST: Final = 10**12
 
@@ -119,6 +120,23 @@ class TrainingOptions:
         low=0.0,
         option="margin-se",
         metavar="X",
+    )
+    decide_windows: int = declared(
+        256,
+        "Up to how many windows of each log are looked at where --validation-windows do not tell whether a policy is "
+        "better than the best so far. Generators draw them with other seeds.",
+        low=1,
+        high=MOST_COUNT,
+        option="decide-windows",
+        metavar="K",
+    )
+    judge_by: str = declared(
+        GEOMETRIC,
+        "Which means of two policies are compared on validation: geometric ones, in which every window counts the "
+        "same, or plain ones, in which windows count by what is at stake in them.",
+        choices=(GEOMETRIC, MEANS),
+        option="judge-by",
+        metavar="NAME",
     )
     device: str = declared("cpu", "Where the network computes.", choices=DEVICES, option="device", metavar="NAME")
     engine: str = declared(

@@ -35,7 +35,8 @@ COPIES_OF_BEFORE: Final = ("tuned.toml", "order.toml", "estimate.toml")
 MAY_CHANGE: Final = {
     "data": {"workload"},
     "report": {"part", "windows", "length"},
-    "training": {"steps", "eval_every", "save_every", "patience", "threshold", "margin_se", "threads", "device"},
+    "training": {"steps", "eval_every", "save_every", "patience", "threshold", "margin_se", "decide_windows"}
+    | {"threads", "device"},
 }
 """What a run may have otherwise when it goes on, by section. Of logs only names may change: contents are checked."""
 

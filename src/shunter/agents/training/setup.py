@@ -16,6 +16,7 @@ from shunter.agents.networks import build
 from shunter.agents.networks.layers import layers_of
 from shunter.agents.training.beginnings import load_beginning
 from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord, network_tensors, write_checkpoint
+from shunter.agents.training.config import MEANS
 from shunter.agents.training.provenance import (
     AGREEMENT,
     ENGINE,
@@ -29,7 +30,7 @@ from shunter.agents.training.provenance import (
 )
 from shunter.agents.training.trainer import Trainer
 from shunter.agents.training.trials import Trials
-from shunter.agents.training.validation import Validation, choose_rivals, objective_of
+from shunter.agents.training.validation import Deciding, Validation, choose_rivals, objective_of
 from shunter.comparison.seen_days import DAYS
 from shunter.envs.network import NETWORK_KINDS
 from shunter.envs.rewards import own_rewards
@@ -145,6 +146,14 @@ class Site:
         """Returns episodes to measure policies on."""
         return Trials.of(self.source, episodes, use, self.config.training.threads)
 
+    def further_trials(self, number: int) -> Trials | None:
+        """Returns more validation episodes, number 1, 2, ...; None: some log has no room for more."""
+        source, episodes = self.source.further(number), self.config.validation
+        groups = source.groups(episodes, Use.VALIDATION)
+        if any(not len(windows) for group in groups for _, windows in group.parts):
+            return None
+        return Trials.of(source, episodes, Use.VALIDATION, self.config.training.threads)
+
     def environments(self, chosen: Sequence[Combination]) -> NativeVectorEnv:
         """Returns the environments that are trained in.
 
@@ -203,11 +212,29 @@ def open_trainer(
         part = Part(network_tensors(network), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
     algorithm.begin_from(beginning)
-    validation = Validation(site.trials(config.validation, Use.VALIDATION), chosen, site.objective)
-    if resume:
-        # Gains are counted from where the run began, not from where it goes on.
-        validation.begins_as(load_policy(folder / INITIAL))
-    return Trainer(algorithm, record, config.training, folder, evaluate=validation, callbacks=callbacks, resume=resume)
+    validation = Validation(
+        site.trials(config.validation, Use.VALIDATION),
+        chosen,
+        site.objective,
+        Deciding(
+            config.training.margin_se,
+            config.training.decide_windows,
+            site.further_trials,
+            by_means=config.training.judge_by == MEANS,
+        ),
+    )
+    # Gains are counted from where the run began, not from where it goes on.
+    validation.begins_as(lambda: load_policy(folder / INITIAL))
+    return Trainer(
+        algorithm,
+        record,
+        config.training,
+        folder,
+        evaluate=validation,
+        keep=validation.keep,
+        callbacks=callbacks,
+        resume=resume,
+    )
 
 
 def make_algorithm(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from shunter.agents.algorithms import DivergenceError, check_tensors
-from shunter.agents.learned_policy import LearnedPolicy
+from shunter.agents.learned_policy import LearnedPolicy, load_policy
 from shunter.agents.torch_evaluator import exported
 from shunter.agents.training.beginnings import COPIES
 from shunter.agents.training.best import Best, EarlyStopping, NearMiss
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 Evaluate = Callable[[LearnedPolicy], Mapping[str, float]]
 """Measures a policy on validation episodes; `shunter.agents.training.best` says which names mean what."""
+Keep = Callable[[Callable[[], LearnedPolicy]], None]
+"""Is told that the policy that was just measured is the best from now on, and what loads it."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ class Trainer:
         folder: Path,
         *,
         evaluate: Evaluate | None = None,
+        keep: Keep | None = None,
         callbacks: tuple[Callable[[Progress], object], ...] = (),
         resume: bool = False,
     ) -> None:
@@ -96,6 +99,7 @@ class Trainer:
             options: How long, and what to do on the way.
             folder: Of the run; gets ``best/``, ``last/``, ``progress.csv`` and ``tensorboard/``.
             evaluate: Measures a policy on validation episodes; without it no policy is the best.
+            keep: Told of every policy that becomes the best, and of the one that is when a run goes on.
             callbacks: Called after each update.
             resume: Go on from ``last/``: what follows is the same, bit for bit, as if there had been no pause.
 
@@ -109,11 +113,15 @@ class Trainer:
         self._options = options
         self._folder = folder
         self._evaluate = evaluate
+        self._keep = keep
         self._callbacks = callbacks
         self._stopping = EarlyStopping(options.patience, options.threshold)
         self._best = Best(options.margin_se)
         self._elapsed_s = 0.0
         self._resumed_at = self._resume() if resume else None
+        # A run that was killed may have left a best policy that is younger than where it goes on.
+        if resume and self._best.steps is not None and _steps_of(folder / BEST) == self._best.steps:
+            self._tell_best()
 
     def run(self) -> TrainingOutcome:
         """Trains until the steps are done, patience is at its end, or the user interrupts.
@@ -157,7 +165,9 @@ class Trainer:
             log.write(algorithm.steps, figures | {"elapsed_s": self._elapsed_s})
             # Looked at between updates only: a rollout or an update is never cut in two.
             stop = enough or interrupted.is_set()
-            if stop or finished or _passed(before, algorithm.steps, options.save_every):
+            # With each best policy too: a run that goes on compares with the one that is in the folder.
+            is_due = _passed(before, algorithm.steps, options.save_every) or bool(figures.get(IS_BEST))
+            if stop or finished or is_due:
                 # Before the checkpoint: a resumed run drops what was written of later steps, but cannot make up for
                 # what is missing.
                 log.flush()
@@ -179,8 +189,13 @@ class Trainer:
         is_best = self._best.observe(measured, self._algorithm.steps)
         if is_best:
             self._save(BEST)
+            self._tell_best()
         figures = {f"validation/{name}": value for name, value in measured.items()} | {IS_BEST: float(is_best)}
         return figures, self._stopping.observe(measured)
+
+    def _tell_best(self) -> None:
+        if self._keep is not None:
+            self._keep(lambda: load_policy(self._folder / BEST))
 
     def _save(self, name: str) -> None:
         tensors = self._algorithm.policy_tensors()
@@ -222,6 +237,12 @@ class Trainer:
         except (KeyError, TypeError, RuntimeError) as error:
             raise InputError(f"{where}: not a training that this version can resume ({error!r})") from None
         return self._algorithm.steps
+
+
+def _steps_of(checkpoint: Path) -> int | None:
+    """Returns how many steps a policy had been trained for; None: there is none."""
+    place = find_checkpoint(checkpoint)
+    return None if place is None else int(read_part(place, POLICY).facts["training"]["steps"])
 
 
 def check_state(folder: Path) -> None:
