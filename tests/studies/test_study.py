@@ -114,6 +114,21 @@ def test_a_seed_that_failed_is_left_out_and_a_log_without_any_run_has_no_aggrega
     assert rows == {("old", "a"): (2, 3), ("old", "b"): (3, 3), ("new", "a"): (3, 3), ("new", "b"): (0, 3)}
 
 
+def test_where_nobody_waits_in_some_window_means_are_compared(tmp_path: Path) -> None:
+    (cell, *_) = cells_of(small_study(tmp_path), small_study(tmp_path).variants, tmp_path)
+    nothing = {"ratio": None, "ratio_low": None, "ratio_high": None}
+    rows = [
+        {"role": "learned", "mean": 0.9, "against": {"chosen": nothing, "beginning": nothing}},
+        {"role": "chosen", "mean": 1.2, "against": {}},
+        {"role": "beginning", "mean": 0.0, "against": {}},
+    ]
+    record = Record(cell.task, result={"parts": [{"part": "report", "pooled": None, "logs": [{"rows": rows}]}]})
+    found = record.ratio("chosen")
+    assert found is not None
+    assert (found.ratio, found.interval) == (0.9 / 1.2, None)
+    assert record.ratio("beginning") is None, "nobody ever waited under it"
+
+
 def test_runs_come_before_threads() -> None:
     assert shared_threads(4, 10) == (4, 1)
     assert shared_threads(4, 2) == (2, 2)

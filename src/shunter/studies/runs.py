@@ -65,6 +65,8 @@ class Record:
     def ratio(self, against: str) -> Ratio | None:
         """Returns the ratio of the learned policy to another on the days of the report; None: there is none.
 
+        It is the geometric mean over windows, or where some window has none, as where nobody waits, the ratio of means.
+
         Args:
             against: The role of the other.
         """
@@ -73,10 +75,14 @@ class Record:
         if report is None:
             return None
         # Of several logs each counts the same.
-        rows = report["pooled"] or report["logs"][0]["rows"]
-        found = next(row for row in rows if row["role"] == LEARNED)["against"].get(against)
-        if found is None or not found["ratio"]:
+        rows = {row["role"]: row for row in report["pooled"] or report["logs"][0]["rows"]}
+        found = rows[LEARNED]["against"].get(against)
+        if found is None:
             return None
+        if not found["ratio"]:
+            # Where nobody waits in some window there is no mean of ratios.
+            ours, theirs = (rows.get(role, {}).get("mean") for role in (LEARNED, against))
+            return Ratio(ours / theirs, None) if ours and theirs else None
         bounds = (found["ratio_low"], found["ratio_high"])
         return Ratio(found["ratio"], None if None in bounds else bounds)
 
