@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from shunter.policies.own import Assignment, Scene
 
 VENUS_JOBS = 125_303
-CALL_GOALS_S = {("fcfs", "pack"): 2.0, ("srtf", "pack"): 10.0}
+CALL_GOALS_S = {("fcfs", "pack"): 2.0, ("srtf", "pack"): 10.0, ("gittins", "pack"): 10.0}
 CALLS = [
     *CALL_GOALS_S,
+    ("srsf", "pack"),
     ("las", "pack"),
     ("qssf", "pack"),
     ("fcfs", "tiered-defrag"),

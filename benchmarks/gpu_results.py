@@ -1,7 +1,8 @@
 """What policies and placements do to the jobs of public GPU logs: the tables of docs/results-gpu.md, in Markdown.
 
-    python benchmarks/gpu_results.py                       everything, about 16 minutes of CPU time
+    python benchmarks/gpu_results.py                       everything, about 20 minutes of CPU time
     python benchmarks/gpu_results.py venus failures        some parts (--help names them)
+    python benchmarks/gpu_results.py preemption            policies that stop jobs, about 4 minutes
 
 The logs are looked for in SHUNTER_TRACES, or ../shared/traces. All policies run under `greedy`, which the preemptive
 ones demand, unless a row says otherwise. Nothing here is random but the failures, whose rows name their seeds.
@@ -36,7 +37,10 @@ HOUR_S = 3600.0
 GPUS_PER_NODE = 8
 WINDOW_JOBS = 5_000
 WINDOW_STEP = 10_000
-POLICIES = ("fcfs", "sjf", "srtf", "las", "qssf")
+LEVELS = "las?first_s=3600&second_s=36000"
+POLICIES = ("fcfs", "sjf", "srtf", LEVELS, "qssf")
+OUTLIVED = {"srtf": "srtf?outlived=ends"}
+"""The tables of placements keep the rules under which they were made."""
 PLACEMENTS = ("pack", "tiered-defrag", "tiered-balance", "fgd")
 COLUMNS = (
     "policy", "placement", "turnaround, h", "median, h", "queued, h", "p95, h", "GPU utilization", "fragmentation",
@@ -80,6 +84,11 @@ class Run:
     """What takes the place of the table's workload."""
     options: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def label(self) -> str:
+        """What the row is called."""
+        return self.policy.partition("?")[0] + (f" ({self.note})" if self.note else "")
+
     def simulate(self, workload: Workload, cluster: Cluster) -> Schedule:
         """Runs the simulation that the row is about."""
         options = {"dispatch": "greedy", **dict(self.options)}
@@ -115,7 +124,7 @@ def cells(run: Run, schedule: Schedule) -> list[str]:
     shares = ("gpu_utilization", "mean_fragmentation")
     counts = ("preemptions", "lost_gpu_hours")
     return [
-        run.policy + (f" ({run.note})" if run.note else ""),
+        run.label,
         run.placement,
         *(f"{value:,.2f}" for value in times),
         *(f"{metrics[name] or 0.0:.3f}" for name in shares),
@@ -142,7 +151,8 @@ def print_table(title: str, workload: Workload, cluster: Cluster, runs: Iterable
 
 def policy_runs(placement: str = "pack") -> list[Run]:
     """Returns a row for each policy, and for those that know run times also one for what could be known."""
-    history = [Run(policy, placement, "history", options=(("estimate", "history"),)) for policy in ("sjf", "srtf")]
+    estimate = (("estimate", "history"),)
+    history = [Run(OUTLIVED.get(name, name), placement, "history", options=estimate) for name in ("sjf", "srtf")]
     return [*(Run(policy, placement) for policy in POLICIES), *history]
 
 
@@ -221,11 +231,85 @@ def overhead() -> None:
     print_table("Venus, node form: what each start after a stop costs", *raised_venus(), runs)
 
 
+@dataclass(frozen=True)
+class Squeezed:
+    """Some jobs of a log, at several loads on a cluster."""
+
+    title: str
+    file: str
+    cluster: str
+    jobs: tuple[int, int | None]
+    """The first, and how many; None: all that follow."""
+    loads: tuple[float | None, ...] = (0.7, 0.9, 1.0)
+    """Offered by these jobs; None: as logged."""
+    partition: str | None = None
+    """The only one whose jobs are taken; None: all are."""
+
+
+STOPPED = (
+    Squeezed("Venus, first 40,000 jobs", SAMPLES["venus"].file, "helios-venus", (0, 40_000)),
+    Squeezed("Venus, all jobs", SAMPLES["venus"].file, "helios-venus", (0, None), (1.0,)),
+    Squeezed("Philly on 36 nodes of 8 GPUs", SAMPLES["philly"].file, "generate:helios-like?nodes=36", (30_000, 20_000)),
+    Squeezed(
+        "One virtual cluster of Venus, with wide jobs",
+        SAMPLES["venus-2vc"].file,
+        "helios-venus-2vc",
+        (0, None),
+        (0.95, 1.05, None),
+        "vcvGl",
+    ),
+)
+COSTS = (("preemption_overhead_s", 30), ("min_run_s", 300))
+STOPPING = (
+    Run("fcfs"),
+    Run(LEVELS, note="levels", options=COSTS),
+    Run("las", options=COSTS),
+    Run("srtf", note="history", options=(*COSTS, ("estimate", "history"))),
+    Run("srsf", note="history", options=(*COSTS, ("estimate", "history"))),
+    Run("gittins", options=COSTS),
+    Run("srtf", note="perfect", options=(*COSTS, ("estimate", "perfect"))),
+    Run("srsf", note="perfect", options=(*COSTS, ("estimate", "perfect"))),
+)
+"""The last is what the others are measured by."""
+
+
+def preemption() -> None:
+    """Prints what the policies that stop jobs make of several loads, 30 s a restart and 300 s the shortest run."""
+    print("### Policies that stop jobs\n")
+    for cell in STOPPED:
+        folder = Path(os.environ.get("SHUNTER_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+        jobs, cluster = read_workload(folder / cell.file).window(*cell.jobs), read_cluster(cell.cluster)
+        if cell.partition is not None:
+            jobs = replace(jobs, jobs=jobs.jobs.filter(pl.col("partition") == cell.partition))
+        logged = offered_load(jobs, cluster) or 0.0
+        turnaround_h: dict[Run, list[float]] = {run: [] for run in STOPPING}
+        stops: dict[Run, int] = {}
+        for load in cell.loads:
+            squeezed = jobs if load is None else scale_arrivals(jobs, logged / load)
+            for run in STOPPING:
+                begin = time.process_time()
+                schedule = run.simulate(squeezed, cluster)
+                turnaround_h[run].append(float(schedule.turnaround_s[schedule.ended].mean()) / HOUR_S)
+                stops[run] = int(schedule.preemptions.sum())
+                taken_s = time.process_time() - begin
+                print(f"{cell.title} {load}: {run.policy} {run.note}: {taken_s:.1f} s", file=sys.stderr, flush=True)
+        size = f"{len(jobs):,} jobs, {cluster.total_gpus:,} GPUs, offered load {logged:.2f} as logged"
+        heads = ["as logged" if load is None else f"{load:g}" for load in cell.loads]
+        print(f"**{cell.title}**: {size}. Mean turnaround in hours by offered load\n")
+        print(f"| policy | {' | '.join(heads)} | times srsf (perfect), {heads[-1]} | stops, {heads[-1]} |")
+        print(f"|---|{'---:|' * (len(heads) + 2)}")
+        for run, means in turnaround_h.items():
+            ratio = means[-1] / turnaround_h[STOPPING[-1]][-1]
+            print(f"| {run.label} | {' | '.join(f'{mean:.2f}' for mean in means)} | {ratio:.2f} | {stops[run]:,} |")
+        print(flush=True)
+
+
 PARTS: dict[str, Callable[[], None]] = {
     **{name: lambda sample=sample: compare(sample) for name, sample in SAMPLES.items()},  # type: ignore[misc]
     "windows": windows,
     "failures": failures,
     "overhead": overhead,
+    "preemption": preemption,
 }
 
 

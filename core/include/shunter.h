@@ -89,9 +89,14 @@ enum ShunterPolicy {
                                         free_size, queue_estimate, queue_size, reserve_below, hold_share,
                                         hold_from_s, hold_patience_s */
     SHUNTER_POLICY_QSSF = 25,            /* least service (estimate x size) first */
-    SHUNTER_POLICY_SRTF = 26,            /* least remaining time first, stopping those behind; with greedy dispatch */
-    SHUNTER_POLICY_LAS = 27              /* least attained service first, likewise; parameters: where levels end, in
-                                        seconds x size, ascending */
+    SHUNTER_POLICY_SRTF = 26,            /* least remaining time first, stopping those behind; with greedy dispatch;
+                                        parameters: 1 if an outlived estimate doubles, none if nothing is left then */
+    SHUNTER_POLICY_LAS = 27,             /* least attained service first, likewise; parameters: where levels end, in
+                                        seconds x size, ascending; none: no levels */
+    SHUNTER_POLICY_SRSF = 28,            /* least remaining service (time x size) first, likewise; outlived estimates
+                                        double */
+    SHUNTER_POLICY_GITTINS = 29          /* highest Gittins index / size first, likewise; parameters: bins, where the
+                                        first ends in seconds, growth, decay, common decay, shrinkage */
 };
 
 /* What happens when the next job does not fit. */
@@ -276,6 +281,17 @@ typedef size_t (*ShunterPlacer)(
     uint32_t *tasks,
     size_t capacity);
 
+/*
+ * How fast kinds of jobs run on each type of GPU, in place of the speeds of nodes. With kinds, every node with GPUs has a
+ * type below `types`.
+ */
+typedef struct ShunterSpeeds {
+    const int64_t *kind_micro; /* kind by kind, the speed on each type in millionths of what run times are given for: 0
+                                  where it does not run, otherwise 1,000 to 1,000,000,000 */
+    size_t kinds;
+    size_t types;              /* at most 62 */
+} ShunterSpeeds;
+
 /* What a simulation is asked to do. Durations are at most 10^12 ms. */
 typedef struct ShunterConfig {
     int32_t policy;                 /* enum ShunterPolicy */
@@ -310,6 +326,8 @@ typedef struct ShunterConfig {
     int64_t origin_ms;              /* when the log begins, from which F1 to F4 count */
     uint64_t host_policy;           /* for SHUNTER_PLACEMENT_LEARNED a policy that chooses hosts, else 0; it is copied,
                                        and may be closed */
+    int64_t preemption_overhead_per_gb_ms; /* what each start after a stop costs on top, for each GB (1024 MB) of all
+                                       tasks */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */
@@ -342,7 +360,7 @@ int32_t shunter_close(uint64_t handle);
  * Opens a cluster from columns of `nodes` values (1 to 10,000,000): milli-cores; memory, or SHUNTER_UNKNOWN where it is
  * not tracked; whole GPU devices; partition, below `nodes`, or SHUNTER_UNKNOWN for none; type of GPU, below 62, or
  * SHUNTER_UNKNOWN; speed of the GPUs in thousandths of what run times are given for; rack and switch, or
- * SHUNTER_UNKNOWN. With `mix` 1 a job may have GPUs of several types, with 0 never.
+ * SHUNTER_UNKNOWN. With `mix` 1 a job may have GPUs of several types, with 0 never. `speeds` may be null.
  */
 int32_t shunter_cluster_open(
     const int64_t *cores_milli,
@@ -355,13 +373,15 @@ int32_t shunter_cluster_open(
     const int64_t *switch_,
     size_t nodes,
     int32_t mix,
+    const ShunterSpeeds *speeds,
     uint64_t *handle);
 
 /*
  * Opens a table from columns of `jobs` values, sorted by submit time. Cores, memory and GPUs are per task; a task asks
  * for a fraction of one GPU (below 1000) or for whole ones. Users are numbered below `jobs`. requested_ms, memory_mb,
  * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN. gpu_types has a bit for
- * each type of GPU that would do; 0 means any, and bit 62 a type that no node has.
+ * each type of GPU that would do; 0 means any, and bit 62 a type that no node has. kind is the number of one of the
+ * cluster's kinds, or SHUNTER_UNKNOWN for a job that runs as fast as its nodes are; where `kind` is null, no job has one.
  */
 int32_t shunter_jobs_open(
     const int64_t *submit_ms,
@@ -375,6 +395,7 @@ int32_t shunter_jobs_open(
     const int64_t *user,
     const int64_t *logged_wait_ms,
     const int64_t *gpu_types,
+    const int64_t *kind,
     size_t jobs,
     uint64_t *handle);
 
@@ -1106,6 +1127,14 @@ int32_t shunter_tiers(
     size_t part_capacity,
     size_t *count,
     int64_t *score);
+
+/* ---- the local queue ---- */
+
+/*
+ * Starts a supervisor for each request that comes over a socket, until its other side is closed; `docs/queue.md` says
+ * what a supervisor does. Linux alone. The calling process must have one thread; the socket then belongs to the core.
+ */
+int32_t shunter_spawner_serve(int32_t descriptor);
 
 #ifdef __cplusplus
 }

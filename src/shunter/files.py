@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -60,6 +61,19 @@ def read_text(path: Path, what: str, expected: str) -> str:
         raise InputError(f"{path}: is a directory; name {expected} in it") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); expected {expected}") from None
+
+
+def csv_rows(path: Path, what: str) -> Iterator[tuple[str, list[str]]]:
+    """Yields, for each line of a CSV file, what errors call it and its cells; the header is the first.
+
+    Empty lines, and those that begin with ``#``, say nothing.
+
+    Raises:
+        InputError: There is no such file, or it is no text.
+    """
+    for number, line in enumerate(read_text(path, what, "a CSV file").splitlines(), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield f"{path}:{number}", [cell.strip() for cell in next(csv.reader([line]))]
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def open_cluster(
     rack: Sequence[int] | None = None,
     switch: Sequence[int] | None = None,
     mix: int = 0,
+    kind_micro: Sequence[Sequence[int]] | None = None,
 ) -> Handle:
     """Opens a cluster; what is not given is untracked, not there, or of full speed."""
     nodes = len(cores_milli)
@@ -48,7 +49,12 @@ def open_cluster(
         integers(rack or [UNKNOWN] * nodes),
         integers(switch or [UNKNOWN] * nodes),
     ]
-    return opened(lib.shunter_cluster_open, *map(pointer, columns), nodes, mix)
+    speeds = ffi.NULL
+    if kind_micro is not None:
+        micro = np.array(kind_micro, dtype=np.int64)
+        kinds, types = micro.shape
+        speeds = ffi.new("ShunterSpeeds *", {"kind_micro": pointer(micro), "kinds": kinds, "types": types})
+    return opened(lib.shunter_cluster_open, *map(pointer, columns), nodes, mix, speeds)
 
 
 def open_jobs(
@@ -62,6 +68,7 @@ def open_jobs(
     user: Sequence[int] | None = None,
     logged_wait_ms: Sequence[int] | None = None,
     gpu_types: Sequence[int] | None = None,
+    kind: Sequence[int] | None = None,
 ) -> Handle:
     """Opens a table of jobs that request what they run; what is not given is 1 task, unknown, nothing, or any."""
     jobs = len(submit_ms)
@@ -78,7 +85,8 @@ def open_jobs(
         integers(logged_wait_ms or [UNKNOWN] * jobs),
         integers(gpu_types or [0] * jobs),
     ]
-    return opened(lib.shunter_jobs_open, *map(pointer, columns), jobs)
+    kinds = ffi.NULL if kind is None else pointer(integers(kind))
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, jobs)
 
 
 def open_policy(kind: str, hosts: int = 2) -> Handle:

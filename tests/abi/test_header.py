@@ -28,6 +28,7 @@ STRUCTURES = [
     "ShunterReplayOptions",
     "ShunterScene",
     "ShunterSnapshot",
+    "ShunterSpeeds",
     "ShunterStatus",
 ]
 

@@ -33,7 +33,7 @@ from tests.abi.opening import Config
 from tests.abi.scene import Scene
 
 WITH_SCORES = (GIVEN, POLICIES["multifactor"])
-STOPPING = (POLICIES["srtf"], POLICIES["las"])
+STOPPING = tuple(POLICIES[name] for name in ("srtf", "las", "srsf", "gittins"))
 MOST_DECISIONS = 200_000
 """Jobs are given up after a thousand failures: whoever decides more often does not come to an end."""
 
@@ -56,6 +56,8 @@ POLICY_LENGTHS = {
     POLICIES["multifactor"]: (6, 6 + USERS),
     POLICIES["linear"]: (12,),
     POLICIES["las"]: (0, 1, 3),
+    POLICIES["srtf"]: (0, 1),
+    POLICIES["gittins"]: (6,),
 }
 ESTIMATE_LENGTHS = {ESTIMATES["noisy"]: (1,), ESTIMATES["posterior"]: (9, len(PRIOR))}
 
@@ -83,6 +85,7 @@ RIGHT = {
     "missing_request_ms": DURATIONS_MS,
     "max_wait_ms": DURATIONS_MS,
     "preemption_overhead_ms": st.sampled_from([0, 0, 30]),
+    "preemption_overhead_per_gb_ms": st.sampled_from([0, 0, 5000]),
     "minimum_run_ms": st.sampled_from([0, 150]),
     "mtbf_ms": st.sampled_from([-1, -1, 900, 8000]),
     "mttr_ms": st.sampled_from([-1, 40, 700]),
@@ -91,9 +94,10 @@ RIGHT = {
     "seed": st.integers(0, 2**64 - 1),
 }
 WRONG = {
-    **dict.fromkeys(["policy", "estimate", "dispatch", "placement"], st.integers(-2, 29) | ANY_INT32),
+    **dict.fromkeys(["policy", "estimate", "dispatch", "placement"], st.integers(-2, 31) | ANY_INT32),
     **dict.fromkeys(["reserve_by_estimate", "kill_at_request", "keep_progress"], st.integers(-1, 2) | ANY_INT32),
     **dict.fromkeys(["missing_request_ms", "max_wait_ms", "preemption_overhead_ms", "minimum_run_ms"], TIMES),
+    "preemption_overhead_per_gb_ms": TIMES,
     **dict.fromkeys(["mtbf_ms", "mttr_ms"], st.integers(-2, 2) | TIMES),
     "failure_keeps_progress": st.integers(-1, 2) | ANY_INT32,
     "scan_depth": st.just(0),

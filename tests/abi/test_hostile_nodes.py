@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shunter.errors import InputError
-from shunter.native import CoreError
+from shunter.native import CoreError, Handle
 from tests.abi import opening, scene
 from tests.abi.hostile import HOSTILE, JOBS, NODE_EVENTS, POLICIES, TIMES, failing, open_scene
 from tests.abi.opening import EXTERNAL, LEARNED, Answer, Config, open_policy
@@ -152,6 +152,55 @@ def test_nodes_are_refused_or_used(
 def test_a_table_has_no_types_below_zero() -> None:
     with pytest.raises(InputError, match="gpu_types"):
         opening.open_jobs([0], [1], [1000], gpu_milli=[1000], gpu_types=[-1])
+
+
+# ---- kinds ----
+
+MICRO = st.sampled_from([0, 1000, 10**6, 10**9]) | st.integers(-2, 2000) | st.integers(-(2**63), 2**63 - 1)
+
+
+@HOSTILE
+@given(
+    table=st.lists(st.lists(MICRO, min_size=2, max_size=2), min_size=1, max_size=3),
+    kinds=st.lists(st.integers(-1, 2) | st.integers(-(2**63), 2**63 - 1), min_size=4, max_size=4),
+)
+def test_kinds_are_refused_or_used(table: list[list[int]], kinds: list[int]) -> None:
+    def open_cluster() -> Handle:
+        return opening.open_cluster([4000] * 3, gpus=[1, 2, 2], gpu_type=[0, 1, 1], kind_micro=table)
+
+    def open_jobs() -> Handle:
+        return opening.open_jobs([0, 0, 5, 9], [100, 70, 0, 500], [0] * 4, gpu_milli=[1000, 500, 2000, 0], kind=kinds)
+
+    if any(speed and not 1000 <= speed <= 10**9 for row in table for speed in row):
+        with pytest.raises(InputError, match="its speed on type"):
+            open_cluster()
+        return
+    cluster = open_cluster()
+    if any(not -1 <= kind < 2**31 for kind in kinds):
+        with pytest.raises(InputError, match="kind is"):
+            open_jobs()
+        return
+    jobs = open_jobs()
+    # The kind of a job without GPUs plays no part.
+    if any(kind >= len(table) for kind in kinds[:3]):
+        with pytest.raises(InputError, match="is not in the cluster's table"):
+            Scene(cluster, jobs, 4, Config())
+        return
+    simulation = Scene(cluster, jobs, 4, Config())
+    assert simulation.run()
+    runs = [kind < 0 or any(table[kind]) for kind in kinds[:3]]
+    runs[2] = kinds[2] < 0 or table[kinds[2]][1] > 0
+    rejected = [phase == scene.REJECTED for phase in simulation.states()["phase"]]
+    assert rejected == [*(not one for one in runs), False]
+
+
+def test_kinds_need_types_that_their_table_knows() -> None:
+    with pytest.raises(InputError, match="node 1: kinds have no speed on GPUs of its type"):
+        opening.open_cluster([1000] * 2, gpus=[1, 1], gpu_type=[0, 1], kind_micro=[[10**6]])
+    with pytest.raises(InputError, match="node 0: kinds have no speed"):
+        opening.open_cluster([1000], gpus=[1], kind_micro=[[10**6]])
+    with pytest.raises(InputError, match="too many"):
+        opening.open_cluster([1000], gpus=[1], gpu_type=[0], kind_micro=[[10**6] * 63])
 
 
 # ---- placers ----

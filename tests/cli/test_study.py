@@ -8,14 +8,22 @@ import sys
 import time
 from pathlib import Path
 
+from shunter.studies.study import run_study
+from shunter.studies.study_file import read_study
 from tests.cli.conftest import Command
-from tests.studies.small import STUDY, VARIANTS, write_study
+from tests.studies.small import STUDY, VARIANTS, InlineEngine, write_study
 
 BAD = "[variants.bad]\nvalidation.length = 5000\n"
 
 
 def results(out: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in out.rglob("result.json")}
+
+
+def weights(out: Path) -> dict[str, bytes]:
+    found = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("policy.safetensors")}
+    assert found
+    return found
 
 
 def test_a_study_that_is_killed_goes_on_and_does_nothing_twice(shunter: Command, tmp_path: Path) -> None:
@@ -37,6 +45,10 @@ def test_a_study_that_is_killed_goes_on_and_does_nothing_twice(shunter: Command,
     assert before.items() <= after.items()
     assert shunter("study", file, "--out", out, "--json").json() == report
     assert results(out) == after
+    # What was cut short and went on is the same to the bit as what was left alone.
+    alone = run_study(read_study(file, tmp_path / "alone"), engine=InlineEngine()).to_json()
+    assert (alone["rows"], alone["aggregates"]) == (report["rows"], report["aggregates"])
+    assert weights(tmp_path / "alone") == weights(out)
 
 
 def test_tables_failures_and_a_figure(shunter: Command, tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def test_what_is_left_out_is_told(shunter: Command, out: Path, tmp_path: Path) -
     assert result["estimates_tried"] == ["requested", "posterior"]
     for line in (
         "estimate last-two: a log names no users",
-        "policy srtf, las: stops running jobs",
+        "policy srtf, las, srsf, gittins: stops running jobs",
         "dispatch committed, committed-backfill: near the best on none of the public logs",
     ):
         assert line in result["left_out"]

@@ -109,12 +109,12 @@ def test_every_comparison_tells_it() -> None:
 
 
 def test_quiet_days() -> None:
-    assert quiet_note(1.0, 0.0) == (
-        "nobody waits: these days cannot rank policies; take busier days (--part), or make them busier (--load 0.9)"
-    )
-    assert str(quiet_note(1.004, 12.0)).startswith("hardly anybody waits (the longest wait is 12 s): these days cannot")
-    assert quiet_note(1.2, 300.0) is None
-    assert quiet_note(None, None) is None
+    remedy = "take more load (--load 110%)"
+    assert quiet_note(1.0, 0.0, remedy) == f"nobody waits: these days cannot rank policies; {remedy}"
+    said = "hardly anybody waits (the longest wait is 12 s): these days cannot"
+    assert str(quiet_note(1.004, 12.0, remedy)).startswith(said)
+    assert quiet_note(1.2, 300.0, remedy) is None
+    assert quiet_note(None, None, remedy) is None
 
 
 def test_where_nobody_waits_in_the_simulation_there_is_no_correlation() -> None:
@@ -131,3 +131,38 @@ def test_where_nobody_waits_in_the_simulation_there_is_no_correlation() -> None:
     assert calm.line == (
         "this description explains the log's waits: mean wait 0 s simulated and 0 s logged (fcfs/easy on 600 jobs)"
     )
+
+
+def long_jobs(hours: float) -> Workload:
+    """Returns jobs of ten hours that come one each so many hours: a cluster of eight fills up only slowly."""
+    count = 400
+    submit_s = np.arange(count) * hours * 3600
+    frame = pl.DataFrame(
+        {"submit_s": submit_s, "run_s": np.full(count, 36_000.0), "requested_s": np.full(count, 40_000.0)}
+    )
+    return Workload.from_frame(frame, name="long.csv")
+
+
+def test_windows_that_begin_on_an_empty_cluster_say_what_that_does() -> None:
+    # Eight jobs in ten hours are what the cluster can do; a few more, and the queue grows without end.
+    comparison = shunter.compare(long_jobs(1.2), Cluster.pool(8), policy=["fcfs", "sjf"], windows=4, length=16)
+    found = comparison.cold_start
+    assert found is not None
+    assert (found.policy, found.warmup) == ("fcfs/easy", 64)
+    assert found.warm_s > 10 * found.cold_s
+    line = comparison.next_step.text
+    assert line == "What to do: run it again with --warmup 64: a busy cluster makes jobs wait longer."
+    assert comparison.to_json()["cold_start"] == found.to_json()
+    # After such a warm-up there is nothing more to say.
+    assert (
+        shunter.compare(
+            long_jobs(1.2), Cluster.pool(8), policy=["fcfs", "sjf"], windows=4, length=16, warmup=64
+        ).cold_start
+        is None
+    )
+
+
+def test_windows_whose_waits_do_not_come_from_before_say_nothing() -> None:
+    assert shunter.compare(long_jobs(2.0), Cluster.pool(8), policy=["fcfs"], windows=4, length=16).cold_start is None
+    # Nor does a log that has too few jobs before its windows.
+    assert shunter.compare(long_jobs(1.2), Cluster.pool(8), policy=["fcfs"], windows=1, length=400).cold_start is None

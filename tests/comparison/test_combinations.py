@@ -37,7 +37,16 @@ def test_labels_leave_out_what_all_share() -> None:
 
 
 def test_all_are_the_policies_that_need_no_file() -> None:
-    assert set(POLICIES) - set(CLASSICS) == {"fifo", "first-available", "linear", "qssf", "srtf", "las"}
+    assert set(POLICIES) - set(CLASSICS) == {
+        "fifo",
+        "first-available",
+        "linear",
+        "qssf",
+        "srtf",
+        "las",
+        "srsf",
+        "gittins",
+    }
     labels = [one.label for one in combine(["all"]).possible]
     assert labels[0] == "fcfs/easy"
     assert "random-feasible/greedy" in labels

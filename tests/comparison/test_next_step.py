@@ -82,7 +82,10 @@ def test_where_nobody_waits_busier_days_are_to_be_taken() -> None:
     jobs = plain().with_columns(submit_s=pl.int_range(pl.len()).cast(pl.Float64) * 1e6)
     comparison = compared(["fcfs", "f2"], jobs)
     assert comparison.quiet_note is not None
-    assert comparison.next_step.text.startswith("What to do: take busier days (--part) or more load (--load 110%).")
+    assert comparison.next_step.text.startswith("What to do: take busier days (--part) or more load (--load 110%)")
+    # One advice, in the same words above and below; who begins on an empty cluster hears of that.
+    assert "begin on a busy cluster (--warmup 1024)" in comparison.remedy
+    assert comparison.quiet_note.endswith(comparison.remedy)
     assert comparison.to_json()["next_step"] == comparison.next_step.text
 
 
@@ -152,6 +155,15 @@ def test_a_training_that_changed_nothing_is_called_that() -> None:
         "The learned policy (runs/first) did the same as its beginning in every window: training found nothing better"
     )
     assert step.sentence.endswith(f"{said}.")
+
+
+def test_a_tuned_file_is_judged_itself_and_not_its_beginning() -> None:
+    one = report({CHOSEN: 0.5, TUNED: 1.0, BEGINNING: 1.02}, marks={CHOSEN: (TRUE_TIMES,)})
+    step = judged_step(one, TUNED, "the tuned file (tuned.toml)", "shunter simulate log.swf --policy tuned.toml")
+    assert step.role == TUNED
+    assert "beginning" not in step.sentence
+    # Why the classic, which is much better, is not the advice.
+    assert f"The classic chosen on training days (chosen/easy) {TRUE_TIMES.words}. " in step.sentence
 
 
 def test_a_bound_that_is_broken_speaks_against_it() -> None:

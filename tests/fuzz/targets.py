@@ -52,7 +52,20 @@ EVENTS: Final = (
     '"JOB_START" "9.1" 1600000001 1 4 0 0 1 "n1" "" "" 0 "" 0 ""\n'
     '"JOB_STATUS" "9.1" 1600000009 1 64 0 0 0.0 1600000009 0 0 0 0\n'
 )
-POLICIES: Final = ("fcfs", "sjf", "f2", "wfp3", "fair-share", "multifactor", "linear", "srtf", "las", "random-feasible")
+POLICIES: Final = (
+    "fcfs",
+    "sjf",
+    "f2",
+    "wfp3",
+    "fair-share",
+    "multifactor",
+    "linear",
+    "srtf",
+    "las",
+    "srsf",
+    "gittins",
+    "random-feasible",
+)
 DISPATCHES: Final = (None, "strict", "greedy", "easy", "conservative", "3", "committed", "committed-backfill")
 
 

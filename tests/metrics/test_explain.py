@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 
 from shunter import InputError
@@ -229,7 +230,7 @@ def test_a_job_uses_the_types_that_it_asks_for() -> None:
     on = cluster(Node("a", 64, None, 2, "V100"), Node("b", 64, None, 2, "P100"), Node("c", 64, None, 2))
     record = Record.of(make_schedule([Row(0, 0, 10, {0: 1}, gpus=1)], on))
     for asked, usable in (("V100", [0]), ("P100|V100", [0, 1]), (None, [0, 1, 2])):
-        rows = record.rows.with_columns(gpu_type=np.array([asked]))
+        rows = record.rows.with_columns(gpu_type=pl.Series([asked], dtype=pl.String))
         assert replace(record, rows=rows).usable(0) == usable
 
 

@@ -99,6 +99,7 @@ PRESETS = {
     "hpc2n": (120, 240, None, 0),
     "theta": (4360, 4360, None, 0),
     "gpu-64": (8, 512, 8 * 524288, 64),
+    "gavel-like": (27, 864, None, 108),
     "eda-hosts": (10, 232, 950272, 0),
     "sdsc-blue": (144, 1152, None, 0),
     "nasa-ipsc": (128, 128, None, 0),

@@ -31,8 +31,8 @@ class Named(Policy):
 
 
 def test_the_numbers_of_the_core() -> None:
-    codes = {name: KNOWN_POLICIES[name].code for name in ("qssf", "srtf", "las")}
-    assert codes == {"qssf": 25, "srtf": 26, "las": 27}
+    codes = {name: KNOWN_POLICIES[name].code for name in ("qssf", "srtf", "las", "srsf", "gittins")}
+    assert codes == {"qssf": 25, "srtf": 26, "las": 27, "srsf": 28, "gittins": 29}
     assert ESTIMATE_CODES["history"] == list(ESTIMATES).index("history") == 5
     assert list(PLACEMENTS)[6:] == [
         *("fastest", "slowest-that-fits", "tiered-defrag", "tiered-balance", "tiered-lex", "fgd", "topology"),
@@ -45,10 +45,13 @@ def test_what_the_core_is_told() -> None:
         told: list[float] = resolve_native(policy).for_core(LOG).parameters.tolist()
         return told
 
-    assert parameters("las") == [3600.0, 36_000.0]
+    assert parameters("las") == []
+    assert parameters("las?first_s=3600") == [3600.0, 36_000.0]
     assert parameters("las?first_s=5&second_s=7.5") == [5.0, 7.5]
     assert parameters("las?second_s=inf") == [3600.0]
-    assert parameters("qssf") == parameters("srtf") == []
+    assert parameters("qssf") == parameters("srsf") == parameters("srtf?outlived=ends") == []
+    assert parameters("srtf") == parameters("srtf?outlived=doubles") == [1.0]
+    assert parameters("gittins?decay=0.5&bins=7") == [7.0, 30.0, 3.0, 0.5, 0.999, 4.0]
     history = resolve_estimate("history")
     assert (history.code, history.parameters.tolist(), history.is_learned) == (5, [], True)
 
@@ -61,10 +64,18 @@ def test_what_the_core_is_told() -> None:
         ("las?second_s=3600", "second_s is 3600; expected more than first_s, which is 3600"),
         ("las?second_s=-inf", "second_s is -inf; expected more than first_s, which is 3600"),
         ("las?third_s=1", "policy 'las' has no parameter 'third_s'; it knows first_s, second_s"),
-        ("srtf?first_s=1", "policy 'srtf' has no parameter 'first_s'; it has none"),
+        ("srtf?first_s=1", "policy 'srtf' has no parameter 'first_s'; it knows outlived"),
+        ("srsf?first_s=1", "policy 'srsf' has no parameter 'first_s'; it has none"),
+        ("srtf?outlived=1", "outlived '1'; the known ones are ends, doubles"),
+        ("gittins?bins=1", "bins is 1; expected a whole number from 2 to 64"),
+        ("gittins?bins=2.5", "bins is 2.5; expected a whole number from 2 to 64"),
+        ("gittins?decay=1.5", "decay is 1.5; expected a number from 0 to 1"),
+        ("gittins?shrinkage=0", "shrinkage is 0; expected a number from 1e-06 to 1e+09"),
+        ("gittins?shortest_s=inf", "shortest_s is inf; expected a finite number"),
+        ("gittins?bins=64", "64 bins from 30 s on, each 3 times as long, reach beyond 1e+09 s; take fewer, or"),
     ],
 )
-def test_wrong_thresholds(text: str, message: str) -> None:
+def test_wrong_parameters_of_policies_that_stop_jobs(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         resolve_native(text)
     assert message in str(caught.value)
@@ -77,7 +88,7 @@ def test_who_tells_no_user_is_counted() -> None:
     assert resolve_native("qssf").stand_ins() == {}, "it sees users only through its estimate"
 
 
-@pytest.mark.parametrize("policy", ["srtf", "las", "las?first_s=10"])
+@pytest.mark.parametrize("policy", ["srtf", "las", "las?first_s=10", "srsf", "gittins"])
 def test_policies_that_stop_jobs_are_greedy(policy: str) -> None:
     assert resolve_scheduler(policy=policy).dispatch.text == "greedy"
     assert resolve_scheduler(policy=policy, dispatch="greedy").settings.dispatch == "greedy"

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
+from shunter.model.kinds import KindTable
 from shunter.model.schedule import Outcome, Phase, RejectReason
 from shunter.model.workload import Workload
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
@@ -51,7 +52,8 @@ def gpu_type_words(mask: int) -> str | None:
 def gpu_workload(scene: Scene) -> Workload:
     """Returns the jobs as a workload."""
     types = pl.Series("gpu_type", [gpu_type_words(job.gpu_types) for job in scene.jobs], dtype=pl.String)
-    return Workload.from_frame(workload_of(scene.jobs).jobs.with_columns(types), name="property")
+    kinds = pl.Series("kind", [job.kind for job in scene.jobs], dtype=pl.String)
+    return Workload.from_frame(workload_of(scene.jobs).jobs.with_columns(types, kinds), name="property")
 
 
 def gpu_cluster(scene: Scene, mix: bool) -> Cluster:
@@ -70,7 +72,20 @@ def gpu_cluster(scene: Scene, mix: bool) -> Cluster:
         )
         for number, node in enumerate(scene.nodes)
     )
-    return Cluster.from_nodes(nodes, "property", mix=mix)
+    return Cluster.from_nodes(nodes, "property", mix=mix, kinds=kind_table(scene))
+
+
+def kind_table(scene: Scene) -> KindTable | None:
+    """Returns the speeds of kinds as a cluster has them."""
+    if not scene.kinds:
+        return None
+    types = TYPE_NAMES[: len(scene.kinds[0].speed_micro)]
+    rows = [
+        {"kind": row.kind, "gpus": row.gpus}
+        | {f"speed_{name}": micro / 1_000_000 for name, micro in zip(types, row.speed_micro, strict=True)}
+        for row in scene.kinds
+    ]
+    return KindTable.of([(f"row {place}", row) for place, row in enumerate(rows)], types, "property")
 
 
 def node_name(number: int) -> str:
@@ -95,6 +110,7 @@ def gpu_settings(config: Config) -> Scheduler:
         seed=config.seed,
         min_run_s=config.minimum_run_ms / 1000,
         preemption_overhead_s=config.preemption_overhead_ms / 1000,
+        preemption_overhead_per_gb_s=config.preemption_overhead_per_gb_ms / 1000,
         preempted_progress="kept" if config.keep_progress else "lost",
         failed_progress="kept" if config.failure_keeps_progress else "lost",
         failures=tuple(

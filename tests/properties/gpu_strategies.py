@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shunter.model.schedule import RejectReason
 from tests.properties.strategies import DISPATCHES, PARTITIONS, SIZE_BY, USERS, Scene, modest, random_durations_ms
+from tests.reference.kinds import OTHERS, RefRow, with_speeds
 from tests.reference.model import Config, RefJob, RefNode
 from tests.reference.resources import reject_reason
 
@@ -20,11 +21,15 @@ POLICIES = [
     *["fcfs", "sjf", "saf", "laf", "smallest", "largest", "srf", "f2", "f4", "random", "qssf", "wfp3", "unicef"],
     *["fair-share", "multifactor", "linear?size=0.6&free_size=2&queue_size=7&hold_share=0.2&hold_from_s=1"],
 ]
-PREEMPTIVE = ["srtf", "las?first_s=6&second_s=30", "las?first_s=2&second_s=2.5"]
+PREEMPTIVE = [
+    *["srtf", "srtf?outlived=ends", "srsf", "las", "las?first_s=6&second_s=30", "las?first_s=2&second_s=2.5"],
+    *["gittins?bins=6&shortest_s=1&growth=1.7", "gittins?bins=3&shortest_s=2&growth=3&decay=0.5&shrinkage=0.3"],
+]
 ESTIMATES = ["requested", "perfect", "last-two", "history"]
 NOWHERE = 1 << 62
 """The types that a job accepts if no node has any of them."""
 
+KINDS = ("resnet", "lstm")
 WHOLE = (1000, 1000, 1000, 2000, 2000, 3000, 4000)
 FRACTIONS = (200, 300, 500, 500, 700, 1000)
 ANY = (0, *WHOLE, *FRACTIONS)
@@ -98,16 +103,36 @@ def likely(job: RefJob, nodes: tuple[RefNode, ...]) -> RefJob:
 
 
 @st.composite
+def kind_tables(draw: st.DrawFn, nodes: tuple[RefNode, ...]) -> tuple[RefRow, ...]:
+    """Draws how fast kinds run on each type, for half of the clusters all of whose GPUs have one."""
+    types = {node.gpu_type for node in nodes if node.gpu_type is not None}
+    if not types or any(node.gpus and node.gpu_type is None for node in nodes) or draw(st.booleans()):
+        return ()
+    speeds = st.sampled_from([1_000_000, 500_000, 2_000_000, 333_333, 0, 1_250_001])
+    names = draw(st.sampled_from([KINDS, (*KINDS, OTHERS)]))
+    rows = []
+    for kind in names:
+        for gpus in draw(st.sampled_from([(1,), (1, 4), (2,), (1, 2, 3)])):
+            row = draw(st.lists(speeds, min_size=len(types), max_size=len(types)).filter(any))
+            rows.append(RefRow(kind, gpus, tuple(row)))
+    return tuple(rows)
+
+
+@st.composite
 def gpu_scenes(draw: st.DrawFn, gpu_milli: tuple[int, ...] = ANY, most_jobs: int = 12) -> Scene:
     """Draws a cluster and its jobs, sorted by submit time, several often submitted at once."""
     nodes = draw(gpu_nodes())
+    table = draw(kind_tables(nodes))
+    # A kind that the table lacks is an error, unless a row stands for all others.
+    kinds = [None, *KINDS, *(["unheard of"] if any(row.kind == OTHERS for row in table) else [])]
     gaps_ms = st.sampled_from([0, 0, 0, 1000, 1000, 2000, 1, 700])
     jobs: list[RefJob] = []
     for _ in range(draw(st.sampled_from([8, 1, 4, 10, most_jobs]))):
         submit_ms = jobs[-1].submit_ms + draw(gaps_ms) if jobs else draw(st.sampled_from([0, 7_500_000]))
         job = draw(gpu_job(nodes, submit_ms, gpu_milli))
-        jobs.append(job if draw(st.integers(0, 9)) == 9 else likely(job, nodes))
-    return Scene(nodes, tuple(jobs))
+        job = job if draw(st.integers(0, 9)) == 9 else likely(job, nodes)
+        jobs.append(with_speeds(replace(job, kind=draw(st.sampled_from(kinds)) if table else None), table))
+    return Scene(nodes, tuple(jobs), table)
 
 
 def gpu_configs(
@@ -138,6 +163,7 @@ def preemptive_configs() -> st.SearchStrategy[Config]:
         minimum_run_ms=st.sampled_from([0, 0, 1500, 5000]),
         keep_progress=st.sampled_from([True, True, False]),
         preemption_overhead_ms=st.sampled_from([0, 0, 300, 2000]),
+        preemption_overhead_per_gb_ms=st.sampled_from([0, 0, 300_000]),
     )
 
 
@@ -169,6 +195,7 @@ def failing(draw: st.DrawFn, scene: Scene, config: Config) -> Config:
         failures=given,
         failure_keeps_progress=draw(st.booleans()),
         preemption_overhead_ms=draw(st.sampled_from([0, 700])),
+        preemption_overhead_per_gb_ms=draw(st.sampled_from([0, 0, 400_001])),
         mtbf_ms=None if kind == "given" else draw(st.sampled_from([80_000, 200_000])),
         mttr_ms=None if kind == "given" else draw(st.sampled_from([1500, 20_000])),
     )

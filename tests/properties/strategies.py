@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from shunter.model.schedule import RejectReason
+from tests.reference.kinds import RefRow
 from tests.reference.model import Config, RefJob, RefNode
 from tests.reference.resources import reject_reason
 
@@ -50,6 +51,8 @@ class Scene:
 
     nodes: tuple[RefNode, ...]
     jobs: tuple[RefJob, ...]
+    kinds: tuple[RefRow, ...] = ()
+    """How fast kinds of jobs run on each type of GPU; empty: there is no such table."""
 
     def honest(self) -> Scene:
         """Returns the same scene with run times cut at the requests."""

@@ -22,7 +22,7 @@ from tests.properties.strategies import DISPATCHES, ESTIMATES, GATED, MOVING, PO
 from tests.reference.model import Config
 from tests.simulation.driving import observe, settings_of, tables_of
 
-PREEMPTIVE = ["srtf", "las"]
+PREEMPTIVE = ["srtf", "las", "las?first_s=3600", "srsf", "gittins", "gittins?bins=5&shortest_s=1&growth=2&decay=0.8"]
 BLIND = ["requested", "last-two", "history"]
 """Estimates that see no run time of a job that has not ended."""
 SEEDS = st.integers(0, 2**63 - 1)
@@ -51,6 +51,7 @@ def random_way(random: Random, dispatch: str, estimates: list[str]) -> tuple[Sce
         max_wait_ms=random.choice([None, None, 4000, 9000]),
         keep_progress=random.random() < 0.5,
         preemption_overhead_ms=random.choice([0, 500]),
+        preemption_overhead_per_gb_ms=random.choice([0, 0, 300_000]),
     )
     failing = {"mtbf_s": 12.0, "mttr_s": 4.0} if random.random() < 0.4 else {}
     return scene, config, failing

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from tests.reference.model import RefJob, RefNode
 from tests.reference.resources import FreeNodes, capacity, pools
+from tests.reference.speeds import speed_on
 
 TasksOn: TypeAlias = dict[int, int]
 """How many tasks each node gets."""
@@ -45,9 +46,9 @@ class Ask:
         return self.job.gpu_milli > 0 and not self.mix
 
     @property
-    def first_speed_milli(self) -> int:
-        """The speed of the first node from which the candidates come."""
-        return self.nodes[min(self.pool)].speed_milli
+    def first_speed_micro(self) -> int:
+        """The speed of the job on the first node from which the candidates come."""
+        return speed_on(self.job, self.nodes[min(self.pool)])
 
     def among(self, pool: Sequence[int]) -> Ask:
         """Returns the same with the candidates in one pool."""

@@ -18,8 +18,10 @@ from tests.reference.model import (
     Result,
     is_killed,
     lasting_ms,
+    restart_ms,
 )
 from tests.reference.resources import has_wanted_type, in_partition
+from tests.reference.speeds import USUAL_MICRO, speed_micro
 
 ENDED = (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED)
 
@@ -119,16 +121,17 @@ def check_work(account: Account, job: int) -> None:
     asked, config = account.jobs[job], account.config
     left_ms = lasting_ms(asked, config)
     for number, segment in enumerate(account.segments_of(job)):
-        speeds = [account.nodes[share.node].speed_milli for share in segment.allocation]
-        speed = min(speeds) if asked.gpu_milli else 1000
-        overhead_ms = config.preemption_overhead_ms if number else 0
+        speed = speed_micro(asked, segment.allocation, account.nodes)
+        overhead_ms = restart_ms(asked, config) if number else 0
         work = max(0, segment.end_ms - segment.start_ms - overhead_ms) * speed
         if segment.ending:
             if account.result.outcome[job] is not Outcome.FAILED:
                 assert segment.end_ms - segment.start_ms >= overhead_ms
-                assert left_ms * 1000 <= work < left_ms * 1000 + speed, f"job {job} had {left_ms} ms left in {segment}"
+                assert left_ms * USUAL_MICRO <= work < left_ms * USUAL_MICRO + speed, (
+                    f"job {job} had {left_ms} ms left in {segment}"
+                )
         elif config.failure_keeps_progress if segment.by_failure else config.keep_progress:
-            left_ms -= min(left_ms, work // 1000)
+            left_ms -= min(left_ms, work // USUAL_MICRO)
 
 
 def held_on(account: Account, node: int, time_ms: int) -> list[Segment]:

@@ -10,7 +10,7 @@ from statistics import pvariance
 from typing import TypeAlias
 
 from shunter.model.schedule import RejectReason
-from tests.reference.model import Allocation, Stop, lasting_ms
+from tests.reference.model import Allocation, Stop, lasting_ms, restart_ms
 from tests.reference.resources import reject_reason
 from tests.reference.state import State
 
@@ -169,10 +169,10 @@ def lost_s(state: State, job: int) -> float:
     for number, stop in enumerate(stops_of(state, job)):
         length_ms = stop.end_ms - stop.start_ms
         kept = config.failure_keeps_progress if stop.by_failure else config.keep_progress
-        overhead_ms = config.preemption_overhead_ms if number else 0
+        overhead_ms = restart_ms(state.jobs[job], config) if number else 0
         lost_ms += min(length_ms, overhead_ms) if kept else length_ms
     if stops_of(state, job) and state.result.end_ms[job] is not None:
-        lost_ms += config.preemption_overhead_ms
+        lost_ms += restart_ms(state.jobs[job], config)
     return lost_ms / 1000
 
 

@@ -30,6 +30,9 @@ class RefJob:
     """How long it waited in reality, by which the past before a window is known."""
     gpu_types: int = 0
     """A bit for each type of GPU that it accepts; 0 is any."""
+    kind: str | None = None
+    speed_micro: tuple[int, ...] | None = None
+    """How fast its kind runs on each type of GPU, in millionths; None: as fast as its nodes are."""
 
     @property
     def total_cores_milli(self) -> int:
@@ -45,6 +48,11 @@ class RefJob:
     def asked_milli(self) -> int:
         """Its milli-GPUs over all tasks; of a job without GPUs, its milli-cores."""
         return self.tasks * (self.gpu_milli or self.cores_milli)
+
+    @property
+    def total_memory_mb(self) -> int:
+        """What it asks for, over all tasks."""
+        return self.tasks * (self.memory_mb or 0)
 
     @property
     def logged_end_ms(self) -> int:
@@ -92,6 +100,7 @@ class Config:
     """(time, job): the job, if it runs, is stopped before the pass of the first instant not earlier than the time."""
     keep_progress: bool = True
     preemption_overhead_ms: int = 0
+    preemption_overhead_per_gb_ms: int = 0
     """What each start after a stop costs, whether the job was preempted or its node failed."""
     mix: bool = False
     """Whether a job with GPUs may run on several types at once."""
@@ -230,6 +239,11 @@ def request_ms(job: RefJob, config: Config) -> int:
     if job.requested_ms is not None:
         return job.requested_ms
     return job.run_ms if config.missing_request_ms is None else config.missing_request_ms
+
+
+def restart_ms(job: RefJob, config: Config) -> int:
+    """Returns what each start of the job after a stop costs before it makes progress."""
+    return config.preemption_overhead_ms + job.total_memory_mb * config.preemption_overhead_per_gb_ms // 1024
 
 
 def is_killed(job: RefJob, config: Config) -> bool:

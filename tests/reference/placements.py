@@ -9,6 +9,7 @@ from tests.reference.fragments import choose_unfragmenting_devices, least_fragme
 from tests.reference.model import Allocation, Share
 from tests.reference.randomness import shuffled
 from tests.reference.resources import choose_devices
+from tests.reference.speeds import speed_on
 from tests.reference.task_by_task import CHOOSERS, chosen_hosts
 from tests.reference.tiers import tiered
 from tests.reference.topology import nearest_together
@@ -48,8 +49,10 @@ BY_NODE: dict[str, Callable[[Ask], TasksOn]] = {
 def by_speed(ask: Ask, sign: int) -> TasksOn:
     """Takes the slowest pool in which the job fits (sign 1) or the fastest (-1); without pools, the nodes in turn."""
     if not ask.bound:
-        return fill_in_turn(ask, sorted(ask.capacities, key=lambda node: (sign * ask.nodes[node].speed_milli, node)))
-    in_order = sorted(ask.pools_that_fit(), key=lambda pool: sign * pool.first_speed_milli)
+        return fill_in_turn(
+            ask, sorted(ask.capacities, key=lambda node: (sign * speed_on(ask.job, ask.nodes[node]), node))
+        )
+    in_order = sorted(ask.pools_that_fit(), key=lambda pool: sign * pool.first_speed_micro)
     return fewest_nodes(in_order[0])
 
 

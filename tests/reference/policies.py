@@ -90,6 +90,8 @@ SCORES: dict[str, PlaceScore] = {
     "qssf": lambda state, place, job: state.estimate_s(place) * state.sizes.size(job),
     "srtf": lambda state, place, job: measure(state, place),
     "las": lambda state, place, job: measure(state, place),
+    "srsf": lambda state, place, job: measure(state, place),
+    "gittins": lambda state, place, job: measure(state, place),
 }
 """The policies that are no formula of the job alone."""
 

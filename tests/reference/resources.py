@@ -38,7 +38,9 @@ def in_partition(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
 
 
 def has_wanted_type(job: RefJob, node: RefNode) -> bool:
-    """Tells whether a node has GPUs of a type that the job accepts."""
+    """Tells whether a node has GPUs of a type that the job accepts, and on which its kind runs."""
+    if job.speed_micro is not None and (node.gpu_type is None or job.speed_micro[node.gpu_type] == 0):
+        return False
     return job.gpu_types == 0 or (node.gpu_type is not None and bool(job.gpu_types >> node.gpu_type & 1))
 
 

@@ -14,8 +14,11 @@ else:
 
 MOVING = {"sexp", "lexp", "wfp3", "unicef", "fair-share", "multifactor", "random-feasible", "linear"}
 LEARNED = {"last-two", "posterior", "history"}
-PREEMPTIVE = {"srtf", "las"}
-WITHOUT_ESTIMATE = {"fcfs", "fifo", "first-available", "lcfs", "smallest", "largest", "priority", "random", "las"}
+PREEMPTIVE = {"srtf", "las", "srsf", "gittins"}
+WORDS = {"origin", "outlived"}
+WITHOUT_ESTIMATE = {
+    *("fcfs", "fifo", "first-available", "lcfs", "smallest", "largest", "priority", "random", "las", "gittins"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def read_spec(text: str, section: str) -> Spec:
         return Spec(said["kind"], said)
     name, _, parameters = text.partition("?")
     pairs = [pair.split("=") for pair in parameters.split("&") if pair]
-    return Spec(name, {key: value if key == "origin" else float(value) for key, value in pairs})
+    return Spec(name, {key: value if key in WORDS else float(value) for key, value in pairs})
 
 
 OWN = Spec("own")

@@ -11,6 +11,7 @@ from tests.reference.asking import Ask, JobClass, candidates
 from tests.reference.estimates import Estimator, estimator
 from tests.reference.failures import MOST_FAILURES, Failures
 from tests.reference.fragments import classes_of
+from tests.reference.gittins import Histograms, read_histograms
 from tests.reference.holding import Reservation, Running
 from tests.reference.model import (
     Allocation,
@@ -27,6 +28,7 @@ from tests.reference.model import (
     is_killed,
     lasting_ms,
     request_ms,
+    restart_ms,
 )
 from tests.reference.placements import place_job
 from tests.reference.policies import Order, in_order
@@ -34,7 +36,7 @@ from tests.reference.resources import FreeNodes, empty, reject_reason, usable, w
 from tests.reference.shares import Usage
 from tests.reference.sizes import Sizes, sizes_of
 from tests.reference.specs import OWN, Spec, order_moves, read_spec
-from tests.reference.speeds import done_ms, lasts_ms, least_speed_milli, speed_milli
+from tests.reference.speeds import done_ms, lasts_ms, least_speed_micro, speed_micro
 
 
 @dataclass
@@ -56,12 +58,15 @@ class State:
     """Of each job that has been stopped: the progress that it keeps, as work at the speed 1."""
     held_ms: Counter[int] = field(default_factory=Counter)
     """Of each job: how long it held its resources until it was stopped, all in all."""
+    vain_ms: Counter[int] = field(default_factory=Counter)
+    """Of each job: how long it worked in segments whose progress was lost."""
     arrival_limit_ms: dict[int, int] = field(default_factory=dict)
     """Of each job: its limit as it is when the job arrives, at least 1 ms."""
     policy: Spec = field(init=False)
     moves: bool = field(init=False)
     """Whether the order is made anew at every pass."""
     estimates: Estimator = field(init=False)
+    histograms: Histograms = field(init=False)
     sizes: Sizes = field(init=False)
     usage: Usage = field(init=False)
     failures: Failures = field(init=False)
@@ -73,6 +78,7 @@ class State:
         self.policy = read_spec(policy, "policy") if isinstance(policy, str) else OWN
         self.moves = self.config.moving or order_moves(self.policy, estimate)
         self.estimates = estimator(estimate, self.config)
+        self.histograms = read_histograms(self.policy)
         log = [*self.before, *self.jobs]
         self.sizes = sizes_of(self.config.size_by, log, self.nodes, self.config.mix, self.policy.name)
         self.usage = Usage(log, self.policy, self.sizes)
@@ -80,7 +86,7 @@ class State:
         self.classes = classes_of([*self.before, *self.jobs])
         for job in sorted(self.before, key=lambda job: job.logged_end_ms):
             if job.logged_end_ms <= self.now_ms:
-                self.estimates.learn(job, job.run_ms)
+                self.learn(job, job.run_ms)
 
     @property
     def log_begin_ms(self) -> int:
@@ -123,6 +129,11 @@ class State:
     def estimate_s(self, job: int) -> float:
         """Returns the same in seconds."""
         return self.estimate_ms(job) / 1000
+
+    def learn(self, job: RefJob, run_ms: int) -> None:
+        """Takes note of how long a job ran that has ended."""
+        self.estimates.learn(job, run_ms)
+        self.histograms.learn(job, run_ms)
 
     def arrive(self) -> None:
         """Lets the next job of the table arrive: it waits, or is rejected."""
@@ -177,7 +188,7 @@ class State:
 
     def overhead_ms(self, job: int) -> int:
         """Returns what the job's next start, or its present one, costs before it makes progress."""
-        return self.config.preemption_overhead_ms if job in self.progress_ms else 0
+        return restart_ms(self.jobs[job], self.config) if job in self.progress_ms else 0
 
     def limit_ms(self, job: int) -> int:
         """Returns how much work the job is expected to have left, at the speed 1."""
@@ -185,15 +196,15 @@ class State:
 
     def duration_ms(self, job: int, allocation: Allocation) -> int:
         """Returns for how long the job is expected to hold an allocation once started."""
-        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), self.speed_milli(job, allocation))
+        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), self.speed_micro(job, allocation))
 
     def longest_duration_ms(self, job: int) -> int:
         """Returns the same for the slowest nodes that the job may get, for which a reservation is planned."""
-        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), least_speed_milli(self.jobs[job], self.nodes))
+        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), least_speed_micro(self.jobs[job], self.nodes))
 
-    def speed_milli(self, job: int, allocation: Allocation) -> int:
+    def speed_micro(self, job: int, allocation: Allocation) -> int:
         """Returns the speed at which the job runs on an allocation."""
-        return speed_milli(self.jobs[job], allocation, self.nodes)
+        return speed_micro(self.jobs[job], allocation, self.nodes)
 
     def left_ms(self, job: int) -> int:
         """Returns how much work the job really had left when it started last."""
@@ -201,7 +212,7 @@ class State:
 
     def start(self, job: int, allocation: Allocation) -> None:
         """Starts a waiting job now."""
-        lasting = self.overhead_ms(job) + lasts_ms(self.left_ms(job), self.speed_milli(job, allocation))
+        lasting = self.overhead_ms(job) + lasts_ms(self.left_ms(job), self.speed_micro(job, allocation))
         end_ms, limit_end_ms = self.now_ms + lasting, self.now_ms + self.duration_ms(job, allocation)
         self.waiting.remove(job)
         self.reservations.pop(job, None)
@@ -219,7 +230,7 @@ class State:
         job = self.jobs[running.job]
         self.running.remove(running)
         self.usage.change(job, -1, self.now_ms)
-        self.estimates.learn(job, lasting_ms(job, self.config))
+        self.learn(job, lasting_ms(job, self.config))
         outcome = Outcome.KILLED if is_killed(job, self.config) else Outcome.COMPLETED
         self.result.end_ms[running.job] = running.end_ms
         self.result.outcome[running.job] = outcome
@@ -228,7 +239,7 @@ class State:
     def done_ms(self, running: Running) -> int:
         """Returns the work that a running job has done so far and not lost, at the speed 1."""
         held_ms = max(0, self.now_ms - running.start_ms - self.overhead_ms(running.job))
-        done = done_ms(held_ms, self.speed_milli(running.job, running.allocation))
+        done = done_ms(held_ms, self.speed_micro(running.job, running.allocation))
         return self.progress_ms.get(running.job, 0) + min(done, self.left_ms(running.job))
 
     def preempt(self, running: Running) -> None:
@@ -261,6 +272,8 @@ class State:
         done = self.done_ms(running)
         self.running.remove(running)
         self.usage.change(self.jobs[running.job], -1, self.now_ms)
+        if not keeps_progress:
+            self.vain_ms[running.job] += max(0, self.now_ms - running.start_ms - self.overhead_ms(running.job))
         self.progress_ms[running.job] = done if keeps_progress else self.progress_ms.get(running.job, 0)
         self.held_ms[running.job] += self.now_ms - running.start_ms
 

@@ -15,12 +15,12 @@ from tests.reference.speeds import done_ms, lasts_ms
 
 def test_work_is_rounded_up_and_progress_down() -> None:
     """10 ms of work take 10·1000/1500 = 6.67, so 7 ms; in 7 ms, 10.5 ms are done, of which 10 count."""
-    assert lasts_ms(10, 1500) == 7
-    assert done_ms(7, 1500) == 10
-    assert lasts_ms(0, 1500) == 0
-    assert lasts_ms(1, 1_000_000) == 1
-    assert lasts_ms(10, 400) == 25
-    assert done_ms(24, 400) == 9
+    assert lasts_ms(10, 1_500_000) == 7
+    assert done_ms(7, 1_500_000) == 10
+    assert lasts_ms(0, 1_500_000) == 0
+    assert lasts_ms(1, 1_000_000_000) == 1
+    assert lasts_ms(10, 400_000) == 25
+    assert done_ms(24, 400_000) == 9
 
 
 @pytest.mark.parametrize(("gpu_milli", "end_ms"), [(1000, 25), (500, 25), (0, 10)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -158,3 +159,10 @@ def test_one_job_of_no_length_can_be_drawn() -> None:
 def test_nothing_to_draw_is_said() -> None:
     with pytest.raises(InputError, match="nothing to draw"):
         draw_schedule(make_schedule([Row(0, None, None, outcome=Outcome.UNFINISHED)], pool(1)))
+
+
+def test_a_name_in_letters_that_the_font_lacks_fills_no_terminal() -> None:
+    figure = draw_schedule(make_schedule([Row(0, 0, 10, {0: 1}, user="日本語")], pool(4)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.savefig(io.BytesIO(), format="png")

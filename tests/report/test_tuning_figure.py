@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from shunter.comparison.comparison import Comparison
+from shunter.comparison.marks import TRUE_TIMES
 from shunter.comparison.objective import Bound
 from shunter.comparison.report import Report
 from shunter.comparison.roles import BEST, CHOSEN, TUNED
@@ -43,6 +44,16 @@ def test_the_search_and_the_points() -> None:
     drawn = [np.atleast_1d(line.get_xdata())[0] for line in points.lines if line.get_marker() == "o"]
     np.testing.assert_allclose(np.array(drawn, dtype=float), [2.0, 1.0, 0.5])
     assert points.get_xlabel().endswith("(lower is better)")
+
+
+def test_the_marks_of_the_points_are_explained() -> None:
+    one = one_log()
+    chosen = replace(one.contenders[CHOSEN], marks=(TRUE_TIMES,))
+    figure = draw_tuning(FOUND, Report((replace(one, contenders={**one.contenders, CHOSEN: chosen}),), {}))
+    label = figure.axes[1].get_yticklabels()[0]
+    assert label.get_text().endswith(f"sjf/easy {TRUE_TIMES.symbol}")
+    assert figure.get_supxlabel() == TRUE_TIMES.line
+    assert draw_tuning(FOUND, Report((one,), {})).get_supxlabel() == ""
 
 
 def test_a_panel_for_each_log_and_one_for_all() -> None:

@@ -41,6 +41,7 @@ def settings_of(config: Config) -> Scheduler:
         scan_depth=config.scan_depth,
         seed=config.seed,
         preemption_overhead_s=config.preemption_overhead_ms / 1000,
+        preemption_overhead_per_gb_s=config.preemption_overhead_per_gb_ms / 1000,
         preempted_progress="kept" if config.keep_progress else "lost",
         min_run_s=config.minimum_run_ms / 1000,
         mtbf_s=None if config.mtbf_ms is None else config.mtbf_ms / 1000,

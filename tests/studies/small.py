@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shunter.engines.base import Done, Failed, Result, Task, Told
+from shunter.engines.base import Done, Failed, Result, Task, Told, Value
+from shunter.engines.local import Held
 from shunter.errors import ShunterError
 
 STUDY = """
@@ -46,12 +47,24 @@ def write_study(folder: Path, text: str = STUDY + VARIANTS) -> Path:
 class InlineEngine:
     """Runs tasks one after the other in this process, and remembers them."""
 
+    workers = 1
+    is_here = True
+
     def __init__(self) -> None:
         """Has run nothing."""
         self.tasks: list[object] = []
 
+    def share(self, value: Value, send: Callable[[Value], Value] | None = None) -> Held[Value]:
+        """Returns what stands for something large."""
+        return Held("0", value)
+
     def map(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task], told: Told[Result] | None = None
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        told: Told[Result] | None = None,
+        *,
+        alone: bool = True,
     ) -> list[Done[Result] | Failed]:
         """Runs a function on each task."""
         outcomes: list[Done[Result] | Failed] = []

@@ -21,7 +21,7 @@ def test_the_example_runs(tmp_path: Path) -> None:
     short = {"training": {"steps": 1024, "eval_every": 1024}, "validation": {"windows": 2}, "report": {"windows": 2}}
     variants = {name: merged(sections, short) for name, sections in study.variants.items()}
     logs = {"busy": study.logs["busy"]}
-    report = run_study(replace(study, variants=variants, logs=logs, seeds=(0,)), engine=InlineEngine())
+    report = run_study(replace(study, variants=variants, logs=logs, seeds=(0,)), on=InlineEngine())
     assert report.failed == []
     assert report.variants == ["slow", "fast", "warm-start", "searched"]
     assert report.search is not None

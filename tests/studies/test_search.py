@@ -127,7 +127,7 @@ def test_a_search_that_has_not_ended_has_no_best(tmp_path: Path) -> None:
 def test_a_search_ends_with_a_training_file_and_a_variant(tmp_path: Path) -> None:
     study = small_search(tmp_path, 'method = "halving"\ntrials = 3\neta = 3\n')
     engine = InlineEngine()
-    report = run_study(study, engine=engine)
+    report = run_study(study, on=engine)
     assert report.search is not None
     assert report.search.best is not None
     assert report.variants == ["default", "searched"]
@@ -145,6 +145,6 @@ def test_a_search_ends_with_a_training_file_and_a_variant(tmp_path: Path) -> Non
     assert len(trials) == 3
     assert all('"parts": []' in path.read_text() for path in trials)
     # The same is found again from what is there.
-    again = run_study(study, engine=engine, only_read=True)
+    again = run_study(study, on=engine, only_read=True)
     assert again.to_json() == report.to_json()
     assert len(engine.tasks) == 3 + 4

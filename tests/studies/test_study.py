@@ -23,14 +23,14 @@ def small_study(tmp_path: Path, text: str = STUDY + VARIANTS) -> Study:
 
 def test_what_is_done_is_not_done_again_and_what_is_added_is(tmp_path: Path) -> None:
     engine = InlineEngine()
-    first = run_study(small_study(tmp_path), engine=engine)
+    first = run_study(small_study(tmp_path), on=engine)
     assert len(engine.tasks) == 4
     assert (first.failed, len(first.runs)) == ([], 4)
-    again = run_study(small_study(tmp_path), engine=engine)
+    again = run_study(small_study(tmp_path), on=engine)
     assert len(engine.tasks) == 4
     assert again.to_json() == first.to_json()
     more = STUDY.replace("seeds = 2", "seeds = [0, 1, 5]") + VARIANTS.replace("1e-4", "2e-4")
-    run_study(small_study(tmp_path, more), engine=engine)
+    run_study(small_study(tmp_path, more), on=engine)
     # Three seeds of the variant that changed, one of the other.
     assert len(engine.tasks) == 4 + 4
 
@@ -39,7 +39,7 @@ def test_a_variant_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     # A window of the log that is longer than the log is known only when it has been read.
     bad = "[variants.bad]\nvalidation.length = 5000\n"
     engine = InlineEngine()
-    report = run_study(small_study(tmp_path, STUDY + bad + VARIANTS), engine=engine)
+    report = run_study(small_study(tmp_path, STUDY + bad + VARIANTS), on=engine)
     assert [record.task.name for record in report.failed] == ["bad on busy, seed 0", "bad on busy, seed 1"]
     assert report.ratio("bad", "busy", "chosen") is None
     assert report.improvement("fast", "chosen") is None
@@ -47,7 +47,7 @@ def test_a_variant_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     # What failed is remembered, and tried again: the cause may be gone.
     read = run_study(small_study(tmp_path, STUDY + bad + VARIANTS), only_read=True)
     assert [record.error for record in read.failed] == [record.error for record in report.failed]
-    run_study(small_study(tmp_path, STUDY + bad + VARIANTS), engine=engine)
+    run_study(small_study(tmp_path, STUDY + bad + VARIANTS), on=engine)
     assert len(engine.tasks) == 6 + 2
 
 
@@ -112,6 +112,21 @@ def test_a_seed_that_failed_is_left_out_and_a_log_without_any_run_has_no_aggrega
     assert report.improvement("new", "chosen") is None
     rows = {(row["variant"], row["log"]): (row["done"], row["runs"]) for row in report.to_json()["rows"]}
     assert rows == {("old", "a"): (2, 3), ("old", "b"): (3, 3), ("new", "a"): (3, 3), ("new", "b"): (0, 3)}
+
+
+def test_where_nobody_waits_in_some_window_means_are_compared(tmp_path: Path) -> None:
+    (cell, *_) = cells_of(small_study(tmp_path), small_study(tmp_path).variants, tmp_path)
+    nothing = {"ratio": None, "ratio_low": None, "ratio_high": None}
+    rows = [
+        {"role": "learned", "mean": 0.9, "against": {"chosen": nothing, "beginning": nothing}},
+        {"role": "chosen", "mean": 1.2, "against": {}},
+        {"role": "beginning", "mean": 0.0, "against": {}},
+    ]
+    record = Record(cell.task, result={"parts": [{"part": "report", "pooled": None, "logs": [{"rows": rows}]}]})
+    found = record.ratio("chosen")
+    assert found is not None
+    assert (found.ratio, found.interval) == (0.9 / 1.2, None)
+    assert record.ratio("beginning") is None, "nobody ever waited under it"
 
 
 def test_runs_come_before_threads() -> None:

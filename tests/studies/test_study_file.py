@@ -48,6 +48,26 @@ def test_an_ablation_changes_the_base(tmp_path: Path) -> None:
     assert study.variants["no-clip"] == merged(study.variants["fast"], {"ppo": {"clip": 100.0}})
 
 
+def test_what_all_share_for_an_algorithm_counts_for_those_that_learn_with_it(tmp_path: Path) -> None:
+    text = HEAD + "[common]\nppo.clip = 0.1\nd3qn.double = false\nsac.target_entropy = 0.2\n"
+    grid = read_study(write_study(tmp_path, text + '[grid]\ntraining.algorithm = ["ppo", "d3qn", "sac"]\n'))
+    assert {name: set(sections) for name, sections in grid.variants.items()} == {
+        "ppo": {"ppo", "training"}, "d3qn": {"d3qn", "training"}, "sac": {"sac", "training"},
+    }  # fmt: skip
+    assert grid.variants["d3qn"]["d3qn"] == {"double": False}
+    assert len(cells_of(grid, grid.variants, tmp_path / "runs")) == 9
+    ablation = '[variants.a]\ntraining.algorithm = "d3qn"\n[ablation.b]\ntraining.algorithm = "sac"\n'
+    other = read_study(write_study(tmp_path, text + ablation)).variants["b"]
+    assert other == {"sac": {"target_entropy": 0.2}, "training": {"algorithm": "sac"}}
+
+
+def test_a_variant_with_the_section_of_another_algorithm_is_refused(tmp_path: Path) -> None:
+    text = HEAD + '[variants.a]\ntraining.algorithm = "sac"\nd3qn.double = false\n'
+    study = read_study(write_study(tmp_path, text))
+    with pytest.raises(InputError, match=r"variant 'a': .*double means nothing to sac"):
+        cells_of(study, study.variants, tmp_path / "runs")
+
+
 def test_files_beside_the_study_are_found_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("submit_s,run_s\n0,10\n")
     (tmp_path / "tuned.toml").write_text('[policy]\nkind = "linear"\nestimate = 1.0\n')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,10 +112,11 @@ class Slope:
     def take(self, rows: object) -> Slope:
         return self
 
-    def measure(self, scheduler: Scheduler, metrics: object) -> dict[str, NDArray[np.float64]]:
-        """Returns a metric that is large enough for nothing to be made of what is added to it."""
-        spreads = float(scheduler.policy.text.removeprefix("linear?size=")) / SPREAD
-        return {METRIC: np.full(3, 1e6 * np.exp(-self.gain * spreads))}
+    def each(self, schedulers: Sequence[Scheduler], _: object) -> Iterator[dict[str, NDArray[np.float64]]]:
+        """Yields a metric that is large enough for nothing to be made of what is added to it."""
+        for scheduler in schedulers:
+            spreads = float(scheduler.policy.text.removeprefix("linear?size=")) / SPREAD
+            yield {METRIC: np.full(3, 1e6 * np.exp(-self.gain * spreads))}
 
 
 def tuned_slope(gain: float) -> float:

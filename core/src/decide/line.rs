@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::decide::Reason;
 use crate::dispatch::beside::{can_reserve, Head};
 use crate::dispatch::guarded;
-use crate::dispatch::preemptive::rank_again;
 use crate::dispatch::reserving::first_delayed;
 use crate::dispatch::turns::is_passed_over;
 use crate::model::config::Dispatch;
@@ -25,7 +24,6 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn of(simulation: &mut Simulation, order: Option<&[u32]>) -> Self {
         let scan_depth = simulation.setup.config.scan_depth as usize;
-        rank_again(simulation);
         let plain = |job: u32| Turn::plain(0, job);
         let (mut turns, looked_at): (Vec<Turn>, _) = match order {
             Some(order) => {

@@ -7,10 +7,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::room::Room;
-use crate::model::cluster::{worked_ms, FULL_SPEED};
 use crate::model::free::Free;
 use crate::model::job::Shape;
 use crate::model::random::mix;
+use crate::model::speeds::{worked_ms, FULL_SPEED};
 use crate::place::placement::Placement;
 use crate::place::rules::Rule;
 use crate::sim::machine::Expected;
@@ -42,13 +42,13 @@ pub(crate) struct Terms {
     may_outlast: bool,
     /// How long they may hold nodes otherwise.
     longest_ms: i64,
-    speed_milli: i64,
+    speed_micro: i64,
 }
 
 impl Terms {
     /// Whether a job of the shape may start.
     pub(crate) fn allow(&self, simulation: &Simulation, job: u32) -> bool {
-        self.may_outlast || simulation.span_ms(job, self.speed_milli) <= self.longest_ms
+        self.may_outlast || simulation.span_ms(job, self.speed_micro) <= self.longest_ms
     }
 
     /// No job of the shape that may start has a longer span at full speed. What a start after a stop costs is the same at
@@ -58,7 +58,7 @@ impl Terms {
             return i64::MAX;
         }
         // A bound may be too wide, never too narrow: slow nodes count as if at full speed.
-        worked_ms(self.longest_ms, self.speed_milli.max(FULL_SPEED))
+        worked_ms(self.longest_ms, self.speed_micro.max(FULL_SPEED))
     }
 }
 
@@ -205,13 +205,13 @@ impl Head {
         Terms {
             may_outlast: self.leaves_room(simulation, shape, placement),
             longest_ms: self.longest_ms(simulation),
-            speed_milli: simulation.setup.cluster.speed_milli(shape, placement),
+            speed_micro: simulation.setup.cluster.speed_micro(shape, placement),
         }
     }
 
     /// The terms for jobs that the placement rule gives no nodes, though they fit.
     pub(crate) fn terms_unplaced(&self, simulation: &Simulation) -> Terms {
-        Terms { may_outlast: false, longest_ms: self.longest_ms(simulation), speed_milli: FULL_SPEED }
+        Terms { may_outlast: false, longest_ms: self.longest_ms(simulation), speed_micro: FULL_SPEED }
     }
 
     /// Whether `bound_ms` needs no placement: where jobs would run does not matter, or is not known.

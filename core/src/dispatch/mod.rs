@@ -2,6 +2,7 @@
 
 pub(crate) mod beside;
 pub(crate) mod committed;
+pub(crate) mod contenders;
 pub(crate) mod preemptive;
 mod projection;
 pub(crate) mod promises;

@@ -1,9 +1,9 @@
 //! The projection: what will be free if each running job ends when expected and each reservation is used.
 
 use crate::dispatch::room::Room;
-use crate::model::cluster::FULL_SPEED;
 use crate::model::free::Free;
 use crate::model::job::Shape;
+use crate::model::speeds::FULL_SPEED;
 use crate::place::placement::Placement;
 use crate::sim::machine::Expected;
 use crate::sim::simulation::Simulation;
@@ -192,7 +192,7 @@ impl Projection {
 
 /// How long a job lasts on the slowest nodes that it may get: it is not known yet where it will run.
 fn longest_span_ms(simulation: &Simulation, job: u32) -> i64 {
-    simulation.span_ms(job, simulation.setup.cluster.slowest_milli(simulation.shape_of(job)))
+    simulation.span_ms(job, simulation.setup.cluster.slowest_micro(simulation.shape_of(job)))
 }
 
 fn release(simulation: &Simulation, instant_ms: i64, job: u32) -> Step {

@@ -2,7 +2,7 @@
 //! as far as the pass needs it.
 
 use crate::dispatch::beside::{start_beside, Head};
-use crate::model::cluster::FULL_SPEED;
+use crate::model::speeds::FULL_SPEED;
 use crate::order::ranking::Turn;
 use crate::sim::simulation::Simulation;
 

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use crate::dispatch::preemptive::done_ms;
+use crate::dispatch::contenders::done_ms;
 use crate::envs::episode::{EnvConfig, Lookahead};
 use crate::envs::history::{tell_past, HISTORY_FEATURES};
 use crate::envs::lookahead::look_ahead;

@@ -2,8 +2,8 @@
 
 use crate::dispatch::beside::{can_reserve, places_each_anew, start_beside, ByShape, Head, Terms};
 use crate::dispatch::turns::is_passed_over;
-use crate::model::cluster::FULL_SPEED;
 use crate::model::config::Policy;
+use crate::model::speeds::FULL_SPEED;
 use crate::order::ranking::Turn;
 use crate::order::scores::score_of_bits;
 use crate::sim::simulation::Simulation;

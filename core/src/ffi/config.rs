@@ -81,6 +81,8 @@ pub struct ShunterConfig {
     pub origin_ms: i64,
     /// The policy that chooses hosts, for the placement that is learned; otherwise 0. It is copied.
     pub host_policy: u64,
+    /// 0 or more.
+    pub preemption_overhead_per_gb_ms: i64,
 }
 
 /// When a log begins, if that can be.
@@ -128,6 +130,7 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         seed: given.seed,
         keep_progress: flag("keep_progress", given.keep_progress)?,
         preemption_overhead_ms: given.preemption_overhead_ms,
+        preemption_overhead_per_gb_ms: given.preemption_overhead_per_gb_ms,
         minimum_run_ms: given.minimum_run_ms,
         failure_keeps_progress: flag("failure_keeps_progress", given.failure_keeps_progress)?,
         mean_up_down_ms: means(given)?,

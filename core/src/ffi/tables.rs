@@ -3,15 +3,41 @@
 use std::sync::Arc;
 
 use super::handles::open;
-use super::{borrow, guard, read, Failure};
-use crate::model::cluster::{check_node_count, Cluster, Node, UNTRACKED};
+use super::{borrow, check_pointer, guard, read, Failure};
+use crate::model::cluster::{check_node_count, Cluster, Node, MOST_TYPES, UNTRACKED};
 use crate::model::job::{Columns, Jobs};
+use crate::model::speeds::KindSpeeds;
+
+/// How fast kinds of jobs run, as C sees it.
+#[repr(C)]
+pub struct ShunterSpeeds {
+    /// Kind by kind, the speed on each type in millionths; 0: it does not run there.
+    pub kind_micro: *const i64,
+    /// How many kinds there are.
+    pub kinds: usize,
+    /// How many types each of them knows.
+    pub types: usize,
+}
+
+/// # Safety
+/// A non-null pointer must be readable, and so must what it points to.
+unsafe fn kind_speeds(given: *const ShunterSpeeds) -> Result<KindSpeeds, Failure> {
+    if given.is_null() {
+        return Ok(KindSpeeds::default());
+    }
+    check_pointer("speeds", given as usize, std::mem::align_of::<ShunterSpeeds>())?;
+    let &ShunterSpeeds { kind_micro, kinds, types } = unsafe { &*given };
+    let cells = kinds.checked_mul(types).filter(|_| types <= MOST_TYPES as usize);
+    let cells = cells.ok_or_else(|| Failure::argument(format!("{kinds} kinds on {types} types are too many")))?;
+    KindSpeeds::new(unsafe { read("kind_micro", kind_micro, cells) }?, types).map_err(Failure::argument)
+}
 
 /// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, type of GPU,
-/// rack and switch, −1 for none; speed in thousandths. `mix` is 1 if a job may have GPUs of several types.
+/// rack and switch, −1 for none; speed in thousandths. `mix` is 1 if a job may have GPUs of several types. `speeds` are those
+/// of kinds of jobs, or null.
 ///
 /// # Safety
-/// Non-null pointers must be readable for `nodes` values; `handle` must be writable.
+/// Non-null pointers must be readable for `nodes` values, and `speeds` as it says; `handle` must be writable.
 #[no_mangle]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn shunter_cluster_open(
@@ -25,6 +51,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
     switch_: *const i64,
     nodes: usize,
     mix: i32,
+    speeds: *const ShunterSpeeds,
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
@@ -41,6 +68,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
         if !matches!(mix, 0 | 1) {
             return Err(Failure::argument(format!("mix is {mix}; expected 0 or 1")));
         }
+        let speeds = unsafe { kind_speeds(speeds) }?;
         let mut built = Vec::with_capacity(nodes);
         for number in 0..nodes {
             let memory = if memory_mb[number] == -1 { UNTRACKED } else { memory_mb[number] };
@@ -58,13 +86,13 @@ pub unsafe extern "C" fn shunter_cluster_open(
                 switch: number_of("switch", number, switches[number])?,
             });
         }
-        let cluster = Arc::new(Cluster::new(built, mix != 0).map_err(Failure::argument)?);
+        let cluster = Arc::new(Cluster::new(built, mix != 0, speeds).map_err(Failure::argument)?);
         *handle = open(cluster);
         Ok(())
     })
 }
 
-/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say.
+/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind` may be null.
 ///
 /// # Safety
 /// Non-null pointers must be readable for `jobs` values; `handle` must be writable.
@@ -82,6 +110,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     user: *const i64,
     logged_wait_ms: *const i64,
     gpu_types: *const i64,
+    kind: *const i64,
     jobs: usize,
     handle: *mut u64,
 ) -> i32 {
@@ -99,6 +128,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
             user: unsafe { read("user", user, jobs) }?,
             logged_wait_ms: unsafe { read("logged_wait_ms", logged_wait_ms, jobs) }?,
             gpu_types: unsafe { read("gpu_types", gpu_types, jobs) }?,
+            kind: unsafe { read("kind", kind, if kind.is_null() { 0 } else { jobs }) }?,
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
         *handle = open(jobs);

@@ -3,6 +3,7 @@
 use crate::model::codes::from_code;
 use crate::model::free::Free;
 use crate::model::job::{Fingerprint, Shape};
+use crate::model::speeds::{KindSpeeds, FULL_SPEED, MOST_SPEED};
 use crate::place::placement::Placement;
 
 /// Milli-GPUs of a whole device.
@@ -11,10 +12,8 @@ pub(crate) const DEVICE_MILLI: i32 = 1000;
 /// Memory of a node that does not track it: so much that it never binds.
 pub(crate) const UNTRACKED: i64 = i64::MAX / 4;
 
-/// The speed that run times are given for.
-pub(crate) const FULL_SPEED: i64 = 1000;
-
-const MOST_SPEED: i64 = 1_000_000;
+/// The highest speed of a node, in thousandths.
+const MOST_NODE_SPEED: i64 = MOST_SPEED / 1000;
 
 /// The most types of GPUs; a mask of types has one bit more, for a type that no node has.
 pub(crate) const MOST_TYPES: u32 = 62;
@@ -85,16 +84,19 @@ pub struct Cluster {
     pub empty: Free,
     /// Whether a job may have GPUs of several types.
     pub mix: bool,
-    /// Whether any node is faster or slower than run times are given for.
+    /// Whether a job may run faster or slower than run times are given for.
     pub has_speeds: bool,
+    /// How fast kinds of jobs run on each type, where that is known.
+    pub kinds: KindSpeeds,
     every_node: Scope,
     partitions: Vec<Scope>,
 }
 
 impl Cluster {
     /// Keeps the nodes; an error names the node, the field and the value.
-    pub fn new(nodes: Vec<Node>, mix: bool) -> Result<Self, String> {
+    pub fn new(nodes: Vec<Node>, mix: bool, kinds: KindSpeeds) -> Result<Self, String> {
         check_node_count(nodes.len())?;
+        check_types(&nodes, &kinds)?;
         let total: i128 = nodes.iter().map(|node| i128::from(node.cores_milli)).sum();
         if total > i128::from(i64::MAX / 4) {
             return Err("cores_milli: the nodes together have more cores than can be counted".to_string());
@@ -109,8 +111,11 @@ impl Cluster {
             if !(0..=UNTRACKED).contains(&node.memory_mb) {
                 return Err(format!("node {number}: memory_mb is {}; expected 0 or more", node.memory_mb));
             }
-            if !(1..=MOST_SPEED).contains(&node.speed_milli) {
-                return Err(format!("node {number}: speed_milli is {}; expected 1 to {MOST_SPEED}", node.speed_milli));
+            if !(1..=MOST_NODE_SPEED).contains(&node.speed_milli) {
+                return Err(format!(
+                    "node {number}: speed_milli is {}; expected 1 to {MOST_NODE_SPEED}",
+                    node.speed_milli
+                ));
             }
             if let Some(gpu_type) = node.gpu_type.filter(|&gpu_type| gpu_type >= MOST_TYPES) {
                 return Err(format!("node {number}: gpu_type is {gpu_type}; expected less than {MOST_TYPES}"));
@@ -133,10 +138,13 @@ impl Cluster {
             }
         }
         hash.add(u64::from(mix));
+        // Without a table, a cluster has the fingerprint from before there was such a thing.
+        kinds.micro().iter().for_each(|&speed| hash.add(speed as u64));
         Ok(Cluster {
             fingerprint: hash.finish(),
             empty: Free::all(&nodes, device_offsets[nodes.len()]),
-            has_speeds: nodes.iter().any(|node| node.speed_milli != FULL_SPEED),
+            has_speeds: !kinds.is_empty() || nodes.iter().any(|node| node.speed_milli * 1000 != FULL_SPEED),
+            kinds,
             every_node: Scope::new((0..nodes.len() as u32).collect(), &nodes),
             partitions: partition_nodes.into_iter().map(|numbers| Scope::new(numbers, &nodes)).collect(),
             nodes,
@@ -171,27 +179,53 @@ impl Cluster {
         }
     }
 
-    /// Whether a node has GPUs of a type that the job asks for; one that asks for none takes any.
+    /// Whether a node has GPUs of a type that the job asks for, and on which its kind runs; one that asks for none takes any.
+    #[inline]
     pub fn suits(&self, node: u32, shape: &Shape) -> bool {
+        if shape.gpu_types == 0 && shape.kind.is_none() {
+            return true;
+        }
         let has = self.nodes[node as usize].gpu_type.map_or(0, |gpu_type| 1u64 << gpu_type);
-        shape.gpu_types == 0 || shape.gpu_types & has != 0
+        (shape.gpu_types == 0 || shape.gpu_types & has != 0)
+            && shape.kind.is_none_or(|kind| self.kinds.runs_on(kind) & has != 0)
     }
 
-    /// How fast a job of this shape runs there: as fast as the slowest of its nodes.
-    pub fn speed_milli(&self, shape: &Shape, placement: &Placement) -> i64 {
+    /// How fast the GPUs of a node that suits it run a job of this shape, in millionths.
+    #[inline]
+    pub fn speed_on(&self, node: u32, shape: &Shape) -> i64 {
+        let node = &self.nodes[node as usize];
+        match (shape.kind, node.gpu_type) {
+            (Some(kind), Some(gpu_type)) => self.kinds.on_type(kind, gpu_type),
+            _ => node.speed_milli * 1000,
+        }
+    }
+
+    /// How fast a job of this shape runs there, in millionths: as fast as on the slowest of its nodes.
+    pub fn speed_micro(&self, shape: &Shape, placement: &Placement) -> i64 {
         if !self.has_speeds || shape.gpu_milli == 0 {
             return FULL_SPEED;
         }
-        placement.parts().map(|part| self.nodes[part.node as usize].speed_milli).min().unwrap_or(FULL_SPEED)
+        placement.parts().map(|part| self.speed_on(part.node, shape)).min().unwrap_or(FULL_SPEED)
     }
 
-    /// How fast a job of this shape runs at the least.
-    pub fn slowest_milli(&self, shape: &Shape) -> i64 {
+    /// The lowest speed of any job on any node, in millionths; full speed if none is lower.
+    pub(crate) fn lowest_speed(&self) -> i64 {
+        let of_kinds = self.kinds.micro().iter().copied().filter(|&speed| speed > 0);
+        self.nodes
+            .iter()
+            .map(|node| node.speed_milli * 1000)
+            .chain(of_kinds)
+            .min()
+            .map_or(FULL_SPEED, |one| one.min(FULL_SPEED))
+    }
+
+    /// How fast a job of this shape runs at the least, in millionths.
+    pub fn slowest_micro(&self, shape: &Shape) -> i64 {
         if !self.has_speeds || shape.gpu_milli == 0 {
             return FULL_SPEED;
         }
         let usable = |&&node: &&u32| self.nodes[node as usize].gpus > 0 && self.suits(node, shape);
-        let speeds = self.nodes_for(shape).iter().filter(usable).map(|&node| self.nodes[node as usize].speed_milli);
+        let speeds = self.nodes_for(shape).iter().filter(usable).map(|&node| self.speed_on(node, shape));
         speeds.min().unwrap_or(FULL_SPEED)
     }
 
@@ -209,20 +243,13 @@ pub(crate) fn check_node_count(count: usize) -> Result<(), String> {
     }
 }
 
-/// How long work takes at a speed, rounded up.
-pub(crate) fn stretched_ms(work_ms: i64, speed_milli: i64) -> i64 {
-    if speed_milli == FULL_SPEED {
-        return work_ms;
+/// A table of kinds goes by types: every node with GPUs must have one that it knows.
+fn check_types(nodes: &[Node], kinds: &KindSpeeds) -> Result<(), String> {
+    let is_known = |node: &Node| node.gpus == 0 || node.gpu_type.is_some_and(|one| (one as usize) < kinds.types());
+    match nodes.iter().position(|node| !is_known(node)) {
+        Some(number) if !kinds.is_empty() => Err(format!("node {number}: kinds have no speed on GPUs of its type")),
+        _ => Ok(()),
     }
-    (work_ms * FULL_SPEED + speed_milli - 1) / speed_milli
-}
-
-/// How much work is done in a time at a speed, rounded down.
-pub(crate) fn worked_ms(elapsed_ms: i64, speed_milli: i64) -> i64 {
-    if speed_milli == FULL_SPEED {
-        return elapsed_ms;
-    }
-    elapsed_ms.saturating_mul(speed_milli) / FULL_SPEED
 }
 
 /// Why a job can never run here; the numbers are part of the C ABI.

@@ -6,6 +6,7 @@ use crate::model::codes::from_code;
 use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::model::size::SizeBy;
 pub use crate::order::estimate::Estimate;
+use crate::order::gittins::Bins;
 pub use crate::order::scores::Policy;
 use crate::place::external::SharedPlacer;
 use crate::place::learned::HostPolicy;
@@ -60,6 +61,8 @@ pub struct Config {
     pub keep_progress: bool,
     /// What a start after a stop costs before progress is made.
     pub preemption_overhead_ms: i64,
+    /// What it costs on top, for each GB of the job's memory.
+    pub preemption_overhead_per_gb_ms: i64,
     /// No policy stops a job that has not run for so long since its latest start.
     pub minimum_run_ms: i64,
     /// A job whose node fails keeps its progress.
@@ -121,6 +124,7 @@ impl Config {
             ("missing_request_ms", self.missing_request_ms),
             ("max_wait_ms", self.max_wait_ms),
             ("preemption_overhead_ms", Some(self.preemption_overhead_ms)),
+            ("preemption_overhead_per_gb_ms", Some(self.preemption_overhead_per_gb_ms)),
             ("minimum_run_ms", Some(self.minimum_run_ms)),
         ];
         for (name, value) in durations {
@@ -149,6 +153,8 @@ impl Config {
             Policy::Multifactor => policy >= 6,
             Policy::Linear => policy == 12,
             Policy::Las => self.policy_parameters.windows(2).all(|pair| pair[0] <= pair[1]),
+            Policy::Srtf => policy <= 1,
+            Policy::Gittins => Bins::new(&self.policy_parameters).map(|_| true)?,
             _ => policy == 0,
         };
         if !wanted || self.policy_parameters.iter().any(|value| value.is_nan()) {

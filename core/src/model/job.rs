@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::model::shape_cores::ShapeCores;
-use crate::order::learner::KnownWindows;
+use crate::order::gittins::KnownRuns;
+use crate::order::learner::Known;
+use crate::order::window_cache::WindowCache;
 use crate::place::fragments::Class;
 use crate::place::gang_rules::classes;
 
@@ -35,6 +37,8 @@ pub struct Shape {
     pub partition: Option<u32>,
     /// A bit for each type of GPU that would do; 0: any.
     pub gpu_types: u64,
+    /// The row of the cluster's table that says how fast it runs on each type; none: as fast as its nodes are.
+    pub kind: Option<u32>,
 }
 
 impl Shape {
@@ -87,6 +91,16 @@ pub struct Columns<'a> {
     pub logged_wait_ms: &'a [i64],
     /// A bit for each type of GPU that would do; 0: any.
     pub gpu_types: &'a [i64],
+    /// A row of the cluster's table of speeds, or `UNKNOWN` for none; empty if no job has one.
+    pub kind: &'a [i64],
+}
+
+impl Columns<'_> {
+    /// A job's row of the table of speeds; jobs without GPUs have none.
+    fn kind_of(&self, job: usize) -> Option<u32> {
+        let kind = self.kind.get(job).filter(|_| self.gpu_milli[job] > 0)?;
+        u32::try_from(*kind).ok()
+    }
 }
 
 /// A checked table of jobs in the order of their submit times.
@@ -116,7 +130,9 @@ pub struct Jobs {
     /// The jobs by the ends that the log tells; worked out when first asked for.
     by_logged_end: OnceLock<Vec<u32>>,
     /// What learned estimates know at the beginning of a window.
-    pub(crate) known: KnownWindows,
+    pub(crate) known: WindowCache<Known>,
+    /// What is known of run times then, where the policy goes by their distribution.
+    pub(crate) known_runs: WindowCache<KnownRuns>,
     /// What the jobs ask for; worked out when first asked for.
     classes: OnceLock<Vec<Class>>,
 }
@@ -138,6 +154,7 @@ impl Jobs {
                 gpu_milli: columns.gpu_milli[job],
                 partition: u32::try_from(columns.partition[job]).ok(),
                 gpu_types: if columns.gpu_milli[job] > 0 { columns.gpu_types[job] as u64 } else { 0 },
+                kind: columns.kind_of(job),
             };
             let number = *numbers.entry(wanted).or_insert_with_key(|new| {
                 shapes.push(new.clone());
@@ -163,7 +180,8 @@ impl Jobs {
             unknown_user,
             logged_wait_ms: columns.logged_wait_ms.to_vec(),
             by_logged_end: OnceLock::new(),
-            known: KnownWindows::default(),
+            known: WindowCache::default(),
+            known_runs: WindowCache::default(),
             classes: OnceLock::new(),
             shape_cores: ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
@@ -219,9 +237,10 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("user", columns.user),
         ("logged_wait_ms", columns.logged_wait_ms),
         ("gpu_types", columns.gpu_types),
+        ("kind", columns.kind),
     ];
     for (name, column) in others {
-        if column.len() != count {
+        if column.len() != count && !(name == "kind" && column.is_empty()) {
             return Err(format!(
                 "{name} has {} values, submit_ms has {count}; they must be equally long",
                 column.len()
@@ -231,7 +250,7 @@ fn check(columns: &Columns) -> Result<(), String> {
     if count > i32::MAX as usize {
         return Err(format!("{count} jobs are more than one table holds ({})", i32::MAX));
     }
-    let bounds: [(&str, &[i64], i64, i64); 11] = [
+    let bounds: [(&str, &[i64], i64, i64); 12] = [
         ("submit_ms", columns.submit_ms, -MAX_TIME_MS, MAX_TIME_MS),
         ("run_ms", columns.run_ms, 0, MAX_DURATION_MS),
         ("requested_ms", columns.requested_ms, UNKNOWN, MAX_DURATION_MS),
@@ -243,6 +262,7 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("user", columns.user, UNKNOWN, count as i64 - 1),
         ("logged_wait_ms", columns.logged_wait_ms, UNKNOWN, MAX_DURATION_MS),
         ("gpu_types", columns.gpu_types, 0, i64::MAX),
+        ("kind", columns.kind, UNKNOWN, i64::from(i32::MAX)),
     ];
     for (name, column, least, most) in bounds {
         if let Some(job) = column.iter().position(|value| !(least..=most).contains(value)) {
@@ -275,7 +295,10 @@ fn check_jobs(columns: &Columns) -> Result<(), String> {
 
 fn fingerprint(columns: &Columns) -> u64 {
     let mut hash = Fingerprint::default();
-    for column in [
+    // A table without kinds has the fingerprint from before there were any.
+    let has_kinds = columns.kind.iter().any(|&kind| kind != UNKNOWN);
+    let kinds = has_kinds.then_some(columns.kind);
+    let others = [
         columns.submit_ms,
         columns.run_ms,
         columns.requested_ms,
@@ -287,7 +310,8 @@ fn fingerprint(columns: &Columns) -> u64 {
         columns.user,
         columns.logged_wait_ms,
         columns.gpu_types,
-    ] {
+    ];
+    for column in others.into_iter().chain(kinds) {
         hash.add(column.len() as u64);
         column.iter().for_each(|&value| hash.add(value as u64));
     }

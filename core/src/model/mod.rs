@@ -9,4 +9,5 @@ pub mod random;
 pub mod shape_cores;
 pub(crate) mod size;
 pub(crate) mod slowdown;
+pub mod speeds;
 pub mod swf;

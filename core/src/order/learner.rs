@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::model::config::{Config, Estimate};
-use crate::model::job::{Fingerprint, Jobs, MAX_DURATION_MS, UNKNOWN};
+use crate::model::job::{Jobs, MAX_DURATION_MS, UNKNOWN};
 use crate::order::estimate::{fixed_basis, fixed_estimate_ms, requested_ms, Basis};
 use crate::order::history::{mean_ms, Groups, Mean, UNHEARD_MS};
 use crate::order::posterior::{Prior, Sums};
@@ -27,45 +27,6 @@ pub struct Known {
     /// For each job, its groups in the history, where that is what is learned.
     history: Vec<Vec<u32>>,
     means: Vec<Mean>,
-}
-
-/// What was worked out for windows before: a pure cache, which saves going through the log for every simulation.
-#[derive(Debug, Default)]
-pub struct KnownWindows(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    windows: HashMap<WindowKey, Arc<Known>>,
-    /// How many jobs all of them have.
-    jobs: usize,
-}
-
-/// First job, end, estimate, fingerprint of its parameters.
-type WindowKey = (usize, usize, u64, u64);
-
-/// When windows with so many jobs together are kept, all are forgotten: at most about 200 MB.
-const MOST_KEPT_JOBS: usize = 4_000_000;
-
-impl KnownWindows {
-    fn get(&self, key: WindowKey, make: impl FnOnce() -> Known) -> Arc<Known> {
-        if let Some(known) = self.kept().windows.get(&key) {
-            return known.clone();
-        }
-        let known = Arc::new(make());
-        let mut kept = self.kept();
-        // All at once, not the oldest: whoever goes through many windows does not come back to the first.
-        if kept.jobs > MOST_KEPT_JOBS {
-            *kept = Kept::default();
-        }
-        // Two threads may have made the same one: that costs time, and changes nothing.
-        kept.jobs += known.user.len();
-        kept.windows.insert(key, known.clone());
-        known
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A user's last two run times, the later one second.
@@ -106,14 +67,11 @@ impl Learner {
             Estimate::Posterior => Some(Arc::new(Prior::new(&config.estimate_parameters)?)),
             _ => return Ok(None),
         };
-        let mut key = Fingerprint::default();
-        config.estimate_parameters.iter().for_each(|value| key.add(value.to_bits()));
-        let known = jobs.known.get((window.start, window.end, config.estimate.code() as u64, key.finish()), || {
-            match config.estimate {
+        let known =
+            jobs.known.get(&window, config.estimate.code(), &config.estimate_parameters, || match config.estimate {
                 Estimate::History => Known::of_history(jobs, window.clone()),
                 _ => Known::new(jobs, window.clone(), prior.as_deref()),
-            }
-        });
+            });
         Ok(Some(Learner {
             prior,
             recent: known.recent.clone(),
@@ -309,14 +267,14 @@ impl Known {
 }
 
 /// The jobs before a window that had ended in reality when it begins, in the order of their ends.
-fn ended_before<'a>(jobs: &'a Jobs, window: &Range<usize>) -> impl Iterator<Item = usize> + 'a {
+pub(crate) fn ended_before<'a>(jobs: &'a Jobs, window: &Range<usize>) -> impl Iterator<Item = usize> + 'a {
     let (first, begins_ms) = (window.start, jobs.submit_ms[window.start]);
     let ended = move |&job: &usize| job < first && jobs.logged_end_ms(job) <= begins_ms;
     jobs.by_logged_end().iter().map(|&job| job as usize).filter(ended)
 }
 
 /// The groups that a job belongs to, the widest first.
-fn group_keys(jobs: &Jobs, job: usize, user: u32) -> [(u32, i64, i64); 3] {
+pub(crate) fn group_keys(jobs: &Jobs, job: usize, user: u32) -> [(u32, i64, i64); 3] {
     const ANY: i64 = -2;
     let request_ms = jobs.requested_ms[job];
     let asked_milli = jobs.shapes[jobs.shape[job] as usize].asked_milli();

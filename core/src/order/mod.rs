@@ -2,6 +2,7 @@
 
 pub(crate) mod contest;
 pub mod estimate;
+pub mod gittins;
 pub mod history;
 pub mod learner;
 pub mod posterior;
@@ -11,3 +12,4 @@ pub mod ranking;
 pub mod scores;
 pub mod shape_index;
 pub mod usage;
+pub mod window_cache;

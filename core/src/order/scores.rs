@@ -66,14 +66,19 @@ pub enum Policy {
     Linear = 24,
     /// Least service first: r·n.
     Qssf = 25,
-    /// Least remaining time first; others are stopped for it.
+    /// Least remaining time first; others are stopped for it. Parameters: 1 if an estimate that is outlived doubles, or
+    /// none if nothing is left then.
     Srtf = 26,
-    /// Least attained service first, by levels; others are stopped for it. Parameters: where levels end, in
-    /// seconds times size.
+    /// Least attained service first; others are stopped for it. Parameters: where levels end, in seconds times size, or
+    /// none if there are no levels.
     Las = 27,
+    /// Least remaining service first, r·n; others are stopped for it. An estimate that is outlived doubles.
+    Srsf = 28,
+    /// Highest Gittins index over size first; others are stopped for it. Parameters: see `Bins`.
+    Gittins = 29,
 }
 
-from_code!(Policy: Fcfs, Sjf, Smallest, F1, F2, F3, F4, Random, Given, Lcfs, Ljf, Largest, Saf, Laf, Srf, Lrf, Hybrid, Sexp, Lexp, Wfp3, Unicef, FairShare, Multifactor, RandomFeasible, Linear, Qssf, Srtf, Las);
+from_code!(Policy: Fcfs, Sjf, Smallest, F1, F2, F3, F4, Random, Given, Lcfs, Ljf, Largest, Saf, Laf, Srf, Lrf, Hybrid, Sexp, Lexp, Wfp3, Unicef, FairShare, Multifactor, RandomFeasible, Linear, Qssf, Srtf, Las, Srsf, Gittins);
 
 impl Policy {
     /// Whether the order changes as time passes.
@@ -84,15 +89,16 @@ impl Policy {
 
     /// Whether running jobs are stopped for those that come before them.
     pub fn preempts(self) -> bool {
-        matches!(self, Policy::Srtf | Policy::Las)
+        matches!(self, Policy::Srtf | Policy::Las | Policy::Srsf | Policy::Gittins)
     }
 
     /// Whether the order depends on the estimate.
     pub fn uses_estimate(self) -> bool {
-        use Policy::{FairShare, Fcfs, Given, Largest, Las, Lcfs, Multifactor, Random, RandomFeasible, Smallest};
-        let without =
-            [Fcfs, Lcfs, Smallest, Largest, Random, Given, FairShare, Multifactor, RandomFeasible, Las].contains(&self);
-        !without
+        use Policy::{
+            FairShare, Fcfs, Gittins, Given, Largest, Las, Lcfs, Multifactor, Random, RandomFeasible, Smallest,
+        };
+        let of_the_job = [Fcfs, Lcfs, Smallest, Largest, Random, Given].contains(&self);
+        !of_the_job && ![FairShare, Multifactor, RandomFeasible, Las, Gittins].contains(&self)
     }
 
     /// Whether the caller brings a number for each job.

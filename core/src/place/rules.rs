@@ -89,8 +89,8 @@ impl Search<'_> {
         }
         let mut placement = match rule {
             Rule::Pack | Rule::External => self.pack(),
-            Rule::Fastest => self.by_speed(|speed_milli| -speed_milli),
-            Rule::Slowest => self.by_speed(|speed_milli| speed_milli),
+            Rule::Fastest => self.by_speed(|speed_micro| -speed_micro),
+            Rule::Slowest => self.by_speed(|speed_micro| speed_micro),
             Rule::TieredDefrag => self.tiered(TierOrder::Defrag),
             Rule::TieredBalance => self.tiered(TierOrder::Balance),
             Rule::TieredLex => self.tiered(TierOrder::Lex),
@@ -151,7 +151,7 @@ impl Search<'_> {
 
     /// Packed in the first pool, in the order of their speeds, that has room. A job that no pool binds has node after node.
     fn by_speed(&self, rank: impl Fn(i64) -> i64) -> Option<Placement> {
-        let speed = |node: u32| rank(self.cluster.nodes[node as usize].speed_milli);
+        let speed = |node: u32| rank(self.cluster.speed_on(node, self.shape));
         if self.cluster.binds_to_pool(self.shape) {
             let mut pools: Vec<&Vec<u32>> = self.groups().iter().collect();
             pools.sort_by_key(|pool| speed(pool[0]));

@@ -4,6 +4,7 @@ use crate::model::config::{Config, Policy};
 use crate::model::free::Free;
 use crate::model::job::Jobs;
 use crate::order::estimate::{fixed_basis, fixed_estimate_ms, Basis};
+use crate::order::gittins::Gittins;
 use crate::order::learner::Learner;
 use crate::order::usage::Usage;
 use crate::sim::accrual::Served;
@@ -16,6 +17,10 @@ use crate::sim::tally::Tally;
 #[derive(Clone)]
 pub(crate) struct Accounts {
     learner: Option<Learner>,
+    /// What the policy goes by that weighs run times by their chances.
+    pub(crate) gittins: Option<Gittins>,
+    /// How many jobs have been learned from.
+    learned: u64,
     usage: Option<Usage>,
     tally: Option<Box<Tally>>,
 }
@@ -25,6 +30,8 @@ impl Accounts {
     pub(crate) fn new(setup: &Setup) -> Result<Self, String> {
         Ok(Accounts {
             learner: Learner::new(&setup.jobs, setup.window.clone(), &setup.config)?,
+            gittins: Gittins::new(&setup.jobs, setup.window.clone(), &setup.config)?,
+            learned: 0,
             usage: usage(&setup.jobs, setup.window.clone(), &setup.config)?,
             tally: None,
         })
@@ -33,6 +40,11 @@ impl Accounts {
     /// Whether estimates change as jobs end.
     pub(crate) fn learns(&self) -> bool {
         self.learner.is_some()
+    }
+
+    /// How many jobs have been learned from: whoever keeps what follows from it sees that something has changed.
+    pub(crate) fn learned(&self) -> u64 {
+        self.learned
     }
 
     /// How often the estimate of a job may have changed.
@@ -174,18 +186,24 @@ impl Accounts {
     /// A job that has run to its end tells how long it ran.
     #[inline]
     pub(crate) fn learn(&mut self, setup: &Setup, job: u32, state: &JobState) {
+        self.learned += 1;
         if let Some(learner) = &mut self.learner {
             learner.learn(&setup.jobs, setup.window.start, job, setup.work_ms(job, state));
+        }
+        if let Some(gittins) = &mut self.gittins {
+            gittins.learn(job, setup.work_ms(job, state));
         }
     }
 
     pub(crate) fn write(&self, out: &mut Writer) {
         self.learner.iter().for_each(|learner| learner.write(out));
+        self.gittins.iter().for_each(|gittins| gittins.write(out));
         self.usage.iter().for_each(|usage| usage.write(out));
     }
 
     pub(crate) fn read(&mut self, setup: &Setup, states: &[JobState], input: &mut Reader) -> Result<(), String> {
         self.learner.as_mut().map_or(Ok(()), |learner| learner.read(input))?;
+        self.gittins.as_mut().map_or(Ok(()), |gittins| gittins.read(input))?;
         let Some(usage) = &mut self.usage else { return Ok(()) };
         usage.read(input)?;
         for (job, state) in states.iter().enumerate().filter(|(_, state)| state.phase == Phase::Running) {

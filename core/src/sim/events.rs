@@ -1,7 +1,7 @@
 //! Events: the clock moves, jobs end, nodes fail, jobs arrive, jobs have waited too long.
 
 use crate::dispatch::committed;
-use crate::dispatch::preemptive::rank_in_contest;
+use crate::dispatch::contenders::standing_of;
 use crate::model::cluster::RejectReason;
 use crate::model::config::Dispatch;
 use crate::sim::job_state::Phase;
@@ -160,8 +160,8 @@ impl Simulation {
 
     /// A job begins to wait; `first` says that the guard puts it before the policy's order.
     pub(crate) fn enqueue(&mut self, job: u32, first: bool) {
-        let rank = rank_in_contest(self, job);
-        self.waiting.insert(&self.setup, &self.accounts, job, &self.states[job as usize], rank, first);
+        let standing = standing_of(self, job);
+        self.waiting.insert(&self.setup, &self.accounts, job, &self.states[job as usize], standing, first);
     }
 
     /// Jobs that have reached the bound go before the policy's order.
@@ -173,8 +173,8 @@ impl Simulation {
                 return;
             }
             self.promises.forget_last_pass();
-            let rank = rank_in_contest(self, job);
-            self.waiting.put_first(&self.setup, job, &self.states[job as usize], rank);
+            let standing = standing_of(self, job);
+            self.waiting.put_first(&self.setup, job, &self.states[job as usize], standing);
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct JobState {
     pub held_ms: i64,
     /// How much of that brought it nothing: what starts cost, and progress that was lost.
     pub lost_ms: i64,
+    /// How much of that was work, and lost.
+    pub vain_ms: i64,
     /// How often it was stopped to make room.
     pub preemptions: u32,
     /// How often a node failed under it.
@@ -107,6 +109,7 @@ pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobStat
         sequence: 0,
         held_ms: 0,
         lost_ms: 0,
+        vain_ms: 0,
         preemptions: 0,
         failures: 0,
         phase: Phase::Future,

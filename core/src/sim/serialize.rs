@@ -18,7 +18,10 @@ use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
-const MAGIC: i64 = 0x3152_544E_5548_5304;
+const MAGIC: i64 = 0x3152_544E_5548_5305;
+
+/// The form before stops had a cost for a job's memory.
+const MAGIC_OF_FLAT_COSTS: i64 = 0x3152_544E_5548_5304;
 
 /// The form before sizes had a choice, when they were cores, and before logs had a beginning.
 const MAGIC_OF_CORES: i64 = 0x3152_544E_5548_5303;
@@ -34,6 +37,7 @@ impl Simulation {
         write_config(&mut out, config);
         out.put(config.size_by.code());
         out.put(config.origin_ms);
+        out.put(config.preemption_overhead_per_gb_ms);
         config.host_policy().iter().for_each(|policy| write_network(&mut out, policy.network()));
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
@@ -44,6 +48,7 @@ impl Simulation {
         self.promises.write(&mut out);
         for (job, state) in self.states.iter().enumerate() {
             write_state(&mut out, state, self.waiting.queue.is_first(job as u32));
+            out.put(state.vain_ms);
         }
         self.accounts.write(&mut out);
         self.failures.iter().for_each(|failures| failures.write(&mut out));
@@ -56,7 +61,7 @@ impl Simulation {
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
         let magic = input.get()?;
-        if magic != MAGIC && magic != MAGIC_OF_CORES {
+        if ![MAGIC, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
         if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
@@ -67,9 +72,12 @@ impl Simulation {
             return Err("the saved state has an impossible window".to_string());
         }
         let mut config = read_config(&mut input)?;
-        if magic == MAGIC {
+        if magic != MAGIC_OF_CORES {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
+        }
+        if magic == MAGIC {
+            config.preemption_overhead_per_gb_ms = input.get()?;
         }
         if config.placement == Rule::Learned {
             let policy = HostPolicy::new(read_network(&mut input)?)?;
@@ -85,11 +93,12 @@ impl Simulation {
         config.check()?;
         let setup = Setup::new(cluster, jobs, window, config, &given)?;
         let mut simulation = Simulation::with_order(setup, order)?;
-        simulation.read_progress(&mut input)?;
+        simulation.read_progress(&mut input, magic == MAGIC)?;
         Ok(simulation)
     }
 
-    fn read_progress(&mut self, input: &mut Reader) -> Result<(), String> {
+    /// `with_vain` says that the state tells how much work was lost.
+    fn read_progress(&mut self, input: &mut Reader, with_vain: bool) -> Result<(), String> {
         self.clock.now_ms = input.time()?;
         self.machine.set_starts(input.count()?);
         self.promises.read_version(input)?;
@@ -98,6 +107,7 @@ impl Simulation {
         let mut first = vec![false; self.states.len()];
         for (state, is_first) in self.states.iter_mut().zip(&mut first) {
             *is_first = read_state(input, state)?;
+            state.vain_ms = if with_vain { input.time()? } else { 0 };
         }
         for (job, state) in self.states.iter_mut().enumerate() {
             // Not saved: earlier versions did not know it, and their states must still be read.
@@ -160,7 +170,8 @@ impl Simulation {
     fn check_held(&self) -> Result<(), String> {
         for (job, state) in self.states.iter().enumerate() {
             let there_ms = (self.now_ms() - self.setup.submit_ms(job as u32)).max(0);
-            let is_long = [state.held_ms, state.lost_ms].iter().any(|&time_ms| !(0..=there_ms).contains(&time_ms));
+            let is_long =
+                [state.held_ms, state.lost_ms, state.vain_ms].iter().any(|&time_ms| !(0..=there_ms).contains(&time_ms));
             let runs_since_ms = self.now_ms() - state.segment_start_ms;
             if is_long || state.phase == Phase::Running && !(0..=there_ms).contains(&runs_since_ms) {
                 return Err(format!("the saved state's job {job} has held nodes for longer than it has been there"));
@@ -303,6 +314,7 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         seed: input.get()? as u64,
         keep_progress: input.flag()?,
         preemption_overhead_ms: input.get()?,
+        preemption_overhead_per_gb_ms: 0,
         minimum_run_ms: input.get()?,
         failure_keeps_progress: input.flag()?,
         mean_up_down_ms: optional(input.get()?).zip(optional(input.get()?)),

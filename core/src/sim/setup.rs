@@ -3,16 +3,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::model::cluster::{reject_reason, stretched_ms, Cluster, RejectReason, FULL_SPEED, UNTRACKED};
+use crate::model::cluster::{reject_reason, Cluster, RejectReason, UNTRACKED};
 use crate::model::config::Config;
 use crate::model::free::Free;
-use crate::model::job::{Jobs, Shape};
+use crate::model::job::{Jobs, Shape, MAX_DURATION_MS};
 use crate::model::size::JobSizes;
+use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
 use crate::order::scores::order;
 use crate::place::placement::Placement;
 use crate::place::rules::{Rule, Search};
 use crate::sim::job_state::JobState;
+
+/// As everywhere in Shunter.
+const MB_IN_A_GB: i128 = 1024;
 
 /// The jobs of a window, the cluster, and the rules. Jobs are counted from the first of the window.
 #[derive(Clone)]
@@ -39,6 +43,11 @@ impl Setup {
         given: &[f64],
     ) -> Result<Self, String> {
         check_durations(&cluster, &jobs)?;
+        if let Some(kind) = jobs.shapes.iter().filter_map(|shape| shape.kind).max() {
+            if kind as usize >= cluster.kinds.len() {
+                return Err(format!("kind {kind} of a job is not in the cluster's table of {}", cluster.kinds.len()));
+            }
+        }
         if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
             return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
         }
@@ -108,11 +117,21 @@ impl Setup {
     /// What a start of this job costs before it makes progress.
     #[inline]
     pub(crate) fn overhead_ms(&self, state: &JobState) -> i64 {
-        if state.was_stopped() {
-            self.config.preemption_overhead_ms
-        } else {
-            0
+        if !state.was_stopped() {
+            return 0;
         }
+        self.config.preemption_overhead_ms + self.overhead_of_memory_ms(self.shape_of(state))
+    }
+
+    /// What a start after a stop costs for the memory of all tasks, rounded down.
+    fn overhead_of_memory_ms(&self, shape: &Shape) -> i64 {
+        if self.config.preemption_overhead_per_gb_ms == 0 {
+            return 0;
+        }
+        let memory_mb = i128::from(shape.memory_mb) * i128::from(shape.tasks);
+        let cost_ms = memory_mb * i128::from(self.config.preemption_overhead_per_gb_ms) / MB_IN_A_GB;
+        // Longer than any job, and short enough to be added up.
+        cost_ms.min(i128::from(MAX_DURATION_MS)) as i64
     }
 
     /// A run of this job is over, and has not ended it: counts it, and returns how long of it was in vain.
@@ -120,7 +139,9 @@ impl Setup {
         // Before this stop is counted: the first run of a job costs nothing extra.
         let overhead_ms = self.overhead_ms(state);
         state.held_ms += held_ms;
-        let lost_ms = if self.config.keeps_progress(by_failure) { held_ms.min(overhead_ms) } else { held_ms };
+        let paid_ms = held_ms.min(overhead_ms);
+        let lost_ms = if self.config.keeps_progress(by_failure) { paid_ms } else { held_ms };
+        state.vain_ms += lost_ms - paid_ms;
         state.lost_ms += lost_ms;
         if by_failure {
             state.failures += 1;
@@ -132,14 +153,14 @@ impl Setup {
 
     /// How long a job is expected to hold nodes of this speed.
     #[inline]
-    pub(crate) fn span_ms(&self, state: &JobState, speed_milli: i64) -> i64 {
-        self.overhead_ms(state) + stretched_ms(state.limit_ms, speed_milli)
+    pub(crate) fn span_ms(&self, state: &JobState, speed_micro: i64) -> i64 {
+        self.overhead_ms(state) + stretched_ms(state.limit_ms, speed_micro)
     }
 
     /// How long a job is expected to hold these nodes.
     #[inline]
     pub(crate) fn span_on(&self, state: &JobState, placement: &Placement) -> i64 {
-        self.span_ms(state, self.cluster.speed_milli(self.shape_of(state), placement))
+        self.span_ms(state, self.cluster.speed_micro(self.shape_of(state), placement))
     }
 
     /// The search for nodes for a job of this shape.
@@ -164,7 +185,7 @@ fn is_pool(cluster: &Cluster, jobs: &Jobs, config: &Config) -> bool {
 
 /// Whether the clock can count what all jobs take on the slowest nodes.
 fn check_durations(cluster: &Cluster, jobs: &Jobs) -> Result<(), String> {
-    let slowest = cluster.nodes.iter().map(|node| node.speed_milli).min().unwrap_or(FULL_SPEED).min(FULL_SPEED);
+    let slowest = cluster.lowest_speed();
     let total_ms: i128 = jobs.run_ms.iter().map(|&run_ms| i128::from(run_ms)).sum();
     if cluster.has_speeds && total_ms * i128::from(FULL_SPEED) / i128::from(slowest) > i128::from(i64::MAX / 4) {
         return Err("run_ms: the jobs together run longer than the clock can count on the slowest nodes".to_string());

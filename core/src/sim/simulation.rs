@@ -3,12 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::dispatch::contenders::rank_again;
 use crate::dispatch::promises::Promises;
 use crate::dispatch::run_pass;
-use crate::model::cluster::{stretched_ms, Cluster, RejectReason};
+use crate::model::cluster::{Cluster, RejectReason};
 use crate::model::config::Config;
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
+use crate::model::speeds::stretched_ms;
 use crate::order::estimate::Basis;
 use crate::order::ranking::Turn;
 use crate::place::external::{self, SharedPlacer};
@@ -128,8 +130,8 @@ impl Simulation {
     }
 
     /// How long a job is expected to hold nodes of this speed.
-    pub(crate) fn span_ms(&self, job: u32, speed_milli: i64) -> i64 {
-        self.setup.span_ms(self.state(job), speed_milli)
+    pub(crate) fn span_ms(&self, job: u32, speed_micro: i64) -> i64 {
+        self.setup.span_ms(self.state(job), speed_micro)
     }
 
     /// How long a job is expected to hold these nodes.
@@ -154,6 +156,7 @@ impl Simulation {
 
     /// The waiting jobs in the policy's order as of now; those that a pass does not look at come last.
     pub fn waiting_in_order(&mut self) -> Vec<u32> {
+        rank_again(self);
         if let Some(contest) = &self.waiting.contest {
             return contest.in_order();
         }
@@ -236,8 +239,8 @@ impl Simulation {
     /// Notes when a job that has begun to run ends, and when it is expected to.
     pub(crate) fn add_run(&mut self, job: u32) {
         let state = &self.states[job as usize];
-        let speed_milli = self.setup.cluster.speed_milli(self.setup.shape_of(state), &state.placement);
-        let lasting_ms = self.setup.overhead_ms(state) + stretched_ms(state.remaining_ms, speed_milli);
+        let speed_micro = self.setup.cluster.speed_micro(self.setup.shape_of(state), &state.placement);
+        let lasting_ms = self.setup.overhead_ms(state) + stretched_ms(state.remaining_ms, speed_micro);
         // A snapshot may tell of a job that should have ended by now: it ends at once.
         let end_ms = (state.segment_start_ms + lasting_ms).max(self.clock.now_ms);
         self.clock.add_end((end_ms, state.sequence, job));

@@ -1,6 +1,6 @@
 //! What a scheduler knows at an instant, told and taken up again; and rebuilding a simulation from its jobs' states.
 
-use crate::dispatch::preemptive::plan_review;
+use crate::dispatch::contenders::plan_review;
 use crate::model::cluster::{reject_reason, RejectReason};
 use crate::model::config::{Config, Dispatch, Policy, SizeBy};
 use crate::model::job::{MAX_DURATION_MS, MAX_TIME_MS};

@@ -1,6 +1,6 @@
 //! Runs that end before time: what becomes of a job that is stopped.
 
-use crate::model::cluster::worked_ms;
+use crate::model::speeds::{stretched_ms, worked_ms};
 use crate::sim::job_state::Phase;
 use crate::sim::machine::Stop;
 use crate::sim::simulation::Simulation;
@@ -18,7 +18,15 @@ impl Simulation {
     pub(crate) fn unbounded_progress_ms(&self, job: u32) -> i64 {
         let state = self.state(job);
         let elapsed_ms = (self.now_ms() - state.segment_start_ms - self.setup.overhead_ms(state)).max(0);
-        worked_ms(elapsed_ms, self.setup.cluster.speed_milli(self.shape_of(job), &state.placement))
+        worked_ms(elapsed_ms, self.setup.cluster.speed_micro(self.shape_of(job), &state.placement))
+    }
+
+    /// When a running job will have done so much work in all, if nothing stops it.
+    pub(crate) fn does_ms(&self, job: u32, work_ms: i64) -> i64 {
+        let state = self.state(job);
+        let speed_micro = self.setup.cluster.speed_micro(self.shape_of(job), &state.placement);
+        let lasting_ms = stretched_ms((work_ms - state.done_ms).max(0), speed_micro);
+        (state.segment_start_ms + self.setup.overhead_ms(state)).saturating_add(lasting_ms)
     }
 
     /// Stops a running job; it waits again.

@@ -1,9 +1,9 @@
 //! Who waits, in which order: the queue, what is ranked anew at every pass, and the starvation guard.
 
-use crate::model::cluster::FULL_SPEED;
 use crate::model::config::{Config, Dispatch};
 use crate::model::free::Free;
-use crate::order::contest::Contest;
+use crate::model::speeds::FULL_SPEED;
+use crate::order::contest::{Contest, Standing};
 use crate::order::queue::{Indexed, Queue};
 use crate::order::ranking::{Candidate, Ranking, Scene, Turn};
 use crate::order::scores::{seconds, standing_score};
@@ -31,7 +31,7 @@ impl Waiting {
         Waiting {
             queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config)),
             ranking: Ranking::new(config),
-            contest: config.policy.preempts().then(|| Contest::new(jobs.shapes.len(), window.len())),
+            contest: config.policy.preempts().then(|| Contest::new(window.len())),
             guard_cursor: 0,
         }
     }
@@ -41,7 +41,7 @@ impl Waiting {
         self.ranking.is_some()
     }
 
-    /// A job begins to wait. `rank` is its place in the contest, where there is one; `first` says that the guard puts it
+    /// A job begins to wait. `standing` is its place in the contest, where there is one; `first` says that the guard puts it
     /// before the policy's order.
     pub(crate) fn insert(
         &mut self,
@@ -49,7 +49,7 @@ impl Waiting {
         accounts: &Accounts,
         job: u32,
         state: &JobState,
-        rank: Option<i64>,
+        standing: Option<Standing>,
         first: bool,
     ) {
         self.queue.insert(job, setup.cores_milli(state), setup.span_ms(state, FULL_SPEED), first);
@@ -61,8 +61,8 @@ impl Waiting {
                 ranking.add(candidate(setup, accounts, ranking, job));
             }
         }
-        if let (Some(contest), Some(rank)) = (&mut self.contest, rank) {
-            contest.insert(state.shape, job, rank);
+        if let (Some(contest), Some(standing)) = (&mut self.contest, standing) {
+            contest.insert(state.shape, job, standing);
         }
     }
 
@@ -77,13 +77,13 @@ impl Waiting {
         }
     }
 
-    /// The guard puts a waiting job before the policy's order; `rank` is its place in the contest from now on.
-    pub(crate) fn put_first(&mut self, setup: &Setup, job: u32, state: &JobState, rank: Option<i64>) {
+    /// The guard puts a waiting job before the policy's order; `standing` is its place in the contest from now on.
+    pub(crate) fn put_first(&mut self, setup: &Setup, job: u32, state: &JobState, standing: Option<Standing>) {
         self.queue.remove(job);
         self.queue.insert(job, setup.cores_milli(state), setup.span_ms(state, FULL_SPEED), true);
-        if let (Some(contest), Some(rank)) = (&mut self.contest, rank) {
+        if let (Some(contest), Some(standing)) = (&mut self.contest, standing) {
             contest.remove(state.shape, job);
-            contest.insert(state.shape, job, rank);
+            contest.insert(state.shape, job, standing);
         }
     }
 

@@ -24,6 +24,7 @@ class _FFI:
 
 class _Lib:
     def shunter_last_error(self, buffer: _Pointer, capacity: int, /) -> int: ...
+    def shunter_spawner_serve(self, descriptor: int, /) -> int: ...
     def shunter_close(self, handle: int, /) -> int: ...
     def shunter_cluster_open(
         self,
@@ -37,6 +38,7 @@ class _Lib:
         switch_: _Pointer,
         nodes: int,
         mix: int,
+        speeds: _Pointer,
         handle: _Pointer,
         /,
     ) -> int: ...
@@ -53,6 +55,7 @@ class _Lib:
         user: _Pointer,
         logged_wait_ms: _Pointer,
         gpu_types: _Pointer,
+        kind: _Pointer,
         jobs: int,
         handle: _Pointer,
         /,

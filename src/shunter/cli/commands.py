@@ -37,6 +37,7 @@ class Verb:
 
 
 LOOK, COMPARE, LEARN, EXPLAIN = "Look at a log", "Simulate and compare", "Tune and learn", "Explain and repeat"
+RUN = "Run jobs"
 
 VERBS: Final = {
     "trace": Verb(LOOK, "Describe, check, convert, split and generate logs; find their cluster and estimates."),
@@ -54,6 +55,7 @@ VERBS: Final = {
     "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
     "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
     "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
+    "queue": Verb(RUN, "Run commands on this machine in the best order, and never lose one."),
 }
 """Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""
 
@@ -64,12 +66,13 @@ OPTION_GROUPS: Final = {
         "size_by", "scan_depth", "seed",
     ),
     "Preemption and failures": (
-        "preemption_overhead", "preempted_progress", "min_run", "failures", "mtbf", "mttr", "failed_progress",
+        "preemption_overhead", "preemption_overhead_per_gb", "preempted_progress", "min_run", "failures", "mtbf",
+        "mttr", "failed_progress",
     ),
     "Windows of the log": (
         "start", "length", "windows", "blocks", "warmup", "part", "train", "report", "report_windows",
     ),
-    "What comes out": ("metric", "top", "out", "force", "plot", "save", "json", "threads"),
+    "What comes out": ("metric", "top", "out", "force", "plot", "save", "json", "threads", "on"),
 }  # fmt: skip
 """The groups in which the help of a verb shows its options, by the names of their parameters."""
 OTHER_OPTIONS: Final = "Options"

@@ -15,6 +15,7 @@ from shunter.cli.options import (
     STOPS,
     ForceOption,
     JsonOption,
+    OnOption,
     WindowArguments,
     given_options,
     listed_names,
@@ -25,6 +26,7 @@ from shunter.cli.options import (
 )
 from shunter.cli.outputs import check_outputs, print_json, save_figure, step
 from shunter.cli.running import RunArguments, read_inputs
+from shunter.engines.choice import LOCAL, check_on
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -147,6 +149,7 @@ def compare(
     baseline: BaselineOption = None,
     shared: RunArguments,
     top: TopOption = None,
+    on: OnOption = LOCAL,
     outputs: ComparisonOutputs,
 ) -> None:
     """Compare policies, dispatch rules, placements and estimates on the same windows of a log.
@@ -156,6 +159,8 @@ def compare(
         shunter compare log.swf.gz --policy fcfs,sjf,f2 --dispatch easy,conservative
 
         shunter compare log.swf.gz --part 0.7:1 --baseline fcfs/easy --plot compare.png
+
+        shunter compare log.swf.gz --policy all,my_policy.py --on 10.0.0.1:6379
     """
     from shunter.comparison.combinations import combine
 
@@ -168,10 +173,11 @@ def compare(
     combinations = combine(*(_names(name, value) for name, value in lists.items()), **words)
     # All that can be wrong with names, numbers and files is told before the log is read.
     contest.check(combinations.possible)
+    check_on(on)
     outputs.check(shared, combinations.possible)
     inputs = read_inputs(shared)
     with step(f"comparing {len(combinations.possible)} combinations") as progress:
-        comparison = contest.run(inputs.log, combinations, strict=shared.strict, progress=progress)
+        comparison = contest.run(inputs.log, combinations, strict=shared.strict, on=on, progress=progress)
     resolved = inputs.arguments.to_json() | lists | asdict(contest)
     outputs.write(comparison, comparison.rows(), given_options(context), resolved)
     outputs.draw(comparison)

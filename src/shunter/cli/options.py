@@ -225,6 +225,16 @@ ThreadsOption = Annotated[
     int | None,
     typer.Option(parser=whole_number, metavar="N", show_default="all cores", help="How many cores to use."),
 ]
+OnOption = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        parser=given_text,
+        metavar="PLACE",
+        help="Where the work runs: local, on this machine; ray, in Ray workers on this machine, as many as --threads "
+        "says; HOST:PORT or ray://HOST:PORT, in the workers of a Ray cluster (docs/engines.md). Results are the same.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -296,7 +306,14 @@ LOAD: Options = {"load": LoadOption}
 WINDOW: Options = {"start": StartOption, "length": LengthOption}
 POLICY: Options = _options("policy", "dispatch", "placement", "estimate")
 STOPS: Options = _options(
-    "preemption_overhead_s", "preempted_progress", "min_run_s", "failures", "mtbf_s", "mttr_s", "failed_progress"
+    "preemption_overhead_s",
+    "preemption_overhead_per_gb_s",
+    "preempted_progress",
+    "min_run_s",
+    "failures",
+    "mtbf_s",
+    "mttr_s",
+    "failed_progress",
 )
 """What stops jobs, and what that costs them."""
 SETTINGS: Options = {

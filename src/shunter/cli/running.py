@@ -106,11 +106,14 @@ class RunArguments:
             if value is not None or type(None) not in get_args(hints[name]):
                 typed(value, hints[name], f"argument {name}")
         settings = {name: value for name, value in values.items() if name in SETTING_NAMES}
-        # A manifest that does not say what sizes are counted in is of a version that counted cores.
-        if "size_by" not in settings:
+        # What a manifest leaves out tells of which version it is: one that counted cores, or one whose policies stopped
+        # jobs by other rules.
+        if "preemption_overhead_per_gb_s" not in settings:
             from shunter.policies.native import of_before
 
-            settings |= {"size_by": CORES_ALONE, "policy": of_before(settings.get("policy", Settings().policy))}
+            policy = settings.get("policy", Settings().policy)
+            settings["policy"] = of_before(policy, with_origin="size_by" in settings)
+            settings.setdefault("size_by", CORES_ALONE)
         return cls(**{name: value for name, value in values.items() if name in own}, given=settings)
 
 

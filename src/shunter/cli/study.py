@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from shunter.cli.commands import EXIT_DIFFERENT
-from shunter.cli.options import JsonOption, TrustOption, path, whole_number
+from shunter.cli.options import JsonOption, OnOption, TrustOption, path, whole_number
 from shunter.cli.outputs import check_plot, print_json, save_figure
+from shunter.engines.choice import LOCAL
 from shunter.errors import InputError
 
 StudyArgument = Annotated[Path, typer.Argument(parser=path, metavar="FILE.toml", help="The study: docs/studies.md.")]
@@ -44,6 +45,7 @@ def study(
     threads: ThreadsOption = 1,
     report: ReportOption = False,
     plot: PlotOption = None,
+    on: OnOption = LOCAL,
     trust: TrustOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -56,6 +58,8 @@ def study(
 
         shunter study examples/study.toml --threads 4
 
+        shunter study examples/study.toml --on 10.0.0.1:6379
+
         shunter study examples/study.toml --report --plot curves.png
     """
     from shunter.cli.train_screen import many_runs
@@ -67,7 +71,7 @@ def study(
     asked = read_study(study_file, out)
     check_plot(plot, asked.out, {"study": study_file})
     with many_runs(f"training for {asked.name}", "the same command goes on") as told:
-        found = run_study(asked, threads=threads, trust=trust, told=told, only_read=report)
+        found = run_study(asked, threads=threads, trust=trust, on=on, told=told, only_read=report)
     if plot is not None:
         from shunter.report.study_figure import draw_study
 

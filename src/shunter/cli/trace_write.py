@@ -140,7 +140,7 @@ def scale(
 
 
 PlacesOption = Annotated[
-    bool, typer.Option("--places", help="Replace the names of queues, partitions and qualities of service too.")
+    bool, typer.Option("--places", help="Replace the names of queues, partitions, qualities of service and kinds too.")
 ]
 SecretSeedOption = Annotated[
     int | None,

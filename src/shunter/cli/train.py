@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shunter.cli.commands import EXIT_DIFFERENT, EXIT_INTERRUPTED
-from shunter.cli.options import JsonOption, TrustOption, path
+from shunter.cli.options import JsonOption, OnOption, TrustOption, path
 from shunter.cli.outputs import print_json
 from shunter.cli.train_options import SetOption, TrainCommand, given_changes
+from shunter.engines.choice import LOCAL
+from shunter.errors import InputError
 from shunter.metrics.labels import counted
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def train(
     resume: ResumeOption = False,
     force: ForceOption = False,
     seeds: SeedsOption = None,
+    on: OnOption = LOCAL,
     print_config: PrintConfigOption = False,
     trust: TrustOption = False,
     json: JsonOption = False,
@@ -113,10 +116,12 @@ def train(
     request = TrainRequest(given_changes(context, settings or []), preset, config, out, resume, force)
     if print_config:
         _print_config(request)
-    elif seeds is None:
-        _train_once(request, trust, json)
+    elif seeds is not None:
+        _train_seeds(request, seeds, on, trust, json)
+    elif on != LOCAL:
+        raise InputError(f"--on {on} is given without --seeds; a single training runs on this machine")
     else:
-        _train_seeds(request, seeds, trust, json)
+        _train_once(request, trust, json)
 
 
 def _train_once(request: TrainRequest, trust: bool, json: bool) -> None:
@@ -136,7 +141,7 @@ def _train_once(request: TrainRequest, trust: bool, json: bool) -> None:
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _train_seeds(request: TrainRequest, seeds: str, trust: bool, json: bool) -> None:
+def _train_seeds(request: TrainRequest, seeds: str, on: str, trust: bool, json: bool) -> None:
     """Trains a policy for each seed."""
     from shunter.cli.train_screen import many_runs
     from shunter.studies.seeds import parse_seeds, train_seeds
@@ -145,7 +150,7 @@ def _train_seeds(request: TrainRequest, seeds: str, trust: bool, json: bool) -> 
     # The folder is chosen once: the next number may be another when it is asked for again.
     request = replace(request, out=request.folder())
     with many_runs(f"training with {counted(len(numbers), 'seed')}", "--resume and the same options go on") as told:
-        report = train_seeds(request, numbers, trust=trust, told=told)
+        report = train_seeds(request, numbers, trust=trust, on=on, told=told)
     if json:
         print_json(report.to_json())
     else:

@@ -13,6 +13,7 @@ from shunter.cli.options import (
     POLICY,
     SETTINGS,
     JsonOption,
+    OnOption,
     ThreadsOption,
     WindowCountOption,
     WindowLengthOption,
@@ -28,6 +29,7 @@ from shunter.cli.options import (
 )
 from shunter.cli.outputs import check_plot, check_toml, print_json, save_figure, step
 from shunter.cli.running import RunArguments, read_inputs
+from shunter.engines.choice import LOCAL, check_on
 
 if TYPE_CHECKING:
     from shunter.tuning.request import TuneRequest
@@ -182,6 +184,7 @@ def tune(
     shared: RunArguments,
     force: ForceOption = False,
     plot: PlotOption = None,
+    on: OnOption = LOCAL,
     json: JsonOption = False,
 ) -> None:
     """Tune a policy to a log: search its weights on the first days, write them to a file, and judge them on later days.
@@ -209,7 +212,8 @@ def tune(
         inputs |= {f"workload ({place})": run.workload, f"cluster ({place})": run.cluster}
     check_toml("--out", out, force, "--policy", inputs)
     check_plot(plot, None, inputs)
-    tuning = run_tuning(request, [read_inputs(run).log for run in runs], out, strict=shared.strict, stage=step)
+    check_on(on)
+    tuning = run_tuning(request, [read_inputs(run).log for run in runs], out, strict=shared.strict, on=on, stage=step)
     if plot is not None:
         from shunter.report.tuning import draw_tuning
 

@@ -1,14 +1,16 @@
-"""Whether to believe a result: does the description explain the log's own waits, and does anybody wait at all?"""
+"""Whether to believe a result: does the description explain the log's own waits, and do people wait as they would?"""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shunter.comparison.bench import Bench
 from shunter.errors import InputError
 from shunter.metrics.calibration import measure_calibration
 from shunter.metrics.calibration_verdict import Verdict, judge
+from shunter.metrics.labels import brief_seconds
 from shunter.metrics.logged_waits import compare_waits
 from shunter.policies.native import NativePolicy
 from shunter.policies.scheduler import resolve_scheduler
@@ -16,8 +18,10 @@ from shunter.simulation.run import simulate
 from shunter.workloads.clock import read_clock
 
 if TYPE_CHECKING:
+    from shunter.comparison.combinations import Combination
     from shunter.model.log import Log
     from shunter.model.schedule import Schedule
+    from shunter.model.windows import Windows
     from shunter.policies.scheduler import Scheduler
 
 MOST_JOBS: Final = 50_000
@@ -29,7 +33,12 @@ BEGINNINGS: Final = {
     Verdict.ROUGHLY: "this description explains the log's waits only roughly",
     Verdict.DOES_NOT: "this description does NOT explain the log's waits",
 }
-REMEDY: Final = "take busier days (--part), or make them busier (--load 0.9)"
+MORE_LOAD: Final = "more load (--load 110%)"
+"""What makes people wait on any log."""
+COLD: Final = 10.0
+"""Where jobs wait so many times as long after a warm-up, windows without one tell of a cluster that fills up."""
+COLD_S: Final = 60.0
+"""Differences of less do not matter to anybody."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +141,72 @@ def believe_schedule(log: Log, schedule: Schedule) -> Believability | None:
     )
 
 
-def quiet_note(slowdown: float | None, longest_s: float | None) -> str | None:
+def quiet_note(slowdown: float | None, longest_s: float | None, remedy: str) -> str | None:
     """Returns that there is too little waiting for policies to differ; None where there is enough.
 
     Args:
         slowdown: The worst mean bounded slowdown of any policy; None if no job ran.
         longest_s: The longest wait under any policy; None if no job ran.
+        remedy: What to take, by the verb's own options.
     """
     if slowdown is None or longest_s is None or slowdown >= QUIET:
         return None
     who = "nobody waits" if longest_s == 0 else f"hardly anybody waits (the longest wait is {longest_s:,.0f} s)"
-    return f"{who}: these days cannot rank policies; {REMEDY}"
+    return f"{who}: these days cannot rank policies; {remedy}"
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """That jobs hardly wait in windows only because these begin on an empty cluster."""
+
+    policy: str
+    """What was simulated."""
+    cold_s: float
+    """The mean wait in the windows as they are."""
+    warm_s: float
+    """The mean wait in the same windows, after a warm-up."""
+    warmup: int
+    """How many jobs before each window were simulated for that."""
+
+    @property
+    def line(self) -> str:
+        """What a reader must know before any result."""
+        return (
+            f"these windows begin on an empty cluster, on which {self.policy} has a mean wait of "
+            f"{brief_seconds(self.cold_s)}; with the {self.warmup:,} jobs before each window simulated too it has "
+            f"{brief_seconds(self.warm_s)}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as a plain object."""
+        return {"policy": self.policy, "cold_s": self.cold_s, "warm_s": self.warm_s, "warmup": self.warmup}
+
+
+def find_cold_start(log: Log, windows: Windows, combination: Combination) -> ColdStart | None:
+    """Simulates windows once more after a warm-up, and says whether jobs wait much longer then.
+
+    Args:
+        log: The whole log and its cluster.
+        windows: Of the log.
+        combination: Whose waits are looked at.
+
+    Returns:
+        None where they do not, where windows have a warm-up already, where few windows have jobs before them, and where
+        the simulation would take long (a policy or placement in Python, or a learned one).
+    """
+    scheduler = combination.scheduler
+    if windows.warmup or not isinstance(scheduler.policy, NativePolicy) or scheduler.placement.make_placer:
+        return None
+    for warmup in (4 * windows.length, 2 * windows.length, windows.length):
+        later = windows.first >= warmup
+        if 2 * later.sum() >= len(windows):
+            break
+    else:
+        return None
+    cold = windows.take(later)
+    cold_s, warm_s = (
+        float(Bench.on(log, each).measure(scheduler, ["mean_wait_s"])["mean_wait_s"].mean())
+        for each in (cold, replace(cold, warmup=warmup))
+    )
+    is_cold = warm_s > COLD * cold_s and warm_s - cold_s > COLD_S
+    return ColdStart(combination.label, cold_s, warm_s, warmup) if is_cold else None

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shunter.comparison.combinations import ALL, NOT_ALL, combine
+from shunter.comparison.log_windows import MetricsOf
 from shunter.errors import InputError
 from shunter.policies.native import REQUESTED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.bench import Bench, Measured
+    from shunter.comparison.bench import Bench
     from shunter.comparison.combinations import Combination, Combinations
+    from shunter.comparison.log_windows import Measured
     from shunter.comparison.objective import Objective
     from shunter.policies.scheduler import Scheduler
 
@@ -99,12 +101,11 @@ def measure_classics(
         InputError: A metric has no meaning in these windows.
     """
     found = []
-    for done, combination in enumerate(combinations, start=1):
-        found.append(Choice(combination, bench.measure(combination.scheduler, objective.metrics)))
-        if done == 1:
-            _check_meaning(bench, found[0].measured)
-        if progress:
-            progress(done, len(combinations))
+    every = bench.each([one.scheduler for one in combinations], MetricsOf(objective.metrics), progress)
+    for combination, measured in zip(combinations, every, strict=True):
+        found.append(Choice(combination, measured))
+        if len(found) == 1:
+            _check_meaning(bench, measured)
     return found
 
 

@@ -28,10 +28,14 @@ NOT_ALL = {
     "qssf": "saf with the estimate history",
     "srtf": "stops running jobs",
     "las": "stops running jobs",
+    "srsf": "stops running jobs",
+    "gittins": "stops running jobs",
 }
 """The policies that ``--policy all`` leaves out, and why."""
 CLASSICS = tuple(name for name in POLICIES if name not in NOT_ALL)
 """What ``--policy all`` means."""
+WITH_COST = f"/overhead={RESTART_S:g}"
+"""What follows the label of a combination that was added to show what restarts cost."""
 COPIES_OF_BEFORE = ("order.toml", "estimate.toml")
 """What earlier versions called the copies of files in a checkpoint, whatever the files were called."""
 
@@ -140,7 +144,7 @@ def with_costs(combinations: Sequence[Combination]) -> tuple[Combination, ...]:
         every.append(one)
         if stops_for_free(one.scheduler):
             costly = one.scheduler.changed(preemption_overhead_s=RESTART_S)
-            every.append(Combination(f"{one.label}/overhead={RESTART_S:g}", costly))
+            every.append(Combination(f"{one.label}{WITH_COST}", costly))
     return tuple(every)
 
 

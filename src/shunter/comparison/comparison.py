@@ -11,7 +11,7 @@ import numpy as np
 
 from shunter import __version__
 from shunter.checks import check_name
-from shunter.comparison.believability import Believability, believe, quiet_note
+from shunter.comparison.believability import MORE_LOAD, Believability, ColdStart, believe, find_cold_start, quiet_note
 from shunter.comparison.bench import Bench
 from shunter.comparison.combinations import Combination, find_baseline
 from shunter.comparison.marks import MARKS, marks_of
@@ -21,10 +21,10 @@ from shunter.comparison.report import LONGEST, C, Contender, LogReport, hold_aga
 from shunter.comparison.roles import BASELINE, OTHERS
 from shunter.comparison.rows import combination_rows, comparison_object
 from shunter.comparison.statistics import summarize
+from shunter.comparison.tally import Tally, TallyOf
 from shunter.errors import InputError
 from shunter.metrics.sizes import used_resources
-from shunter.metrics.table import METRICS, MILLISECONDS, higher_is_better, window_metrics
-from shunter.model.schedule import Phase
+from shunter.metrics.table import METRICS, higher_is_better
 from shunter.model.size import resolved_size_by
 from shunter.simulation.run import result_ledger
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
     from shunter.comparison.report import Finding
     from shunter.comparison.statistics import Summary
+    from shunter.engines.base import Engine
     from shunter.metrics.sizes import Resource
     from shunter.model.cluster import Cluster
     from shunter.model.log import Ledger, Log
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
-    from shunter.simulation.windows import WindowResults
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,13 +119,26 @@ class Comparison(LogReport):
         """Whether the description explains the log's own waits; None where the log does not tell them."""
         return believe(self.log, self.site, int(self.windows.first.max()) + self.windows.length)
 
+    @cached_property
+    def cold_start(self) -> ColdStart | None:
+        """That the baseline's jobs wait far less than they would on a busy cluster; None where they do not."""
+        return find_cold_start(self.log, self.windows, self.baseline)
+
     @property
     def quiet_note(self) -> str | None:
         """That nobody waits, so that these windows cannot rank policies; None where people wait."""
         means = [self.mean(one, "mean_bounded_slowdown") for one in self.scored]
         longest = [largest_known(one.metrics[LONGEST]) for one in self.scored]
         known = [mean for mean in means if mean is not None]
-        return quiet_note(max(known, default=None), max((each for each in longest if each is not None), default=None))
+        waits_s = [each for each in longest if each is not None]
+        return quiet_note(max(known, default=None), max(waits_s, default=None), self.remedy)
+
+    @property
+    def remedy(self) -> str:
+        """What to take where nobody waits."""
+        days = f"take busier days (--part) or {MORE_LOAD}"
+        # Windows that begin on an empty cluster can end before it fills, whatever the load.
+        return days if self.windows.warmup else f"{days}, and begin on a busy cluster (--warmup 1024)"
 
     @property
     def scored(self) -> tuple[Scored, ...]:
@@ -222,6 +235,7 @@ class Comparison(LogReport):
             "verdict": [finding.to_json() for finding in self.verdict()],
             "believability": None if self.believability is None else self.believability.to_json(),
             "contention_note": self.quiet_note,
+            "cold_start": None if self.cold_start is None else self.cold_start.to_json(),
             "next_step": self.next_step.text,
             "marks": {mark.name: mark.words for mark in MARKS if any(mark in one.marks for one in self.scored)},
             "shared_marks": [mark.name for mark in self.shared_marks],
@@ -268,6 +282,7 @@ def compare_combinations(
     baseline: str | None = None,
     seed: int = 0,
     threads: int = 1,
+    engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Runs every combination on every window, and compares one metric with the baseline's.
@@ -280,6 +295,7 @@ def compare_combinations(
         baseline: The label of the combination that all others are held against; by default the first.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
+        engine: Where chunks of windows run; None: in this process.
         progress: Called after each combination with how many are done, and of how many.
 
     Raises:
@@ -289,7 +305,7 @@ def compare_combinations(
     chosen = find_baseline(combinations, baseline)
     # The baseline comes first: what is wrong with the log or the metric shows there, before hours of work.
     others = [combination for combination in combinations if combination != chosen]
-    runs = run_combinations(log, [chosen, *others], windows, metric, threads=threads, progress=progress)
+    runs = run_combinations(log, [chosen, *others], windows, metric, threads=threads, engine=engine, progress=progress)
     # In the order given, so that combinations that are alike stay in it.
     ordered = best_first((runs[combination] for combination in combinations), windows.block, metric)
     roles = {one.label: one for one in ordered}
@@ -303,6 +319,7 @@ def run_combinations(
     metric: str,
     *,
     threads: int = 1,
+    engine: Engine | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[Combination, Scored]:
     """Returns what each combination did in the windows, held against nobody yet.
@@ -313,20 +330,37 @@ def run_combinations(
         windows: Of the log.
         metric: The metric that counts.
         threads: How many threads share the windows.
+        engine: Where chunks of windows run; None: in this process.
         progress: Called after each combination with how many are done, and of how many.
 
     Raises:
         InputError: Not one job can ever fit, or the metric has no meaning in these windows.
     """
-    runs = _Runs(Bench.on(log, windows, threads), metric)
+    bench = Bench.on(log, windows, threads, engine)
+    measurement = TallyOf(metric, used_resources(log.workload, log.cluster)[0])
+    # Each job is counted once among repairs and stand-ins.
+    jobs = replace(log.workload, jobs=bench.parts[0].jobs)
     found: dict[Combination, Scored] = {}
-    for done, combination in enumerate(combinations, start=1):
-        found[combination] = one = runs.scored(combination)
-        if done == 1:
+    tallies = bench.each([one.scheduler for one in combinations], measurement, progress)
+    for combination, tally in zip(combinations, tallies, strict=True):
+        found[combination] = one = _scored(combination, tally, jobs, log.cluster)
+        if len(found) == 1:
             _check_meaning(one, log, windows, metric)
-        if progress:
-            progress(done, len(combinations))
     return found
+
+
+def _scored(combination: Combination, tally: Tally, jobs: Workload, cluster: Cluster) -> Scored:
+    """Returns what a combination did, held against nobody yet."""
+    return Scored(
+        label=combination.label,
+        metrics=tally.metrics,
+        marks=marks_of(combination.scheduler, jobs.jobs, tally.estimated_from),
+        combination=combination,
+        rejected=tally.rejected,
+        estimated_from=tally.estimated_from,
+        wait_by_size_s=tally.wait_by_size_s,
+        ledger=result_ledger(jobs, cluster, combination.scheduler),
+    )
 
 
 def _check_meaning(one: Scored, log: Log, windows: Windows, metric: str) -> None:
@@ -338,49 +372,3 @@ def _check_meaning(one: Scored, log: Log, windows: Windows, metric: str) -> None
         raise InputError(
             f"{log.workload.name}: {metric} has no meaning in these windows: {what}; choose another metric"
         )
-
-
-class _Runs:
-    """Runs combinations on the windows of one log, and measures what they did."""
-
-    def __init__(self, bench: Bench, metric: str) -> None:
-        (part,) = bench.parts
-        self._bench = bench
-        self._metric = metric
-        self._columns = part.columns
-        self._warmup = part.windows.warmup
-        workload = part.log.workload
-        resource = used_resources(workload, part.log.cluster)[0]
-        # Each job is counted once among repairs and stand-ins.
-        self._jobs = replace(workload, jobs=part.jobs)
-        self._size_class = resource.classes(getattr(self._columns, resource.name)[:, self._warmup :])
-
-    def scored(self, combination: Combination) -> Scored:
-        """Returns what a combination did, held against nobody yet."""
-        (results,) = self._bench.run(combination.scheduler)
-        # The warm-up fills the cluster, and is not measured.
-        measured = slice(self._warmup, None)
-        ran = results.ended[:, measured]
-        estimated_from = self._bench.bases([results])
-        metrics = self._bench.measure_results([results], window_metrics())
-        if self._metric not in metrics:
-            metrics |= self._bench.measure_schedules(combination.scheduler, [self._metric])
-        return Scored(
-            label=combination.label,
-            metrics=metrics,
-            marks=marks_of(combination.scheduler, self._jobs.jobs, estimated_from),
-            combination=combination,
-            rejected=int((results.phase[:, measured] == Phase.REJECTED).sum()),
-            estimated_from=estimated_from,
-            wait_by_size_s=self._wait_by_size(results, ran),
-            ledger=result_ledger(self._jobs, self._columns.cluster, combination.scheduler),
-        )
-
-    def _wait_by_size(self, results: WindowResults, ran: NDArray[np.bool_]) -> NDArray[np.float64]:
-        # A job that was stopped has waited whenever it held no nodes.
-        waited_ms = results.end_ms - self._columns.submit_ms - results.held_ms
-        wait_s = waited_ms[:, self._warmup :] / MILLISECONDS
-        classes = int(self._size_class.max()) + 1
-        jobs = np.bincount(self._size_class[ran], minlength=classes)
-        total_s = np.bincount(self._size_class[ran], weights=wait_s[ran], minlength=classes)
-        return np.where(jobs > 0, total_s / np.maximum(jobs, 1), np.nan)

@@ -11,6 +11,7 @@ from shunter.checks import check_name
 from shunter.comparison.bench import available_threads
 from shunter.comparison.combinations import ALL, combine, find_baseline, with_costs
 from shunter.comparison.comparison import Comparison, compare_combinations
+from shunter.engines.choice import LOCAL, check_on, engine_on
 from shunter.errors import InputError
 from shunter.metrics.table import METRICS
 from shunter.model.windows import check_numbers, choose_windows, parse_part
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shunter.comparison.combinations import Combination, Combinations
+    from shunter.engines.base import Engine
     from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.workload import Workload
@@ -72,6 +74,7 @@ class Contest:
         combinations: Combinations,
         *,
         strict: bool = False,
+        on: str | Engine = LOCAL,
         progress: Callable[[int, int], None] | None = None,
     ) -> Comparison:
         """Chooses the windows of a log, and compares all combinations there.
@@ -80,21 +83,24 @@ class Contest:
             log: The log and its cluster.
             combinations: What is compared.
             strict: Whether a job that can never fit is an error.
+            on: Where simulations run: ``local``, ``ray``, or the address of a Ray cluster.
             progress: Called after each combination with how many are done, and of how many.
         """
         windows = choose_windows(len(log.workload), seed=self.seed, **self._numbers())
-        began = time.perf_counter()
-        possible = with_costs(combinations.possible)
-        comparison = compare_combinations(
-            log,
-            possible,
-            windows,
-            metric=self.metric,
-            baseline=self.baseline,
-            seed=self.seed,
-            threads=self.threads or available_threads(),
-            progress=progress,
-        )
+        possible, threads = with_costs(combinations.possible), self.threads or available_threads()
+        with engine_on(on, threads) as engine:
+            began = time.perf_counter()
+            comparison = compare_combinations(
+                log,
+                possible,
+                windows,
+                metric=self.metric,
+                baseline=self.baseline,
+                seed=self.seed,
+                threads=threads,
+                engine=engine,
+                progress=progress,
+            )
         rejected = max(one.rejected for one in comparison.scored)
         # Only the windows are looked at: jobs elsewhere in the log do no harm here.
         if rejected and strict:
@@ -124,6 +130,7 @@ def compare(
     placement: str | Sequence[str] = FIRST_FIT,
     estimate: str | Sequence[str | None] | None = None,
     strict: bool = False,
+    on: str | Engine = LOCAL,
     progress: Callable[[int, int], None] | None = None,
     **terms: Any,  # noqa: ANN401 - the fields of Contest, and settings by name
 ) -> Comparison:
@@ -137,6 +144,7 @@ def compare(
         placement: One placement or several.
         estimate: One estimate or several; None: what goes with each policy.
         strict: Whether a job that can never fit is an error.
+        on: Where simulations run: ``local``, ``ray``, or the address of a Ray cluster.
         progress: Called after each combination with how many are done, and of how many.
         terms: The fields of `Contest` (``metric``, ``baseline``, ``windows``, ``length``, ``blocks``, ``warmup``,
             ``part``, ``seed``, ``threads``), and any setting of `shunter.simulate` that all combinations share.
@@ -149,7 +157,8 @@ def compare(
     lists = [[one] if one is None or isinstance(one, str) else one for one in (policy, dispatch, placement, estimate)]
     combinations = combine(*lists, **settings)  # type: ignore[arg-type]
     contest.check(combinations.possible)
-    return contest.run(read_log(workload, cluster), combinations, strict=strict, progress=progress)
+    check_on(on)
+    return contest.run(read_log(workload, cluster), combinations, strict=strict, on=on, progress=progress)
 
 
 def split_terms(terms: Mapping[str, Any], **defaults: Any) -> tuple[Contest, dict[str, Any]]:  # noqa: ANN401 - by name

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shunter.model.schedule import MB_IN_A_GB
 from shunter.model.settings import RUN_TIME
 from shunter.policies.catalog import BLIND
 from shunter.policies.checkpoint import Checkpoint
@@ -14,12 +15,17 @@ from shunter.policies.native import NativePolicy
 if TYPE_CHECKING:
     import polars as pl
 
+    from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
 
 RESTART_S: Final = 30.0
 """What each restart costs in the row that stands beside a policy that stops jobs for free."""
 LEAST_SHARE: Final = 0.01
 """From this share of jobs without a request on, the run times that stand in for it count."""
+
+
+LARGE_RESTART: Final = 0.25
+"""From this part of the shortest run on, what a restart costs is not small."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,25 @@ def stops_for_free(scheduler: Scheduler) -> bool:
     """Returns whether a policy stops jobs without losing anything by it."""
     policy, settings = scheduler.policy, scheduler.settings
     preempts = isinstance(policy, NativePolicy) and policy.known.preempts
-    return preempts and settings.preemption_overhead_s == 0 and settings.preempted_progress == "kept"
+    cost_s = settings.preemption_overhead_s + settings.preemption_overhead_per_gb_s
+    return preempts and cost_s == 0 and settings.preempted_progress == "kept"
+
+
+def restart_warning(schedulers: Iterable[Scheduler], workload: Workload) -> str | None:
+    """Returns that jobs may spend much of their time restarting; None where restarts are free, or cost little."""
+    tasks, memory_mb = workload.jobs["tasks"], workload.jobs["memory_mb_per_task"].fill_null(0.0)
+    largest_mb = (tasks * memory_mb).max() if len(workload) else 0.0
+    largest_gb = float(largest_mb or 0.0) / MB_IN_A_GB  # type: ignore[arg-type]
+    for scheduler in schedulers:
+        policy, settings = scheduler.policy, scheduler.settings
+        restart_s = settings.preemption_overhead_s + settings.preemption_overhead_per_gb_s * largest_gb
+        preempts = isinstance(policy, NativePolicy) and policy.known.preempts
+        if preempts and restart_s > LARGE_RESTART * settings.min_run_s:
+            cost = f"{'up to ' if settings.preemption_overhead_per_gb_s else ''}{restart_s:g} s"
+            what = f"a restart costs {cost}, which is not small against --min-run ({settings.min_run_s:g} s)"
+            advice = f"give --min-run {restart_s / LARGE_RESTART:.0f}s or more"
+            return f"{what}: {policy.label} may stop jobs before they have got ahead; {advice}"
+    return None
 
 
 def shared_marks(every: Iterable[Marks]) -> Marks:

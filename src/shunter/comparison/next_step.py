@@ -18,6 +18,7 @@ from shunter.metrics.calibration_verdict import Verdict
 from shunter.metrics.labels import brief_seconds
 
 if TYPE_CHECKING:
+    from shunter.comparison.believability import Believability
     from shunter.comparison.comparison import Comparison
     from shunter.comparison.report import LogReport
 
@@ -66,7 +67,9 @@ def judged_step(report: LogReport, judged: str, name: str, command: str, also: L
 
     # Nobody would have chosen the best in hindsight; it stands in where no training days have chosen.
     plainest = called(CHOSEN) or called(BEST)
-    ladder = {**plainest, **(also or {}), **called(TUNED, BEGINNING), judged: name}
+    # What a search of weights began with is no policy that anybody runs: the file stands in its place.
+    between = () if judged == TUNED else (TUNED, BEGINNING)
+    ladder = {**plainest, **(also or {}), **called(*between), judged: name}
     role = taken(report, ladder)
     return Step(role, _sentence(_told(report, ladder), ladder), {SIMULATE: command} if role == judged else {})
 
@@ -88,15 +91,29 @@ def compared_step(comparison: Comparison) -> Step:
     return Step(role, _sentence(told, ladder), commands)
 
 
+def disbelief(belief: Believability | None, role: str) -> Step | None:
+    """Returns what to do where a description of the machine does not explain the log's waits; None: it does.
+
+    Args:
+        belief: Whether it does; None: the log does not tell.
+        role: Of whom is kept until then.
+    """
+    if belief is None or belief.verdict != Verdict.DOES_NOT:
+        return None
+    sentence = f"{WHAT_TO_DO} describe the machine better before you believe these rows."
+    return Step(role, sentence, {"to see what is wrong": belief.command})
+
+
 def doubt(comparison: Comparison) -> Step | None:
     """Returns what to do before anything else where these windows cannot tell who is better; None: they can."""
-    belief = comparison.believability
-    if belief is not None and belief.verdict == Verdict.DOES_NOT:
-        sentence = f"{WHAT_TO_DO} describe the machine better before you believe these rows."
-        return Step(comparison.against.label, sentence, {"to see what is wrong": belief.command})
+    if (first := disbelief(comparison.believability, comparison.against.label)) is not None:
+        return first
+    if (cold := comparison.cold_start) is not None:
+        sentence = f"{WHAT_TO_DO} run it again with --warmup {cold.warmup}: a busy cluster makes jobs wait longer."
+        return Step(comparison.against.label, sentence)
     if comparison.quiet_note is None:
         return None
-    sentence = f"{WHAT_TO_DO} take busier days (--part) or more load (--load 110%). Nobody waits here under any policy."
+    sentence = f"{WHAT_TO_DO} {comparison.remedy}. Too few wait here for policies to differ."
     return Step(comparison.against.label, sentence)
 
 
@@ -124,12 +141,13 @@ def _told(report: LogReport, ladder: Ladder, otherwise: str = "") -> list[str]:
     best, plainest = taken(report, ladder), next(iter(ladder))
     if best == judged and others:
         before = taken(report, {role: ladder[role] for role in others})
-        told = [f"try {ladder[judged]}", _contrast(report, ladder, judged, before)]
+        told = [f"try {ladder[judged]}", *_own_marks(report, ladder, before), _contrast(report, ladder, judged, before)]
         told += [*_bounds(report, judged), _waits(report, ladder, judged, before)]
     else:
         told = [f"keep {ladder[best]}"]
         if best != plainest:
-            told += [_contrast(report, ladder, best, plainest), _waits(report, ladder, best, plainest)]
+            told += [*_own_marks(report, ladder, plainest), _contrast(report, ladder, best, plainest)]
+            told.append(_waits(report, ladder, best, plainest))
         told += [otherwise] if otherwise else _against(report, ladder, best) if others else []
         # Of two that did the same there is nothing to tell.
         if best != judged and not report.contenders[judged].against[best].identical:
@@ -158,13 +176,19 @@ def _against(report: LogReport, ladder: Ladder, best: str) -> list[str]:
     """Returns all that speaks against the one that is judged."""
     *_, judged = ladder
     one, name = report.contenders[judged], ladder[judged]
-    told = [_capital(f"{name} {mark.words}") for mark in one.marks if mark not in report.shared_marks]
+    told = _own_marks(report, ladder, judged)
     is_beginning = BEGINNING in ladder and one.against[BEGINNING].identical
     if is_beginning:
         told.append(_capital(f"{name} did the same as its beginning in every window: training found nothing better"))
     if not (is_beginning and best == BEGINNING):
         told.append(_contrast(report, ladder, judged, best))
     return told + [line for held, line in zip(one.held, _bounds(report, judged), strict=True) if not held.holds]
+
+
+def _own_marks(report: LogReport, ladder: Ladder, role: str) -> list[str]:
+    """Returns what a policy has that no scheduler has, and not all of them have."""
+    marks = report.contenders[role].marks
+    return [_capital(f"{ladder[role]} {mark.words}") for mark in marks if mark not in report.shared_marks]
 
 
 def _contrast(report: LogReport, ladder: Ladder, judged: str, other: str) -> str:

@@ -30,7 +30,7 @@ from shunter.metrics.table import higher_is_better
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.bench import Measured
+    from shunter.comparison.log_windows import Measured
     from shunter.comparison.objective import Bound, Objective
 
 BETTER, WORSE, UNCLEAR, HOLDS, BROKEN = "better", "worse", "unclear", "holds", "does not hold"

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shunter.comparison.believability import Believability, believe_schedule, quiet_note
+from shunter.comparison.believability import MORE_LOAD, Believability, believe_schedule, quiet_note
 from shunter.comparison.changes import Change, Situation, parse_change
 from shunter.comparison.marks import Marks, marks_of
 from shunter.errors import InputError
@@ -65,7 +65,7 @@ class WhatIf:
             max((value for case in self.cases if (value := case.run.metrics[name]) is not None), default=None)
             for name in ("mean_bounded_slowdown", "max_wait_s")
         ]
-        return quiet_note(worst[0], worst[1])
+        return quiet_note(worst[0], worst[1], f"take busier days (--start) or {MORE_LOAD}")
 
     def to_json(self) -> dict[str, Any]:
         """Returns the base as ``shunter simulate --json`` tells it, and each case with its differences."""

@@ -6,16 +6,14 @@ import multiprocessing
 import os
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
 
-from shunter.engines.base import Done, Failed, Result, Task, Told
-from shunter.errors import ShunterError
+from shunter.engines.base import Done, Failed, Result, Task, Told, Value, answer
 from shunter.interruption import interruption
 
 if TYPE_CHECKING:
@@ -40,12 +38,18 @@ class LocalEngine:
     """How many tasks run at a time."""
     retries: int = 1
     """How often a task is begun again whose process died without a word."""
+    is_here: ClassVar[bool] = True
     _running: list[_Worker] = field(default_factory=list, init=False, repr=False)
 
     def map(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task], told: Told[Result] | None = None
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        told: Told[Result] | None = None,
+        *,
+        alone: bool = True,
     ) -> list[Done[Result] | Failed]:
-        """Runs a function on each task; `shunter.engines.base.Engine` says how."""
+        """Runs a function on each task; `shunter.engines.base.Engine` says how. Each always has a fresh process."""
         outcomes: dict[int, Done[Result] | Failed] = {}
         waiting = deque(_Worker(place, function, task) for place, task in enumerate(tasks))
         try:
@@ -69,6 +73,10 @@ class LocalEngine:
             self._stop()
         return [outcomes[place] for place in range(len(tasks))]
 
+    def share(self, value: Value, send: Callable[[Value], Value] | None = None) -> Held[Value]:
+        """Returns what tasks can hold in the place of something large; a fresh process has to be sent it anyway."""
+        return Held(str(id(value)), value if send is None else send(value))
+
     def _ended(self) -> list[_Worker]:
         """Waits a moment, and returns the workers that have answered or died; they run no more."""
         ready = set(wait([worker.ear for worker in self._running], POLL_S))
@@ -84,6 +92,18 @@ class LocalEngine:
         for worker in self._running:
             worker.end(until)
         self._running = []
+
+
+@dataclass(frozen=True)
+class Held(Generic[Value]):
+    """A thing that goes with each task."""
+
+    key: str
+    value: Value
+
+    def get(self) -> Value:
+        """Returns the thing."""
+        return self.value
 
 
 @dataclass
@@ -139,23 +159,10 @@ def _work(mouth: Connection, theirs: Connection, function: Callable[[Any], Any],
     with suppress(OSError, AttributeError):
         os.setpgrp()
     threading.Thread(target=_die_with_the_engine, args=(theirs,), daemon=True).start()
-    answer = _answer(function, task)
+    found = answer(function, task)
     # Nobody listens any more where the engine has been interrupted.
     with suppress(BrokenPipeError):
-        mouth.send(answer)
-
-
-def _answer(function: Callable[[Any], Any], task: object) -> Done[Any] | Failed:
-    try:
-        return Done(function(task))
-    except ShunterError as error:
-        return Failed(" ".join(str(error).split("\n")))
-    except MemoryError as error:
-        return Failed(f"there is not enough memory ({error}); run fewer at a time")
-    except OSError as error:
-        return Failed(f"{error.filename or 'a file'}: {error.strerror or error}", traceback.format_exc())
-    except Exception as error:
-        return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+        mouth.send(found)
 
 
 def _die_with_the_engine(theirs: Connection) -> None:

@@ -166,6 +166,7 @@ def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int 
         failed_progress=settings.failed_progress,
         # What stops cost is as is asked for, too.
         preemption_overhead_s=settings.preemption_overhead_s,
+        preemption_overhead_per_gb_s=settings.preemption_overhead_per_gb_s,
         preempted_progress=settings.preempted_progress,
         min_run_s=settings.min_run_s,
     )

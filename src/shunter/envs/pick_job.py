@@ -126,6 +126,12 @@ class PickJobOptions(EnvironmentOptions):
         option="preemption-overhead",
         metavar=TIME,
     )
+    preemption_overhead_per_gb_s: float = declared(
+        0.0,
+        "What it costs on top for each GB of the job's memory, as in 2s.",
+        option="preemption-overhead-per-gb",
+        metavar=TIME,
+    )
     preempted_progress: str = declared(
         "kept",
         "Whether a job that the policy stops keeps or loses its work since its latest start.",
@@ -138,7 +144,8 @@ class PickJobOptions(EnvironmentOptions):
     )
 
     def __post_init__(self) -> None:
-        self.take_times("max_wait_s", "mtbf_s", "mttr_s", "history_interval_s", "preemption_overhead_s", "min_run_s")
+        self.take_times("max_wait_s", "mtbf_s", "mttr_s", "history_interval_s", "min_run_s")
+        self.take_times("preemption_overhead_s", "preemption_overhead_per_gb_s")
         check_fields(self)
         if self.stops and self.mode not in STOPPING_MODES:
             what = f"stops is {self.stops}, but mode is {self.mode!r}, in which no running job can be stopped"
@@ -171,6 +178,7 @@ class PickJobOptions(EnvironmentOptions):
             mttr_s=self.mttr_s,
             failed_progress=self.failed_progress,
             preemption_overhead_s=self.preemption_overhead_s,
+            preemption_overhead_per_gb_s=self.preemption_overhead_per_gb_s,
             preempted_progress=self.preempted_progress,
             min_run_s=self.min_run_s,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
-from shunter.model.cluster import Cluster, Node
+from shunter.model.cluster import ANY_GPU_TYPE, Cluster, Node
+from shunter.model.kinds import KindRow, KindTable
 from shunter.model.schedule import Segments, whole_milliseconds
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ NEEDED = (
     *("outcome", "reason"),
 )
 """Columns that a record cannot do without; runs of versions before this one lack some."""
-TEXTS = ("outcome", "reason", "partition", "gpu_type")
+TEXTS = ("outcome", "reason", "partition", "gpu_type", "kind")
 MILLI = 1000
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What comes of tables and manifests that do not fit each other."""
@@ -136,15 +138,19 @@ class Record:
     def usable(self, row: int) -> list[int]:
         """Returns the nodes that a job may use, by its partition and its types of GPUs."""
         partition = self.rows["partition"][row] if self.cluster.partitions else None
-        asked = self.rows["gpu_type"][row] if "gpu_type" in self.rows.columns and self.milli_gpus[row] else None
-        # On a cluster that names no types, a job may use any GPU, whatever it asks for.
-        known = any(node.gpu_type is not None for node in self.cluster.nodes)
-        types = set(asked.split("|")) if asked is not None and known else None
+        mask = int(self._type_masks[row])
+        types = {name for number, name in enumerate(self.cluster.gpu_types) if mask >> number & 1}
         return [
             number
             for number, node in enumerate(self.cluster.nodes)
-            if (partition is None or node.partition == partition) and (types is None or node.gpu_type in types)
+            if (partition is None or node.partition == partition) and (mask == ANY_GPU_TYPE or node.gpu_type in types)
         ]
+
+    @cached_property
+    def _type_masks(self) -> NDArray[np.int64]:
+        """The types of GPUs that each job could have, as bits."""
+        each = self.rows.with_columns(gpus_per_task=pl.col("gpus") / pl.col("tasks"))
+        return self.cluster.gpu_type_masks(each)
 
 
 def _nearest(ids: pl.Series, job: str) -> str:
@@ -166,7 +172,12 @@ def _cluster(recorded: dict[str, Any]) -> Cluster:
     # A later version may have recorded more of a node than this one knows.
     known = {field.name for field in fields(Node)}
     nodes = tuple(Node(**{name: value for name, value in node.items() if name in known}) for node in recorded["nodes"])
-    return Cluster(nodes, recorded["name"], recorded["sha256"], mix=bool(recorded.get("mix", False)))
+    told = recorded.get("kinds")
+    kinds = None
+    if told is not None:
+        rows = tuple(KindRow(row["kind"], row["gpus"], tuple(row["micro"])) for row in told["rows"])
+        kinds = KindTable(tuple(told["types"]), rows, told["where"])
+    return Cluster(nodes, recorded["name"], recorded["sha256"], bool(recorded.get("mix", False)), kinds)
 
 
 def _segments(rows: pl.DataFrame, stops: pl.DataFrame | None, cluster: Cluster) -> Segments:

@@ -82,6 +82,7 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
             "path": absolute_path(resolved["cluster"]),
             "sha256": cluster.content_sha256,
             "mix": cluster.mix,
+            **({"kinds": asdict(cluster.kinds)} if cluster.kinds else {}),
             "nodes": [asdict(node) for node in cluster.nodes],
         },
         "python": platform.python_version(),

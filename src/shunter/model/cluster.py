@@ -20,6 +20,7 @@ from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
+from shunter.model.kinds import NO_KIND, SPEED_RANGE, KindTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +36,6 @@ GPUS_LIMIT: Final = 1024
 
 GPU_TYPES_LIMIT: Final = 62
 """The most types of GPUs in one cluster: each has a bit of a 64-bit integer, of which one more stands for no type."""
-SPEED_RANGE: Final = (0.001, 1000.0)
 
 ANY_GPU_TYPE: Final = 0
 """The mask of a job that takes GPUs of every type, or none at all."""
@@ -78,21 +78,28 @@ class Cluster:
     """The hash of the nodes in canonical form: two files that describe the same nodes have the same hash."""
     mix: bool = False
     """Whether one job may have GPUs of several types at once."""
+    kinds: KindTable | None = None
+    """How fast kinds of jobs run on each type; None: as fast as the nodes are, whatever their kind."""
 
     @classmethod
-    def from_nodes(cls, nodes: tuple[Node, ...], name: str, mix: bool = False) -> Cluster:
+    def from_nodes(
+        cls, nodes: tuple[Node, ...], name: str, mix: bool = False, kinds: KindTable | None = None
+    ) -> Cluster:
         """Returns a cluster of these nodes, which must have different names.
 
         Args:
             nodes: In the order of their numbers.
             name: What tables call the cluster.
             mix: Whether one job may have GPUs of several types at once.
+            kinds: How fast kinds of jobs run on each type of these nodes.
 
         Raises:
             InputError: There is no node, two have one name, a speed is out of range, or there are too many types.
         """
         check_nodes(nodes, name)
-        return cls(nodes, name, _digest(nodes, mix), mix)
+        if kinds is not None:
+            check_kinds(nodes, kinds, name)
+        return cls(nodes, name, _digest(nodes, mix, kinds), mix, kinds)
 
     @classmethod
     def pool(cls, cores: int) -> Cluster:
@@ -165,11 +172,26 @@ class Cluster:
         """Returns the types of GPUs that each job takes, as bits by their places in `gpu_types`.
 
         A job that does not care has `ANY_GPU_TYPE`. A cluster none of whose nodes has a type serves every job, whatever
-        types the log names.
+        types the log names. Types on which a job's kind does not run are left out.
 
         Args:
-            jobs: The workload's table; its column ``gpu_type`` may be absent.
+            jobs: The workload's table; its columns ``gpu_type`` and ``kind`` may be absent.
         """
+        wanted = self._wanted_masks(jobs)
+        if self.kinds is None:
+            return wanted
+        every = (1 << len(self.gpu_types)) - 1
+        runs_on = self.kinds.runs_on(self.kind_rows(jobs))
+        both = np.where(wanted == ANY_GPU_TYPE, every, wanted) & runs_on
+        masks = np.where(runs_on == every, wanted, np.where(both == 0, NO_SUCH_GPU_TYPE, both))
+        return masks.astype(np.int64)
+
+    def kind_rows(self, jobs: pl.DataFrame) -> NDArray[np.int64]:
+        """Returns each job's row of `kinds`; `NO_KIND` for a job that runs as fast as its nodes are."""
+        return np.full(jobs.height, NO_KIND, dtype=np.int64) if self.kinds is None else self.kinds.rows_of(jobs)
+
+    def _wanted_masks(self, jobs: pl.DataFrame) -> NDArray[np.int64]:
+        """Returns the types that each job asks for."""
         if "gpu_type" not in jobs.columns or not self.gpu_types:
             return np.full(jobs.height, ANY_GPU_TYPE, dtype=np.int64)
         texts = jobs["gpu_type"]
@@ -263,7 +285,21 @@ def check_nodes(nodes: Iterable[Node], where: str) -> None:
         )
 
 
-def _digest(nodes: tuple[Node, ...], mix: bool) -> str:
+def check_kinds(nodes: Iterable[Node], kinds: KindTable, where: str) -> None:
+    """Raises an error if a table of kinds says nothing of some GPUs of a cluster.
+
+    Args:
+        nodes: In the order of their numbers.
+        kinds: The table.
+        where: What errors call the cluster.
+    """
+    for node in nodes:
+        if node.gpus and node.gpu_type not in kinds.types:
+            what = "no gpu_type" if node.gpu_type is None else f"gpu_type {node.gpu_type}"
+            raise InputError(f"{where}: node {node.name} has {what}, of which {kinds.where} tells no speeds")
+
+
+def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None) -> str:
     rows: list[list[object]] = []
     for node in nodes:
         row: list[object] = [node.name, float(node.cores), node.memory_mb, node.gpus, node.gpu_type, node.partition]
@@ -274,4 +310,5 @@ def _digest(nodes: tuple[Node, ...], mix: bool) -> str:
         rows.append([*row, said] if said else row)
     # As with the rows: a cluster that does not mix has the hash from before there was such a thing.
     content: list[object] = [*rows, "mix"] if mix else [*rows]
+    content += [{"kinds": [list(kinds.types), *kinds.content]}] if kinds else []
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

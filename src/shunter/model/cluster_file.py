@@ -16,17 +16,18 @@ from shunter.model.cluster import (
     GPUS_LIMIT,
     MEMORY_LIMIT_MB,
     NODES_LIMIT,
-    SPEED_RANGE,
     Cluster,
     Node,
+    check_kinds,
     check_nodes,
 )
 from shunter.model.gpu_types import catalog_tflops
+from shunter.model.kinds import FULL_SPEED_MICRO, GPUS, KIND, SPEED, SPEED_RANGE, KindTable, read_kinds
 
 TFLOPS_LIMIT: Final = 1e9
 _WIDTH: Final = 100
 """The length of written lines that list names."""
-_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types")
+_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types", "speeds")
 _GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names")
 _TYPE_KEYS = ("speed", "tflops")
 _GROUP_LIMITS = {
@@ -73,17 +74,37 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
     if (total := sum(node.cores for node in nodes)) > CORES_LIMIT:
         raise InputError(f"{where}: {total:.0f} cores in all; expected at most {CORES_LIMIT}")
     check_nodes(nodes, where)
-    return Cluster.from_nodes(_with_types(nodes, content, where), name, mix)
-
-
-def _with_types(nodes: Sequence[Node], content: Mapping[str, Any], where: str) -> tuple[Node, ...]:
-    """Returns the nodes with the speed and the teraflops of their types."""
-    names = list(dict.fromkeys(node.gpu_type for node in nodes if node.gpu_type is not None))
+    types = list(dict.fromkeys(node.gpu_type for node in nodes if node.gpu_type is not None))
     reference = _text(content, "reference_gpu", where)
     if reference is not None:
-        # As nodes write it, if one has it.
-        # Case plays no part in the names of types; errors and tables shall have one spelling.
-        reference = next((name for name in names if name.casefold() == reference.casefold()), reference)
+        # Case plays no part in the names of types; errors and tables shall have one spelling, that of the nodes.
+        reference = next((name for name in types if name.casefold() == reference.casefold()), reference)
+    kinds = _kinds(content, types, reference, where)
+    if kinds is not None:
+        check_kinds(nodes, kinds, where)
+    return Cluster.from_nodes(_with_types(nodes, content, types, reference, where), name, mix, kinds)
+
+
+def _kinds(content: Mapping[str, Any], types: Sequence[str], reference: str | None, where: str) -> KindTable | None:
+    """Returns the table ``speeds``: the rows ``[[speeds]]``, or the CSV file beside this one that it names."""
+    given = content.get("speeds")
+    if given is None:
+        return None
+    if isinstance(given, str) and given.strip():
+        return read_kinds(Path(where).parent / given, types, reference)
+    if not (isinstance(given, list) and given and all(isinstance(row, dict) for row in given)):
+        raise InputError(f"{where}: speeds is {str(given)[:60]!r}; expected the name of a CSV file, or [[speeds]] rows")
+    rows = [(f"{where}: [[speeds]] row {place}", row) for place, row in enumerate(given, start=1)]
+    for place, row in rows:
+        others = {key: None for key in row if not key.casefold().startswith(SPEED)}
+        _check_keys(others, (KIND, GPUS, *(f"{SPEED}{name}" for name in types)), place)
+    return KindTable.of(rows, types, where, reference)
+
+
+def _with_types(
+    nodes: Sequence[Node], content: Mapping[str, Any], names: Sequence[str], reference: str | None, where: str
+) -> tuple[Node, ...]:
+    """Returns the nodes with the speed and the teraflops of their types."""
     tables = _type_tables(content, [*names, *([reference] if reference else [])], where)
     reference_tflops = None if reference is None else _reference_tflops(reference, tables, where)
     types = {name: _gpu_type(name, tables.get(name), reference, reference_tflops, where) for name in names}
@@ -238,6 +259,7 @@ def cluster_toml(cluster: Cluster, comments: Sequence[str] = (), *, in_order: bo
     lines += _types(cluster)
     for nodes in _groups(cluster, in_order):
         lines += ["", "[[nodes]]", *_written_group(nodes)]
+    lines += [] if cluster.kinds is None else _written_kinds(cluster.kinds)
     return "\n".join(lines) + "\n"
 
 
@@ -286,6 +308,15 @@ def _written_group(nodes: Sequence[Node]) -> list[str]:
     for key in ("gpu_type", "partition", "rack", "switch"):
         if (value := getattr(first, key)) is not None:
             lines.append(f"{key} = {toml_value(value)}")
+    return lines
+
+
+def _written_kinds(kinds: KindTable) -> list[str]:
+    lines = []
+    for row in kinds.rows:
+        lines += ["", "[[speeds]]", f"{KIND} = {toml_value(row.kind)}", f"{GPUS} = {row.gpus}"]
+        for name, micro in zip(kinds.types, row.micro, strict=True):
+            lines.append(f"{toml_value(f'{SPEED}{name}')} = {micro / FULL_SPEED_MICRO!r}")
     return lines
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 
 from shunter.checks import check_name, number
 from shunter.errors import InputError
-from shunter.files import read_text
+from shunter.files import csv_rows
 from shunter.model.settings import FailureEvent
 from shunter.model.workload import SUBMIT_LIMIT_S
 
@@ -87,11 +86,7 @@ def _events(given: str | Sequence[FailureEvent]) -> list[_Event]:
 def _read(path: Path) -> list[_Event]:
     places: dict[str, int] = {}
     events = []
-    for line_number, line in enumerate(read_text(path, "failures file", "a CSV file").splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        cells = [cell.strip() for cell in next(csv.reader([line]))]
-        where = f"{path}:{line_number}"
+    for where, cells in csv_rows(path, "failures file"):
         if not places:
             places = _header(cells, where)
         elif len(cells) <= max(places.values()):

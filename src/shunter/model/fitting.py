@@ -15,6 +15,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.model.cluster import ANY_GPU_TYPE, wanted_types
+from shunter.model.kinds import OTHERS
 from shunter.model.schedule import RejectReason
 from shunter.model.workload import COLUMNS
 
@@ -42,7 +43,7 @@ REASON_TITLES: dict[RejectReason, str] = {
 
 def shape_columns(jobs: pl.DataFrame) -> list[str]:
     """Returns the columns of a workload's table that decide whether a job fits."""
-    return [*_SHAPE, *(name for name in ("gpu_type",) if name in jobs.columns)]
+    return [*_SHAPE, *(name for name in ("gpu_type", "kind") if name in jobs.columns)]
 
 
 def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
@@ -182,6 +183,12 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
     site = _Site.of(job, cluster)
     if reason is RejectReason.NO_SUCH_GPU_TYPE:
         types = dict.fromkeys(node.gpu_type for node in site.nodes if node.gpu_type is not None)
+        usable = site.usable(job, replace(cluster, kinds=None)).nodes
+        if cluster.kinds is not None and usable:
+            # There are nodes of the types that it asks for, but its kind runs on none of them.
+            on = ", ".join(dict.fromkeys(node.gpu_type for node in usable if node.gpu_type is not None))
+            kind, where = job.get("kind") or OTHERS, cluster.kinds.where
+            return Rejection(job["job_id"], reason, f'is of kind "{kind}"', f"by {where} it does not run on {on}")
         has = f"{site.name} has {', '.join(types) or 'none of any type'}"
         return Rejection(job["job_id"], reason, f"asks for GPU type {_wanted(job)}", has)
     site = site.usable(job, cluster)
@@ -218,7 +225,8 @@ class _Site:
         allowed = {name for number, name in enumerate(cluster.gpu_types) if mask >> number & 1}
         # What other nodes have is of no use to the job, and would make the sentence misleading.
         nodes = [node for node in self.nodes if node.gpu_type in allowed]
-        return replace(self, nodes=nodes, of_types=f"of type {_wanted(job)}, ")
+        named = _wanted(job) or " or ".join(name for name in cluster.gpu_types if name in allowed)
+        return replace(self, nodes=nodes, of_types=f"of type {named}, ")
 
     @property
     def pools(self) -> dict[str | None, list[Node]]:
@@ -231,7 +239,9 @@ class _Site:
 
 def _frame(job: dict[str, Any]) -> pl.DataFrame:
     types: dict[str, Any] = {name: column.dtype for name, column in COLUMNS.items() if name != "job_id"}
-    return pl.DataFrame([job], schema_overrides=types | ({"gpu_type": pl.String} if "gpu_type" in job else {}))
+    return pl.DataFrame(
+        [job], schema_overrides=types | {name: pl.String for name in ("gpu_type", "kind") if name in job}
+    )
 
 
 def _wanted(job: dict[str, Any]) -> str:

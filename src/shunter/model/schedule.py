@@ -26,6 +26,7 @@ BOUNDED_SLOWDOWN_THRESHOLD_S = 10.0
 """Jobs shorter than this count as this long in the bounded slowdown."""
 
 MILLI = 1000
+MB_IN_A_GB = 1024
 
 _PHASES, _REASONS = core_numbers("Phase"), core_numbers("RejectReason")
 
@@ -256,6 +257,17 @@ class Schedule:
         held = np.bincount(self.segments.job, weights=self.segments.length_ms, minlength=len(self))
         return np.asarray(held, dtype=np.float64)
 
+    @property
+    def overhead_ms(self) -> NDArray[np.float64]:
+        """What each start of each job after a stop costs, for the memory of all its tasks too."""
+        cost, jobs = self.settings, self.workload.jobs
+        # As the core has it: whole MB, and whole milliseconds, rounded down.
+        memory_mb = (jobs["tasks"] * jobs["memory_mb_per_task"].fill_null(0.0)).to_numpy()
+        per_gb_ms = np.rint(cost.preemption_overhead_per_gb_s * MILLI)
+        return np.asarray(
+            np.rint(cost.preemption_overhead_s * MILLI) + np.floor(np.rint(memory_mb) * per_gb_ms / MB_IN_A_GB)
+        )
+
     @cached_property
     def lost_ms(self) -> NDArray[np.float64]:
         """For how long each job held nodes without getting ahead; 0 for a job that was never stopped.
@@ -271,7 +283,7 @@ class Schedule:
         stopped[self.stops.job] = True
         # Segments are in the order of jobs and times: where the job changes, its first one begins.
         is_first = np.concatenate([[True], segments.job[1:] != segments.job[:-1]])
-        overhead_ms = np.where(is_first, 0.0, np.rint(settings.preemption_overhead_s * MILLI))
+        overhead_ms = np.where(is_first, 0.0, self.overhead_ms[segments.job])
         kept = np.where(segments.by_failure, settings.failed_progress == "kept", settings.preempted_progress == "kept")
         in_vain = ~(segments.last | kept) | (stopped & (self.outcome > Outcome.KILLED))[segments.job]
         lost = np.where(in_vain, segments.length_ms, np.minimum(overhead_ms, segments.length_ms))

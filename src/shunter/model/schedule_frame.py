@@ -40,6 +40,7 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
             "memory_mb": jobs["tasks"] * jobs["memory_mb_per_task"],
             "gpus": schedule.gpus,
             "gpu_type": jobs["gpu_type"] if "gpu_type" in jobs.columns else [None] * len(jobs),
+            **({"kind": jobs["kind"]} if "kind" in jobs.columns else {}),
             "partition": jobs["partition"],
         },
         schema_overrides={"gpu_type": pl.String},

@@ -127,9 +127,15 @@ class Settings:
         core="preemption_overhead_ms",
         **_SECONDS,
     )
+    preemption_overhead_per_gb_s: float = declared(
+        0.0,
+        "What it costs on top for each GB of the job's memory: --preemption-overhead-per-gb 2s.",
+        core="preemption_overhead_per_gb_ms",
+        **_SECONDS,
+    )
     preempted_progress: str = declared(
         "kept",
-        "Whether a job that the policy stops (srtf, las) keeps or loses its work since its latest start.",
+        "Whether a job that the policy stops (gittins, las, srsf, srtf) keeps or loses its work of its latest start.",
         core="keep_progress",
         **_KEPT,
     )

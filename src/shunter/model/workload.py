@@ -68,6 +68,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "nodes": pl.Int64,
     "hosts": pl.String,
     "gpu_type": pl.String,
+    "kind": pl.String,
     "attempts": pl.Int64,
 }
 """What else some logs tell; these columns follow the others."""

@@ -44,6 +44,8 @@ class KnownPolicy:
     """The estimate that it uses unless another is named."""
     preempts: bool = False
     """Whether it stops running jobs."""
+    parameters_together: bool = False
+    """Whether its parameters have their defaults only once one of them is given: without any it works otherwise."""
 
 
 _STOPS: Final = "starts whatever fits, and stops others for it"
@@ -61,6 +63,10 @@ _MULTIFACTOR: Final = {
 }
 ORIGINS: Final = {"log": 0.0, "absolute": 1.0}
 """From when f1 to f4 count how late a job comes, by the word that stands behind their names: ``f2?origin=absolute``."""
+OUTLIVED: Final = {"ends": 0.0, "doubles": 1.0}
+"""What an estimate counts for that a job has outlived, by the word behind the name: ``srtf?outlived=ends``."""
+WORDS: Final = {"origin": ORIGINS, "outlived": OUTLIVED}
+"""The parameters that are words, with the number that stands for each."""
 _SINCE: Final = {"origin": ORIGINS["log"]}
 # With these weights it is sjf, and nobody is kept from a reservation or held back: tuning begins at a score that is
 # good on every log.
@@ -77,6 +83,15 @@ _LINEAR: Final = {
     "hold_share": 0.0,
     "hold_from_s": 3600.0,
     "hold_patience_s": INFINITE,
+}
+# The order of the core's own parameters.
+_GITTINS: Final = {
+    "bins": 12.0,
+    "shortest_s": 30.0,
+    "growth": 3.0,
+    "decay": 0.98,
+    "common_decay": 0.999,
+    "shrinkage": 4.0,
 }
 GIVEN: Final = _CODES["given"]
 """The core's number for a policy whose scores are handed over with the jobs."""
@@ -132,14 +147,31 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
     "srtf": KnownPolicy(
         "shortest remaining time first; stops jobs that have more left (implies greedy)",
         _CODES["srtf"],
+        {"outlived": OUTLIVED["doubles"]},
         dispatch="greedy",
         why=_STOPS,
         preempts=True,
     ),
     "las": KnownPolicy(
-        "least attained service first, by levels; stops jobs that have had more (implies greedy)",
+        "least attained service (time × n) first; stops jobs that have had more (implies greedy)",
         _CODES["las"],
         {"first_s": 3600.0, "second_s": 36_000.0},
+        dispatch="greedy",
+        why=_STOPS,
+        preempts=True,
+        parameters_together=True,
+    ),
+    "srsf": KnownPolicy(
+        "shortest remaining service first: what is left times n; stops jobs that have more left (implies greedy)",
+        _CODES["srsf"],
+        dispatch="greedy",
+        why=_STOPS,
+        preempts=True,
+    ),
+    "gittins": KnownPolicy(
+        "most likely to end soon per n first, by run times of jobs like it; stops the others (implies greedy)",
+        _CODES["gittins"],
+        _GITTINS,
         dispatch="greedy",
         why=_STOPS,
         preempts=True,
@@ -156,6 +188,8 @@ SYNONYMS: Final = {
     **dict.fromkeys(("slurm", "priority/multifactor"), "multifactor"),
     **dict.fromkeys(("tiresias", "least-attained-service"), "las"),
     **dict.fromkeys(("srpt", "shortest-remaining-time"), "srtf"),
+    "shortest-remaining-service": "srsf",
+    "gittins-index": "gittins",
     **dict.fromkeys(("oracle", "actual", "clairvoyant"), "perfect"),
     **dict.fromkeys(("walltime", "timelimit", "request"), "requested"),
 }
@@ -163,6 +197,8 @@ SYNONYMS: Final = {
 
 WITH_ORIGIN: Final = tuple(name for name, known in KNOWN_POLICIES.items() if "origin" in known.parameters)
 """Policies that count how late a job comes."""
+OF_BEFORE: Final = {"las": "las?first_s=3600&second_s=36000", "srtf": "srtf?outlived=ends"}
+"""What names alone meant before `las` had no levels and an outlived estimate doubled."""
 POLICIES: Final[dict[str, str]] = {name: known.words for name, known in KNOWN_POLICIES.items()}
 """The order in which waiting jobs are considered, by name, with one line each."""
 
@@ -179,12 +215,22 @@ BLIND: Final = (
     "random-feasible",
     "first-available",
     "las",
+    "gittins",
 )
 """Policies whose order does not look at how long a job will run."""
 RENAMED_PARAMETERS: Final = {"linear": {"cores": "size", "free_cores": "free_size", "queue_cores": "queue_size"}}
 """Parameters of policies that had another name, and counted cores alone, in earlier versions."""
 POSITIVE: Final = ("half_life_s", "max_age_s", "hold_from_s", "first_s")
 """The parameters of policies that must be above 0."""
+RANGES: Final = {
+    "bins": (2.0, 64.0),
+    "shortest_s": (0.001, 1e9),
+    "growth": (1.1, 1e9),
+    "decay": (0.0, 1.0),
+    "common_decay": (0.0, 1.0),
+    "shrinkage": (1e-6, 1e9),
+}
+"""The least and the most of the parameters of policies that have both."""
 MAY_BE_INFINITE: Final = ("reserve_below", "hold_patience_s", "second_s")
 """The parameters of policies that may be infinite: a bound that never binds."""
 

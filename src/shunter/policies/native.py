@@ -19,7 +19,7 @@ import polars as pl
 from shunter.checks import check_name, read_query, timed, typed
 from shunter.errors import InputError
 from shunter.files import read_toml
-from shunter.model.settings import CORES_ALONE, SIZE_BY
+from shunter.model.settings import CORES_ALONE, LONGEST_S, SIZE_BY
 from shunter.policies.catalog import (
     ESTIMATE_CODES,
     ESTIMATE_PARAMETERS,
@@ -29,12 +29,16 @@ from shunter.policies.catalog import (
     KNOWN_POLICIES,
     LEARNED_ESTIMATES,
     MAY_BE_INFINITE,
+    OF_BEFORE,
     ORIGINS,
+    OUTLIVED,
     POLICIES,
     POSITIVE,
+    RANGES,
     RENAMED_PARAMETERS,
     SYNONYMS,
     WITH_ORIGIN,
+    WORDS,
     KnownPolicy,
 )
 
@@ -74,8 +78,8 @@ class Spec:
     @property
     def written(self) -> dict[str, float | str]:
         """The parameters as a file has them: a word where a number stands for one."""
-        words = {number: word for word, number in ORIGINS.items()}
-        return {name: words[value] if name == "origin" else value for name, value in self.parameters.items()}
+        words = {name: {number: word for word, number in known.items()} for name, known in WORDS.items()}
+        return {name: words[name][value] if name in words else value for name, value in self.parameters.items()}
 
     def numbers(self, table: str) -> dict[str, float]:
         """Returns a table of names and numbers from the file: the shares of users, for instance."""
@@ -170,19 +174,28 @@ def _filled(what: str, kind: str, given: dict[str, float], parameters: Parameter
         if key not in defaults:
             known = f"it knows {', '.join(defaults)}" if defaults else "it has none"
             raise InputError(f"{where}: {what} {kind!r} has no parameter {key!r}; {known}")
+    if not given and kind in KNOWN_POLICIES and KNOWN_POLICIES[kind].parameters_together:
+        return {}
     return {**defaults, **given}
 
 
-def of_before(text: str) -> str:
-    """Returns a policy as a file of an earlier version means it, which had no origin: f1 to f4 took absolute times."""
-    return f"{text}?origin=absolute" if text in WITH_ORIGIN else text
+def of_before(text: str, *, with_origin: bool = False) -> str:
+    """Returns a policy as a file of an earlier version means it.
+
+    Args:
+        text: As the file has it.
+        with_origin: Whether the version already counted from the log's beginning; f1 to f4 took absolute times before.
+    """
+    if text in WITH_ORIGIN and not with_origin:
+        return f"{text}?origin=absolute"
+    return OF_BEFORE.get(text, text)
 
 
 def _read(key: str, value: Any, where: str, to_number: Callable[[Any, str], float]) -> float:  # noqa: ANN401
     """Returns a parameter as a number: a word has one, and a time may have a unit."""
-    if key == "origin":
-        check_name(where, str(value), ORIGINS)
-        return ORIGINS[str(value)]
+    if key in WORDS:
+        check_name(where, str(value), WORDS[key])
+        return WORDS[key][str(value)]
     return to_number(timed(key, value, where), where)
 
 
@@ -266,7 +279,7 @@ class NativePolicy(Named):
         rules = {}
         if self.kind == "priority" or self.spec.parameters.get("priority"):
             rules["priority"] = "no priority: 0 stands in"
-        if "shares" in self.known.tables:
+        if "shares" in self.known.tables or self.kind == "gittins":
             rules["user"] = "no user: all such jobs count as one user's"
         return rules
 
@@ -293,6 +306,10 @@ class NativePolicy(Named):
             # With a parameter the core counts from the log's beginning, without one it takes absolute times.
             since = [one for one in parameters.values() if one == ORIGINS["log"]]
             return CorePolicy(code, np.array(since, dtype=np.float64), none)
+        if self.kind == "srtf":
+            # As above: without a parameter nothing is left of an estimate that is outlived.
+            doubles = [one for one in parameters.values() if one == OUTLIVED["doubles"]]
+            return CorePolicy(code, np.array(doubles, dtype=np.float64), none)
         if self.kind == "las":
             # A level that nobody reaches is none.
             return CorePolicy(code, np.array([one for one in parameters.values() if one < INFINITE]), none)
@@ -332,12 +349,25 @@ def resolve_native(text: str) -> NativePolicy:
             raise InputError(f"{spec.where}: {name} is {value:g}; expected a positive number")
         if abs(value) == INFINITE and name not in MAY_BE_INFINITE:
             raise InputError(f"{spec.where}: {name} is {value:g}; expected a finite number")
+        low, high = RANGES.get(name, (-INFINITE, INFINITE))
+        if not low <= value <= high or (name == "bins" and not value.is_integer()):
+            kind = "whole number" if name == "bins" else "number"
+            raise InputError(f"{spec.where}: {name} is {value:g}; expected a {kind} from {low:g} to {high:g}")
     _check_tables(spec)
     # Infinity is allowed for both: one level, or two.
-    if spec.kind == "las" and not spec.parameters["second_s"] > spec.parameters["first_s"]:
+    if spec.kind == "las" and spec.parameters and not spec.parameters["second_s"] > spec.parameters["first_s"]:
         first_s, second_s = spec.parameters.values()
         raise InputError(f"{spec.where}: second_s is {second_s:g}; expected more than first_s, which is {first_s:g}")
+    if spec.kind == "gittins":
+        _check_bins(spec)
     return NativePolicy(text, spec)
+
+
+def _check_bins(spec: Spec) -> None:
+    bins, shortest_s, growth = (spec.parameters[name] for name in ("bins", "shortest_s", "growth"))
+    if math.log(shortest_s) + (bins - 1) * math.log(growth) > math.log(LONGEST_S):
+        what = f"{bins:g} bins from {shortest_s:g} s on, each {growth:g} times as long, reach beyond {LONGEST_S:g} s"
+        raise InputError(f"{spec.where}: {what}; take fewer, or a smaller growth")
 
 
 def _check_tables(spec: Spec) -> None:

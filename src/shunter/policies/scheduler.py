@@ -382,6 +382,7 @@ def _learned(
         mttr_s=given.mttr_s,
         failed_progress=given.failed_progress,
         preemption_overhead_s=given.preemption_overhead_s,
+        preemption_overhead_per_gb_s=given.preemption_overhead_per_gb_s,
         preempted_progress=given.preempted_progress,
         min_run_s=given.min_run_s,
         size_by=given.size_by if own.size_by == AUTO else own.size_by,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from shunter.comparison.marks import mark_lines, shared_lines
+from shunter.comparison.combinations import WITH_COST
+from shunter.comparison.marks import mark_lines, restart_warning, shared_lines
 from shunter.comparison.report import BETTER, BROKEN, UTILIZATIONS, WORSE
 from shunter.comparison.roles import BASELINE, CLASSIC, ROLES
 from shunter.metrics.labels import counted, in_unit, percent, short, wait_unit
@@ -91,6 +92,8 @@ def print_grounds(console: Console, comparison: Comparison) -> None:
     """Prints what to know before any result: whether to believe it, what all rows have, whether anybody waits."""
     if comparison.believability is not None:
         print_line(console, comparison.believability.line)
+    if comparison.cold_start is not None:
+        print_line(console, comparison.cold_start.line)
     if comparison.quiet_note is not None:
         # Where nothing is shown, marks explain nothing.
         print_line(console, comparison.quiet_note)
@@ -196,6 +199,10 @@ def comparison_notes(comparison: Comparison) -> list[str]:
     notes += _basis_notes(comparison)
     if rejected := max(one.rejected for one in comparison.scored):
         notes.append(f"{rejected:,} of {windows.length * len(windows):,} jobs can never fit, and were rejected")
+    # A row that was added to show what restarts cost is no choice of the reader's.
+    chosen = (one.combination.scheduler for one in comparison.scored if not one.label.endswith(WITH_COST))
+    if warning := restart_warning(chosen, comparison.workload):
+        notes.append(f"warning: {warning}")
     return notes
 
 

@@ -25,6 +25,7 @@ from shunter.report.tables import (
     ledger_table,
     print_fitted,
     print_line,
+    print_warning,
     print_written,
 )
 from shunter.report.terminal import Console
@@ -57,7 +58,7 @@ def print_evaluation(evaluation: Evaluation, top: int, written: Sequence[Path], 
     if ledger := comparison.scored[0].ledger:
         console.print(ledger_table(ledger))
     for warning in evaluation.warnings:
-        console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
+        print_warning(console, warning)
     print_line(console, evaluation.next_step.text)
     print_written(console, written)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any, Final
 
 from matplotlib import rc_context
@@ -37,7 +38,9 @@ class PlainFigure(Figure):
             text.set_parse_math(False)
             text.set_text(visible(text.get_text()))
         # The labels of axes are made while they are drawn.
-        with rc_context({"text.parse_math": False}):
+        with rc_context({"text.parse_math": False}), warnings.catch_warnings():
+            # A name in letters that the font lacks is drawn as boxes: no reason to fill the terminal.
+            warnings.filterwarnings("ignore", message="Glyph ")
             super().draw(renderer)
 
 

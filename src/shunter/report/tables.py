@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from shunter.comparison.marks import restart_warning
 from shunter.metrics.labels import UNITS_S, brief_seconds, short, shortened
 from shunter.metrics.run import turnaround_by_gpus, turnaround_by_priority
 from shunter.metrics.table import COUNT, METRICS, SECONDS, SHARE
@@ -85,6 +86,12 @@ def print_line(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+def print_warning(console: Console, warning: str | None) -> None:
+    """Prints what a reader should know before believing the result, if there is anything."""
+    if warning is not None:
+        console.print(f"[yellow]warning: {escape(warning)}[/]", highlight=False, soft_wrap=True)
+
+
 def print_written(console: Console, written: Sequence[Path]) -> None:
     """Prints which files were written."""
     for path in written:
@@ -107,6 +114,7 @@ def print_run(run: Run, written: Sequence[Path]) -> None:
         console.print(ledger_table(run.schedule.ledger))
     if run.schedule.rejected.any():
         console.print(rejection_table(run.schedule))
+    print_warning(console, restart_warning([run.scheduler], run.schedule.workload))
     print_written(console, written)
 
 

@@ -40,7 +40,7 @@ def print_training(training: Training) -> None:
     for _, ledger in training.ledgers():
         if ledger:
             console.print(ledger_table(ledger))
-    for line in training.next_steps():
+    for line in training.next_steps:
         print_line(console, line)
     console.print(_next(training), markup=False, highlight=False, soft_wrap=True)
 

@@ -70,7 +70,7 @@ def print_tuning(tuning: Tuning, written: Sequence[Path]) -> None:
     for line in tuning.left_out:
         print_line(console, f"left out: {line}")
     print_written(console, written)
-    for line in tuning.next_steps():
+    for line in tuning.next_steps:
         print_line(console, line)
 
 
@@ -211,6 +211,9 @@ def draw_tuning(tuned: Tuned, report: Report[Comparison]) -> Figure:
         _draw_points(panel, title, points)
         every.append(panel)
     _name_axis(every[-1], report)
+    told = [line for one in report.logs for line in mark_lines((row.marks for row in one.scored), one.shared_marks)]
+    if told:
+        figure.supxlabel("; ".join(dict.fromkeys(told)), x=0.01, ha="left", fontsize=9)
     return finish(figure, every, _figure_title(tuned, report))
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from shunter.comparison.marks import mark_lines, marked, shared_lines, shared_marks
+from shunter.comparison.marks import mark_lines, marked, restart_warning, shared_lines, shared_marks
 from shunter.metrics.labels import brief_seconds
 from shunter.metrics.table import METRICS, SECONDS
 from shunter.report.tables import (
@@ -18,6 +18,7 @@ from shunter.report.tables import (
     format_metric,
     ledger_table,
     print_line,
+    print_warning,
     run_title,
     told_metrics,
 )
@@ -51,6 +52,7 @@ def print_what_if(found: WhatIf) -> None:
         print_line(console, line)
     if found.quiet_note:
         print_line(console, found.quiet_note)
+    print_warning(console, restart_warning((case.run.scheduler for case in cases), base.schedule.workload))
     if base.schedule.ledger:
         console.print(ledger_table(base.schedule.ledger))
 

@@ -68,8 +68,13 @@ class ClusterColumns(NamedTuple):
 
 def open_cluster(cluster: Cluster) -> Handle:
     """Hands a cluster to the core."""
-    columns = cluster_columns(cluster)
-    return opened(lib.shunter_cluster_open, *pointers(*columns), len(cluster.nodes), int(cluster.mix))
+    columns = pointers(*cluster_columns(cluster))
+    speeds, kinds = ffi.NULL, cluster.kinds
+    if kinds is not None:
+        micro = kinds.micro
+        given = {"kind_micro": pointers(micro)[0], "kinds": len(kinds.rows), "types": len(kinds.types)}
+        speeds = ffi.new("ShunterSpeeds *", given)
+    return opened(lib.shunter_cluster_open, *columns, len(cluster.nodes), int(cluster.mix), speeds)
 
 
 def cluster_columns(cluster: Cluster) -> ClusterColumns:
@@ -118,6 +123,7 @@ def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
         user_numbers(jobs["user"]),
         _whole(jobs["logged_wait_s"], MILLI),
         cluster.gpu_type_masks(jobs),
+        cluster.kind_rows(jobs),
     ]
     return opened(lib.shunter_jobs_open, *pointers(*columns), len(jobs))
 

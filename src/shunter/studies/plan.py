@@ -12,8 +12,8 @@ from shunter.agents.training.request import CONFIG_FILE, RESULT_FILE, TrainReque
 from shunter.errors import InputError
 from shunter.policies.catalog import PICK_JOB
 from shunter.studies.identity import run_key
-from shunter.studies.runs import RunTask, with_threads
 from shunter.studies.study_file import DRAWN, Sections, Study, merged
+from shunter.studies.training_task import RunTask, with_threads
 
 RUNS: Final = "runs"
 """Where in the folder of a study its runs are."""

@@ -1,19 +1,22 @@
-"""Trainings as the tasks of an engine, and what each came to."""
+"""Many trainings on an engine, and what each came to."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.agents.training.request import RESULT_FILE, TrainRequest
-from shunter.agents.training.train import run_request
+from shunter.agents.training.request import RESULT_FILE
 from shunter.comparison.roles import BEGINNING, CHOSEN, LEARNED
 from shunter.engines.base import Done, Failed
-from shunter.errors import ShunterError
+from shunter.engines.choice import LOCAL, engine_on
+from shunter.engines.local import LocalEngine
 from shunter.files import parse_json, read_text
+from shunter.studies.carrying import Carried, carried, train_carried
+from shunter.studies.training_task import RunTask, train_task
 
 if TYPE_CHECKING:
     from shunter.engines.base import Engine
@@ -22,35 +25,6 @@ HELD_AGAINST: Final = (CHOSEN, BEGINNING)
 """What learned policies are held against, by role; the first is what tables and aggregates count by."""
 DONE, FAILED, MISSING = "done", "failed", "missing"
 """How a run stands."""
-
-
-@dataclass(frozen=True)
-class RunTask:
-    """One training as an engine takes it; its folder is all that it writes to."""
-
-    name: str
-    """What lines call it."""
-    request: TrainRequest
-    trust: bool = False
-    judge: bool = True
-    """False: the days of the report stay unseen."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the run."""
-        return self.request.folder()
-
-
-def train_task(task: RunTask) -> dict[str, Any]:
-    """Trains in a process of an engine; returns what ``shunter train --json`` prints.
-
-    Raises:
-        ShunterError: The training cannot be, has diverged, or was interrupted.
-    """
-    training = run_request(task.request, trust=task.trust, judge=task.judge)
-    if training.is_interrupted:
-        raise ShunterError("was interrupted; run the same command again to go on")
-    return training.result()
 
 
 @dataclass(frozen=True)
@@ -91,6 +65,8 @@ class Record:
     def ratio(self, against: str) -> Ratio | None:
         """Returns the ratio of the learned policy to another on the days of the report; None: there is none.
 
+        It is the geometric mean over windows, or where some window has none, as where nobody waits, the ratio of means.
+
         Args:
             against: The role of the other.
         """
@@ -99,10 +75,14 @@ class Record:
         if report is None:
             return None
         # Of several logs each counts the same.
-        rows = report["pooled"] or report["logs"][0]["rows"]
-        found = next(row for row in rows if row["role"] == LEARNED)["against"].get(against)
-        if found is None or not found["ratio"]:
+        rows = {row["role"]: row for row in report["pooled"] or report["logs"][0]["rows"]}
+        found = rows[LEARNED]["against"].get(against)
+        if found is None:
             return None
+        if not found["ratio"]:
+            # Where nobody waits in some window there is no mean of ratios.
+            ours, theirs = (rows.get(role, {}).get("mean") for role in (LEARNED, against))
+            return Ratio(ours / theirs, None) if ours and theirs else None
         bounds = (found["ratio_low"], found["ratio_high"])
         return Ratio(found["ratio"], None if None in bounds else bounds)
 
@@ -150,7 +130,16 @@ def run_all(tasks: Sequence[RunTask], engine: Engine, told: Told | None = None) 
         if told is not None:
             told(records[own], sum(one.status != MISSING for one in records), len(tasks))
 
-    engine.map(train_task, [tasks[place] for place in places], heard)
+    left = [tasks[place] for place in places]
+    if engine.is_here:
+        engine.map(train_task, left, heard)
+        return records
+
+    def settled(place: int, outcome: Done[Carried] | Failed) -> None:
+        heard(place, outcome if isinstance(outcome, Failed) else Done(outcome.value.settle(left[place].folder)))
+
+    with carried(left, engine) as sent:
+        engine.map(train_carried, sent, settled)
     return records
 
 
@@ -186,10 +175,19 @@ def _after(task: RunTask, outcome: Done[dict[str, Any]] | Failed) -> Record:
     return Record(task, error=outcome.reason)
 
 
-def with_threads(request: TrainRequest, threads: int) -> TrainRequest:
-    """Returns the same request with another number of threads."""
-    training = {**request.changes.get("training", {}), "threads": threads}
-    return replace(request, changes={**request.changes, "training": training})
+@contextmanager
+def training_engine(on: str | Engine, threads: int, runs: int) -> Iterator[tuple[Engine, int]]:
+    """Yields where trainings run, and on how many threads each.
+
+    Args:
+        on: As `shunter.engines.choice.engine_on` takes it.
+        threads: How many cores of this machine may be used.
+        runs: How many trainings there are.
+    """
+    at_once, each = shared_threads(threads, runs)
+    # Nothing to train: then nothing is started either.
+    with engine_on(on if runs else LOCAL, threads) as engine:
+        yield (LocalEngine(at_once), each) if engine is None else (engine, 1)
 
 
 def shared_threads(threads: int, runs: int) -> tuple[int, int]:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from shunter.agents.training.curves import SEED_FOLDER
 from shunter.agents.training.request import CONFIG_FILE, TrainRequest, check_run_folder
 from shunter.agents.training.setup import Site
-from shunter.engines.local import LocalEngine
+from shunter.engines.choice import LOCAL, check_on
 from shunter.errors import InputError
 from shunter.files import write_file
 from shunter.metrics.run_folder import to_json_text
 from shunter.policies.trust import trusting
 from shunter.studies.aggregates import Estimate, mean
-from shunter.studies.runs import HELD_AGAINST, Record, RunTask, Told, run_all, shared_threads, with_threads
+from shunter.studies.runs import HELD_AGAINST, Record, Told, run_all, training_engine
+from shunter.studies.training_task import RunTask, with_threads
 
 if TYPE_CHECKING:
     from shunter.engines.base import Engine
@@ -76,7 +77,7 @@ def train_seeds(
     seeds: Sequence[int],
     *,
     trust: bool = False,
-    engine: Engine | None = None,
+    on: str | Engine = LOCAL,
     told: Told | None = None,
 ) -> SeedsReport:
     """Trains once for each seed, each in a folder of its own, and says what they come to together.
@@ -87,23 +88,26 @@ def train_seeds(
         request: The training; its folder gets a folder for each seed.
         seeds: Different numbers.
         trust: Run Python files that a training file or a checkpoint names.
-        engine: Where trainings run; None: in processes of this machine, as many as the training has threads.
+        on: Where trainings run: ``local``, in processes of this machine, as many as the training has threads;
+            ``ray``, in as many workers; or the address of a Ray cluster, on one core each.
         told: Hears of each run that ends.
 
     Raises:
         InputError: What can be known before the first training is wrong.
     """
     request.check()
+    check_on(on)
     folder = request.folder()
     with trusting(trust):
         requests = [_of_seed(request, folder, seed) for seed in seeds]
         threads = _check(requests, folder)
         left = sum(not one.is_done(one.folder()) for one in requests)
-        at_once, each = shared_threads(threads, left)
-        tasks = [
-            RunTask(f"seed {seed}", with_threads(one, each), trust) for seed, one in zip(seeds, requests, strict=True)
-        ]
-        records = run_all(tasks, LocalEngine(at_once) if engine is None else engine, told)
+        with training_engine(on, threads, left) as (engine, each):
+            tasks = [
+                RunTask(f"seed {seed}", with_threads(one, each), trust)
+                for seed, one in zip(seeds, requests, strict=True)
+            ]
+            records = run_all(tasks, engine, told)
     report = SeedsReport(folder, dict(zip(seeds, records, strict=True)))
     text = to_json_text(report.to_json())
     folder.mkdir(parents=True, exist_ok=True)

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.engines.local import LocalEngine
+from shunter.engines.choice import LOCAL, check_on
 from shunter.files import locked, parse_json, read_text, write_file
 from shunter.metrics.run_folder import to_json_text
 from shunter.metrics.table import higher_is_better
 from shunter.policies.trust import trusting
 from shunter.studies.aggregates import Estimate, interquartile_mean, mean, probability_of_improvement
 from shunter.studies.plan import RUNS, Cell, cells_of
-from shunter.studies.runs import DONE, HELD_AGAINST, Record, Told, read_all, run_all, shared_threads
+from shunter.studies.runs import DONE, HELD_AGAINST, Record, Told, read_all, run_all, training_engine
 from shunter.studies.search import BEST_FILE, Search, best_text, run_search
 from shunter.studies.study_file import SEARCHED, Study, merged
 
@@ -144,7 +144,7 @@ def run_study(
     *,
     threads: int = 1,
     trust: bool = False,
-    engine: Engine | None = None,
+    on: str | Engine = LOCAL,
     told: Told | None = None,
     only_read: bool = False,
 ) -> StudyReport:
@@ -154,13 +154,15 @@ def run_study(
         study: From `shunter.studies.study_file.read_study`.
         threads: How many cores there are: so many runs go at a time.
         trust: Run Python files that a training file or a checkpoint names.
-        engine: Where trainings run; None: in processes of this machine.
+        on: Where trainings run: ``local``, in processes of this machine; ``ray``, in as many workers as there are
+            cores; or the address of a Ray cluster, on one core each.
         told: Hears of each run that ends.
         only_read: Train nothing.
 
     Raises:
         InputError: What can be known before the first training is wrong.
     """
+    check_on(on)
     errors = _errors_of_before(study.out)
 
     def run(cells: Sequence[Cell]) -> list[Record]:
@@ -168,9 +170,8 @@ def run_study(
         if only_read:
             return read_all(tasks, errors)
         left = sum(not task.request.is_done(task.folder) for task in tasks)
-        at_once, each = shared_threads(threads, left)
-        tasks = [cell.on_threads(each).task for cell in cells]
-        records = run_all(tasks, LocalEngine(at_once) if engine is None else engine, told)
+        with training_engine(on, threads, left) as (engine, each):
+            records = run_all([cell.on_threads(each).task for cell in cells], engine, told)
         for one in records:
             errors.pop(str(one.task.folder), None)
             if one.error is not None:

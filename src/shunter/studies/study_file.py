@@ -94,7 +94,7 @@ def read_study(file: Path, out: Path | None = None) -> Study:
     )
     variants = dict(_variants(tables, common, where))
     base = _add_ablation(variants, tables.get("ablation"), where)
-    variants = {name: _placed(sections, file) for name, sections in variants.items()}
+    variants = {name: _placed(_without_idle(sections, common), file) for name, sections in variants.items()}
     search = None if "search" not in tables else search_from(tables["search"], f"{where}: [search]", list(variants))
     if search is not None:
         _check_options(search.keys, f"{where}: [search.options]")
@@ -143,6 +143,16 @@ def _variants(tables: Mapping[str, Any], common: Sections, where: str) -> Iterat
             raise InputError(f"{where}: two variants are called {called!r}; name them in [variants]")
         taken.add(called)
         yield called, merged(common, own, *({section: {key: value}} for section, key, value in place))
+
+
+def _without_idle(sections: Sections, common: Sections) -> Sections:
+    """Returns sections without what all variants share for other algorithms; a variant's own word on them stays."""
+    learner = sections.get("training", {}).get(ALGORITHM, TrainConfig().training.algorithm)
+    return {
+        name: table
+        for name, table in sections.items()
+        if name == learner or name not in ALGORITHMS or table != common.get(name)
+    }
 
 
 def _word(value: object) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shunter.comparison.bench import Bench
     from shunter.comparison.combinations import Combination
     from shunter.comparison.objective import Objective
+    from shunter.engines.base import Engine
     from shunter.model.log import Log
     from shunter.policies.scheduler import Scheduler
     from shunter.tuning.weights import Plan
@@ -64,9 +65,9 @@ class TrainingDays:
     """Whether some days are held back; if not, training days are too few for that, and all windows serve for both."""
 
     @staticmethod
-    def of(logs: Sequence[Log], plan: Plan) -> TrainingDays:
-        """Returns the training windows of logs."""
-        benches = tuple(training_benches(logs, plan))
+    def of(logs: Sequence[Log], plan: Plan, engine: Engine | None = None) -> TrainingDays:
+        """Returns the training windows of logs, which run on an engine; None: in this process."""
+        benches = tuple(training_benches(logs, plan, engine))
         low, high = plan.train
         searched, held_back = [], []
         for log, bench in zip(logs, benches, strict=True):

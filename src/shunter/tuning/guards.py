@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.comparison.bench import Bench
+from shunter.comparison.log_windows import MetricsOf
 from shunter.comparison.report import BESIDE, LONGEST, WAIT, largest_known
 from shunter.comparison.statistics import Summary, summarize
 from shunter.metrics.table import higher_is_better
 
 if TYPE_CHECKING:
+    from shunter.engines.base import Engine
     from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.policies.scheduler import Scheduler
@@ -43,7 +45,13 @@ class Guarded:
 
 
 def sweep_guards(
-    log: Log, windows: Windows, scheduler: Scheduler, guards_s: Sequence[float | None], metric: str, threads: int = 1
+    log: Log,
+    windows: Windows,
+    scheduler: Scheduler,
+    guards_s: Sequence[float | None],
+    metric: str,
+    threads: int = 1,
+    engine: Engine | None = None,
 ) -> tuple[Guarded, ...]:
     """Returns what a policy does under each guard.
 
@@ -54,10 +62,12 @@ def sweep_guards(
         guards_s: The guards; None: without one.
         metric: The metric that counts.
         threads: How many threads share the windows.
+        engine: Where chunks of windows run; None: in this process.
     """
-    bench, rows = Bench.on(log, windows, threads), []
-    for guard_s in guards_s:
-        found = bench.measure(scheduler.changed(max_wait_s=guard_s), dict.fromkeys((metric, *BESIDE)))
+    bench, rows = Bench.on(log, windows, threads, engine), []
+    guarded = [scheduler.changed(max_wait_s=guard_s) for guard_s in guards_s]
+    measured = bench.each(guarded, MetricsOf(tuple(dict.fromkeys((metric, *BESIDE)))))
+    for guard_s, found in zip(guards_s, measured, strict=True):
         summary = summarize(found[metric], windows.block, higher_is_better(metric))
         mean_wait_s = summarize(found[WAIT], windows.block).mean
         rows.append(Guarded(guard_s, summary, mean_wait_s, largest_known(found[LONGEST])))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
     from shunter.comparison.comparison import Scored
     from shunter.comparison.objective import Objective
+    from shunter.engines.base import Engine
     from shunter.model.log import Log
     from shunter.model.windows import Windows
 
@@ -72,6 +73,7 @@ def report_later(
     *,
     seed: int = 0,
     threads: int = 1,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Report[Comparison]:
     """Simulates everything in windows of later days, and compares.
@@ -84,6 +86,7 @@ def report_later(
         beginning: The score that the search began with.
         seed: For the drawing of blocks in the intervals.
         threads: How many threads share the windows.
+        engine: Where chunks of windows run; None: in this process.
         progress: Called after each combination with how many are done, and of how many.
     """
     requested = classics(tuned.scheduler, [REQUESTED])
@@ -93,7 +96,9 @@ def report_later(
     reports = []
     for place, later in enumerate(logs):
         told = part_of(progress, place, len(logs))
-        runs = run_combinations(later.log, everybody, later.windows, objective.metric, threads=threads, progress=told)
+        runs = run_combinations(
+            later.log, everybody, later.windows, objective.metric, threads=threads, engine=engine, progress=told
+        )
         # In hindsight: on the very windows on which all are judged. Nobody could have known it before, which makes it
         # the hardest rival.
         ordered = best_first(runs.values(), later.windows.block, objective.metric)

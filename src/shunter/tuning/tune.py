@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from shunter.comparison.classics import Progress, left_out
 from shunter.comparison.combinations import Combination
 from shunter.comparison.next_step import doubt, judged_step
 from shunter.comparison.roles import JUDGED_AGAINST, TUNED
+from shunter.engines.choice import LOCAL, check_on, engine_on
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.policies.native import NativePolicy, resolve_estimate
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from shunter.comparison.comparison import Comparison
     from shunter.comparison.report import Finding, Report
+    from shunter.engines.base import Engine
     from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.workload import Workload
@@ -105,8 +108,9 @@ class Tuning:
         """Returns what the report comes to: over all logs, and then on each."""
         return self.report.findings(TUNED, TUNED, JUDGED_AGAINST)
 
+    @cached_property
     def next_steps(self) -> list[str]:
-        """Returns for each log what an operator should do with the file."""
+        """For each log, what an operator should do with the file."""
         name, steps = f"the tuned file ({self.out})", []
         for one, log in zip(self.report.logs, self.logs, strict=True):
             words = ["shunter", "simulate", *log.words, "--policy", str(self.out), "--estimate", str(self.out)]
@@ -144,7 +148,7 @@ class Tuning:
             ],
             "pooled": self.report.pooled_objects(),
             "verdict": [finding.to_json() for finding in self.findings()],
-            "next_steps": self.next_steps(),
+            "next_steps": self.next_steps,
             "seed": request.plan.seed,
             "version": __version__,
             "seconds": round(self.seconds, 6),
@@ -157,6 +161,7 @@ def tune(
     *,
     out: str | Path,
     strict: bool = False,
+    on: str | Engine = LOCAL,
     stage: Stage = _untold,
     **terms: Any,  # noqa: ANN401 - what TuneRequest.of takes
 ) -> Tuning:
@@ -167,6 +172,7 @@ def tune(
         cluster: A number of cores, a preset, a file, or a cluster; None: the one that the workload tells of.
         out: The file that is written: a TOML file, which is a policy and an estimate.
         strict: Whether a job that can never fit is an error.
+        on: Where simulations run: ``local``, ``ray``, or the address of a Ray cluster.
         stage: Surrounds each piece of the work, for those who show progress.
         terms: The fields of `Plan` (``windows``, ``length``, ``generations``, ``population``, ``seed`` ...), ``kind``,
             ``objective``, ``bounds``, ``site``, ``report``, ``report_windows``, ``estimate`` (by default training days
@@ -176,15 +182,28 @@ def tune(
         InputError: A name or a number is wrong, or the log is too short.
     """
     request = TuneRequest.of(**terms)
-    return run_tuning(request, [read_log(workload, cluster)], Path(out), strict=strict, stage=stage)
+    check_on(on)
+    return run_tuning(request, [read_log(workload, cluster)], Path(out), strict=strict, on=on, stage=stage)
 
 
 def run_tuning(
-    request: TuneRequest, logs: Sequence[Log], out: Path, *, strict: bool = False, stage: Stage = _untold
+    request: TuneRequest,
+    logs: Sequence[Log],
+    out: Path,
+    *,
+    strict: bool = False,
+    on: str | Engine = LOCAL,
+    stage: Stage = _untold,
 ) -> Tuning:
     """Tunes one policy to one or several logs, writes it, and reports what it does on later days."""
     # All logs before the first search: a short one should not be found after an hour.
     _check_logs(request, logs, strict)
+    with engine_on(on, request.plan.threads) as engine:
+        return _tuned(request, logs, out, engine, stage)
+
+
+def _tuned(request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine | None, stage: Stage) -> Tuning:
+    """Searches, writes and reports; simulations run on an engine, or in this process."""
     began = time.perf_counter()
     tried, skipped = supported_estimates(logs, request.scheduler.settings.missing_request)
     if request.estimate is not None:
@@ -192,14 +211,14 @@ def run_tuning(
     # Fitted once, on training days alone, and then the same for search, file and report.
     sections = {name: estimate_section(name, logs, request.plan.train) for name in tried}
     with TemporaryDirectory() as folder:
-        found = _search(request, logs, _estimate_specs(sections, Path(folder)), stage)
+        found = _search(request, logs, _estimate_specs(sections, Path(folder)), engine, stage)
     seconds = time.perf_counter() - began
     section, later = sections[found.chosen.estimate], _later(request, logs, found)
     facts, log_facts = _facts(request, found), [_log_facts(one) for one in later]
     size_by = common_size_by(request.scheduler, logs)
     settings, comments = _settings(request, found), _comments(found, out)
     write_tuned(out, tuned_text(found.policy.spec, settings, section, facts, log_facts, comments, size_by))
-    report, guards = _judge(request, found, later, out, stage)
+    report, guards = _judge(request, found, later, out, engine, stage)
     lines = (*skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
     return Tuning(request, tuple(logs), found, report, guards, lines, tuple(tried), out, seconds)
 
@@ -239,10 +258,12 @@ def _estimate_specs(sections: dict[str, str], folder: Path) -> dict[str, str]:
     return specs
 
 
-def _search(request: TuneRequest, logs: Sequence[Log], estimates: dict[str, str], stage: Stage) -> Found:
+def _search(
+    request: TuneRequest, logs: Sequence[Log], estimates: dict[str, str], engine: Engine | None, stage: Stage
+) -> Found:
     """Returns what training days choose and what the search finds there."""
     plan, objective, space = request.plan, request.objective, SPACES[request.kind]
-    days = TrainingDays.of(logs, plan)
+    days = TrainingDays.of(logs, plan, engine)
     with stage("choosing classics and an estimate on training days") as progress:
         chosen = choose_on_training_days(days, request.scheduler, estimates, objective, request.may_keep, progress)
     scheduler = request.scheduler.changed(estimate=estimates[chosen.estimate])
@@ -263,7 +284,7 @@ def _later(request: TuneRequest, logs: Sequence[Log], found: Found) -> list[Late
 
 
 def _judge(
-    request: TuneRequest, found: Found, later: Sequence[Later], out: Path, stage: Stage
+    request: TuneRequest, found: Found, later: Sequence[Later], out: Path, engine: Engine | None, stage: Stage
 ) -> tuple[Report[Comparison], tuple[tuple[Guarded, ...], ...]]:
     """Returns what the file that was written does on later days, and what it does there under several guards."""
     words = request.scheduler.settings.words()
@@ -275,12 +296,12 @@ def _judge(
     beginning = Combination(f"{request.kind}/{found.begins.settings.dispatch}", found.begins.changed(estimate=str(out)))
     plan, objective = request.plan, request.objective
     with stage("simulating later days") as progress:
+        where: dict[str, Any] = {"threads": plan.threads, "engine": engine}
         report = report_later(
-            later, tuned, request.site, objective, beginning, seed=plan.seed, threads=plan.threads, progress=progress
+            later, tuned, request.site, objective, beginning, seed=plan.seed, progress=progress, **where
         )
         guards = tuple(
-            sweep_guards(one.log, one.windows, scheduler, request.guards_s, objective.metric, plan.threads)
-            for one in later
+            sweep_guards(one.log, one.windows, scheduler, request.guards_s, objective.metric, **where) for one in later
         )
     return report, guards
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from shunter.comparison.bench import Bench
 from shunter.comparison.classics import Choice, Progress
+from shunter.comparison.log_windows import MetricsOf
 from shunter.errors import InputError
 from shunter.model.log import Log
 from shunter.model.windows import MOST_COUNT, Days
@@ -19,8 +20,9 @@ from shunter.tuning.space import Space, spec_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from shunter.comparison.bench import Measured
+    from shunter.comparison.log_windows import Measured
     from shunter.comparison.objective import Objective
+    from shunter.engines.base import Engine
     from shunter.policies.scheduler import Scheduler
 
 TETHER: Final = 0.03
@@ -82,9 +84,9 @@ class Tuned:
         return spec_text(self.kind, self.parameters)
 
 
-def training_benches(logs: Sequence[Log], plan: Plan) -> list[Bench]:
+def training_benches(logs: Sequence[Log], plan: Plan, engine: Engine | None = None) -> list[Bench]:
     """Returns a bench on the training windows of each log."""
-    return [Bench.on(log, plan.training_days.windows_of(log), plan.threads) for log in logs]
+    return [Bench.on(log, plan.training_days.windows_of(log), plan.threads, engine) for log in logs]
 
 
 def find_weights(
@@ -163,8 +165,8 @@ class _Trials:
         ]
         # What pulls back to the beginning, before any window is looked at.
         costs = TETHER * self.space.distance(vectors)
-        for place, vector in enumerate(vectors):
-            costs[place] += self._cost(vector, drawn, bases)
+        for place, cost in enumerate(self._costs(vectors, drawn, bases)):
+            costs[place] += cost
             self.done += 1
             if self.progress:
                 self.progress(self.done, self.plan.generations * self.plan.population)
@@ -172,10 +174,16 @@ class _Trials:
 
     def cost_everywhere(self, vector: NDArray[np.float64]) -> float:
         """Returns the cost of one candidate on all training windows."""
-        return self._cost(vector, self.benches, self._bases)
+        (cost,) = self._costs([vector], self.benches, self._bases)
+        return cost
 
-    def _cost(self, vector: NDArray[np.float64], benches: Sequence[Bench], bases: Sequence[Measured]) -> float:
-        """Returns the mean cost over logs, each of which counts the same."""
-        candidate = self.scheduler.changed(policy=spec_text(self.space.kind, self.space.parameters(vector)))
-        found = (bench.measure(candidate, self.objective.metrics) for bench in benches)
-        return float(np.mean([self.objective.search_cost(own, base) for own, base in zip(found, bases, strict=True)]))
+    def _costs(
+        self, vectors: Iterable[NDArray[np.float64]], benches: Sequence[Bench], bases: Sequence[Measured]
+    ) -> Iterator[float]:
+        """Yields the mean cost of each candidate over logs, each of which counts the same."""
+        space, metrics = self.space, MetricsOf(self.objective.metrics)
+        candidates = [self.scheduler.changed(policy=spec_text(space.kind, space.parameters(one))) for one in vectors]
+        for found in zip(*(bench.each(candidates, metrics) for bench in benches), strict=True):
+            yield float(
+                np.mean([self.objective.search_cost(own, base) for own, base in zip(found, bases, strict=True)])
+            )

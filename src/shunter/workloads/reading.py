@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.cluster import GENERATE
-from shunter.workloads.formats import FORMATS, TABLES, Reading, detect_format, reader_of
+from shunter.model.kinds import KIND
+from shunter.workloads.formats import FORMATS, SYNONYMS, TABLES, Reading, detect_format, reader_of
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
@@ -221,7 +222,7 @@ def _parsed(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 
 def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
     if format is not None:
-        check_name("format", format, FORMATS)
+        check_name("format", format, FORMATS, synonyms=SYNONYMS)
     if not isinstance(spec, str | Path | Sequence):
         raise InputError(f"workload is {spec!r}; expected a file, several files, or a generator")
     files = files_of(spec)
@@ -234,12 +235,26 @@ def _read(spec: Spec, format: str | None, reading: Reading) -> Workload:
     from shunter.workloads.text.source import open_source
 
     sources = list(map(open_source, files))
-    format = format or _detect(sources, reading)
-    if reading.columns and format not in TABLES:
+    # A kind may come from what any format tells, so that it says nothing of what the file is.
+    names_kinds = list(reading.columns) == [KIND]
+    format = format or _detect(sources, replace(reading, columns={}) if names_kinds else reading)
+    if reading.columns and format not in TABLES and not names_kinds:
         raise InputError(
             f"--map (columns) is for tables, but {sources[0].where} is {format}; leave it out, or force --format csv"
         )
+    if names_kinds and format not in TABLES:
+        workload = reader_of(format).read(sources, replace(reading, columns={}))
+        return replace(_with_kinds(workload, reading.columns[KIND]), format=format)
     return replace(reader_of(format).read(sources, reading), format=format)
+
+
+def _with_kinds(workload: Workload, column: str) -> Workload:
+    """Returns a log whose jobs are of the kinds that one of its columns tells, such as ``name`` or ``executable``."""
+    import polars as pl
+
+    texts = [name for name, dtype in workload.jobs.schema.items() if dtype == pl.String]
+    check_name("column", column, texts, where=f"--map (columns): {KIND}={column}: ")
+    return replace(workload, jobs=workload.jobs.with_columns(workload.jobs[column].alias(KIND)))
 
 
 def _detect(sources: Sequence[Source], reading: Reading) -> str:

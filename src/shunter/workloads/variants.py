@@ -32,8 +32,8 @@ SALT_BITS: Final = 128
 
 NAMES: Final = {"user": "user", "group": "group", "account": "account", "executable": "program", "name": "name"}
 """The columns that are replaced always, and what their new names begin with."""
-PLACES: Final = {"queue": "queue", "partition": "partition", "qos": "qos"}
-"""The columns that are replaced if asked for: a cluster file may name the same partitions."""
+PLACES: Final = {"queue": "queue", "partition": "partition", "qos": "qos", "kind": "kind"}
+"""The columns that are replaced if asked for: a cluster file may name the same partitions and kinds."""
 
 
 def keep_statuses(workload: Workload, only: str) -> Workload:
@@ -214,7 +214,7 @@ def anonymize(workload: Workload, *, seed: int | None = None, places: bool = Fal
         workload: The jobs.
         seed: Of the order: whoever knows it can draw the same again, and so find out who came first. None: a secret one
             that is kept nowhere.
-        places: Whether queues, partitions and qualities of service are replaced too.
+        places: Whether queues, partitions, qualities of service and kinds are replaced too.
         shift: Whether the first job's submit time becomes 0.
     """
     salt = secrets.randbits(SALT_BITS) if seed is None else seed

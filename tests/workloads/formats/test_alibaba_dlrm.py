@@ -25,20 +25,23 @@ instance_5,CN,app_2,0.5,1,,,,,1.0,2.0,,,-1,30.0,30.0,31.0
 EXPECTED = [
     job(
         "instance_1", 0.0, 500.0, cores_per_task=12.0, memory_mb_per_task=122_880.0, gpus_per_task=1.0, queue="HN",
-        logged_wait_s=0.0, name="app_0",
+        logged_wait_s=0.0, name="app_0", kind="app_0",
     ),
     job(
         "instance_2", 10.5, 1.0, cores_per_task=64.0, memory_mb_per_task=491_520.0, queue="CN", logged_wait_s=1.5,
-        name="app_0",
+        name="app_0", kind="app_0",
     ),
     job(
         "instance_3", 20.0, 10_000.0, cores_per_task=96.0, memory_mb_per_task=512.0, queue="CN", logged_wait_s=5.0,
-        name="app_1",
+        name="app_1", kind="app_1",
     ),
-    job("instance_4", 20.0, 20.0, cores_per_task=8.0, gpus_per_task=1.0, queue="HN", logged_wait_s=0.0, name="app_2"),
+    job(
+        "instance_4", 20.0, 20.0, cores_per_task=8.0, gpus_per_task=1.0, queue="HN", logged_wait_s=0.0,
+        name="app_2", kind="app_2",
+    ),
     job(
         "instance_5", 30.0, 1.0, cores_per_task=0.5, memory_mb_per_task=1024.0, queue="CN", logged_wait_s=0.0,
-        name="app_2",
+        name="app_2", kind="app_2",
     ),
 ]  # fmt: skip
 

@@ -42,6 +42,22 @@ def test_every_column_is_read_and_others_are_ignored(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["jobs.csv", "jobs.parquet"])
+def test_a_column_that_seems_to_tell_sizes_is_not_passed_over_in_silence(tmp_path: Path, name: str) -> None:
+    table = pl.DataFrame({"submit_s": [0, 1], "run_s": [5, 5], "cores": [4, 8]})
+    path = tmp_path / name
+    table.write_csv(path) if name.endswith(".csv") else table.write_parquet(path)
+    (entry,) = read_workload(path).ledger.entries
+    assert entry.rule == "column cores is not read; if it is of each task: --map cores_per_task=cores"
+    assert (entry.count, entry.example.partition(": ")[2]) == (2, "cores 4")
+    with pytest.raises(InputError, match="column cores is not read"):
+        read_workload(path, strict=True)
+    # Who says what it means, or has our own column, hears nothing.
+    for mapping in ("cores_per_task=cores", "tasks=cores"):
+        workload = read_workload(path, columns=mapping, strict=True)
+        assert (workload.jobs["tasks"] * workload.jobs["cores_per_task"]).to_list() == [4.0, 8.0]
+
+
 def test_blank_cells_lines_and_blanks_around_values(tmp_path: Path) -> None:
     text = "\n\nsubmit_s , run_s,tasks,requested_s,user\r\n 1 ,2, 4 ,,\r\n\r\n3,4,,9,x\r\n"
     workload = read_csv(tmp_path, text)

@@ -119,3 +119,14 @@ def test_a_mapping_is_for_tables_only(tmp_path: Path) -> None:
         read_workload(swf, columns="submit_s=a")
     with pytest.raises(InputError, match="is a generator; leave it out"):
         read_workload("generate:lublin?jobs=5", columns="submit_s=a")
+
+
+def test_kinds_may_come_from_what_any_format_tells(tmp_path: Path) -> None:
+    swf = tmp_path / "log.swf"
+    swf.write_text(line(f14=7))
+    workload = read_workload(swf, columns="kind=executable")
+    assert workload.jobs["kind"].to_list() == workload.jobs["executable"].to_list() != [None]
+    with pytest.raises(InputError, match=r"--map \(columns\): kind=model: unknown column 'model'"):
+        read_workload(swf, columns="kind=model")
+    jobs = read_workload(_table(tmp_path), columns=f"{MAPPING},kind=who").jobs
+    assert jobs["kind"].to_list() == ["bob", "ann"]

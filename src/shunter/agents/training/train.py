@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ from shunter.agents.training.request import (
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.trainer import check_state
 from shunter.agents.training.validation import objective_note
-from shunter.comparison.next_step import judged_step
-from shunter.comparison.roles import LEARNED
+from shunter.comparison.believability import believe
+from shunter.comparison.next_step import disbelief, judged_step
+from shunter.comparison.roles import CHOSEN, LEARNED
 from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
 from shunter.files import locked, write_file
@@ -85,18 +87,20 @@ class Training:
         logs = self.site.logs
         return [(log.workload.name, result_ledger(log.workload, log.cluster, scheduler)) for log in logs]
 
+    @cached_property
     def next_steps(self) -> list[str]:
-        """Returns for each log what an operator should do with what was learned; nothing if it was interrupted."""
+        """For each log, what an operator should do with what was learned; nothing if it was interrupted."""
         judged = [one for part in self.parts if part.part == REPORT for one in part.report.logs]
         if not judged:
             return []
         # Where jobs are drawn there is no log: the user has to name one.
         words = [log.words for log in self.site.logs] or [["LOG"]] * len(judged)
+        beliefs = [believe(log, None, len(log.workload)) for log in self.site.logs] or [None] * len(judged)
         option = "--policy" if self.site.config.kind == PICK_JOB else "--placement"
         name, steps = f"the learned policy ({self.folder})", []
-        for one, log in zip(judged, words, strict=True):
+        for one, log, belief in zip(judged, words, beliefs, strict=True):
             command = shlex.join(["shunter", "simulate", *log, option, str(self.folder)])
-            text = judged_step(one, LEARNED, name, command).text
+            text = (disbelief(belief, CHOSEN) or judged_step(one, LEARNED, name, command)).text
             steps.append(text if len(judged) == 1 else f"{one.name}: {text}")
         return steps
 
@@ -117,7 +121,7 @@ class Training:
             "outcome": asdict(self.outcome),
             "resumed": self.is_resumed,
             "parts": [part.to_json() for part in self.parts],
-            "next_steps": self.next_steps(),
+            "next_steps": self.next_steps,
             "ledgers": [{"log": name, "ledger": ledger.to_json()} for name, ledger in self.ledgers()],
             "notes": list(self.notes),
             "config": self.site.config.sections(),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shunter.comparison.bench import Bench, Measured
+from shunter.comparison.bench import Bench
+from shunter.comparison.log_windows import Measured
 from shunter.envs.playing import play
 from shunter.envs.rewards import RewardOptions
 from shunter.simulation.windows import WindowResults

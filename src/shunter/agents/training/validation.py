@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from shunter.agents.learned_policy import LearnedPolicy
     from shunter.agents.training.trials import Trials
-    from shunter.comparison.bench import Measured
     from shunter.comparison.classics import Progress
     from shunter.comparison.combinations import Combination
+    from shunter.comparison.log_windows import Measured
     from shunter.envs.episodes import EpisodeOptions
     from shunter.envs.rewards import RewardOptions
     from shunter.envs.sources import EpisodeSource

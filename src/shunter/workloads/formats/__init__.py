@@ -40,6 +40,16 @@ FORMATS: Final[dict[str, str]] = {
 }
 """Every format with a line on it, in the order in which they are tried on a file: the most specific ones first."""
 
+SYNONYMS: Final = {
+    "slurm": "sacct",
+    "lsf": "lsb-acct",
+    "torque": "pbs",
+    "openpbs": "pbs",
+    "sge": "gridengine",
+    "uge": "gridengine",
+}
+"""What people may call a format; the right name is suggested."""
+
 TABLES: Final = ("csv", "parquet")
 """The formats whose columns have names, and so can be mapped to ours."""
 

@@ -57,5 +57,7 @@ def _read_instances(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
             queue="role",
             logged_wait_s=pl.col("scheduled_time") - pl.col("creation_time"),
             name="app_name",
+            # An application serves one model.
+            kind="app_name",
         )
         yield with_known_cores(jobs, repairs)

@@ -12,7 +12,7 @@ from shunter.files import plain_text
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
 from shunter.workloads.text.delimited import read_frames
 from shunter.workloads.text.log import number_anew, to_workload
-from shunter.workloads.text.mapping import apply_mapping, as_seconds, counts_columns
+from shunter.workloads.text.mapping import apply_mapping, as_seconds, counts_columns, note_unread
 from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def _mapped(source: Source, repairs: Repairs, columns: Mapping[str, str]) -> Ite
         # Where columns are given by number, a header line is not needed.
         skipped = int(is_numbered and is_first and _is_header(text.drop(PLACE).row(0)))
         is_first = False
-        yield apply_mapping(plain_text(text.slice(skipped)), columns, source.where)
+        mapped = apply_mapping(plain_text(text.slice(skipped)), columns, source.where)
+        note_unread(mapped, columns, repairs)
+        yield mapped
 
 
 def _is_header(cells: Sequence[str | None]) -> bool:

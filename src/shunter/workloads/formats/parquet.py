@@ -11,8 +11,8 @@ from shunter.model.workload import COLUMNS, EXTRA_COLUMNS, check_columns
 from shunter.parquet import read_parquet
 from shunter.parquet_check import PARQUET_MAGIC
 from shunter.workloads.text.log import number_anew, to_workload
-from shunter.workloads.text.mapping import apply_mapping
-from shunter.workloads.text.repairs import Repairs
+from shunter.workloads.text.mapping import apply_mapping, note_unread
+from shunter.workloads.text.repairs import PLACE, Repairs
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -40,8 +40,9 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         frame, metadata = read_parquet(source.content(), source.where)
         mapped = apply_mapping(frame, reading.columns, source.where)
         check_columns(mapped, source.where)
-        known = mapped.select(name for name in mapped.columns if name in COLUMNS or name in EXTRA_COLUMNS)
-        frames.append(known.with_columns(repairs.places(source, range(1, known.height + 1))))
+        placed = mapped.with_columns(repairs.places(source, range(1, mapped.height + 1)))
+        note_unread(placed, reading.columns, repairs)
+        frames.append(placed.select(name for name in placed.columns if name in (*COLUMNS, *EXTRA_COLUMNS, PLACE)))
         cluster = cluster or metadata.get(CLUSTER_KEY)
     # Relaxed, for one file may hold whole numbers where another has fractions.
     table = number_anew(pl.concat(frames, how="diagonal_relaxed"), repairs)

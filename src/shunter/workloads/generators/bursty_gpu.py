@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from shunter.checks import declared
 from shunter.model.cluster import NODES_LIMIT, Node
 from shunter.workloads.generators.drawing import numbered, streams, with_requests
-from shunter.workloads.generators.parameters import GAPS_S, Generator, JobParameters
+from shunter.workloads.generators.kinds import draw_kinds
+from shunter.workloads.generators.parameters import GAPS_S, Generator, GpuParameters
 
 NODE: Final = Node("gpu", cores=64.0, memory_mb=8 * 65_536, gpus=8)
 """Each node, apart from its number."""
@@ -32,7 +33,7 @@ GB: Final = 1024
 
 
 @dataclass(frozen=True)
-class Parameters(JobParameters):
+class Parameters(GpuParameters):
     """The parameters of this generator."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
@@ -49,7 +50,7 @@ class Parameters(JobParameters):
 
 def draw_jobs(parameters: Parameters) -> pl.DataFrame:
     """Returns jobs of one task for each GPU; what is drawn once for a burst is the same for all its jobs."""
-    of_bursts, of_gaps, of_sizes, of_amounts, of_users, of_runs, of_requests = streams(parameters.seed, 7)
+    of_bursts, of_gaps, of_sizes, of_amounts, of_users, of_runs, of_requests, of_kinds = streams(parameters.seed, 8)
     burst = _bursts(of_bursts, parameters)
     count = int(burst[-1]) + 1
     # One normal number gives the size, and part of the run time (a Gaussian copula): that is how they are correlated.
@@ -67,6 +68,9 @@ def draw_jobs(parameters: Parameters) -> pl.DataFrame:
             "priority": _places(of_users.random(count), _parts(PRIORITY_SHARES))[burst],
         }
     )
+    # A sweep over settings trains one model.
+    kinds = draw_kinds(of_kinds, parameters.kinds, count)
+    jobs = jobs if kinds is None else jobs.with_columns(kinds.gather(burst))
     # Bursts overlap, so arrivals are not in order yet.
     return with_requests(jobs, parameters, of_requests).sort("submit_s", maintain_order=True)
 

@@ -14,7 +14,8 @@ from shunter.checks import declared
 from shunter.model.cluster import NODES_LIMIT, Node
 from shunter.workloads.generators.arrivals import ARRIVALS, STEADY, STILL, Batches, Rhythm, draw_arrivals
 from shunter.workloads.generators.drawing import numbered, streams, with_requests
-from shunter.workloads.generators.parameters import GAPS_S, Generator, JobParameters
+from shunter.workloads.generators.kinds import draw_kinds
+from shunter.workloads.generators.parameters import GAPS_S, Generator, GpuParameters
 
 GPUS_PER_NODE: Final = 8
 PROBABILITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0)
@@ -22,7 +23,7 @@ PROBABILITIES: Final = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 
 
 
 @dataclass(frozen=True)
-class FittedParameters(JobParameters):
+class FittedParameters(GpuParameters):
     """What the generators of this kind take; `fitted_generator` declares the last three, with defaults of each log."""
 
     SET_BY_LOAD: ClassVar[tuple[str, ...]] = ("mean_gap_s",)
@@ -72,7 +73,7 @@ def fitted_generator(fit: Fit, node: Node, *, nodes: int, mean_gap_s: float, arr
 
 def draw_fitted(parameters: FittedParameters, fit: Fit) -> pl.DataFrame:
     """Returns jobs of one task for each GPU, none larger than the machine; each is drawn on its own."""
-    of_batches, of_gaps, of_sizes, of_runs, of_partitions, of_requests = streams(parameters.seed, 6)
+    of_batches, of_gaps, of_sizes, of_runs, of_partitions, of_requests, of_kinds = streams(parameters.seed, 7)
     gpus = GPUS_PER_NODE * parameters.nodes
     # Each quantity has a stream of its own: other run times do not change the sizes.
     size = _weighted(of_sizes, np.array(list(fit.sizes)), fit.sizes.values(), parameters.jobs)
@@ -95,6 +96,8 @@ def draw_fitted(parameters: FittedParameters, fit: Fit) -> pl.DataFrame:
         numbers = np.arange(1, len(fit.partitions) + 1)
         drawn = pl.Series(_weighted(of_partitions, numbers, fit.partitions, parameters.jobs))
         jobs = jobs.with_columns(pl.format("vc{}", drawn).alias("partition"))
+    kinds = draw_kinds(of_kinds, parameters.kinds, parameters.jobs)
+    jobs = jobs if kinds is None else jobs.with_columns(kinds)
     return with_requests(jobs, parameters, of_requests)
 
 

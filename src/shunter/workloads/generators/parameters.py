@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar, get
 from shunter.checks import MOST_SEED, check_field, check_name, declarations, declared, read_query, timed
 from shunter.errors import InputError
 from shunter.model.cluster import CORES_LIMIT
+from shunter.workloads.generators.kinds import KINDS, NO_KINDS
 from shunter.workloads.load import LOAD_RANGE
 
 if TYPE_CHECKING:
@@ -111,8 +112,21 @@ class JobParameters:
 
     def canonical(self, names: Iterable[str] | None = None) -> str:
         """Returns parameters as a query, in one spelling; all of them, unless names are given."""
-        names = [each.name for each in fields(self)] if names is None else names
+        # Without kinds, a workload has the hash from before there were any.
+        known = [each.name for each in fields(self) if (each.name, getattr(self, each.name)) != ("kinds", NO_KINDS)]
+        names = known if names is None else names
         return "&".join(f"{name}={getattr(self, name)}" for name in names)
+
+
+@dataclass(frozen=True)
+class GpuParameters(JobParameters):
+    """What a generator of jobs with GPUs takes."""
+
+    kinds: str = declared(
+        NO_KINDS,
+        "Which kinds of jobs are drawn: none, or those of the preset of this name.",
+        choices=(NO_KINDS, *KINDS),
+    )
 
 
 @dataclass(frozen=True)

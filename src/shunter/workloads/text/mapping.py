@@ -12,9 +12,15 @@ from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.workload import COLUMNS, EXTRA_COLUMNS
 from shunter.workloads.text.durations import duration_s
-from shunter.workloads.text.repairs import PLACE
+from shunter.workloads.text.repairs import PLACE, Repairs
 
 _OURS: Final = (*COLUMNS, *EXTRA_COLUMNS)
+_OF_A_TASK: Final = {
+    **dict.fromkeys(("cores", "cpus", "ncpus", "num_cpus", "processors", "procs"), "cores_per_task"),
+    **dict.fromkeys(("gpus", "ngpus", "num_gpus"), "gpus_per_task"),
+    **dict.fromkeys(("memory_mb", "mem_mb"), "memory_mb_per_task"),
+}
+"""Names that people give to what we count by the task: theirs may be of the whole job, so that only they can say."""
 _FORMULA: Final = re.compile(r"(?P<left>[^*/]+?)\s*(?P<sign>[*/-])\s*(?P<right>[^*/]+)")
 
 
@@ -54,6 +60,15 @@ def apply_mapping(frame: pl.DataFrame, mapping: Mapping[str, str], where: str) -
     made = [_value(frame, theirs, ours, where).alias(ours) for ours, theirs in mapping.items()]
     own = [frame[name] for name in frame.columns if name in _OURS and name not in mapping]
     return frame.with_columns(*made, *(_column(values, values.name) for values in own if values.dtype == pl.String))
+
+
+def note_unread(frame: pl.DataFrame, mapping: Mapping[str, str], repairs: Repairs) -> None:
+    """Records columns that seem to tell a job's size and are not read: in silence each job would have one core."""
+    for theirs, ours in _OF_A_TASK.items():
+        is_used = ours in frame.columns or any(theirs in part for part in mapping.values())
+        if theirs in frame.columns and not is_used and frame.height:
+            rule = f"column {theirs} is not read; if it is of each task: --map {ours}={theirs}"
+            repairs.record(rule, frame.height, frame[PLACE][0], f"{theirs} {frame[theirs][0]}"[:100])
 
 
 def as_seconds(values: pl.Series) -> pl.Series:
