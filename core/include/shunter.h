@@ -1128,6 +1128,14 @@ int32_t shunter_tiers(
     size_t *count,
     int64_t *score);
 
+/* ---- the local queue ---- */
+
+/*
+ * Starts a supervisor for each request that comes over a socket, until its other side is closed; `docs/queue.md` says
+ * what a supervisor does. Linux alone. The calling process must have one thread; the socket then belongs to the core.
+ */
+int32_t shunter_spawner_serve(int32_t descriptor);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,3 +13,4 @@ pub mod net;
 pub mod order;
 pub mod place;
 pub mod sim;
+pub mod supervise;

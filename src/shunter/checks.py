@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
+from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
@@ -240,11 +241,16 @@ def check_fields(value: DataclassInstance, section: str = "", names: Mapping[str
     Raises:
         InputError: A field holds something else.
     """
-    # Annotations are texts here (`from __future__ import annotations`), and have to be looked up.
-    hints = get_type_hints(type(value))
+    hints = _hints(type(value))
     for name, said in declarations(type(value)).items():
         called = (names or {}).get(name, f"{section}{name}")
         check_field(called, getattr(value, name), hints[name], said)
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    # Annotations are texts here (`from __future__ import annotations`), and have to be looked up, which takes long.
+    return get_type_hints(kind)
 
 
 def check_field(name: str, value: object, hint: Any, said: Declaration) -> None:  # noqa: ANN401 - any type hint
@@ -315,7 +321,7 @@ def from_table(kind: type[T], table: object, where: str) -> T:
     """
     if not isinstance(table, Mapping):
         raise InputError(f"{where} is {table!r}; expected a table of keys and values")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     names = [one.name for one in fields(kind)]
     try:
         for key in table:

@@ -1,6 +1,6 @@
 //! A pool of threads that lives as long as its owner: work begins within microseconds, and the caller works too.
 //!
-//! Threads that wait look out for work for a moment, then sleep. This file and `ffi` hold all of the crate's `unsafe`.
+//! Threads that wait look out for work for a moment, then sleep. `ffi` says where the crate's `unsafe` is.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -2,8 +2,8 @@
 //!
 //! Every function returns 0, or a negative `Status`, with one line to read from `shunter_last_error`.
 //! Objects are known outside by a handle (a number), never by an address, so that a stale or
-//! made-up handle is an error and not a crash. Of the other modules only `envs::thread_pool`, `net::matmul` and
-//! `net::simd` have `unsafe`: they and this folder are all there is to audit.
+//! made-up handle is an error and not a crash. Of the other modules only `envs::thread_pool`, `net::matmul`,
+//! `net::simd` and `supervise` (`system.rs`, and one descriptor in `spawner.rs`) have `unsafe`: they and this folder are all there is to audit.
 
 pub mod config;
 pub mod consultation;
@@ -17,6 +17,7 @@ pub mod replay;
 pub mod results;
 pub mod simulation;
 pub mod snapshot;
+pub mod supervise;
 pub mod swf;
 pub mod tables;
 pub mod tiers;

@@ -37,6 +37,7 @@ class Verb:
 
 
 LOOK, COMPARE, LEARN, EXPLAIN = "Look at a log", "Simulate and compare", "Tune and learn", "Explain and repeat"
+RUN = "Run jobs"
 
 VERBS: Final = {
     "trace": Verb(LOOK, "Describe, check, convert, split and generate logs; find their cluster and estimates."),
@@ -54,6 +55,7 @@ VERBS: Final = {
     "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
     "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
     "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
+    "queue": Verb(RUN, "Run commands on this machine in the best order, and never lose one."),
 }
 """Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""
 

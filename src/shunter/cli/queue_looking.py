@@ -1,0 +1,174 @@
+"""``shunter queue list``, ``show``, ``logs``, ``wait`` and ``export``: looking at jobs, changing nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from shunter.cli.commands import EXIT_DIFFERENT
+from shunter.cli.queue_options import GroupOption, JsonOption, QueueOption, echo_json, parse_ids
+from shunter.errors import InputError, visible
+from shunter.execution.local.client import ask
+from shunter.execution.local.folder import queue_folder
+from shunter.execution.local.spec import OVER, STATES
+
+LOOK_S: Final = 0.2
+"""How often a file is looked at that is followed."""
+JobArgument = Annotated[int, typer.Argument(metavar="JOB", show_default=False, help="The job's id.")]
+TailOption = Annotated[
+    int | None, typer.Option("--lines", "-n", metavar="N", show_default="all", help="Only the last N lines.")
+]
+
+
+def list_(
+    all: Annotated[bool, typer.Option("--all", "-A", help="Also jobs that are over.")] = False,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", "-s", metavar="STATE", show_default="queued, held, running", help="Only these."),
+    ] = None,
+    group: GroupOption = None,
+    most: Annotated[int, typer.Option("--most", "-n", metavar="N", help="At most so many: the latest.")] = 100,
+    queue: QueueOption = None,
+    json: JsonOption = False,
+) -> None:
+    """List jobs: those that are not over, or all.
+
+    For instance:
+
+        shunter queue list
+
+        shunter queue list --all --state failed --state lost
+    """
+    states = state or (list(STATES) if all else None)
+    answer = ask(queue_folder(queue), "list", states=states, group=group, most=most)
+    if json:
+        echo_json(answer)
+        return
+    from shunter.report.queue import print_jobs
+
+    print_jobs(answer["jobs"], answer["counts"])
+
+
+def show(job: JobArgument, queue: QueueOption = None, json: JsonOption = False) -> None:
+    """Show all that is known of a job: what it asks for, why it waits or who chose it, and how its runs ended.
+
+    For instance:
+
+        shunter queue show 12
+    """
+    told = ask(queue_folder(queue), "show", job=job)
+    if json:
+        echo_json(told)
+        return
+    from shunter.report.queue import print_job
+
+    print_job(told)
+
+
+def logs(
+    job: JobArgument,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")] = False,
+    lines: TailOption = None,
+    queue: QueueOption = None,
+) -> None:
+    """Print what a job has printed, on standard output and standard error alike.
+
+    For instance:
+
+        shunter queue logs 12 -f
+    """
+    folder = queue_folder(queue)
+    path = Path(ask(folder, "show", job=job)["output"])
+    place = _print_from(path, 0, lines)
+    while follow:
+        is_over = ask(folder, "show", job=job)["state"] in OVER
+        # What was printed before the end was seen is printed too.
+        place = _print_from(path, place, None)
+        if is_over:
+            return
+        time.sleep(LOOK_S)
+
+
+def follow(job: JobArgument, lines: TailOption = None, queue: QueueOption = None) -> None:
+    """Print what a job prints until it is over: the same as 'logs -f'.
+
+    For instance:
+
+        shunter queue follow 12
+    """
+    logs(job, follow=True, lines=lines, queue=queue)
+
+
+def _print_from(path: Path, place: int, lines: int | None) -> int:
+    """Prints a file from a place on; returns where it ended."""
+    try:
+        with path.open("rb") as file:
+            file.seek(place)
+            content = file.read()
+    except FileNotFoundError:
+        return place
+    shown = content
+    if lines is not None:
+        shown = b"".join(content.splitlines(keepends=True)[-lines:]) if lines else b""
+    sys.stdout.buffer.write(shown)
+    sys.stdout.buffer.flush()
+    return place + len(content)
+
+
+def wait(
+    jobs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="JOB...", show_default="all that are not over", help="Ids: 12 or 20-29."),
+    ] = None,
+    queue: QueueOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Wait until jobs are over. The exit code is 0 if all of them succeeded, and 1 otherwise.
+
+    For instance:
+
+        shunter queue wait 12 && echo done
+    """
+    ended: list[dict[str, Any]] = ask(queue_folder(queue), "wait", jobs=parse_ids(jobs) if jobs else None)["jobs"]
+    failed = [one for one in ended if one["state"] != "done"]
+    if json:
+        echo_json({"jobs": ended})
+    else:
+        for one in failed[:20]:
+            how = "" if one["code"] is None else f", exit code {one['code']}"
+            how = how if one["signal"] is None else f", signal {one['signal']}"
+            typer.echo(f"job {one['id']}: {one['state']}{how}")
+        typer.echo(f"{len(ended) - len(failed):,} of {len(ended):,} jobs succeeded")
+    if failed:
+        raise typer.Exit(EXIT_DIFFERENT)
+
+
+def export(
+    out: Annotated[str, typer.Argument(metavar="FILE", show_default=False, help="A .csv or .parquet file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
+    queue: QueueOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the jobs that have run as a log: compare, tune and train read it. The daemon need not run.
+
+    For instance:
+
+        shunter queue export history.csv
+
+        shunter compare history.csv --cluster 8 --policy fcfs,sjf
+    """
+    from shunter.execution.local.history import write_history
+
+    path = Path(out)
+    if path.exists() and not force:
+        raise InputError(f"{path}: the file exists; give another name, or --force to overwrite it")
+    told = write_history(queue_folder(queue), path)
+    if json:
+        echo_json(told)
+        return
+    typer.echo(visible(f"Wrote {told['jobs']:,} jobs to {path}"))
+    typer.echo(visible(f"Next: shunter compare {path} --cluster {told['cluster']} --policy fcfs,sjf,f1"))

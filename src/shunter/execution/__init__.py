@@ -1,0 +1,1 @@
+"""Running jobs for real: one loop (snapshot, decide, guard, act, journal) for every backend, and the backends."""

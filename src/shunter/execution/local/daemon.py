@@ -1,0 +1,272 @@
+"""The daemon of a queue: one thread that serves clients, hears of ends, decides, and keeps the journal.
+
+In each round, everything that has happened is taken up, then the journal is brought to the disk once, then clients are
+answered and jobs are started. So many submissions that arrive together cost one write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from shunter.errors import InputError, visible
+from shunter.execution.deciding import Decider
+from shunter.execution.local.client import LONGEST
+from shunter.execution.local.folder import QueueFolder
+from shunter.execution.local.journal import Journal
+from shunter.execution.local.machine import Machine
+from shunter.execution.local.queue import LocalQueue
+from shunter.execution.local.verbs import Verbs
+from shunter.execution.loop import Loop
+
+MOST_CLIENTS: Final = 500
+LONGEST_LOG: Final = 1 << 20
+FULL_PAUSE_S: Final = 1.0
+"""How long the daemon waits after the disk was full."""
+
+
+class Client:
+    """A connection, with what has come of a line and what has not been sent yet."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.received = bytearray()
+        self.to_send = bytearray()
+        self.waits_for: set[int] | None = None
+        """The jobs whose end it waits for."""
+        self.is_gone = False
+
+
+class Daemon:
+    """Serves one queue until it is told to stop."""
+
+    def __init__(self, folder: QueueFolder, changes: dict[str, Any]) -> None:
+        """Opens the queue.
+
+        Args:
+            folder: Which must be locked by this process.
+            changes: Settings of the queue that are new: ``cores``, ``memory_mb``, ``gpus``, ``policy``.
+        """
+        self._selector = selectors.DefaultSelector()
+        self._clients: dict[int, Client] = {}
+        self._answers: list[tuple[Client, dict[str, Any]]] = []
+        self._is_stopping = False
+        self._folder = folder
+        journal = Journal(folder.database)
+        settings = {**journal.settings(), **changes}
+        decider = Decider(settings.get("policy") or {})
+        machine = Machine(settings.get("cores"), settings.get("memory_mb"), settings.get("gpus"))
+        self.queue = LocalQueue(folder, journal, machine, self._selector)
+        self.loop = Loop(self.queue, decider)
+        self.verbs = Verbs(self.queue, self.loop)
+        self.verbs.known["stop"] = self._stop
+        self.queue.on_change = self.loop.wake
+        journal.set(**changes, id=self.queue.id)
+        journal.event(f"started, process {os.getpid()}")
+        self.queue.load()
+        self.queue.flush()
+        self._server = self._listen()
+
+    def _listen(self) -> socket.socket:
+        # Only one process holds the lock, so that a socket that is there is one that a killed daemon has left.
+        self._folder.socket.unlink(missing_ok=True)
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        old = os.umask(0o177)
+        try:
+            with self._folder.address() as address:
+                server.bind(address)
+        finally:
+            os.umask(old)
+        server.listen(MOST_CLIENTS)
+        self._selector.register(server, selectors.EVENT_READ, self._accept)
+        return server
+
+    def run(self) -> None:
+        """Serves until it is told to stop."""
+        waking, woken = socket.socketpair()
+        woken.setblocking(False)
+        signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop())
+        self._selector.register(waking, selectors.EVENT_READ, lambda: waking.recv(4096))
+        timeout: float | None = 0.0
+        while not self._is_stopping:
+            timeout = self._round(timeout)
+        self.queue.close()
+        self._folder.socket.unlink(missing_ok=True)
+
+    def _round(self, timeout: float | None) -> float | None:
+        """Takes up what has happened, brings it to the disk, tells it; returns how long to wait for the next round."""
+        for key, _ in self._selector.select(timeout):
+            call: Callable[[], object] = key.data
+            call()
+        try:
+            wait_s = self.loop.turn()
+            self.queue.flush()
+        except InputError as error:
+            self._forget(error)
+            return 0.0
+        self._tell()
+        return wait_s
+
+    def _forget(self, error: InputError) -> None:
+        """After changes that could not be written: tells those who asked, and takes up the journal as it is."""
+        print_line(str(error))
+        answers, self._answers = self._answers, []
+        for client, _ in answers:
+            self._send(client, {"refusal": str(error)})
+        # The disk does not become empty by trying again at once.
+        time.sleep(FULL_PAUSE_S)
+        self.queue.journal.rollback()
+        self.queue.load()
+        self.loop.wake()
+
+    def _tell(self) -> None:
+        answers, self._answers = self._answers, []
+        for client, answer in answers:
+            self._send(client, answer)
+        for client in [one for one in self._clients.values() if one.waits_for is not None]:
+            assert client.waits_for is not None
+            if not any(job in self.queue.board.entries for job in client.waits_for):
+                self._send(client, self._ends(client.waits_for))
+                client.waits_for = None
+
+    # ---- clients ----
+
+    def _accept(self) -> None:
+        with suppress(BlockingIOError):
+            connection, _ = self._server.accept()
+            # The folder's permissions keep others out; this keeps them out where a folder's do not.
+            size = struct.calcsize("3i")
+            _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+            if user != os.getuid() or len(self._clients) >= MOST_CLIENTS:
+                connection.close()
+                return
+            connection.setblocking(False)
+            client = Client(connection)
+            self._clients[connection.fileno()] = client
+            self._selector.register(connection, selectors.EVENT_READ, lambda: self._receive(client))
+
+    def _receive(self, client: Client) -> None:
+        try:
+            part = client.connection.recv(1 << 20)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        client.received += part
+        if not part or len(client.received) > LONGEST:
+            self._drop(client)
+            return
+        while b"\n" in part and not client.is_gone:
+            line, _, rest = client.received.partition(b"\n")
+            client.received, part = rest, bytes(rest)
+            self._answer(client, bytes(line))
+
+    def _answer(self, client: Client, line: bytes) -> None:
+        try:
+            request = json.loads(line)
+            if isinstance(request, dict) and request.get("verb") == "wait":
+                client.waits_for = self._wait(**{name: value for name, value in request.items() if name != "verb"})
+                return
+            self._answers.append((client, self.verbs.answer(request)))
+        except (InputError, ValueError, RecursionError, TypeError) as error:
+            self._answers.append((client, {"refusal": str(error)}))
+
+    def _wait(self, jobs: object = None) -> set[int]:
+        """Returns the jobs whose end a client waits for; by default all that are not over."""
+        if jobs is None:
+            return set(self.queue.board.entries)
+        if not isinstance(jobs, list) or not all(isinstance(one, int) for one in jobs):
+            raise InputError(f"wait: expected a list of ids of jobs, got {jobs!r}")
+        for job in jobs:
+            if job not in self.queue.board.entries and self.queue.journal.job(job) is None:
+                raise InputError(f"job {job}: there is no such job; see 'shunter queue list --all'")
+        return set(jobs)
+
+    def _ends(self, jobs: set[int]) -> dict[str, Any]:
+        found = (self.queue.journal.job(job) for job in sorted(jobs))
+        return {"jobs": [{name: one[name] for name in ("id", "state", "code", "signal")} for one in found if one]}
+
+    def _stop(self) -> dict[str, Any]:
+        self._is_stopping = True
+        return {"process": os.getpid(), "running": len(self.queue.board.running)}
+
+    def _send(self, client: Client, answer: dict[str, Any]) -> None:
+        client.to_send += json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+        self._send_more(client)
+
+    def _send_more(self, client: Client) -> None:
+        if client.is_gone:
+            return
+        try:
+            sent = client.connection.send(client.to_send)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._drop(client)
+            return
+        del client.to_send[:sent]
+        # A client that does not read must not keep the others waiting.
+        is_more = bool(client.to_send)
+        call = (lambda: self._send_more(client)) if is_more else (lambda: self._receive(client))
+        events = selectors.EVENT_WRITE if is_more else selectors.EVENT_READ
+        self._selector.modify(client.connection, events, call)
+
+    def _drop(self, client: Client) -> None:
+        if not client.is_gone:
+            client.is_gone = True
+            client.waits_for = None
+            self._clients.pop(client.connection.fileno(), None)
+            self._selector.unregister(client.connection)
+            client.connection.close()
+
+
+def print_line(text: str) -> None:
+    """Prints a line with the time into the log of the daemon."""
+    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {visible(text)}\n")
+    sys.stderr.flush()
+
+
+def serve(folder: QueueFolder, changes: dict[str, Any]) -> int:
+    """Runs the daemon of a queue in this process; returns its exit code."""
+    folder.make()
+    descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"queue {folder.text}: a daemon is running already; see 'shunter queue status'") from None
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()}\n".encode())
+    Daemon(folder, changes).run()
+    return 0
+
+
+def main() -> None:
+    """Runs a daemon in the background: what it has to say goes to its log."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path", type=Path)
+    parser.add_argument("text")
+    parser.add_argument("changes", type=json.loads)
+    given = parser.parse_args()
+    try:
+        sys.exit(serve(QueueFolder(given.path, given.text), given.changes))
+    except InputError as error:
+        print_line(str(error))
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

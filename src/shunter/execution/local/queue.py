@@ -1,0 +1,344 @@
+"""A local queue: its jobs in memory and in the journal, and every step from one state to the next.
+
+It knows nothing of clients. Whoever drives it has a `Loop` decide when something has happened, and calls `flush` before
+anything is told to anybody: then all changes are on the disk, and the jobs that were chosen are started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import sqlite3
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from shunter.errors import InputError
+from shunter.execution.local import cgroups
+from shunter.execution.local.board import Board, Entry
+from shunter.execution.local.folder import QueueFolder
+from shunter.execution.local.journal import Journal
+from shunter.execution.local.machine import Machine, Share
+from shunter.execution.local.processes import MARK, boot_id
+from shunter.execution.local.records import EndRecord, read_end
+from shunter.execution.local.spawner import GRACE_S, SpawnRequest
+from shunter.execution.local.spec import OVER, SHELL
+from shunter.execution.local.supervision import Ending, Run, Supervision
+from shunter.execution.view import Plan, SeenJob, View
+
+if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
+
+SHOWN_AT_ONCE: Final = 1000
+"""How many waiting jobs a decision looks at."""
+LEARNED_FROM: Final = 500
+"""From how many jobs that have ended estimates learn."""
+PAUSE_S: Final = 1.0
+"""How long nothing is started after a start that failed for want of processes or room on the disk."""
+
+
+class LocalQueue:
+    """The backend ``local``."""
+
+    def __init__(
+        self, folder: QueueFolder, journal: Journal, machine: Machine, selector: selectors.BaseSelector
+    ) -> None:
+        self.folder = folder
+        self.journal = journal
+        self.machine = machine
+        self.board = Board()
+        self.counts: Counter[str] = Counter()
+        """How many jobs have ended in each state."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when something has happened that may let a job start."""
+        self.id = journal.settings().get("id") or uuid.uuid4().hex
+        self._ended: deque[SeenJob] = deque(maxlen=LEARNED_FROM)
+        self._to_spawn: list[SpawnRequest] = []
+        self._to_remove: list[int] = []
+        self._environments: dict[int, dict[str, str]] = {}
+        self._cluster: Cluster | None = None
+        self._resume_at = 0.0
+        self.supervision = Supervision(folder, self.id, selector, self._take_end)
+
+    # ---- what the loop asks ----
+
+    def is_full(self) -> bool:
+        """Returns whether no job at all could start now."""
+        return self.machine.free_cores == 0 or time.monotonic() < self._resume_at
+
+    def view(self) -> View:
+        """Returns what is known."""
+        if self._cluster is None:
+            from shunter.model.cluster import Cluster, Node
+
+            here = Node("here", float(self.machine.cores), self.machine.memory_mb, self.machine.gpus)
+            self._cluster = Cluster.from_nodes((here,), "here")
+        waiting = [entry.seen for entry in self.board.ready(SHOWN_AT_ONCE)]
+        running = [entry.seen for entry in self.board.running.values()]
+        return View(time.time(), self._cluster, waiting, running, tuple(self._ended))
+
+    def may_start(self, job: int) -> bool:
+        """The guard: returns whether a job waits, may start, and fits into what is really free."""
+        entry = self.board.entries.get(job)
+        if entry is None or entry.state != "queued" or self.board.why_not(entry) is not None:
+            return False
+        return self.machine.fits(entry.seen.cores, entry.seen.memory_mb, entry.seen.gpus)
+
+    def start(self, job: int, decision: int, reason: str) -> None:
+        """Starts a job when the journal is on the disk."""
+        seen = self.board.entries[job].seen
+        share = self.machine.take(seen.cores, seen.memory_mb, seen.gpus)
+        seen.start_s, seen.devices = time.time(), share.gpus
+        self.board.set_state(job, "running")
+        private = self.journal.private(job)
+        attempt = self.journal.add_attempt(job, boot_id(), share.cpus, share.gpus, decision)
+        words = {"reason": reason, "decision": decision, "attempts": private["attempts"] + 1}
+        self.journal.change_job(job, state="running", start_s=seen.start_s, end_s=None, code=None, **words)
+        run = self.supervision.runs[attempt] = Run(attempt, job, share)
+        self._to_spawn.append(self._request(run, private))
+
+    def write_down(self, plan: Plan, view: View) -> int:
+        """Writes a decision into the journal; returns its number."""
+        counts = (len(view.waiting), len(view.running))
+        return self.journal.add_decision(plan.policy, *counts, plan.seconds, plan.failure, plan.starts, plan.line[:10])
+
+    def _request(self, run: Run, private: dict[str, Any]) -> SpawnRequest:
+        """Returns what the supervisor of an attempt is told."""
+        memory_mb = private["memory_mb"]
+        if memory_mb and self.machine.cgroup is not None:
+            run.cgroup = cgroups.make_cgroup(self.machine.cgroup, str(run.attempt), memory_mb)
+        output = self.folder.output(run.job)
+        output.parent.mkdir(mode=0o700, exist_ok=True)
+        if private["attempts"]:
+            # What an earlier attempt has printed is kept beside what this one prints.
+            with suppress(FileNotFoundError):
+                output.rename(output.with_name(f"{output.name}.{private['attempts']}"))
+        variables = {
+            **private["content"],
+            MARK: f"{self.id}:{run.attempt}",
+            "SHUNTER_JOB_ID": str(run.job),
+            "SHUNTER_CORES": str(private["cores"]),
+        }
+        if private["array_index"] is not None:
+            variables |= {
+                "SHUNTER_ARRAY_ID": str(private["array_id"]),
+                "SHUNTER_ARRAY_INDEX": str(private["array_index"]),
+            }
+        # A job without GPUs must not find any.
+        if self.machine.gpus:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, run.share.gpus))
+        return SpawnRequest(
+            attempt=run.attempt,
+            claim=self.folder.claim(run.attempt),
+            record=self.folder.record(run.attempt),
+            output=output,
+            folder=private["folder"],
+            cpus=run.share.cpus if self.machine.is_pinned else (),
+            nice=private["nice"],
+            umask=private["umask"],
+            limit_s=private["time_s"],
+            grace_s=GRACE_S,
+            memory_mb=memory_mb,
+            limits_data=not private["gpus"],
+            cgroup=run.cgroup,
+            command=tuple(private["command"]),
+            environment=variables,
+        )
+
+    def flush(self) -> None:
+        """Brings all changes to the disk, and then starts what is to start.
+
+        Raises:
+            InputError: The disk is full; nothing of it has happened, and `reload` is to be called.
+        """
+        self.journal.commit()
+        for attempt in self._to_remove:
+            self.folder.record(attempt).unlink(missing_ok=True)
+        self._to_remove.clear()
+        if self._to_spawn:
+            requests, self._to_spawn = self._to_spawn, []
+            self.supervision.start(requests)
+
+    # ---- attempts end ----
+
+    def _take_end(self, run: Run, ending: Ending) -> None:
+        """Takes up what has become of an attempt."""
+        row = next(
+            self.journal.read("SELECT is_cancelled, attempts, retries, on_lost FROM jobs WHERE id = ?", (run.job,))
+        )
+        if not ending.was_started:
+            self._not_started(run, row)
+        elif ending.record is None:
+            self._lost(run, row)
+        else:
+            self._ended_with(run, ending.record, row)
+        self._give_back(run)
+
+    def _give_back(self, run: Run) -> None:
+        self.machine.release(run.share)
+        if run.cgroup is not None:
+            cgroups.remove_cgroup(run.cgroup)
+        self.on_change()
+
+    def _not_started(self, run: Run, row: sqlite3.Row) -> None:
+        self.journal.change_attempt(run.attempt, state="revoked")
+        if row["is_cancelled"]:
+            self.finish(run.job, "cancelled", end_s=time.time())
+        else:
+            self.journal.event("could not be started; tried again", run.job)
+            self._queue_again(run.job, attempts=max(0, row["attempts"] - 1))
+            self._resume_at = time.monotonic() + PAUSE_S
+
+    def _lost(self, run: Run, row: sqlite3.Row) -> None:
+        self.journal.change_attempt(run.attempt, state="lost", end_s=time.time())
+        self.journal.event("lost: its supervisor or the machine was stopped while it ran", run.job)
+        if row["is_cancelled"]:
+            self.finish(run.job, "cancelled", end_s=time.time())
+        elif row["on_lost"] == "requeue":
+            self._queue_again(run.job)
+        else:
+            self.finish(
+                run.job, "lost", end_s=time.time(), error="its supervisor or the machine was stopped while it ran"
+            )
+
+    def _ended_with(self, run: Run, record: EndRecord, row: sqlite3.Row) -> None:
+        told = asdict(record)
+        if run.cgroup is not None and record.signal == signal.SIGKILL and cgroups.was_out_of_memory(run.cgroup):
+            told["cause"] = "memory"
+        self._to_remove.append(run.attempt)
+        self.journal.change_attempt(run.attempt, state="ended", **told)
+        self._learn(run.job, record)
+        # Asked to end, but not by the queue: the machine is shut down, or somebody else sent the signal.
+        is_lost = record.cause == "asked"
+        if row["is_cancelled"]:
+            self.finish(run.job, "cancelled", **told)
+        elif record.code == 0 and told["cause"] is None:
+            self.finish(run.job, "done", **told)
+        elif row["on_lost"] == "requeue" if is_lost else row["attempts"] <= row["retries"]:
+            self._queue_again(run.job)
+        else:
+            self.finish(run.job, "lost" if is_lost else "failed", **told)
+
+    def _learn(self, job: int, record: EndRecord) -> None:
+        """Remembers how long a job ran, for estimates."""
+        seen = self.board.entries[job].seen
+        if record.error is None:
+            ended = SeenJob(**{name: getattr(seen, name) for name in SeenJob.__slots__})
+            ended.start_s, ended.end_s = max(record.start_s, seen.submit_s), max(record.end_s, seen.submit_s)
+            self._ended.append(ended)
+
+    def _queue_again(self, job: int, **values: Any) -> None:  # noqa: ANN401 - columns
+        seen = self.board.entries[job].seen
+        seen.start_s, seen.devices = None, ()
+        self.journal.change_job(job, state="queued", start_s=None, **values)
+        self.board.set_state(job, "queued")
+        self.on_change()
+
+    def finish(self, job: int, state: str, **told: Any) -> None:  # noqa: ANN401 - columns
+        """Ends a job: it is over, and those that waited for it may start, or are skipped."""
+        self.journal.change_job(job, state=state, **told)
+        self.counts[state] += 1
+        for entry in self.board.remove(job):
+            mode = next(self.journal.read("SELECT after_mode FROM jobs WHERE id = ?", (entry.seen.id,)))["after_mode"]
+            if state == "done" or mode == "any":
+                self.board.satisfy(entry, job)
+            else:
+                self.finish(
+                    entry.seen.id, "skipped", end_s=time.time(), error=f"job {job}, which it waits for, did not succeed"
+                )
+        self.on_change()
+
+    def close(self) -> None:
+        """Lets go of everything; jobs that run go on."""
+        with suppress(InputError):
+            self.journal.close()
+        self.supervision.close()
+
+    # ---- from the journal ----
+
+    def load(self) -> None:
+        """Takes up what the journal holds: after a start, after a crash, or after changes that could not be written."""
+        for run in self.supervision.forget():
+            self.machine.release(run.share)
+        self._to_spawn.clear()
+        self._to_remove.clear()
+        self._ended.clear()
+        groups = {row["name"]: row for row in self.journal.read("SELECT * FROM groups")}
+        self.board = Board()
+        self.board.is_paused = bool(self.journal.settings().get("is_paused"))
+        for name, row in groups.items():
+            self.board.groups[name].paused = bool(row["paused"])
+            self.board.groups[name].most_running = row["most_running"]
+        self._load_jobs()
+        self._load_attempts()
+
+    def _load_jobs(self) -> None:
+        over = self.journal.read("SELECT state, count(*) AS n FROM jobs GROUP BY state")
+        self.counts = Counter({row["state"]: row["n"] for row in over if row["state"] in OVER})
+        query = "SELECT * FROM jobs WHERE state = 'done' ORDER BY id DESC LIMIT ?"
+        for row in self.journal.read(query, (LEARNED_FROM,)):
+            seen = seen_job(dict(row))
+            seen.start_s, seen.end_s = max(row["start_s"], seen.submit_s), max(row["end_s"], seen.submit_s)
+            self._ended.appendleft(seen)
+        needs: dict[int, set[int]] = {}
+        active = "state IN ('queued', 'held', 'running')"
+        query = f"SELECT job, needs FROM dependencies JOIN jobs ON jobs.id = needs WHERE {active}"
+        for row in self.journal.read(query):
+            needs.setdefault(row["job"], set()).add(row["needs"])
+        for state in ("queued", "held", "running"):
+            for row in self.journal.read("SELECT * FROM jobs WHERE state = ? ORDER BY id", (state,)):
+                self.board.add(entry_of(dict(row), needs.get(row["id"], set())))
+
+    def _load_attempts(self) -> None:
+        query = (
+            "SELECT attempts.*, is_cancelled FROM attempts JOIN jobs ON jobs.id = job WHERE attempts.state = 'started'"
+        )
+        for row in list(self.journal.read(query)):
+            seen = self.board.entries[row["job"]].seen
+            share = Share(tuple(json.loads(row["cpus"])), tuple(json.loads(row["gpus"])), seen.memory_mb)
+            seen.devices = share.gpus
+            run = Run(row["id"], row["job"], share, is_cancelled=bool(row["is_cancelled"]))
+            self.machine.hold(share)
+            if row["boot_id"] != boot_id() and read_end(self.folder.record(run.attempt)) is None:
+                # Whether its supervisor had begun is not known for sure: the claim may not have reached the disk.
+                self._take_end(run, Ending(was_started=True, record=None))
+            else:
+                self.supervision.runs[run.attempt] = run
+                self.supervision.find_again(run)
+
+
+def seen_job(row: dict[str, Any]) -> SeenJob:
+    """Returns a row of the jobs as a scheduler knows it."""
+    # One user owns the queue, so that not the user but the name, or the program, tells alike jobs from others.
+    kind = row["name"] or program_of(row["command"])
+    return SeenJob(
+        id=row["id"],
+        submit_s=row["submit_s"],
+        cores=row["cores"],
+        memory_mb=row["memory_mb"],
+        gpus=row["gpus"],
+        requested_s=row["time_s"],
+        kind=kind,
+        priority=row["priority"],
+    )
+
+
+def program_of(command: str | Sequence[str]) -> str:
+    """Returns the name of the program that a command runs; of a text for the shell, of its first word."""
+    words = json.loads(command) if isinstance(command, str) else command
+    first = words[2].split(None, 1)[0] if tuple(words[:2]) == SHELL and words[2:] and words[2].strip() else words[0]
+    return os.path.basename(first) or first
+
+
+def entry_of(row: dict[str, Any], needs: set[int]) -> Entry:
+    """Returns a row of the jobs as the board has it."""
+    seen = seen_job(row)
+    if row["state"] == "running":
+        seen.start_s = row["start_s"]
+    return Entry(seen, row["group"], row["array_id"], row["array_limit"], row["state"], needs)

@@ -1,0 +1,67 @@
+"""Starting the daemon of a queue in the background, and waiting until it serves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any, Final
+
+from shunter.errors import InputError
+from shunter.execution.local.folder import QueueFolder
+
+PATIENCE_S: Final = 60.0
+LONGEST_LOG: Final = 1 << 20
+
+
+def start_daemon(folder: QueueFolder, changes: dict[str, Any]) -> int:
+    """Starts the daemon and returns its process number when it serves.
+
+    Args:
+        folder: The queue.
+        changes: Settings of the queue that are new.
+
+    Raises:
+        InputError: It does not start, or one is running already.
+    """
+    folder.make()
+    if folder.log.exists() and folder.log.stat().st_size > LONGEST_LOG:
+        folder.log.replace(folder.log.with_suffix(".log.1"))
+    with folder.log.open("ab") as log:
+        begins = log.tell()
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "shunter.execution.local.daemon",
+                str(folder.path),
+                folder.text,
+                json.dumps(changes),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            said = folder.log.read_bytes()[begins:].decode(errors="replace").strip().splitlines()
+            # The time of the line in the log is of no use here.
+            raise InputError(said[-1].split(" ", 2)[-1] if said else f"queue {folder.text}: the daemon ended at once")
+        connection = folder.connect()
+        if connection is not None:
+            connection.close()
+            if _holder(folder) == process.pid:
+                # It outlives us; Python would complain of a child that nobody has waited for.
+                process.returncode = 0
+                return process.pid
+        time.sleep(0.02)
+    raise InputError(f"queue {folder.text}: the daemon does not answer; see {folder.log}")
+
+
+def _holder(folder: QueueFolder) -> int | None:
+    text = folder.lock.read_text().strip() if folder.lock.exists() else ""
+    return int(text) if text.isdigit() else None
