@@ -13,9 +13,11 @@ from shunter.execution.deciding import Decider
 from shunter.execution.view import Plan, View
 
 LINE_S: Final = 0.05
-"""How long the line of a decision is valid."""
+"""How long the line of a decision is valid at least."""
+LINE_COSTS: Final = 20
+"""How many times as long it is valid as deciding took, so that deciding takes a small part of the time."""
 MOST_TIME: Final = 0.25
-"""The part of the time that deciding may take, as long as there is something else to do."""
+"""The part of the time that deciding may take where jobs come all the time."""
 LOOK_AGAIN_S: Final = 30.0
 """So often a decision is made though nothing has happened: some orders move with time."""
 
@@ -57,18 +59,26 @@ class Loop:
         self._looked_at = 0.0
 
     def wake(self) -> None:
-        """Says that something has happened: a job has come, ended, or may start again."""
+        """Says that something has become free."""
         self._is_due = True
+
+    def renew(self) -> None:
+        """Says that others wait than before, or with another priority: the line is not valid any more."""
+        self._line_until = 0.0
+        self._is_due = True
+
+    def ahead(self, most: int) -> list[int]:
+        """Returns those who will probably start next."""
+        return self._line[: -most - 1 : -1] if most else []
 
     def change(self, decider: Decider) -> None:
         """Lets somebody else decide from now on."""
         decider.failures += self.decider.failures
         self.decider = decider
-        self._line = []
         self._decide_from = 0.0
-        self.wake()
+        self.renew()
 
-    def turn(self) -> float | None:
+    def turn(self) -> float:
         """Starts what may start now; returns in how many seconds to ask again, though nothing happens until then."""
         now = time.monotonic()
         if now - self._looked_at > LOOK_AGAIN_S:
@@ -111,5 +121,5 @@ class Loop:
         # Taken from its end, the first one first.
         self._line = list(reversed(plan.line)) if self.decider.has_a_line else []
         done = time.monotonic()
-        self._line_until = done + LINE_S
+        self._line_until = done + max(LINE_S, LINE_COSTS * (done - now))
         self._decide_from = done + (done - now) * (1 / MOST_TIME - 1)

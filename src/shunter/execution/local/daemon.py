@@ -45,7 +45,9 @@ class Client:
         self.received = bytearray()
         self.to_send = bytearray()
         self.waits_for: set[int] | None = None
-        """The jobs whose end it waits for."""
+        """The jobs whose end it waits for; None: it waits for none."""
+        self.asked_for: set[int] = set()
+        """The jobs that it asked for; some of them were over then."""
         self.is_gone = False
 
 
@@ -101,25 +103,37 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop())
         self._selector.register(waking, selectors.EVENT_READ, lambda: waking.recv(4096))
-        timeout: float | None = 0.0
+        timeout = 0.0
         while not self._is_stopping:
             timeout = self._round(timeout)
         self.queue.close()
         self._folder.socket.unlink(missing_ok=True)
 
-    def _round(self, timeout: float | None) -> float | None:
+    def _round(self, timeout: float) -> float:
         """Takes up what has happened, brings it to the disk, tells it; returns how long to wait for the next round."""
         for key, _ in self._selector.select(timeout):
             call: Callable[[], object] = key.data
             call()
         try:
             wait_s = self.loop.turn()
-            self.queue.flush()
+            self.queue.prepare(self.loop.ahead(self.queue.wanted_ahead()))
+            left_s = self.queue.flush(now=bool(self._answers or self._is_stopping or self._is_heard()))
         except InputError as error:
             self._forget(error)
             return 0.0
+        if left_s is not None:
+            # Ends wait to be brought to the disk together with others.
+            return min(left_s, wait_s)
         self._tell()
         return wait_s
+
+    def _is_heard(self) -> bool:
+        """Returns whether somebody waits for nothing but the jobs that are over by now."""
+        for client in self._clients.values():
+            if client.waits_for is not None:
+                client.waits_for.difference_update(self.queue.over)
+        self.queue.over.clear()
+        return any(client.waits_for is not None and not client.waits_for for client in self._clients.values())
 
     def _forget(self, error: InputError) -> None:
         """After changes that could not be written: tells those who asked, and takes up the journal as it is."""
@@ -137,11 +151,9 @@ class Daemon:
         answers, self._answers = self._answers, []
         for client, answer in answers:
             self._send(client, answer)
-        for client in [one for one in self._clients.values() if one.waits_for is not None]:
-            assert client.waits_for is not None
-            if not any(job in self.queue.board.entries for job in client.waits_for):
-                self._send(client, self._ends(client.waits_for))
-                client.waits_for = None
+        for client in [one for one in self._clients.values() if one.waits_for is not None and not one.waits_for]:
+            self._send(client, self._ends(client.asked_for))
+            client.waits_for = None
 
     # ---- clients ----
 
@@ -179,7 +191,8 @@ class Daemon:
         try:
             request = json.loads(line)
             if isinstance(request, dict) and request.get("verb") == "wait":
-                client.waits_for = self._wait(**{name: value for name, value in request.items() if name != "verb"})
+                client.asked_for = self._wait(**{name: value for name, value in request.items() if name != "verb"})
+                client.waits_for = client.asked_for & self.queue.board.entries.keys()
                 return
             self._answers.append((client, self.verbs.answer(request)))
         except (InputError, ValueError, RecursionError, TypeError) as error:

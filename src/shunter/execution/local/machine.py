@@ -73,10 +73,14 @@ class Machine:
         """Returns whether so much is free."""
         return cores <= self.free_cores and memory_mb <= self.free_memory_mb and gpus <= self.free_gpus
 
+    def any_cpus(self, cores: int) -> tuple[int, ...]:
+        """Returns numbers of free cores, as many as there are up to so many."""
+        return tuple(self._free_cpus[:cores])
+
     def take(self, cores: int, memory_mb: int, gpus: int) -> Share:
         """Gives a job its share, which must be free."""
         assert self.fits(cores, memory_mb, gpus)
-        share = Share(tuple(self._free_cpus[:cores]), tuple(self._free_gpus[:gpus]), memory_mb)
+        share = Share(self.any_cpus(cores), tuple(self._free_gpus[:gpus]), memory_mb)
         self.hold(share)
         return share
 

@@ -26,7 +26,7 @@ from shunter.execution.local.folder import QueueFolder
 from shunter.execution.local.journal import Journal
 from shunter.execution.local.machine import Machine, Share
 from shunter.execution.local.processes import MARK, boot_id
-from shunter.execution.local.records import EndRecord, read_end
+from shunter.execution.local.records import EndRecord, read_claim, read_end
 from shunter.execution.local.spawner import GRACE_S, SpawnRequest
 from shunter.execution.local.spec import OVER, SHELL
 from shunter.execution.local.supervision import Ending, Run, Supervision
@@ -39,6 +39,11 @@ SHOWN_AT_ONCE: Final = 1000
 """How many waiting jobs a decision looks at."""
 LEARNED_FROM: Final = 500
 """From how many jobs that have ended estimates learn."""
+COMMIT_S: Final = 0.05
+"""How long ends may wait until they are brought to the disk, where nobody waits for that."""
+PREPARE_S: Final = 0.1
+LEAST_PREPARED: Final = 4
+MOST_PREPARED: Final = 64
 PAUSE_S: Final = 1.0
 """How long nothing is started after a start that failed for want of processes or room on the disk."""
 
@@ -55,11 +60,20 @@ class LocalQueue:
         self.board = Board()
         self.counts: Counter[str] = Counter()
         """How many jobs have ended in each state."""
+        self.over: list[int] = []
+        """Jobs that are over since whoever drives the queue has emptied this list."""
         self.on_change: Callable[[], None] = lambda: None
         """Called when something has happened that may let a job start."""
         self.id = journal.settings().get("id") or uuid.uuid4().hex
         self._ended: deque[SeenJob] = deque(maxlen=LEARNED_FROM)
         self._to_spawn: list[SpawnRequest] = []
+        """What is started after the next commit."""
+        self._ready: list[SpawnRequest] = []
+        """What is started at once: that these may start is on the disk already."""
+        self._prepared: dict[int, int] = {}
+        """By job: an attempt that is on the disk, of a job that will start soon."""
+        self._starts: deque[float] = deque(maxlen=MOST_PREPARED)
+        self._changed_at = 0.0
         self._to_remove: list[int] = []
         self._environments: dict[int, dict[str, str]] = {}
         self._cluster: Cluster | None = None
@@ -97,11 +111,17 @@ class LocalQueue:
         seen.start_s, seen.devices = time.time(), share.gpus
         self.board.set_state(job, "running")
         private = self.journal.private(job)
-        attempt = self.journal.add_attempt(job, boot_id(), share.cpus, share.gpus, decision)
+        attempt = self._prepared.pop(job, None)
+        requests = self._ready if attempt is not None else self._to_spawn
+        if attempt is None:
+            attempt = self.journal.add_attempt(job, boot_id(), share.cpus, share.gpus, decision)
+        else:
+            self.journal.change_attempt(attempt, cpus=json.dumps(share.cpus), decision=decision, asked_s=seen.start_s)
         words = {"reason": reason, "decision": decision, "attempts": private["attempts"] + 1}
         self.journal.change_job(job, state="running", start_s=seen.start_s, end_s=None, code=None, **words)
         run = self.supervision.runs[attempt] = Run(attempt, job, share)
-        self._to_spawn.append(self._request(run, private))
+        requests.append(self._request(run, private))
+        self._starts.append(time.monotonic())
 
     def write_down(self, plan: Plan, view: View) -> int:
         """Writes a decision into the journal; returns its number."""
@@ -151,19 +171,58 @@ class LocalQueue:
             environment=variables,
         )
 
-    def flush(self) -> None:
-        """Brings all changes to the disk, and then starts what is to start.
+    def wanted_ahead(self) -> int:
+        """Returns for how many jobs it is worth to prepare the start: for those that start in the next moment.
+
+        Bringing the journal to the disk takes as long as many a job does. Where jobs are that short, the starts of the
+        next ones are written down together before there is room for them.
+        """
+        since = time.monotonic() - PREPARE_S
+        recent = sum(start > since for start in self._starts)
+        # Seldom starts are not worth it: after a power failure, it is not known of prepared ones whether they ran.
+        return recent if recent >= LEAST_PREPARED else 0
+
+    def prepare(self, jobs: Sequence[int]) -> None:
+        """Writes down that jobs are about to start."""
+        if len(self._prepared) > len(jobs) // 2:
+            return
+        for job in jobs:
+            entry = self.board.entries.get(job)
+            # Which GPUs a job gets must be on the disk before it has them.
+            if job not in self._prepared and entry is not None and entry.state == "queued" and not entry.seen.gpus:
+                self._prepared[job] = self.journal.add_attempt(job, boot_id(), (), (), 0)
+
+    def flush(self, now: bool = True) -> float | None:
+        """Starts what is to start, having brought to the disk what must be there before.
+
+        Args:
+            now: Whether everything has to be on the disk when this returns; otherwise ends may wait for a moment.
+
+        Returns:
+            In how many seconds it has to be called again; None: nothing waits.
 
         Raises:
-            InputError: The disk is full; nothing of it has happened, and `reload` is to be called.
+            InputError: The disk is full; nothing of it has happened, and `load` is to be called.
         """
+        ready, self._ready = self._ready, []
+        if ready:
+            self.supervision.start(ready)
+        if not self.journal.is_changed:
+            return None
+        moment = time.monotonic()
+        self._changed_at = self._changed_at or moment
+        left_s = self._changed_at + COMMIT_S - moment
+        if not now and not self._to_spawn and self._prepared and left_s > 0:
+            return left_s
+        self._changed_at = 0.0
         self.journal.commit()
         for attempt in self._to_remove:
             self.folder.record(attempt).unlink(missing_ok=True)
         self._to_remove.clear()
-        if self._to_spawn:
-            requests, self._to_spawn = self._to_spawn, []
+        requests, self._to_spawn = self._to_spawn, []
+        if requests:
             self.supervision.start(requests)
+        return None
 
     # ---- attempts end ----
 
@@ -243,7 +302,10 @@ class LocalQueue:
     def finish(self, job: int, state: str, **told: Any) -> None:  # noqa: ANN401 - columns
         """Ends a job: it is over, and those that waited for it may start, or are skipped."""
         self.journal.change_job(job, state=state, **told)
+        if job in self._prepared:
+            self.journal.change_attempt(self._prepared.pop(job), state="revoked")
         self.counts[state] += 1
+        self.over.append(job)
         for entry in self.board.remove(job):
             mode = next(self.journal.read("SELECT after_mode FROM jobs WHERE id = ?", (entry.seen.id,)))["after_mode"]
             if state == "done" or mode == "any":
@@ -266,8 +328,9 @@ class LocalQueue:
         """Takes up what the journal holds: after a start, after a crash, or after changes that could not be written."""
         for run in self.supervision.forget():
             self.machine.release(run.share)
-        self._to_spawn.clear()
-        self._to_remove.clear()
+        for waiting in (self._to_spawn, self._ready, self._prepared, self._to_remove):
+            waiting.clear()
+        self._changed_at = 0.0
         self._ended.clear()
         groups = {row["name"]: row for row in self.journal.read("SELECT * FROM groups")}
         self.board = Board()
@@ -300,17 +363,35 @@ class LocalQueue:
             "SELECT attempts.*, is_cancelled FROM attempts JOIN jobs ON jobs.id = job WHERE attempts.state = 'started'"
         )
         for row in list(self.journal.read(query)):
-            seen = self.board.entries[row["job"]].seen
-            share = Share(tuple(json.loads(row["cpus"])), tuple(json.loads(row["gpus"])), seen.memory_mb)
+            entry = self.board.entries[row["job"]]
+            seen = entry.seen
+            cpus = tuple(json.loads(row["cpus"])) or self._cpus_of(row["id"], seen.cores)
+            share = Share(cpus, tuple(json.loads(row["gpus"])), seen.memory_mb)
             seen.devices = share.gpus
             run = Run(row["id"], row["job"], share, is_cancelled=bool(row["is_cancelled"]))
             self.machine.hold(share)
+            if entry.state != "running":
+                # Its start was prepared; if it has not begun, it goes back to where it was.
+                seen.start_s = row["asked_s"]
+                self.journal.change_job(run.job, state="running", start_s=seen.start_s, attempts=row["tries"] + 1)
+                self.board.set_state(run.job, "running")
             if row["boot_id"] != boot_id() and read_end(self.folder.record(run.attempt)) is None:
                 # Whether its supervisor had begun is not known for sure: the claim may not have reached the disk.
                 self._take_end(run, Ending(was_started=True, record=None))
             else:
                 self.supervision.runs[run.attempt] = run
                 self.supervision.find_again(run)
+
+    def _cpus_of(self, attempt: int, cores: int) -> tuple[int, ...]:
+        """Returns the cores that a prepared attempt was given, if it has begun: its supervisor stays on them."""
+        claimed = read_claim(self.folder.claim(attempt))
+        if claimed is None or claimed.boot_id != boot_id():
+            return ()
+        if not self.machine.is_pinned:
+            return self.machine.any_cpus(cores)
+        with suppress(OSError):
+            return tuple(sorted(os.sched_getaffinity(claimed.process)))
+        return ()
 
 
 def seen_job(row: dict[str, Any]) -> SeenJob:

@@ -33,8 +33,8 @@ class Verbs:
         self.started_s = time.time()
         self.known: dict[str, Callable[..., Answer]] = {
             "submit": self.submit, "list": self.list_jobs, "show": self.show, "status": self.status,
-            "cancel": self.cancel, "hold": self.hold, "release": self.release, "pause": self.pause, "resume": self.resume,
-            "limit": self.limit, "edit": self.edit, "clean": self.clean, "policy": self.policy,
+            "cancel": self.cancel, "hold": self.hold, "release": self.release, "pause": self.pause,
+            "resume": self.resume, "limit": self.limit, "edit": self.edit, "clean": self.clean, "policy": self.policy,
         }  # fmt: skip
 
     def answer(self, request: object) -> Answer:
@@ -92,7 +92,7 @@ class Verbs:
             self.queue.finish(job, "skipped", end_s=time.time(), error="a job that it waits for did not succeed")
         added = range(ids[0], ids[-1] + 1)
         journal.add_submission(token, added)
-        self.loop.wake()
+        self.loop.renew()
         return added
 
     def _needed_states(self, specs: Sequence[JobSpec]) -> dict[int, str]:
@@ -227,7 +227,7 @@ class Verbs:
         for job in jobs:
             self.queue.journal.change_job(job, state=state)
             self.queue.board.set_state(job, state)
-        self.loop.wake()
+        self.loop.renew()
         return {"jobs": jobs}
 
     def pause(self, group: object = None) -> Answer:
@@ -245,7 +245,7 @@ class Verbs:
         else:
             self.queue.board.groups[group].paused = paused
             self._keep_group(group)
-        self.loop.wake()
+        self.loop.renew()
         return {"group": group, "paused": paused}
 
     def limit(self, group: object, most_running: object) -> Answer:
@@ -254,7 +254,7 @@ class Verbs:
         most = None if most_running is None else whole("most_running", most_running, 1, MOST_CORES)
         self.queue.board.groups[name].most_running = most
         self._keep_group(name)
-        self.loop.wake()
+        self.loop.renew()
         return {"group": name, "most_running": most}
 
     def _keep_group(self, name: str) -> None:
@@ -275,7 +275,7 @@ class Verbs:
                 limit_s = number("time", time_s, 0, 1e9, above=True, unit="seconds")
                 self.queue.journal.change_job(job, time_s=limit_s)
                 self.queue.board.entries[job].seen.requested_s = limit_s
-        self.loop.wake()
+        self.loop.renew()
         return {"jobs": chosen}
 
     def clean(self, states: object = None, older_s: object = 0) -> Answer:
