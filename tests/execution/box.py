@@ -39,7 +39,7 @@ class Box:
             self.folder.text,
             json.dumps(self.changes),
         ]
-        with self.folder.log.open("ab") as log:
+        with self.folder.open_log() as log:
             self.process = subprocess.Popen([sys.executable, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + PATIENCE_S
         while (connection := self.folder.connect()) is None:

@@ -25,16 +25,15 @@ from shunter.errors import InputError, visible
 from shunter.execution.deciding import Decider
 from shunter.execution.local.client import LONGEST
 from shunter.execution.local.folder import QueueFolder
-from shunter.execution.local.journal import Journal
+from shunter.execution.local.journal import Journal, JournalError
 from shunter.execution.local.machine import Machine
 from shunter.execution.local.queue import LocalQueue
 from shunter.execution.local.verbs import Verbs
 from shunter.execution.loop import Loop
 
 MOST_CLIENTS: Final = 500
-LONGEST_LOG: Final = 1 << 20
-FULL_PAUSE_S: Final = 1.0
-"""How long the daemon waits after the disk was full."""
+TROUBLE_S: Final = 0.5
+"""How often the daemon looks whether a journal that could not be written can be written again."""
 
 
 class Client:
@@ -65,6 +64,8 @@ class Daemon:
         self._clients: dict[int, Client] = {}
         self._answers: list[tuple[Client, dict[str, Any]]] = []
         self._is_stopping = False
+        self._trouble: JournalError | None = None
+        """Why the journal cannot be written, as long as it cannot."""
         self._folder = folder
         journal = Journal(folder.database)
         settings = {**journal.settings(), **changes}
@@ -85,12 +86,9 @@ class Daemon:
         # Only one process holds the lock, so that a socket that is there is one that a killed daemon has left.
         self._folder.socket.unlink(missing_ok=True)
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        old = os.umask(0o177)
-        try:
-            with self._folder.address() as address:
-                server.bind(address)
-        finally:
-            os.umask(old)
+        with self._folder.address() as address:
+            server.bind(address)
+        self._folder.socket.chmod(0o600)
         server.listen(MOST_CLIENTS)
         self._selector.register(server, selectors.EVENT_READ, self._accept)
         return server
@@ -111,21 +109,42 @@ class Daemon:
 
     def _round(self, timeout: float) -> float:
         """Takes up what has happened, brings it to the disk, tells it; returns how long to wait for the next round."""
-        for key, _ in self._selector.select(timeout):
-            call: Callable[[], object] = key.data
-            call()
         try:
+            for key, _ in self._selector.select(timeout):
+                call: Callable[[], object] = key.data
+                call()
+            if self._trouble is not None:
+                self._recover()
             wait_s = self.loop.turn()
             self.queue.prepare(self.loop.ahead(self.queue.wanted_ahead()))
             left_s = self.queue.flush(now=bool(self._answers or self._is_stopping or self._is_heard()))
-        except InputError as error:
-            self._forget(error)
-            return 0.0
+        except JournalError as error:
+            return self._forget(error)
         if left_s is not None:
             # Ends wait to be brought to the disk together with others.
             return min(left_s, wait_s)
         self._tell()
         return wait_s
+
+    def _forget(self, error: JournalError) -> float:
+        """After changes that could not be written: none of them has happened. Returns when to try again."""
+        if self._trouble is None:
+            print_line(str(error))
+        self._trouble = error
+        self.queue.supervision.forget()
+        self.queue.journal.rollback()
+        answers, self._answers = self._answers, []
+        for client, _ in answers:
+            self._send(client, {"refusal": str(error)})
+        return TROUBLE_S
+
+    def _recover(self) -> None:
+        """Takes up the journal as it is, if it can be written again."""
+        self.queue.load()
+        self.queue.flush()
+        self._trouble = None
+        self.loop.renew()
+        print_line("the journal can be written again")
 
     def _is_heard(self) -> bool:
         """Returns whether somebody waits for nothing but the jobs that are over by now."""
@@ -134,18 +153,6 @@ class Daemon:
                 client.waits_for.difference_update(self.queue.over)
         self.queue.over.clear()
         return any(client.waits_for is not None and not client.waits_for for client in self._clients.values())
-
-    def _forget(self, error: InputError) -> None:
-        """After changes that could not be written: tells those who asked, and takes up the journal as it is."""
-        print_line(str(error))
-        answers, self._answers = self._answers, []
-        for client, _ in answers:
-            self._send(client, {"refusal": str(error)})
-        # The disk does not become empty by trying again at once.
-        time.sleep(FULL_PAUSE_S)
-        self.queue.journal.rollback()
-        self.queue.load()
-        self.loop.wake()
 
     def _tell(self) -> None:
         answers, self._answers = self._answers, []
@@ -188,6 +195,9 @@ class Daemon:
             self._answer(client, bytes(line))
 
     def _answer(self, client: Client, line: bytes) -> None:
+        if self._trouble is not None:
+            self._send(client, {"refusal": str(self._trouble)})
+            return
         try:
             request = json.loads(line)
             if isinstance(request, dict) and request.get("verb") == "wait":
@@ -195,6 +205,9 @@ class Daemon:
                 client.waits_for = client.asked_for & self.queue.board.entries.keys()
                 return
             self._answers.append((client, self.verbs.answer(request)))
+        except JournalError as error:
+            self._answers.append((client, {"refusal": str(error)}))
+            raise
         except (InputError, ValueError, RecursionError, TypeError) as error:
             self._answers.append((client, {"refusal": str(error)}))
 
@@ -249,12 +262,15 @@ class Daemon:
 
 def print_line(text: str) -> None:
     """Prints a line with the time into the log of the daemon."""
-    sys.stderr.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {visible(text)}\n")
-    sys.stderr.flush()
+    # The disk may be full, and the terminal gone: what is said here is worth no more than the work.
+    with suppress(OSError):
+        os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {visible(text)}\n".encode())
 
 
 def serve(folder: QueueFolder, changes: dict[str, Any]) -> int:
     """Runs the daemon of a queue in this process; returns its exit code."""
+    # Whatever is made here may hold secrets; jobs have the permissions of whoever submitted them.
+    os.umask(0o077)
     folder.make()
     descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:

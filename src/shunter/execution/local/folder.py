@@ -12,12 +12,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from shunter.errors import InputError
 
 VARIABLE: Final = "SHUNTER_QUEUE"
 USUAL: Final = "default"
+LONGEST_LOG: Final = 1 << 20
 OUTPUTS_A_FOLDER: Final = 1000
 """So many jobs' outputs lie in one folder: no folder becomes too large to be listed."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -71,6 +72,12 @@ class QueueFolder:
         if stat.S_IMODE(found.st_mode) & 0o077:
             # The environments of jobs hold secrets.
             raise InputError(f"{self.path}: others may look into it; run 'chmod 700 {self.path}'")
+
+    def open_log(self) -> BinaryIO:
+        """Opens the log of the daemon, for its owner alone; one that has grown long is put aside."""
+        if self.log.exists() and self.log.stat().st_size > LONGEST_LOG:
+            self.log.replace(self.log.with_name(f"{self.log.name}.1"))
+        return os.fdopen(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
 
     @contextmanager
     def address(self) -> Iterator[str]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,10 @@ _COLUMNS: Final = ", ".join(f'"{name}"' for name in SHOWN)
 _EVENTS_KEPT: Final = 10_000
 
 
+class JournalError(InputError):
+    """The journal cannot be read or written: nothing that is not committed has happened."""
+
+
 class Journal:
     """The database of one queue."""
 
@@ -40,8 +44,6 @@ class Journal:
         self.path = path
         self.is_changed = False
         """Whether something is not on the disk yet."""
-        # The file must never be readable by others, not even before its permissions are changed.
-        old = os.umask(0o077)
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
             self._db.row_factory = sqlite3.Row
@@ -51,8 +53,6 @@ class Journal:
             migrate(self._db, str(path))
         except sqlite3.Error as error:
             raise _told(path, error) from None
-        finally:
-            os.umask(old)
         self._environments: dict[str, int] = {}
 
     def _check(self) -> None:
@@ -77,13 +77,13 @@ class Journal:
         try:
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            self.rollback()
             raise _told(self.path, error) from None
         self.is_changed = False
 
     def rollback(self) -> None:
         """Forgets what is not committed."""
-        if self._db.in_transaction:
+        # SQLite may have done so by itself.
+        with suppress(sqlite3.Error):
             self._db.execute("ROLLBACK")
         self.is_changed = False
         self._environments.clear()
@@ -237,12 +237,12 @@ def shown(row: sqlite3.Row) -> dict[str, Any]:
     return {**dict(row), "command": json.loads(row["command"])}
 
 
-def _told(path: Path, error: sqlite3.Error) -> InputError:
+def _told(path: Path, error: sqlite3.Error) -> JournalError:
     """Returns what a user is told of an error of SQLite's."""
     text = str(error)
     if "full" in text or "disk I/O" in text:
-        return InputError(f"{path}: the disk is full ({text}); make room, then try again")
+        return JournalError(f"{path}: the disk is full ({text}); make room, then try again")
     if isinstance(error, sqlite3.OperationalError):
-        return InputError(f"{path}: {text}; look at its folder and permissions")
+        return JournalError(f"{path}: {text}; look at its folder and permissions")
     way_out = f"keep a copy, try 'sqlite3 {path.name} .recover', or move the folder away and start anew"
-    return InputError(f"{path}: the journal is damaged ({text}); {way_out}")
+    return JournalError(f"{path}: the journal is damaged ({text}); {way_out}")

@@ -39,7 +39,12 @@ class Machine:
         """Whether jobs are kept on cores of their own; not where the queue was told of more than there are."""
         self.cgroup: Path | None = memory_cgroup()
         """Where jobs get a cgroup of their own, if the machine lets us."""
-        self._free_cpus = here[: self.cores] if self.is_pinned else list(range(self.cores))
+        self._cpus = here[: self.cores] if self.is_pinned else list(range(self.cores))
+        self.release_all()
+
+    def release_all(self) -> None:
+        """Takes everything back."""
+        self._free_cpus = list(self._cpus)
         self._free_gpus = list(range(self.gpus))
         self.free_memory_mb = self.memory_mb
 
@@ -93,8 +98,7 @@ class Machine:
 
     def release(self, share: Share) -> None:
         """Takes a share back."""
-        known = range(self.cores) if not self.is_pinned else sorted(os.sched_getaffinity(0))[: self.cores]
-        self._free_cpus = sorted({*self._free_cpus, *(cpu for cpu in share.cpus if cpu in known)})
+        self._free_cpus = sorted({*self._free_cpus, *(cpu for cpu in share.cpus if cpu in self._cpus)})
         self._free_gpus = sorted({*self._free_gpus, *(gpu for gpu in share.gpus if gpu < self.gpus)})
         self.free_memory_mb += share.memory_mb
 

@@ -26,7 +26,7 @@ from shunter.execution.local.folder import QueueFolder
 from shunter.execution.local.journal import Journal
 from shunter.execution.local.machine import Machine, Share
 from shunter.execution.local.processes import MARK, boot_id
-from shunter.execution.local.records import EndRecord, read_claim, read_end
+from shunter.execution.local.records import EndRecord, forget_revoked, read_end
 from shunter.execution.local.spawner import GRACE_S, SpawnRequest
 from shunter.execution.local.spec import OVER, SHELL
 from shunter.execution.local.supervision import Ending, Run, Supervision
@@ -192,6 +192,11 @@ class LocalQueue:
             if job not in self._prepared and entry is not None and entry.state == "queued" and not entry.seen.gpus:
                 self._prepared[job] = self.journal.add_attempt(job, boot_id(), (), (), 0)
 
+    def unprepare(self, job: int) -> None:
+        """Takes back that a job is about to start."""
+        if job in self._prepared:
+            self.journal.change_attempt(self._prepared.pop(job), state="revoked")
+
     def flush(self, now: bool = True) -> float | None:
         """Starts what is to start, having brought to the disk what must be there before.
 
@@ -202,7 +207,7 @@ class LocalQueue:
             In how many seconds it has to be called again; None: nothing waits.
 
         Raises:
-            InputError: The disk is full; nothing of it has happened, and `load` is to be called.
+            JournalError: The disk is full; nothing of it has happened, and `load` is to be called.
         """
         ready, self._ready = self._ready, []
         if ready:
@@ -250,9 +255,11 @@ class LocalQueue:
         if row["is_cancelled"]:
             self.finish(run.job, "cancelled", end_s=time.time())
         else:
-            self.journal.event("could not be started; tried again", run.job)
             self._queue_again(run.job, attempts=max(0, row["attempts"] - 1))
-            self._resume_at = time.monotonic() + PAUSE_S
+            # Nothing is wrong with one that a daemon before this one did not come to start.
+            if run.leader is not None:
+                self.journal.event("could not be started; it is tried again", run.job)
+                self._resume_at = time.monotonic() + PAUSE_S
 
     def _lost(self, run: Run, row: sqlite3.Row) -> None:
         self.journal.change_attempt(run.attempt, state="lost", end_s=time.time())
@@ -302,8 +309,7 @@ class LocalQueue:
     def finish(self, job: int, state: str, **told: Any) -> None:  # noqa: ANN401 - columns
         """Ends a job: it is over, and those that waited for it may start, or are skipped."""
         self.journal.change_job(job, state=state, **told)
-        if job in self._prepared:
-            self.journal.change_attempt(self._prepared.pop(job), state="revoked")
+        self.unprepare(job)
         self.counts[state] += 1
         self.over.append(job)
         for entry in self.board.remove(job):
@@ -326,8 +332,8 @@ class LocalQueue:
 
     def load(self) -> None:
         """Takes up what the journal holds: after a start, after a crash, or after changes that could not be written."""
-        for run in self.supervision.forget():
-            self.machine.release(run.share)
+        self.supervision.forget()
+        self.machine.release_all()
         for waiting in (self._to_spawn, self._ready, self._prepared, self._to_remove):
             waiting.clear()
         self._changed_at = 0.0
@@ -340,6 +346,7 @@ class LocalQueue:
             self.board.groups[name].most_running = row["most_running"]
         self._load_jobs()
         self._load_attempts()
+        forget_revoked(self.folder.attempts)
 
     def _load_jobs(self) -> None:
         over = self.journal.read("SELECT state, count(*) AS n FROM jobs GROUP BY state")
@@ -360,38 +367,37 @@ class LocalQueue:
 
     def _load_attempts(self) -> None:
         query = (
-            "SELECT attempts.*, is_cancelled FROM attempts JOIN jobs ON jobs.id = job WHERE attempts.state = 'started'"
+            "SELECT attempts.*, is_cancelled, jobs.attempts AS tries FROM attempts JOIN jobs ON jobs.id = job "
+            "WHERE attempts.state = 'started'"
         )
         for row in list(self.journal.read(query)):
             entry = self.board.entries[row["job"]]
-            seen = entry.seen
-            cpus = tuple(json.loads(row["cpus"])) or self._cpus_of(row["id"], seen.cores)
-            share = Share(cpus, tuple(json.loads(row["gpus"])), seen.memory_mb)
-            seen.devices = share.gpus
-            run = Run(row["id"], row["job"], share, is_cancelled=bool(row["is_cancelled"]))
-            self.machine.hold(share)
             if entry.state != "running":
                 # Its start was prepared; if it has not begun, it goes back to where it was.
-                seen.start_s = row["asked_s"]
-                self.journal.change_job(run.job, state="running", start_s=seen.start_s, attempts=row["tries"] + 1)
-                self.board.set_state(run.job, "running")
+                entry.seen.start_s = row["asked_s"]
+                self.journal.change_job(
+                    entry.seen.id, state="running", start_s=row["asked_s"], attempts=row["tries"] + 1
+                )
+                self.board.set_state(entry.seen.id, "running")
+            run = Run(row["id"], row["job"], Share((), (), 0), is_cancelled=bool(row["is_cancelled"]))
             if row["boot_id"] != boot_id() and read_end(self.folder.record(run.attempt)) is None:
                 # Whether its supervisor had begun is not known for sure: the claim may not have reached the disk.
                 self._take_end(run, Ending(was_started=True, record=None))
-            else:
-                self.supervision.runs[run.attempt] = run
-                self.supervision.find_again(run)
+                continue
+            self.supervision.runs[run.attempt] = run
+            self.supervision.find_again(run)
+            if run.attempt in self.supervision.runs:
+                cpus = tuple(json.loads(row["cpus"])) or self._cpus_of(run, entry.seen.cores)
+                run.share = Share(cpus, tuple(json.loads(row["gpus"])), entry.seen.memory_mb)
+                entry.seen.devices = run.share.gpus
+                self.machine.hold(run.share)
 
-    def _cpus_of(self, attempt: int, cores: int) -> tuple[int, ...]:
-        """Returns the cores that a prepared attempt was given, if it has begun: its supervisor stays on them."""
-        claimed = read_claim(self.folder.claim(attempt))
-        if claimed is None or claimed.boot_id != boot_id():
-            return ()
-        if not self.machine.is_pinned:
-            return self.machine.any_cpus(cores)
-        with suppress(OSError):
-            return tuple(sorted(os.sched_getaffinity(claimed.process)))
-        return ()
+    def _cpus_of(self, run: Run, cores: int) -> tuple[int, ...]:
+        """Returns the cores of an attempt that was prepared before it was known which: its supervisor has them."""
+        if self.machine.is_pinned and run.leader is not None:
+            with suppress(OSError):
+                return tuple(sorted(os.sched_getaffinity(run.leader)))
+        return self.machine.any_cpus(cores)
 
 
 def seen_job(row: dict[str, Any]) -> SeenJob:

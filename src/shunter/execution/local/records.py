@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,6 +12,8 @@ from typing import Final
 from shunter.execution.local.processes import Identity
 
 REVOKED: Final = "revoked\n"
+REVOKED_FOR_S: Final = 86_400
+"""How long a claim stays revoked: no supervisor takes so long to begin."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,15 @@ def read_claim(path: Path) -> Identity | None:
         return Identity.parse(path.read_text())
     except FileNotFoundError:
         return None
+
+
+def forget_revoked(folder: Path) -> None:
+    """Removes claims that were revoked so long ago that nobody can want them any more."""
+    before_s = time.time() - REVOKED_FOR_S
+    for path in folder.glob("*.claim"):
+        with suppress(OSError):
+            if path.stat().st_mtime < before_s and path.read_text() == REVOKED:
+                path.unlink()
 
 
 def revoke(path: Path) -> bool:

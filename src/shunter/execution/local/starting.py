@@ -12,7 +12,6 @@ from shunter.errors import InputError
 from shunter.execution.local.folder import QueueFolder
 
 PATIENCE_S: Final = 60.0
-LONGEST_LOG: Final = 1 << 20
 
 
 def start_daemon(folder: QueueFolder, changes: dict[str, Any]) -> int:
@@ -26,9 +25,7 @@ def start_daemon(folder: QueueFolder, changes: dict[str, Any]) -> int:
         InputError: It does not start, or one is running already.
     """
     folder.make()
-    if folder.log.exists() and folder.log.stat().st_size > LONGEST_LOG:
-        folder.log.replace(folder.log.with_suffix(".log.1"))
-    with folder.log.open("ab") as log:
+    with folder.open_log() as log:
         begins = log.tell()
         process = subprocess.Popen(
             [

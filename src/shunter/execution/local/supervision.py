@@ -128,7 +128,7 @@ class Supervision:
             if attempt not in self.runs:
                 continue
             run = self.runs[attempt]
-            run.leader = process or None
+            run.leader = process
             try:
                 descriptor = os.pidfd_open(process) if process else None
             except ProcessLookupError:
@@ -162,5 +162,5 @@ class Supervision:
             record = read_end(self._folder.record(run.attempt))
             was_started = record is not None
         if record is None and was_started:
-            end_all(f"{self._mark}:{run.attempt}", run.leader)
+            end_all(f"{self._mark}:{run.attempt}", run.leader or None)
         self._tell(run, Ending(was_started, record))

@@ -225,6 +225,7 @@ class Verbs:
 
     def _set_states(self, jobs: list[int], state: str) -> Answer:
         for job in jobs:
+            self.queue.unprepare(job)
             self.queue.journal.change_job(job, state=state)
             self.queue.board.set_state(job, state)
         self.loop.renew()
