@@ -43,7 +43,7 @@ CommandArgument = Annotated[
 
 def submit(
     command: CommandArgument = None,
-    file: FileOption = None,
+    jobs_file: FileOption = None,
     name: Annotated[str, typer.Option(**_help("name"))] = "",
     cores: Annotated[int, typer.Option("--cores", "-c", **_help("cores"))] = 1,
     memory: Annotated[str, typer.Option("--memory", "--mem", **_help("memory_mb"))] = "0",
@@ -88,14 +88,14 @@ def submit(
         "on_lost": on_lost, "nice": nice, "hold": hold,
     }  # fmt: skip
     usual = {key: value for key, value in usual.items() if value is not None}
-    if (file is None) == (not command):
+    if (jobs_file is None) == (not command):
         raise InputError("give a command behind --, or --file with jobs: shunter queue submit -- sleep 10")
-    if file is None:
+    if jobs_file is None:
         jobs = [JobSpec.from_json({**usual, "command": list(command_of(command or []))}, "the job")]
     else:
         from shunter.execution.local.job_file import read_jobs
 
-        jobs = read_jobs(file, usual)
+        jobs = read_jobs(jobs_file, usual)
     where = queue_folder(queue)
     if start and (connection := where.connect()) is None:
         from shunter.execution.local.starting import start_daemon

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import gc
 import json
 import os
 import selectors
@@ -101,6 +102,9 @@ class Daemon:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop())
         self._selector.register(waking, selectors.EVENT_READ, lambda: waking.recv(4096))
+        # A hundred thousand jobs are many objects that stay: looking at all of them again and again is of no use.
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 50)
         timeout = 0.0
         while not self._is_stopping:
             timeout = self._round(timeout)

@@ -190,10 +190,15 @@ class Journal:
         return [shown(row) for row in rows][::-1]
 
     def private(self, job: int) -> dict[str, Any]:
-        """Returns what starting a job takes, its environment with it."""
-        query = "SELECT jobs.*, content FROM jobs JOIN environments ON environments.id = environment WHERE jobs.id = ?"
-        [row] = self.read(query, (job,))
-        return {**dict(row), "command": json.loads(row["command"]), "content": json.loads(row["content"])}
+        """Returns all that is known of a job."""
+        [row] = self.read("SELECT * FROM jobs WHERE id = ?", (job,))
+        return {**dict(row), "command": json.loads(row["command"])}
+
+    def environment_of(self, number: int) -> dict[str, str]:
+        """Returns an environment, which only the job itself may see."""
+        [row] = self.read("SELECT content FROM environments WHERE id = ?", (number,))
+        found: dict[str, str] = json.loads(row["content"])
+        return found
 
     # ---- attempts and decisions ----
 

@@ -16,7 +16,6 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
@@ -27,7 +26,7 @@ from shunter.execution.local.journal import Journal
 from shunter.execution.local.machine import Machine, Share
 from shunter.execution.local.processes import MARK, boot_id
 from shunter.execution.local.records import EndRecord, forget_revoked, read_end
-from shunter.execution.local.spawner import GRACE_S, SpawnRequest
+from shunter.execution.local.spawner import GRACE_S, Environment, SpawnRequest
 from shunter.execution.local.spec import OVER, SHELL
 from shunter.execution.local.supervision import Ending, Run, Supervision
 from shunter.execution.view import Plan, SeenJob, View
@@ -41,6 +40,7 @@ LEARNED_FROM: Final = 500
 """From how many jobs that have ended estimates learn."""
 COMMIT_S: Final = 0.05
 """How long ends may wait until they are brought to the disk, where nobody waits for that."""
+MOST_ENVIRONMENTS: Final = 32
 PREPARE_S: Final = 0.1
 LEAST_PREPARED: Final = 4
 MOST_PREPARED: Final = 64
@@ -75,7 +75,7 @@ class LocalQueue:
         self._starts: deque[float] = deque(maxlen=MOST_PREPARED)
         self._changed_at = 0.0
         self._to_remove: list[int] = []
-        self._environments: dict[int, dict[str, str]] = {}
+        self._environments: dict[int, Environment] = {}
         self._cluster: Cluster | None = None
         self._resume_at = 0.0
         self.supervision = Supervision(folder, self.id, selector, self._take_end)
@@ -140,7 +140,6 @@ class LocalQueue:
             with suppress(FileNotFoundError):
                 output.rename(output.with_name(f"{output.name}.{private['attempts']}"))
         variables = {
-            **private["content"],
             MARK: f"{self.id}:{run.attempt}",
             "SHUNTER_JOB_ID": str(run.job),
             "SHUNTER_CORES": str(private["cores"]),
@@ -168,8 +167,17 @@ class LocalQueue:
             limits_data=not private["gpus"],
             cgroup=run.cgroup,
             command=tuple(private["command"]),
-            environment=variables,
+            environment=self._environment(private["environment"]),
+            variables=variables,
         )
+
+    def _environment(self, number: int) -> Environment:
+        if number not in self._environments:
+            # A queue that has seen many shells need not remember all of them.
+            if len(self._environments) >= MOST_ENVIRONMENTS:
+                self._environments.clear()
+            self._environments[number] = Environment.of(self.journal.environment_of(number))
+        return self._environments[number]
 
     def wanted_ahead(self) -> int:
         """Returns for how many jobs it is worth to prepare the start: for those that start in the next moment.
@@ -274,7 +282,7 @@ class LocalQueue:
             )
 
     def _ended_with(self, run: Run, record: EndRecord, row: sqlite3.Row) -> None:
-        told = asdict(record)
+        told = dict(vars(record))
         if run.cgroup is not None and record.signal == signal.SIGKILL and cgroups.was_out_of_memory(run.cgroup):
             told["cause"] = "memory"
         self._to_remove.append(run.attempt)

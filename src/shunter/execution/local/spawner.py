@@ -18,6 +18,19 @@ _PROGRAM: Final = "import sys; from shunter._core import lib; sys.exit(-lib.shun
 
 
 @dataclass(frozen=True)
+class Environment:
+    """The variables of a shell, packed once for all jobs that were submitted from it."""
+
+    count: int
+    packed: bytes
+
+    @classmethod
+    def of(cls, variables: dict[str, str]) -> Environment:
+        """Packs variables."""
+        return cls(len(variables), _packed_pairs(variables))
+
+
+@dataclass(frozen=True)
 class SpawnRequest:
     """What a supervisor is told; the order of the fields is that of ``core/src/supervise/request.rs``."""
 
@@ -35,7 +48,9 @@ class SpawnRequest:
     limits_data: bool
     cgroup: Path | None
     command: tuple[str, ...]
-    environment: dict[str, str]
+    environment: Environment
+    variables: dict[str, str]
+    """Those that are the job's own; they go before those of the environment."""
 
     def to_bytes(self) -> bytes:
         """Returns the message."""
@@ -43,10 +58,17 @@ class SpawnRequest:
         texts += [len(self.cpus), *self.cpus, self.nice, self.umask]
         texts += [0 if self.limit_s is None else max(1, round(self.limit_s * 1000)), round(self.grace_s * 1000)]
         texts += [self.memory_mb << 20, int(self.limits_data), self.cgroup or ""]
-        texts += [len(self.command), *self.command, len(self.environment)]
-        texts += [text for pair in self.environment.items() for text in pair]
-        message = b"".join(_with_length(os.fsencode(str(text))) for text in texts)
-        return _with_length(message)
+        texts += [len(self.command), *self.command, self.environment.count + len(self.variables)]
+        # A name that comes twice has the latter value.
+        return _with_length(_packed(texts) + self.environment.packed + _packed_pairs(self.variables))
+
+
+def _packed(texts: Iterable[object]) -> bytes:
+    return b"".join([_with_length(os.fsencode(str(text))) for text in texts])
+
+
+def _packed_pairs(variables: dict[str, str]) -> bytes:
+    return _packed(text for pair in variables.items() for text in pair)
 
 
 def _with_length(text: bytes) -> bytes:
