@@ -18,10 +18,13 @@ tools:
 	@command -v cc >/dev/null || { echo "error: a C compiler is missing; install one (Debian: apt install gcc libc6-dev; macOS: xcode-select --install)"; exit 2; }
 	@command -v cargo >/dev/null || { echo "error: cargo is missing; install Rust 1.82 or later (https://rustup.rs; Debian: apt install cargo rustfmt rust-clippy)"; exit 2; }
 
-services: ## Install the system packages that some tests need (root, Debian); without them those tests skip
-	@command -v apt-get >/dev/null || { echo "error: 'make services' needs apt-get (Debian, Ubuntu); install valgrind by hand"; exit 2; }
+# A program, and the package that it comes in.
+SERVICES := valgrind:valgrind parallel:parallel tsp:task-spooler stress-ng:stress-ng
+services: ## Install the system packages that some tests and benchmarks need (root, Debian); without them those tests skip
+	@command -v apt-get >/dev/null || { echo "error: 'make services' needs apt-get (Debian, Ubuntu); install by hand: $(SERVICES)"; exit 2; }
 	@test "$$(id -u)" = 0 || { echo "error: 'make services' installs system packages: run it as root (sudo make services)"; exit 2; }
-	@command -v valgrind >/dev/null || { apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends valgrind; }
+	@missing=; for each in $(SERVICES); do command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; done; \
+	test -z "$$missing" || { apt-get update --quiet=2 && DEBIAN_FRONTEND=noninteractive apt-get install --quiet=2 --yes --no-install-recommends $$missing; }
 
 # The stamps make a second call quick: the environment is built again only when what it is built from changes.
 $(VENV)/.requirements: pyproject.toml constraints.txt | tools
@@ -74,6 +77,8 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	PYTHONPATH=. $(BIN)/python benchmarks/train.py --quick
 	PYTHONPATH=. $(BIN)/python benchmarks/replay.py
 	PYTHONPATH=. $(BIN)/python benchmarks/ray_engine.py
+	PYTHONPATH=. $(BIN)/python benchmarks/queue.py --jobs 2000 --queued 0,10000
+	PYTHONPATH=. $(BIN)/python benchmarks/queue_kills.py --kills 50
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml

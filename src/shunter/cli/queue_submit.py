@@ -13,7 +13,7 @@ from shunter.cli.queue_options import JsonOption, QueueOption, echo_json, ids_te
 from shunter.errors import InputError
 from shunter.execution.local.client import ask
 from shunter.execution.local.folder import queue_folder
-from shunter.execution.local.spec import JobSpec, command_of, memory_mb
+from shunter.execution.local.spec import JobSpec, SpecReader, command_of, memory_mb
 
 _SAID = declarations(JobSpec)
 
@@ -91,7 +91,7 @@ def submit(
     if (jobs_file is None) == (not command):
         raise InputError("give a command behind --, or --file with jobs: shunter queue submit -- sleep 10")
     if jobs_file is None:
-        jobs = [JobSpec.from_json({**usual, "command": list(command_of(command or []))}, "the job")]
+        jobs = [SpecReader().read({**usual, "command": list(command_of(command or []))}, "the job")]
     else:
         from shunter.execution.local.job_file import read_jobs
 

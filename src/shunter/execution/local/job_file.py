@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from shunter.errors import InputError
-from shunter.execution.local.spec import JobSpec, command_of, memory_mb
+from shunter.execution.local.spec import JobSpec, SpecReader, command_of, memory_mb
 from shunter.files import parse_json, parse_toml, read_text
 
 WHOLE: Final = ("cores", "gpus", "priority", "retries", "nice")
@@ -35,13 +35,14 @@ def read_jobs(path: str, usual: Mapping[str, Any]) -> list[JobSpec]:
         text = read_text(Path(path), "file of jobs", "a .toml, .csv or .jsonl file, or one with a command in each line")
     readers = {".toml": _toml, ".csv": _csv, ".jsonl": _jsonl}
     reader = readers.get(Path(path).suffix.lower(), _lines)
-    jobs = [_spec({**usual, **table}, where) for where, table in reader(text, path)]
+    specs = SpecReader()
+    jobs = [_spec({**usual, **table}, where, specs) for where, table in reader(text, path)]
     if not jobs:
         raise InputError(f"{path}: there is no job in it; write at least one")
     return jobs
 
 
-def _spec(table: dict[str, Any], where: str) -> JobSpec:
+def _spec(table: dict[str, Any], where: str, specs: SpecReader) -> JobSpec:
     command = table.get("command")
     if isinstance(command, str):
         table["command"] = list(command_of([command]))
@@ -50,7 +51,7 @@ def _spec(table: dict[str, Any], where: str) -> JobSpec:
             table[name] = table.pop(short)
     if isinstance(table.get("memory_mb"), str):
         table["memory_mb"] = memory_mb(table["memory_mb"])
-    return JobSpec.from_json(table, where)
+    return specs.read(table, where)
 
 
 def _toml(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:

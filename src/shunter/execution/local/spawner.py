@@ -9,12 +9,16 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from shunter.errors import InputError
+
 GRACE_S: Final = 10.0
 """How long a job that is asked to end may take."""
-_PROGRAM: Final = "import sys; from shunter._core import lib; sys.exit(-lib.shunter_spawner_serve(int(sys.argv[1])))"
+_PROGRAM: Final = "import ctypes, sys; sys.exit(-ctypes.CDLL(sys.argv[1]).shunter_spawner_serve(int(sys.argv[2])))"
+"""A Python that holds as little as can be: every supervisor begins as a copy of it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,16 @@ def _with_length(text: bytes) -> bytes:
     return struct.pack("<I", len(text)) + text
 
 
+def _library() -> str:
+    """Returns the file of the core, without loading it."""
+    found = find_spec("shunter._core")
+    folders = [] if found is None else found.submodule_search_locations or []
+    for folder in folders:
+        for path in sorted(Path(folder).glob("*.so")):
+            return str(path)
+    raise InputError("the compiled core is missing; build it with 'make install'")
+
+
 class Spawner:
     """The running process, and the socket to it."""
 
@@ -83,7 +97,7 @@ class Spawner:
         with its:
             # A session of its own: Ctrl-C in the terminal of a daemon in the foreground is not meant for jobs.
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _PROGRAM, str(its.fileno())],
+                [sys.executable, "-I", "-S", "-c", _PROGRAM, _library(), str(its.fileno())],
                 pass_fds=[its.fileno()],
                 start_new_session=True,
                 stdin=subprocess.DEVNULL,

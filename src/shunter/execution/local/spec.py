@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Final
 
 from shunter.checks import TIME, check_fields, declared, from_table
@@ -75,11 +78,8 @@ class JobSpec:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not self.command or not self.command[0]:
-            raise InputError("there is no command; give one behind --, as in: shunter queue submit -- sleep 10")
-        for word in (*self.command, self.folder, self.name, self.group):
-            if "\0" in word:
-                raise InputError(f"a zero byte stands in {word[:20]!r}; leave it out")
+        _check_command(self.command)
+        _check_words((self.folder, self.name, self.group))
         if not self.folder.startswith("/"):
             raise InputError(f"folder is {self.folder!r}; expected a path from the root")
         if any(one < 1 for one in self.after):
@@ -110,22 +110,60 @@ class JobSpec:
         told = {one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != one.default}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
 
-    @classmethod
-    def from_json(cls, table: Mapping[str, Any], where: str) -> JobSpec:
+
+class SpecReader:
+    """Reads many jobs, of which most differ by their command alone; what they have in common is checked once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, JobSpec] = {}
+
+    def read(self, table: object, where: str) -> JobSpec:
         """Returns the job that a table means; errors call it as `where` says.
 
         Raises:
             InputError: A key is unknown, or a value is wrong.
         """
-        return from_table(cls, table, where)
+        command = table.get("command") if isinstance(table, dict) else None
+        if not isinstance(table, dict) or not isinstance(command, list):
+            return from_table(JobSpec, table, where)
+        key = json.dumps({name: value for name, value in table.items() if name != "command"}, sort_keys=True)
+        alike = self._known.get(key)
+        if alike is None or not all(isinstance(word, str) for word in command):
+            alike = self._known[key] = from_table(JobSpec, table, where)
+            return alike
+        try:
+            _check_command(command)
+        except InputError as error:
+            raise InputError(f"{where} {error}") from None
+        job = copy.copy(alike)
+        # The class is frozen, and its other fields have been checked.
+        object.__setattr__(job, "command", tuple(command))
+        return job
+
+
+def _check_command(command: Sequence[str]) -> None:
+    if not command or not command[0]:
+        raise InputError("there is no command; give one behind --, as in: shunter queue submit -- sleep 10")
+    _check_words(command)
+
+
+def _check_words(words: Iterable[str]) -> None:
+    for word in words:
+        if "\0" in word:
+            raise InputError(f"a zero byte stands in {word[:20]!r}; leave it out")
 
 
 def command_of(words: Sequence[str]) -> tuple[str, ...]:
     """Returns the command that words mean: several as they are; one that is more than a program, by the shell."""
     if len(words) != 1:
         return tuple(words)
-    is_program = _PLAIN_WORD.fullmatch(words[0]) and ("/" in words[0] or shutil.which(words[0]))
-    return (words[0],) if is_program else (*SHELL, words[0])
+    return (words[0],) if _is_program(words[0]) else (*SHELL, words[0])
+
+
+@cache
+def _is_program(word: str) -> bool:
+    # A file of many lines names few programs.
+    return bool(_PLAIN_WORD.fullmatch(word)) and ("/" in word or shutil.which(word) is not None)
 
 
 def memory_mb(text: str) -> int:

@@ -15,7 +15,7 @@ from shunter.errors import InputError
 from shunter.execution.deciding import Decider
 from shunter.execution.local.board import Entry
 from shunter.execution.local.queue import LocalQueue, entry_of
-from shunter.execution.local.spec import ACTIVE, MOST_CORES, OVER, STATES, JobSpec
+from shunter.execution.local.spec import ACTIVE, MOST_CORES, OVER, STATES, JobSpec, SpecReader
 from shunter.execution.loop import Loop
 
 MOST_JOBS: Final = 1_000_000
@@ -60,7 +60,8 @@ class Verbs:
             raise InputError(f"jobs: expected a list of 1 to {MOST_JOBS:,} jobs, and a token")
         seen = self.queue.journal.submission(token)
         if seen is None:
-            specs = [JobSpec.from_json(table, f"job {place}") for place, table in enumerate(jobs, 1)]
+            reader = SpecReader()
+            specs = [reader.read(table, f"job {place}") for place, table in enumerate(jobs, 1)]
             seen = self._add(specs, _environment(environment), whole("umask", umask, 0, 0o777), token)
         return {"jobs": list(seen)}
 
