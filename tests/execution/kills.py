@@ -60,7 +60,9 @@ class Client:
 
     def __init__(self, box: Box, lines: Path, first: int) -> None:
         words = [str(box.folder.path), str(lines), str(first), str(BATCHES), str(BATCH)]
-        self.process = subprocess.Popen([sys.executable, "-c", CLIENT, *words], stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
 
     def take(self, told: Told) -> None:
         """Takes up what the client was told until it ended."""

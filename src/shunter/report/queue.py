@@ -12,7 +12,9 @@ from rich.table import Table
 
 from shunter.report.terminal import Console
 
-COMMAND_WIDTH: Final = 40
+NAME_WIDTH: Final = 16
+LEAST_WIDTH: Final = 20
+"""Of a command, however narrow the terminal is."""
 COLORS: Final = {"running": "green", "failed": "red", "lost": "red", "held": "yellow", "cancelled": "yellow"}
 
 
@@ -20,17 +22,27 @@ def print_jobs(jobs: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> 
     """Prints a line for each job, and how many there are in each state."""
     console = Console()
     if jobs:
-        table = Table()
-        for name in ("job", "state", "name", "command", "cores", "waited", "ran", "exit"):
-            table.add_column(name, justify="right" if name in ("job", "cores", "waited", "ran") else "left")
-        for job in jobs:
-            state = job["state"]
-            color = COLORS.get(state, "default")
-            cells = (job["name"], _command(job, COMMAND_WIDTH), str(job["cores"]), _waited(job), _ran(job), _exit(job))
-            table.add_row(str(job["id"]), f"[{color}]{state}[/]", *map(escape, cells))
-        console.print(table)
+        console.print(_table(jobs, console.width))
     told = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
     console.print(told or "There are no jobs.", highlight=False)
+
+
+def _table(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
+    """Returns a table with a line for each job; on a narrow terminal commands are cut, and nothing else."""
+    rows = [
+        (str(job["id"]), job["state"], job["name"][:NAME_WIDTH], str(job["cores"]), _waited(job), _ran(job), _exit(job))
+        for job in jobs
+    ]
+    names = ("job", "state", "name", "cores", "waited", "ran", "exit")
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    room = max(LEAST_WIDTH, width - sum(widths) - 2 * len(widths))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in (*names, "command"):
+        table.add_column(name, justify="right" if name in ("job", "cores", "waited", "ran") else "left", no_wrap=True)
+    for job, (number, state, *cells) in zip(jobs, rows, strict=True):
+        colored = f"[{COLORS.get(state, 'default')}]{state}[/]"
+        table.add_row(number, colored, *map(escape, cells), escape(_command(job, room)))
+    return table
 
 
 def print_job(job: Mapping[str, Any]) -> None:

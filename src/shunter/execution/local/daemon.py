@@ -119,6 +119,10 @@ class Daemon:
                 call()
             if self._trouble is not None:
                 self._recover()
+            if self._answers:
+                # Whoever submits need not wait until it is decided who starts.
+                self.queue.flush()
+                self._tell()
             wait_s = self.loop.turn()
             self.queue.prepare(self.loop.ahead(self.queue.wanted_ahead()))
             left_s = self.queue.flush(now=bool(self._answers or self._is_stopping or self._is_heard()))

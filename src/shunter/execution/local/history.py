@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -13,7 +13,9 @@ from shunter.execution.local.folder import QueueFolder
 from shunter.execution.local.queue import program_of
 from shunter.files import csv_writer, write_file
 
-QUERY = """
+STATUSES: Final = {"done": "completed", "lost": "failed"}
+"""What logs call a state, where they have another word for it."""
+QUERY: Final = """
     SELECT jobs.id, jobs.name, command, submit_s, start_s, end_s, time_s, cores, memory_mb, gpus, priority, "group",
            state, code, attempts, cpu_s, most_memory_mb
     FROM jobs WHERE start_s IS NOT NULL AND end_s IS NOT NULL ORDER BY submit_s, jobs.id
@@ -55,7 +57,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         # Estimates tell jobs apart by their user. One user owns the queue: the name, or the program, says more.
         "user": row["name"] or program,
         "group": row["group"],
-        "status": row["state"],
+        "status": STATUSES.get(row["state"], row["state"]),
         "priority": row["priority"],
         "logged_wait_s": max(0.0, row["start_s"] - row["submit_s"]),
         "average_cpu_s": row["cpu_s"],
