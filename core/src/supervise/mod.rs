@@ -12,5 +12,7 @@ mod request;
 pub mod spawner;
 #[cfg(target_os = "linux")]
 mod supervisor;
+/// What the operating system offers is no part of our own ABI.
+/// cbindgen:ignore
 #[cfg(target_os = "linux")]
 mod system;
