@@ -25,8 +25,8 @@ from shunter.agents.training.curves import read_curves
 from shunter.agents.training.request import TrainRequest
 from shunter.agents.training.setup import Site, open_trainer
 from shunter.agents.training.trials import Trials
-from shunter.comparison.bench import Measured
 from shunter.comparison.combinations import Combination
+from shunter.comparison.log_windows import Measured
 from shunter.comparison.objective import mean_ratio
 from shunter.envs.sources import Use
 from shunter.policies.checkpoint import BEST, INITIAL
