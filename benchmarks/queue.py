@@ -85,8 +85,8 @@ def task_spooler(count: int, folder: Path) -> float:
 
 def hyperqueue(count: int, folder: Path) -> float:
     """Has a server and a worker of HyperQueue run a job of many tasks."""
-    from hyperqueue import Job, LocalCluster  # type: ignore[import-untyped, unused-ignore]
-    from hyperqueue.cluster import WorkerConfig  # type: ignore[import-untyped, unused-ignore]
+    from hyperqueue import Job, LocalCluster  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    from hyperqueue.cluster import WorkerConfig  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     with LocalCluster() as cluster:
         cluster.start_worker(WorkerConfig(cores=AT_ONCE))

@@ -3,7 +3,8 @@
     PYTHONPATH=. python benchmarks/study_tables.py benchmarks/studies/hosts.toml ...
 
 Trains nothing: `shunter study FILE` does. The best classic is the one that does best on the days of the report, under
-any dispatch rule. Ratios are geometric means over the seeds that have ended, with Student's 95 % interval.
+any dispatch rule; beginning and learned are ratios to it: geometric means over the seeds that have ended, with
+Student's 95 % interval. wait is the ratio of mean waits.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from shunter.studies.runs import Record
 from shunter.studies.study import StudyReport, run_study
 from shunter.studies.study_file import read_study
 
-COLUMNS: Final = ("seeds", "beginning to best classic", "learned to best classic", "learned to beginning",
-                  "kept the beginning", "mean wait", "beats the first")  # fmt: skip
+COLUMNS: Final = ("seeds", "beginning", "learned", "kept", "wait", "beats the first")
 
 
 def rows_of(record: Record) -> dict[str, dict[str, Any]]:
@@ -48,20 +48,19 @@ def shown(estimate: Estimate | None) -> str:
 
 def row_of(report: StudyReport, variant: str, log: str) -> str:
     """Returns what a variant came to on a log, as a row of a table."""
-    found = [rows_of(record) for record in report.records(variant, log) if record.result is not None]
-    if not found:
+    done = [record for record in report.records(variant, log) if record.result is not None]
+    if not done:
         return f"| {variant} | 0 |" + " |" * (len(COLUMNS) - 1)
-    began, learned = (
-        mean([float(np.log(rows[role]["against"][best_of(rows)["role"]]["ratio"])) for rows in found]).exp()
-        for role in (BEGINNING, LEARNED)
-    )
+    found = [rows_of(record) for record in done]
+    # Logarithms: what is learned to the best, less what is learned to its beginning.
+    learned = [record.score(best_of(rows)["role"]) or 0.0 for record, rows in zip(done, found, strict=True)]
+    began = [one - (record.score(BEGINNING) or 0.0) for one, record in zip(learned, done, strict=True)]
     kept = sum(rows[LEARNED]["against"][BEGINNING]["identical"] for rows in found)
     waits = [rows[LEARNED]["mean_wait_s"] / best_of(rows)["mean_wait_s"] for rows in found]
     cells = [
         str(len(found)),
-        f"{began.value:.3g}",
-        shown(learned),
-        shown(report.ratio(variant, log, BEGINNING)),
+        f"{np.exp(np.mean(began)):.3g}",
+        shown(mean(learned).exp()),
         f"{kept} of {len(found)}",
         f"×{np.exp(np.mean(np.log(waits))):.2f}",
         shown(report.improvement(variant, CHOSEN)),

@@ -68,7 +68,9 @@ def test_history_is_a_workload(running: Command, shunter: Command, tmp_path: Pat
         "history.csv: the file exists; give another name, or --force to overwrite it"
     )
     assert shunter("trace", "info", "history.csv", "--only", "completed", "--json").json()["jobs"] == 40
-    tuned = shunter("tune", "history.csv", "--cluster", 2, "--length", 5, "--threads", 1, "-o", "mine.toml", "--json").json()
+    tuned = shunter(
+        "tune", "history.csv", "--cluster", 2, "--length", 5, "--threads", 1, "-o", "mine.toml", "--json"
+    ).json()
     assert tuned["seed"] == 0
 
 
@@ -136,6 +138,7 @@ def test_the_policy_can_be_changed(running: Command, tmp_path: Path) -> None:
     assert running("submit", "true").code == running("wait", 1).code == 0
     assert str(own) in running("show", 1).out
     assert "unknown policy 'sfj'" in running("policy", "sfj").error()
+    assert "policy 'srtf' stops running jobs" in running("policy", "srtf").error()
     assert "go with a policy" in running("policy", "--dispatch", "easy").error()
 
 

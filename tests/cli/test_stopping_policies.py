@@ -40,7 +40,7 @@ def test_manifests_of_before_mean_what_they_meant() -> None:
     assert resolved(policy="las?first_s=60", size_by="auto") == "las?first_s=60"
     assert resolved(policy="f2", size_by="auto") == "f2"
     assert resolved(policy="f2") == "f2?origin=absolute"
-    today = {"size_by": "auto", "preemption_overhead_per_gb_s": 0.0}
+    today: dict[str, str | float] = {"size_by": "auto", "preemption_overhead_per_gb_s": 0.0}
     assert [resolved(policy=name, **today) for name in ("las", "srtf", "f2")] == ["las", "srtf", "f2"]
 
 
@@ -97,9 +97,13 @@ def test_what_restarts_cost_by_memory_is_lost() -> None:
         "memory_mb_per_task": [1536.0, 10.0],
     }
     cluster = Cluster.from_nodes((Node("n", 2.0, 4096),), "small")
-    costs = {"preemption_overhead_s": 1, "preemption_overhead_per_gb_s": 2}
     schedule = library.simulate(
-        Workload.from_frame(pl.DataFrame(columns), name="two"), cluster, policy="srtf", estimate="perfect", **costs
+        Workload.from_frame(pl.DataFrame(columns), name="two"),
+        cluster,
+        policy="srtf",
+        estimate="perfect",
+        preemption_overhead_s=1,
+        preemption_overhead_per_gb_s=2,
     )
     assert schedule.end_s.tolist() == [22.0, 8.0]
     assert schedule.lost_ms.tolist() == [7000.0, 0.0]

@@ -46,7 +46,7 @@ def test_a_study_that_is_killed_goes_on_and_does_nothing_twice(shunter: Command,
     assert shunter("study", file, "--out", out, "--json").json() == report
     assert results(out) == after
     # What was cut short and went on is the same to the bit as what was left alone.
-    alone = run_study(read_study(file, tmp_path / "alone"), engine=InlineEngine()).to_json()
+    alone = run_study(read_study(file, tmp_path / "alone"), on=InlineEngine()).to_json()
     assert (alone["rows"], alone["aggregates"]) == (report["rows"], report["aggregates"])
     assert weights(tmp_path / "alone") == weights(out)
 

@@ -40,7 +40,7 @@ for begin in range(first, first + batches * batch, batch):
     ids = ask(folder, "submit", jobs=jobs, **words)["jobs"]
     # One write: an acknowledgement is told whole, or not at all.
     os.write(1, (" ".join(f"{number} {job}" for number, job in zip(numbers, ids)) + "\\n").encode())
-    time.sleep(0.2)
+    time.sleep(0.5)
 """
 """A client that submits batch after batch; job n ends with the exit code n mod 3."""
 BATCHES, BATCH = 20, 3
@@ -89,7 +89,7 @@ def soak(box: Box, lines: Path, kills: int, seed: int) -> Told:
             clients.append(Client(box, lines, first))
             first += BATCHES * BATCH
         # A daemon that has done nothing yet is no worthy victim.
-        patience = time.monotonic() + 3.0
+        patience = time.monotonic() + 5.0
         while time.monotonic() < patience and _size(lines) == size:
             time.sleep(0.005)
         time.sleep(draw.uniform(0.0, 0.1))

@@ -129,10 +129,11 @@ pub(crate) fn check_priority(priority: &[f64]) -> Result<(), String> {
     }
 }
 
-/// A value in words, without what sizes are counted in, and from when time is. Earlier versions did not have these, and
-/// environments that were kept then must be known again.
+/// A value in words, without what sizes are counted in, from when time is, and that memory costs nothing. Earlier versions
+/// did not have these, and environments that were kept then must be known again.
 fn words(value: &impl std::fmt::Debug, size_by: SizeBy, origin_ms: i64) -> String {
-    format!("{value:?}").replace(&format!(", size_by: {size_by:?}, origin_ms: {origin_ms}"), "")
+    let all = format!("{value:?}").replace(&format!(", size_by: {size_by:?}, origin_ms: {origin_ms}"), "");
+    all.replace(", preemption_overhead_per_gb_ms: 0,", ",")
 }
 
 fn add_text(hash: &mut Fingerprint, text: &str) {

@@ -220,8 +220,16 @@ class ReplayOptions(LearningOptions):
 class D3qnOptions(ReplayOptions):
     """Deep Q-learning with Rainbow's parts, each of which can be switched off: the section ``[d3qn]``."""
 
+    gamma: float = declared(0.95, "The discount of later rewards.", low=0.0, high=1.0, option="gamma", metavar="X")
+    lr_schedule: str = declared(
+        "cosine",
+        "How the learning rate changes during training.",
+        choices=SHAPES,
+        option="lr-schedule",
+        metavar="NAME",
+    )
     n_step: int = declared(
-        3,
+        10,
         "How many rewards are added up before the rest is estimated.",
         low=1,
         high=1000,
@@ -258,7 +266,7 @@ class D3qnOptions(ReplayOptions):
         shown_default="off; on with --rainbow",
     )
     quantiles: int = declared(32, "How many quantiles the distribution has.", low=2, high=1024)
-    target_every: int = declared(500, "After how many gradient steps the slower network catches up.", low=1, high=_MOST)
+    target_every: int = declared(100, "After how many gradient steps the slower network catches up.", low=1, high=_MOST)
     exploration: float = declared(
         1.0, "The probability of a random action at first. With noise it is 0 all the time.", low=0.0, high=1.0
     )

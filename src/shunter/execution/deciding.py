@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from shunter.errors import InputError
 from shunter.execution.view import Plan, View
 
 if TYPE_CHECKING:
@@ -31,9 +32,16 @@ def queue_scheduler(words: Mapping[str, Any]) -> Scheduler:
     Raises:
         InputError: A text is wrong, or two contradict each other.
     """
+    from shunter.policies.native import NativePolicy
     from shunter.policies.scheduler import resolve_scheduler
 
-    return resolve_scheduler(**{"missing_request": str(USUAL_TIME_S), **words})
+    scheduler = resolve_scheduler(**{"missing_request": str(USUAL_TIME_S), **words})
+    if isinstance(scheduler.policy, NativePolicy) and scheduler.policy.known.preempts:
+        what = (
+            f"policy {scheduler.settings.policy!r} stops running jobs, and a command cannot go on where it was stopped"
+        )
+        raise InputError(f"{what}; take one that does not, such as sjf")
+    return scheduler
 
 
 class Decider:
