@@ -3,10 +3,16 @@
 
 #include "program.h"
 
-enum { USERS = 2, MOST = 14, POLICIES = 28 };
+enum { USERS = 2, MOST = 14, POLICIES = 30 };
 
 static const double scores[JOBS] = {4, 3, 2, 1};
 static double ones[MOST] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/* What gittins takes; ones are not bins. */
+static const double bins[MOST] = {4, 1, 2, 0.5, 0.5, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/* Parameters that a policy takes, if there are as many as it needs. */
+static const double *given(int32_t policy) { return policy == SHUNTER_POLICY_GITTINS ? bins : ones; }
 
 /* Opens a simulation of a policy with these parameters, and closes it again. */
 static int32_t try_policy(uint64_t cluster, uint64_t jobs, int32_t policy, const double *values, size_t length) {
@@ -33,6 +39,8 @@ static int takes(int32_t policy, size_t length) {
         case SHUNTER_POLICY_MULTIFACTOR: return length == 6 || length == 6 + USERS;
         case SHUNTER_POLICY_LINEAR: return length == 12;
         case SHUNTER_POLICY_LAS: return 1;
+        case SHUNTER_POLICY_SRTF: return length <= 1;
+        case SHUNTER_POLICY_GITTINS: return length == 6;
         default: return length == 0;
     }
 }
@@ -44,9 +52,9 @@ static void counts(uint64_t cluster, uint64_t jobs) {
     for (policy = 0; policy < POLICIES; policy++) {
         for (length = 0; length <= MOST; length++) {
             if (takes(policy, length))
-                OK(try_policy(cluster, jobs, policy, ones, length));
+                OK(try_policy(cluster, jobs, policy, given(policy), length));
             else
-                BAD_ARGUMENT(try_policy(cluster, jobs, policy, ones, length));
+                BAD_ARGUMENT(try_policy(cluster, jobs, policy, given(policy), length));
         }
         BAD_ARGUMENT(try_policy(cluster, jobs, policy, NULL, 1));
         BAD_ARGUMENT(try_policy(cluster, jobs, policy, misaligned, 1));
@@ -58,7 +66,7 @@ static void counts(uint64_t cluster, uint64_t jobs) {
 /* Tries one value in one place among ones. */
 static int32_t try_value(uint64_t cluster, uint64_t jobs, int32_t policy, size_t length, size_t place, double value) {
     double values[MOST];
-    memcpy(values, ones, sizeof values);
+    memcpy(values, given(policy), sizeof values);
     values[place] = value;
     return try_policy(cluster, jobs, policy, values, length);
 }
@@ -78,8 +86,12 @@ static void values(uint64_t cluster, uint64_t jobs) {
         for (place = 5; place < 6 + USERS; place++)
             BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_MULTIFACTOR, 6 + USERS, place, not_positive[i]));
     }
-    for (place = 0; place < 6; place++)
+    for (place = 0; place < 6; place++) {
         BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_MULTIFACTOR, 6, place, NAN));
+        BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_GITTINS, 6, place, NAN));
+        BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_GITTINS, 6, place, INFINITY));
+        BAD_ARGUMENT(try_value(cluster, jobs, SHUNTER_POLICY_GITTINS, 6, place, -1));
+    }
 }
 
 /* Where levels end: in ascending order, as far up and down as numbers go. */
@@ -107,7 +119,7 @@ static void every_policy_runs(uint64_t cluster, uint64_t jobs) {
         uint8_t *bytes;
         for (length = 0; !takes(policy, length); length++) continue;
         config.policy = policy;
-        config.policy_parameters = ones;
+        config.policy_parameters = given(policy);
         config.policy_parameters_length = length;
         OK(shunter_simulation_open(cluster, jobs, 0, JOBS, &config, scores, wants_scores ? JOBS : 0, &simulation));
         OK(shunter_simulation_run(simulation, 2, &over));

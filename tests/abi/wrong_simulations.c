@@ -18,7 +18,7 @@ static int32_t open_and_close(uint64_t cluster, uint64_t jobs, ShunterConfig con
     } while (0)
 
 static void wrong_configs(uint64_t cluster, uint64_t jobs) {
-    static const int32_t codes[] = {-1, 28, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
+    static const int32_t codes[] = {-1, 99, INT32_MIN, INT32_MAX}, flags[] = {-1, 2, INT32_MIN, INT32_MAX};
     static const int64_t durations[] = {-2, INT64_MIN, INT64_MAX, INT64_C(1000000000001)};
     size_t i;
     for (i = 0; i < 4; i++) {

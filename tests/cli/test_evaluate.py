@@ -89,7 +89,7 @@ def test_tables_show_the_best_classics(shunter: Command, runs: Path) -> None:
 def test_it_ends_with_what_to_do(shunter: Command, runs: Path) -> None:
     columns = ("submit_s", "run_s", "requested_s", "tasks", "cores_per_task")
     Path("log.csv").write_text(read_workload(LUBLIN).jobs.select(columns).write_csv())
-    small = ("--cluster", 64, "--windows", 12, "--length", 60, "--part", "0:1")
+    small = ("--cluster", 64, "--windows", 12, "--length", 60, "--warmup", 60, "--part", "0:1")
     write_policy(runs / "good" / "best", order="sjf")
     answer = shunter("evaluate", "runs/good", "log.csv", *small, "--against", "ljf/easy")
     sentence, command = answer.out.rstrip().split("\n")[-2:]
