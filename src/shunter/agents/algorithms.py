@@ -221,13 +221,6 @@ class D3qnOptions(ReplayOptions):
     """Deep Q-learning with Rainbow's parts, each of which can be switched off: the section ``[d3qn]``."""
 
     gamma: float = declared(0.95, "The discount of later rewards.", low=0.0, high=1.0, option="gamma", metavar="X")
-    lr_schedule: str = declared(
-        "cosine",
-        "How the learning rate changes during training.",
-        choices=SHAPES,
-        option="lr-schedule",
-        metavar="NAME",
-    )
     n_step: int = declared(
         10,
         "How many rewards are added up before the rest is estimated.",
