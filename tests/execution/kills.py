@@ -1,6 +1,6 @@
 """The soak: jobs are submitted by many clients, while daemon, clients and supervisors are killed at random moments.
 
-The test of the suite and ``benchmarks/queue_kills.py`` run it with different numbers of kills.
+The test of the suite and ``benchmarks/local_queue_kills.py`` run it with different numbers of kills.
 """
 
 from __future__ import annotations
