@@ -135,7 +135,7 @@ class Site:
     def check_beginning(self) -> None:
         """Raises an error if the checkpoint to begin from is of another network, or sees something else."""
         layout = self.config.environment.layout
-        load_beginning(build(self.config.network, layout), layout, self.config.training.init)
+        load_beginning(build(self.config.network, layout), layout, self.config.training)
 
     def choose(self, progress: Progress | None = None) -> list[Combination]:
         """Returns for each group of episodes the classic that one would choose on training days."""
@@ -201,7 +201,7 @@ def open_trainer(
     config, environments = site.config, site.environments(chosen)
     layout = environments.layout
     network = build(config.network, layout, config.training.seed)
-    beginning: Tensors = {} if resume else load_beginning(network, layout, config.training.init)
+    beginning: Tensors = {} if resume else load_beginning(network, layout, config.training)
     told = recorded_imitation(folder) if resume else {}
     if config.training.imitate is not None and not resume:
         told = {IMITATED: config.training.imitate, AGREEMENT: imitate(network, site.source, config)}
