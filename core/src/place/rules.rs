@@ -51,6 +51,9 @@ pub enum Rule {
 
 from_code!(Rule: FirstFit, BestFit, WorstFit, Pack, Spread, Random, Fastest, Slowest, TieredDefrag, TieredBalance, TieredLex, Fgd, Topology, External, Learned);
 
+/// How good an area is: by the speed that is wanted, the nodes that it takes, the room there, the pool, and its number.
+type AreaRank = (i64, usize, u64, usize, usize);
+
 /// A job for which nodes are wanted, and what there is.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
@@ -106,7 +109,7 @@ impl<'a> Search<'a> {
             Rule::Slowest if self.cluster.binds_to_pool(self.shape) => self.cluster.speed_on(pool[0], self.shape),
             _ => 0,
         };
-        let mut best: Option<((i64, usize, u64, usize, usize), Placement)> = None;
+        let mut best: Option<(AreaRank, Placement)> = None;
         for (group, nodes) in self.groups().iter().enumerate() {
             for (number, area) in reach.areas(group).enumerate() {
                 let Some(candidates) = self.enough(area) else { continue };

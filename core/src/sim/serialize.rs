@@ -20,11 +20,8 @@ use crate::sim::simulation::Simulation;
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
 const MAGIC: i64 = 0x3152_544E_5548_5305;
 
-/// The form before stops had a cost for a job's memory.
+/// The form before stops had a cost for a job's memory, and before jobs could wait for nodes that are close together.
 const MAGIC_OF_FLAT_COSTS: i64 = 0x3152_544E_5548_5304;
-
-/// The form of simulations in which jobs wait for nodes that are close together.
-const MAGIC_OF_LOCALITY: i64 = 0x3152_544E_5548_5306;
 
 /// The form before sizes had a choice, when they were cores, and before logs had a beginning.
 const MAGIC_OF_CORES: i64 = 0x3152_544E_5548_5303;
@@ -34,19 +31,15 @@ impl Simulation {
     pub fn serialize(&self) -> Vec<u8> {
         let mut out = Writer::default();
         let Setup { cluster, jobs, window, config, given, .. } = &self.setup;
-        let waits = config.waits_for_locality();
-        let magic = if waits { MAGIC_OF_LOCALITY } else { MAGIC };
         let fixed =
-            [magic, jobs.fingerprint as i64, cluster.fingerprint as i64, window.start as i64, window.end as i64];
+            [MAGIC, jobs.fingerprint as i64, cluster.fingerprint as i64, window.start as i64, window.end as i64];
         fixed.into_iter().for_each(|value| out.put(value));
         write_config(&mut out, config);
         out.put(config.size_by.code());
         out.put(config.origin_ms);
         out.put(config.preemption_overhead_per_gb_ms);
-        if waits {
-            out.put(config.locality_wait_ms.unwrap_or(UNKNOWN));
-            out.put(config.locality_loss_micro.unwrap_or(UNKNOWN));
-        }
+        out.put(config.locality_wait_ms.unwrap_or(UNKNOWN));
+        out.put(config.locality_loss_micro.unwrap_or(UNKNOWN));
         config.host_policy().iter().for_each(|policy| write_network(&mut out, policy.network()));
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
@@ -70,7 +63,7 @@ impl Simulation {
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
         let magic = input.get()?;
-        if ![MAGIC, MAGIC_OF_LOCALITY, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
+        if ![MAGIC, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
         if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
@@ -85,10 +78,8 @@ impl Simulation {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
         }
-        if magic == MAGIC || magic == MAGIC_OF_LOCALITY {
+        if magic == MAGIC {
             config.preemption_overhead_per_gb_ms = input.get()?;
-        }
-        if magic == MAGIC_OF_LOCALITY {
             config.locality_wait_ms = optional(input.get()?);
             config.locality_loss_micro = optional(input.get()?);
         }

@@ -170,6 +170,10 @@ impl Setup {
     /// How fast a job of a shape runs there, in millionths. All that lasts goes by this.
     #[inline]
     pub(crate) fn speed_micro(&self, shape: u32, placement: &Placement) -> i64 {
+        // Mostly there is nothing to look up.
+        if !self.cluster.has_speeds {
+            return FULL_SPEED;
+        }
         let wanted = &self.jobs.shapes[shape as usize];
         match &self.locality {
             Some(locality) if wanted.gpu_milli > 0 => locality.speed_micro(&self.cluster, shape, wanted, placement),
