@@ -187,7 +187,7 @@ def test_options_go_over_the_file_and_the_file_over_the_preset(out: Path, tmp_pa
     arguments = TrainRequest({"ppo": {"gamma": 0.25}}, preset="quick", config=file)
     config = arguments.resolved(out).config
     assert isinstance(config.algorithm, PpoOptions)
-    assert (config.algorithm.gamma, config.algorithm.clip, config.algorithm.num_envs) == (0.25, 0.3, 64)
+    assert (config.algorithm.gamma, config.algorithm.clip, config.algorithm.num_envs) == (0.25, 0.3, 128)
 
 
 def test_the_preset_follows_the_environment(out: Path, tmp_path: Path) -> None:

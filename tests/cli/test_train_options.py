@@ -61,7 +61,7 @@ def test_every_option_shows_a_default_and_what_its_value_is(shunter: Command) ->
         value = option.said.metavar or f"/ --no-{name}"
         assert f" --{name} {value} " in text
         assert option.said.help, name
-    others = ("--set", "--preset", "--config", "--out", "--resume", "--force", "--seeds", "--print-config")
+    others = ("--set", "--preset", "--config", "--out", "--resume", "--force", "--seeds", "--on", "--print-config")
     assert text.count("[default: ") == len(training_options()) + len((*others, "--trust", "--json"))
     assert "[default: (1024 in [episodes], 512 in [validation])]" in text
 

@@ -132,7 +132,7 @@ def test_srtf_played_is_srtf_simulated(conditions: dict[str, Any], seed: int) ->
     while not terminated:
         _, _, terminated, _, info = env.step(player.choose(info))
         assert not info["invalid_action"]
-    schedule = simulate(log.workload, log.cluster, policy="srtf", **conditions)
+    schedule = simulate(log.workload, log.cluster, policy="srtf?outlived=ends", **conditions)
     same_stops(env, schedule)
     metrics = compute_metrics(schedule)
     assert info["totals"]["wait"] == pytest.approx(metrics["mean_wait_s"])

@@ -1,10 +1,11 @@
 """The soak: jobs are submitted by many clients, while daemon, clients and supervisors are killed at random moments.
 
-The test of the suite and ``benchmarks/queue_kills.py`` run it with different numbers of kills.
+The test of the suite and ``benchmarks/local_queue_kills.py`` run it with different numbers of kills.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -40,7 +41,7 @@ for begin in range(first, first + batches * batch, batch):
     ids = ask(folder, "submit", jobs=jobs, **words)["jobs"]
     # One write: an acknowledgement is told whole, or not at all.
     os.write(1, (" ".join(f"{number} {job}" for number, job in zip(numbers, ids)) + "\\n").encode())
-    time.sleep(0.5)
+    time.sleep(1.0)
 """
 """A client that submits batch after batch; job n ends with the exit code n mod 3."""
 BATCHES, BATCH = 20, 3
@@ -71,7 +72,7 @@ class Client:
         told.acknowledged |= {int(number): int(job) for number, job in zip(words[::2], words[1::2], strict=True)}
 
 
-def soak(box: Box, lines: Path, kills: int, seed: int) -> Told:
+def soak(box: Box, lines: Path, kills: int, seed: int, most_s: float = math.inf) -> Told:
     """Submits jobs and kills daemon and clients until so many kills are done; then lets all jobs end.
 
     Args:
@@ -79,12 +80,25 @@ def soak(box: Box, lines: Path, kills: int, seed: int) -> Told:
         lines: Each job appends a line with its number to this file.
         kills: How many.
         seed: Of the moments.
+        most_s: On a machine that is too busy, fewer kills are done in this time.
     """
-    draw = random.Random(seed)
     told = Told()
     clients: list[Client] = []
+    try:
+        _kill(box, lines, kills, random.Random(seed), told, clients, time.monotonic() + most_s)
+    finally:
+        for client in clients:
+            client.process.kill()
+            client.take(told)
+    box.wait()
+    return told
+
+
+def _kill(
+    box: Box, lines: Path, kills: int, draw: random.Random, told: Told, clients: list[Client], deadline: float
+) -> None:
     first, size = 0, 0
-    while sum(told.kills.values()) < kills:
+    while sum(told.kills.values()) < kills and time.monotonic() < deadline:
         while len(clients) < 3:
             clients.append(Client(box, lines, first))
             first += BATCHES * BATCH
@@ -104,11 +118,6 @@ def soak(box: Box, lines: Path, kills: int, seed: int) -> Told:
         for client in [one for one in clients if one.process.poll() is not None]:
             client.take(told)
             clients.remove(client)
-    for client in clients:
-        client.process.kill()
-        client.take(told)
-    box.wait()
-    return told
 
 
 def _size(path: Path) -> int:

@@ -13,7 +13,7 @@ from shunter.execution.deciding import FALLBACK, MOST_FAILURES, Decider
 from shunter.execution.local.board import Board, Entry
 from shunter.execution.local.cgroups import make_cgroup, memory_cgroup, was_out_of_memory
 from shunter.execution.local.machine import Machine
-from shunter.execution.local.records import REVOKED, read_claim, revoke
+from shunter.execution.local.records import is_revoked, read_claim, revoke
 from shunter.execution.local.spec import SpecReader, command_of, memory_mb
 from shunter.execution.view import SeenJob, View
 from shunter.model.cluster import Cluster, Node
@@ -102,8 +102,9 @@ def test_only_one_can_make_a_claim(tmp_path: Path) -> None:
     path = tmp_path / "1.claim"
     assert revoke(path)
     assert revoke(path)
-    assert path.read_text() == REVOKED
+    assert is_revoked(path)
     assert read_claim(path) is None
+    path.unlink()
     path.write_text("12 34 boot\n     ")
     assert not revoke(path)
     claimed = read_claim(path)

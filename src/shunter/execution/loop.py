@@ -17,7 +17,9 @@ LINE_S: Final = 0.05
 LINE_COSTS: Final = 20
 """How many times as long it is valid as deciding took, so that deciding takes a small part of the time."""
 MOST_TIME: Final = 0.25
-"""The part of the time that deciding may take where jobs come all the time."""
+"""The part of the time that deciding in vain may take where jobs come all the time."""
+FULL_S: Final = 1.0
+"""So often it is looked whether there is room again, though nobody has told of any."""
 LOOK_AGAIN_S: Final = 30.0
 """So often a decision is made though nothing has happened: some orders move with time."""
 
@@ -85,12 +87,8 @@ class Loop:
             self._is_due = True
         if not self._is_due:
             return LOOK_AGAIN_S
-        if self._backend.is_full():
-            # Whoever ends makes it due again.
-            self._is_due = False
-            return LOOK_AGAIN_S
-        if now < self._line_until and self._start_first_in_line():
-            return 0.0
+        if self._backend.is_full() or (now < self._line_until and self._start_first_in_line()):
+            return FULL_S
         if now < self._decide_from:
             return self._decide_from - now
         self._decide(now)
@@ -122,4 +120,5 @@ class Loop:
         self._line = list(reversed(plan.line)) if self.decider.has_a_line else []
         done = time.monotonic()
         self._line_until = done + max(LINE_S, LINE_COSTS * (done - now))
-        self._decide_from = done + (done - now) * (1 / MOST_TIME - 1)
+        # Only decisions that start nobody are too many.
+        self._decide_from = done if plan.starts else done + (done - now) * (1 / MOST_TIME - 1)

@@ -11,7 +11,7 @@ from typing import Final
 
 from shunter.execution.local.processes import Identity
 
-REVOKED: Final = "revoked\n"
+REVOKED: Final = "revoked"
 REVOKED_FOR_S: Final = 86_400
 """How long a claim stays revoked: no supervisor takes so long to begin."""
 
@@ -68,16 +68,20 @@ def forget_revoked(folder: Path) -> None:
     before_s = time.time() - REVOKED_FOR_S
     for path in folder.glob("*.claim"):
         with suppress(OSError):
-            if path.stat().st_mtime < before_s and path.read_text() == REVOKED:
+            if path.lstat().st_mtime < before_s and is_revoked(path):
                 path.unlink()
 
 
 def revoke(path: Path) -> bool:
     """Makes the claim of an attempt, so that no supervisor can run it any more; returns False if one has it."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # A link, not a file: it is made whole or not at all, and says what it is though the disk is full.
+        path.symlink_to(REVOKED)
     except FileExistsError:
-        return path.read_text() == REVOKED
-    with os.fdopen(descriptor, "w") as file:
-        file.write(REVOKED)
+        return is_revoked(path)
     return True
+
+
+def is_revoked(path: Path) -> bool:
+    """Returns whether a claim is one that no supervisor has made."""
+    return path.is_symlink() and os.readlink(path) == REVOKED

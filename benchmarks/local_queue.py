@@ -1,6 +1,6 @@
 """The local queue beside GNU parallel, task-spooler and HyperQueue, in one run: how fast jobs come, start and end.
 
-    PYTHONPATH=. python benchmarks/queue.py [--jobs 10000] [--rounds 1] [--queued 0,10000,100000]
+    PYTHONPATH=. python benchmarks/local_queue.py [--jobs 10000] [--rounds 1] [--queued 0,10000,100000]
 
 Every job of the local queue is on the disk before it is acknowledged, and its start before it starts. GNU parallel
 writes a log of ends, task-spooler and HyperQueue keep their list in memory. What is not installed is left out, with the

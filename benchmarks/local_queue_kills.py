@@ -1,6 +1,6 @@
 """The local queue under fire: daemon, clients and supervisors are killed at random moments, a thousand times.
 
-    PYTHONPATH=. python benchmarks/queue_kills.py [--kills 1000] [--seed 1]
+    PYTHONPATH=. python benchmarks/local_queue_kills.py [--kills 1000] [--seed 1]
 
 Every acknowledged job must run exactly once, with the right exit code, whatever was killed. The job of a killed
 supervisor must be lost, with nothing left running, and run again only if that was chosen.
