@@ -18,9 +18,12 @@ use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
-const MAGIC: i64 = 0x3152_544E_5548_5305;
+const MAGIC: i64 = 0x3152_544E_5548_5306;
 
-/// The form before stops had a cost for a job's memory, and before jobs could wait for nodes that are close together.
+/// The form before jobs could wait for nodes that are close together.
+const MAGIC_WITHOUT_LOCALITY: i64 = 0x3152_544E_5548_5305;
+
+/// The form before stops had a cost for a job's memory.
 const MAGIC_OF_FLAT_COSTS: i64 = 0x3152_544E_5548_5304;
 
 /// The form before sizes had a choice, when they were cores, and before logs had a beginning.
@@ -63,7 +66,7 @@ impl Simulation {
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
         let magic = input.get()?;
-        if ![MAGIC, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
+        if ![MAGIC, MAGIC_WITHOUT_LOCALITY, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
         if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
@@ -78,8 +81,10 @@ impl Simulation {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
         }
-        if magic == MAGIC {
+        if magic == MAGIC || magic == MAGIC_WITHOUT_LOCALITY {
             config.preemption_overhead_per_gb_ms = input.get()?;
+        }
+        if magic == MAGIC {
             config.locality_wait_ms = optional(input.get()?);
             config.locality_loss_micro = optional(input.get()?);
         }
