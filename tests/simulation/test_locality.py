@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -98,7 +100,7 @@ def test_a_log_of_one_task_a_gpu_that_always_waits_is_placed_as_one_of_tasks_tha
     together = Workload.from_frame(filling, name="tasks that fill nodes")
     cluster = lab(6, 8, NO_SLOWDOWN)
     for dispatch in ("easy", "conservative", "greedy"):
-        rules = {"policy": "sjf", "dispatch": dispatch, "placement": "best-fit"}
-        waiting = shunter.simulate(alone, cluster, wait_for_locality="always", **rules)
-        assert waiting.start_s.tolist() == shunter.simulate(together, cluster, **rules).start_s.tolist()
-        assert waiting.start_s.tolist() != shunter.simulate(alone, cluster, **rules).start_s.tolist()
+        rules = partial(shunter.simulate, cluster=cluster, policy="sjf", dispatch=dispatch, placement="best-fit")
+        waiting = rules(alone, wait_for_locality="always")
+        assert waiting.start_s.tolist() == rules(together).start_s.tolist()
+        assert waiting.start_s.tolist() != rules(alone).start_s.tolist()
