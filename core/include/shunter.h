@@ -196,7 +196,8 @@ enum ShunterReason {
     SHUNTER_REASON_HELD_BACK = 4,     /* it fits, but the policy holds it back: its start would leave too little free */
     SHUNTER_REASON_NOT_LOOKED_AT = 5, /* the scan ends before it, or the caller's order does not name it */
     SHUNTER_REASON_NODES_DOWN = 6,    /* it would not fit though all jobs had ended, for nodes are down */
-    SHUNTER_REASON_DECLINED = 7       /* it fits, but the placer gives it no nodes now */
+    SHUNTER_REASON_DECLINED = 7,      /* it fits, but the placer gives it no nodes now */
+    SHUNTER_REASON_LOCALITY = 8       /* it fits, but waits for nodes that are closer together */
 };
 
 /* ---- structures ---- */
@@ -282,14 +283,18 @@ typedef size_t (*ShunterPlacer)(
     size_t capacity);
 
 /*
- * How fast kinds of jobs run on each type of GPU, in place of the speeds of nodes. With kinds, every node with GPUs has a
- * type below `types`.
+ * How fast kinds of jobs run on each type of GPU, in place of the speeds of nodes, and how much jobs with GPUs lose whose
+ * tasks are apart. With kinds, every node with GPUs has a type below `types`.
  */
 typedef struct ShunterSpeeds {
     const int64_t *kind_micro; /* kind by kind, the speed on each type in millionths of what run times are given for: 0
                                   where it does not run, otherwise 1,000 to 1,000,000,000 */
     size_t kinds;
     size_t types;              /* at most 62 */
+    const int64_t *slowdown_micro; /* by how much slower jobs without a kind run on more nodes than they need, on several
+                                      switches, in several racks: three numbers in millionths, each 10,000 to
+                                      1,000,000,000; null for none */
+    const int64_t *kind_slowdown_micro; /* the same three for each kind on each type; null: as for jobs without a kind */
 } ShunterSpeeds;
 
 /* What a simulation is asked to do. Durations are at most 10^12 ms. */
@@ -328,6 +333,10 @@ typedef struct ShunterConfig {
                                        and may be closed */
     int64_t preemption_overhead_per_gb_ms; /* what each start after a stop costs on top, for each GB (1024 MB) of all
                                        tasks */
+    int64_t locality_wait_ms;       /* how long a job that fits waits for nodes that are close together, from its submit
+                                       time on; 0: not at all, SHUNTER_UNKNOWN: for ever */
+    int64_t locality_loss_micro;    /* by how much longer it may run, in millionths, on nodes that it takes without
+                                       waiting: at most 1,000,000,000; SHUNTER_UNKNOWN: none but the closest will do */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shunter.model.cluster import Cluster, Node
 from shunter.model.kinds import KindTable
+from shunter.model.locality import LEVELS, Slowdown
 from shunter.model.schedule import Outcome, Phase, RejectReason
 from shunter.model.workload import Workload
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
@@ -56,7 +57,7 @@ def gpu_workload(scene: Scene) -> Workload:
     return Workload.from_frame(workload_of(scene.jobs).jobs.with_columns(types, kinds), name="property")
 
 
-def gpu_cluster(scene: Scene, mix: bool) -> Cluster:
+def gpu_cluster(scene: Scene, config: Config) -> Cluster:
     """Returns the nodes as a cluster."""
     nodes = tuple(
         Node(
@@ -72,20 +73,34 @@ def gpu_cluster(scene: Scene, mix: bool) -> Cluster:
         )
         for number, node in enumerate(scene.nodes)
     )
-    return Cluster.from_nodes(nodes, "property", mix=mix, kinds=kind_table(scene))
+    slowdown = config.slowdown_micro
+    return Cluster.from_nodes(nodes, "property", config.mix, kind_table(scene, slowdown), slowdown)
 
 
-def kind_table(scene: Scene) -> KindTable | None:
+def kind_table(scene: Scene, slowdown: Slowdown) -> KindTable | None:
     """Returns the speeds of kinds as a cluster has them."""
     if not scene.kinds:
         return None
     types = TYPE_NAMES[: len(scene.kinds[0].speed_micro)]
-    rows = [
-        {"kind": row.kind, "gpus": row.gpus}
-        | {f"speed_{name}": micro / 1_000_000 for name, micro in zip(types, row.speed_micro, strict=True)}
-        for row in scene.kinds
-    ]
-    return KindTable.of([(f"row {place}", row) for place, row in enumerate(rows)], types, "property")
+    rows: list[tuple[str, dict[str, object]]] = []
+    for row in scene.kinds:
+        cells: dict[str, object] = {"kind": row.kind, "gpus": row.gpus}
+        cells |= {f"speed_{name}": micro / 1_000_000 for name, micro in zip(types, row.speed_micro, strict=True)}
+        for name, own in zip(types, row.slowdown_micro or (), strict=False):
+            told = zip(LEVELS, own, strict=True)
+            cells |= {f"slowdown_{level}_{name}": micro / 1_000_000 for level, micro in told}
+        rows.append((f"row {len(rows)}", cells))
+    return KindTable.of(rows, types, "property", slowdown=slowdown)
+
+
+def locality_words(config: Config) -> str:
+    """Returns how long jobs wait for nodes that are close together, as the command line has it."""
+    if config.locality_wait_ms == 0:
+        return "never"
+    if config.locality_wait_ms is not None:
+        return f"{config.locality_wait_ms / 1000:g}"
+    loss_micro = config.locality_loss_micro
+    return "always" if loss_micro is None else f"{loss_micro / 10_000:g}%"
 
 
 def node_name(number: int) -> str:
@@ -106,6 +121,7 @@ def gpu_settings(config: Config) -> Scheduler:
         kill_at_request=config.kill_at_request,
         max_wait_s=None if config.max_wait_ms is None else config.max_wait_ms / 1000,
         size_by=config.size_by,
+        wait_for_locality=locality_words(config),
         scan_depth=config.scan_depth,
         seed=config.seed,
         min_run_s=config.minimum_run_ms / 1000,
@@ -123,7 +139,7 @@ def gpu_settings(config: Config) -> Scheduler:
 
 def run_core(scene: Scene, config: Config) -> tuple[Result, list[int]]:
     """Runs the core to the end; returns its result and how often each job was preempted."""
-    simulation = Simulation(gpu_workload(scene), gpu_cluster(scene, config.mix), gpu_settings(config))
+    simulation = Simulation(gpu_workload(scene), gpu_cluster(scene, config), gpu_settings(config))
     assert simulation.run()
     states, placed = simulation.job_states(), simulation.snapshot()
     outcomes = [OUTCOMES[phase] for phase in states.phase.tolist()]

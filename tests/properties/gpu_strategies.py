@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -102,6 +103,23 @@ def likely(job: RefJob, nodes: tuple[RefNode, ...]) -> RefJob:
     return job if job.gpu_milli else replace(job, gpu_types=0)
 
 
+SLOWDOWNS = st.sampled_from(
+    [
+        (1_000_000, 1_000_000, 1_000_000),
+        (1_200_000, 1_200_000, 1_200_000),
+        (1_000_000, 1_500_000, 2_000_000),
+        (1_100_000, 1_250_000, 3_000_000),
+        (800_000, 1_333_333, 1_333_333),
+    ]
+)
+"""By how much slower a gang is on more nodes than it needs, on several switches, in several racks."""
+LOCALITIES = [
+    *[(0, 0), (0, 0), (0, 0), (None, None), (None, None), (3000, None), (7500, None)],
+    *[(None, 0), (None, 200_000), (None, 400_000)],
+]
+"""How long jobs wait for nodes that are close together, and what they lose without waiting."""
+
+
 @st.composite
 def kind_tables(draw: st.DrawFn, nodes: tuple[RefNode, ...]) -> tuple[RefRow, ...]:
     """Draws how fast kinds run on each type, for half of the clusters all of whose GPUs have one."""
@@ -114,7 +132,8 @@ def kind_tables(draw: st.DrawFn, nodes: tuple[RefNode, ...]) -> tuple[RefRow, ..
     for kind in names:
         for gpus in draw(st.sampled_from([(1,), (1, 4), (2,), (1, 2, 3)])):
             row = draw(st.lists(speeds, min_size=len(types), max_size=len(types)).filter(any))
-            rows.append(RefRow(kind, gpus, tuple(row)))
+            own = draw(st.lists(SLOWDOWNS, min_size=len(types), max_size=len(types))) if draw(st.booleans()) else None
+            rows.append(RefRow(kind, gpus, tuple(row), None if own is None else tuple(own)))
     return tuple(rows)
 
 
@@ -139,8 +158,14 @@ def gpu_configs(
     policies: list[str] = POLICIES, dispatches: list[str] = DISPATCHES, placements: list[str] = PLACEMENTS
 ) -> st.SearchStrategy[Config]:
     """Draws the settings, without failures."""
+
+    def config(locality: tuple[int | None, int | None], **rest: Any) -> Config:  # noqa: ANN401 - fields of the class
+        return Config(locality_wait_ms=locality[0], locality_loss_micro=locality[1], **rest)
+
     return st.builds(
-        Config,
+        config,
+        locality=st.sampled_from(LOCALITIES),
+        slowdown_micro=SLOWDOWNS,
         policy=st.sampled_from(policies),
         dispatch=st.sampled_from(dispatches),
         placement=st.sampled_from(placements),

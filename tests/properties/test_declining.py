@@ -33,10 +33,10 @@ def declines(job: int, capacity: Iterable[int]) -> bool:
     return (job + sum(min(tasks, 100) for tasks in capacity)) % 3 == 0
 
 
-def place_or_decline(state: State, job: int, free: FreeNodes) -> Allocation | None:
+def place_or_decline(state: State, job: int, free: FreeNodes, at_ms: int | None = None) -> Allocation | None:
     """Places by the reference's rule, unless the placement declines."""
     capacity = candidates(state.jobs[job], usable(state.jobs[job], state.nodes), free).values()
-    return None if declines(job, capacity) else place_always(state, job, free)
+    return None if declines(job, capacity) else place_always(state, job, free, at_ms)
 
 
 class Declining(FirstFit):
@@ -55,7 +55,7 @@ def run_reference(scene: Scene, config: Config) -> Times:
 def run_core(scene: Scene, config: Config) -> Times:
     """Runs the core with the placement in Python."""
     scheduler = replace(gpu_settings(config), placement=resolve_placement(Declining()))
-    simulation = Simulation(gpu_workload(scene), gpu_cluster(scene, config.mix), scheduler)
+    simulation = Simulation(gpu_workload(scene), gpu_cluster(scene, config), scheduler)
     assert simulation.run()
     states = simulation.job_states()
     return known(states.start_ms), known(states.end_ms)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from tests.reference.locality import Spread
 from tests.reference.model import RefJob, RefNode
-from tests.reference.resources import FreeNodes, capacity, pools
-from tests.reference.speeds import speed_on
+from tests.reference.resources import FreeNodes, capacity, pools, speed_on
 
 TasksOn: TypeAlias = dict[int, int]
 """How many tasks each node gets."""
@@ -39,6 +39,8 @@ class Ask:
     seed: int
     classes: Counter[JobClass]
     """The classes of jobs that the rule ``fgd`` reckons with, and how many jobs each has."""
+    spreads: Sequence[Spread] = ()
+    """What locality means for the job, pool by pool; empty: it takes any nodes now."""
 
     @property
     def bound(self) -> bool:

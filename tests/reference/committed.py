@@ -68,15 +68,23 @@ def next_node_event_ms(state: State) -> int | None:
 def earliest_start_ms(state: State, job: int) -> int:
     """Returns when the job fits if running jobs end at their limits, one after the other (ties in start order).
 
-    If it does not fit even then, for nodes are down, it is the last of these ends.
+    If it does not fit even then, for nodes are down, it is the last of these ends. Between two ends, too, it may lose
+    its patience for nodes that are close together.
     """
     by_limit = sorted(state.running, key=lambda running: running.limit_end_ms)
-    for ended in range(1, len(by_limit) + 1):
+    until_ms = state.patient_until_ms(job)
+    time_ms = state.now_ms
+    for ended in range(len(by_limit) + 1):
         free = empty(state.nodes)
         for running in by_limit[ended:]:
             free = without(free, state.jobs[running.job], running.allocation)
-        if state.place(job, free) is not None:
+        time_ms = max(state.now_ms + 1, by_limit[ended - 1].limit_end_ms) if ended else state.now_ms
+        if ended and state.place(job, free, time_ms) is not None:
             return by_limit[ended - 1].limit_end_ms
+        next_ms = by_limit[ended].limit_end_ms if ended < len(by_limit) else None
+        loses_patience = until_ms is not None and time_ms < until_ms and (next_ms is None or until_ms < next_ms)
+        if until_ms is not None and loses_patience and (next_ms is None or state.place(job, free, until_ms)):
+            return until_ms
     return by_limit[-1].limit_end_ms if by_limit else state.now_ms
 
 

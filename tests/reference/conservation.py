@@ -121,7 +121,7 @@ def check_work(account: Account, job: int) -> None:
     asked, config = account.jobs[job], account.config
     left_ms = lasting_ms(asked, config)
     for number, segment in enumerate(account.segments_of(job)):
-        speed = speed_micro(asked, segment.allocation, account.nodes)
+        speed = speed_micro(asked, segment.allocation, account.nodes, config)
         overhead_ms = restart_ms(asked, config) if number else 0
         work = max(0, segment.end_ms - segment.start_ms - overhead_ms) * speed
         if segment.ending:

@@ -129,7 +129,8 @@ def reservations_beside(
         if has_room(state.jobs[other], held.allocation, free):
             continue
         longest_ms = state.longest_duration_ms(other)
-        again = state.place(other, free_during(state, holds, held.start_ms, held.start_ms + longest_ms))
+        free = free_during(state, holds, held.start_ms, held.start_ms + longest_ms)
+        again = state.place(other, free, held.start_ms)
         if again is None:
             return None
         reservations[other] = Reservation(held.start_ms, again)

@@ -33,6 +33,8 @@ class RefJob:
     kind: str | None = None
     speed_micro: tuple[int, ...] | None = None
     """How fast its kind runs on each type of GPU, in millionths; None: as fast as its nodes are."""
+    slowdown_micro: tuple[tuple[int, int, int], ...] | None = None
+    """By how much slower its kind is on each type if it is spread; None: as the configuration says."""
 
     @property
     def total_cores_milli(self) -> int:
@@ -113,6 +115,12 @@ class Config:
     """The mean time to failure of a node; None: no failures are drawn."""
     mttr_ms: int | None = None
     """The mean time to repair, given if and only if the mean time to failure is."""
+    locality_wait_ms: int | None = 0
+    """How long a job waits for nodes that are close together; None: for ever."""
+    locality_loss_micro: int | None = 0
+    """By how much longer it may run on nodes that it takes without waiting; None: it takes the closest alone."""
+    slowdown_micro: tuple[int, int, int] = (1_000_000, 1_000_000, 1_000_000)
+    """By how much slower gangs are on more nodes than they need, on several switches, in several racks."""
     size_by: str = "auto"
     """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
 

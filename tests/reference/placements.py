@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from tests.reference.asking import Ask, TasksOn, fewest_nodes, fill_in_turn, pack, room
 from tests.reference.fragments import choose_unfragmenting_devices, least_fragmentation
+from tests.reference.locality import areas, spread_of
 from tests.reference.model import Allocation, Share
 from tests.reference.randomness import shuffled
-from tests.reference.resources import choose_devices
-from tests.reference.speeds import speed_on
+from tests.reference.resources import choose_devices, speed_on
 from tests.reference.task_by_task import CHOOSERS, chosen_hosts
 from tests.reference.tiers import tiered
 from tests.reference.topology import nearest_together
@@ -81,8 +81,30 @@ def place_job(rule: str, ask: Ask) -> Allocation | None:
     if not ask.pools_that_fit():
         return None
     choose = choose_unfragmenting_devices if rule == "fgd" else choose_devices_of
-    tasks_on = tasks_by_node(rule, ask)
-    return tuple(Share(node, tasks, choose(ask, node, tasks)) for node, tasks in tasks_on.items() if tasks)
+    tasks_on = {node: tasks for node, tasks in tasks_by_node(rule, ask).items() if tasks}
+    spread = spread_of(ask.spreads, [*tasks_on])
+    if spread is not None and not spread.accepts([*tasks_on]):
+        near, choose = close_together(rule, ask), choose_devices_of
+        if near is None:
+            return None
+        tasks_on = near
+    return tuple(Share(node, tasks, choose(ask, node, tasks)) for node, tasks in tasks_on.items())
+
+
+def close_together(rule: str, ask: Ask) -> TasksOn | None:
+    """Returns the best of all areas in which the job fits close enough together; None: there is none."""
+    sign = {"fastest": -1, "slowest-that-fits": 1}.get(rule, 0) if ask.bound else 0
+    found = []
+    for number, spread in enumerate(ask.spreads):
+        speed = sign * speed_on(ask.job, ask.nodes[min(spread.pool)])
+        for place, area in enumerate(areas(ask.nodes, spread.pool, spread.widest)):
+            part = ask.among(area)
+            if part.fits():
+                tasks_on = fewest_nodes(part)
+                if spread.accepts([*tasks_on]):
+                    key = (speed, len(tasks_on), sum(part.capacities.values()), number, place)
+                    found.append((key, tasks_on))
+    return min(found, key=lambda one: one[0])[1] if found else None
 
 
 def choose_devices_of(ask: Ask, node: int, tasks: int) -> tuple[int, ...]:

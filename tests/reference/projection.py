@@ -63,9 +63,12 @@ def earliest_fit(state: State, job: int, holds: Sequence[Hold]) -> tuple[int, Al
 
     None: it does not fit even after the last release, for nodes are down.
     """
-    releases = {hold.until_ms for hold in holds if hold.until_ms > state.now_ms}
-    for time_ms in (state.now_ms, *sorted(releases)):
-        allocation = state.place(job, free_during(state, holds, time_ms, time_ms + state.longest_duration_ms(job)))
+    times = {hold.until_ms for hold in holds}
+    if (until_ms := state.patient_until_ms(job)) is not None:
+        times.add(until_ms)
+    for time_ms in (state.now_ms, *sorted(time for time in times if time > state.now_ms)):
+        free = free_during(state, holds, time_ms, time_ms + state.longest_duration_ms(job))
+        allocation = state.place(job, free, time_ms)
         if allocation is not None:
             return time_ms, allocation
     return None

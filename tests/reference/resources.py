@@ -44,6 +44,13 @@ def has_wanted_type(job: RefJob, node: RefNode) -> bool:
     return job.gpu_types == 0 or (node.gpu_type is not None and bool(job.gpu_types >> node.gpu_type & 1))
 
 
+def speed_on(job: RefJob, node: RefNode) -> int:
+    """Returns how fast a node's GPUs run a job, in millionths: as its kind says, or as the node does."""
+    if job.speed_micro is not None and node.gpu_type is not None:
+        return job.speed_micro[node.gpu_type]
+    return node.speed_milli * 1000
+
+
 def usable(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
     """Returns the nodes on which the job may run: those of its partition with a type of GPU that it accepts."""
     return [number for number in in_partition(job, nodes) if has_wanted_type(job, nodes[number])]

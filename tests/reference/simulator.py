@@ -69,6 +69,8 @@ def next_instant(state: State) -> int | None:
     if state.config.max_wait_ms is not None:
         bounds = [state.jobs[job].submit_ms + state.config.max_wait_ms for job in state.waiting]
         moments += [bound for bound in bounds if bound > state.now_ms]
+    patience = [state.patient_until_ms(job) for job in state.waiting]
+    moments += [until_ms for until_ms in patience if until_ms is not None and until_ms > state.now_ms]
     if not state.running:
         # Planned for slow nodes, a job that got fast ones may have to wait for its time though all is free.
         moments += [held.start_ms for held in state.reservations.values()]

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from tests.reference.model import Allocation, RefJob, RefNode
-from tests.reference.resources import usable
+from tests.reference.locality import COMPACT, NONE_MICRO, slowdown_micro, spread_of, spreads, widest_level
+from tests.reference.model import Allocation, Config, RefJob, RefNode
+from tests.reference.resources import speed_on, usable
 
 USUAL_MICRO = 1_000_000
 
 
-def speed_on(job: RefJob, node: RefNode) -> int:
-    """Returns how fast a node's GPUs run a job, in millionths: as its kind says, or as the node does."""
-    if job.speed_micro is not None and node.gpu_type is not None:
-        return job.speed_micro[node.gpu_type]
-    return node.speed_milli * 1000
+def slowed_on(job: RefJob, node: RefNode, config: Config, at: int) -> int:
+    """Returns how fast a job runs on a node if its nodes are so far apart, in millionths."""
+    return max(1, speed_on(job, node) * NONE_MICRO // slowdown_micro(job, node, config, at))
 
 
-def slowest_micro(job: RefJob, numbers: Iterable[int], nodes: Sequence[RefNode]) -> int:
-    """Returns the speed of a job on several nodes: that of the slowest; a job without GPUs runs at the usual speed."""
+def speed_micro(job: RefJob, allocation: Allocation, nodes: Sequence[RefNode], config: Config) -> int:
+    """Returns the speed of a job where it was placed: that on the slowest node; without GPUs, the usual one."""
     if job.gpu_milli == 0:
         return USUAL_MICRO
-    return min(speed_on(job, nodes[number]) for number in numbers)
+    numbers = [share.node for share in allocation]
+    spread = spread_of(spreads(job, nodes, config), numbers)
+    at = COMPACT if spread is None else spread.level(numbers)
+    return min(slowed_on(job, nodes[number], config, at) for number in numbers)
 
 
-def speed_micro(job: RefJob, allocation: Allocation, nodes: Sequence[RefNode]) -> int:
-    """Returns the speed of a job where it was placed."""
-    return slowest_micro(job, [share.node for share in allocation], nodes)
-
-
-def least_speed_micro(job: RefJob, nodes: Sequence[RefNode]) -> int:
-    """Returns the speed of the slowest node that the job may ever use."""
-    return slowest_micro(job, [number for number in usable(job, nodes) if nodes[number].gpus], nodes)
+def least_speed_micro(job: RefJob, nodes: Sequence[RefNode], config: Config) -> int:
+    """Returns the speed of the job on the slowest node that it may ever use, as far apart as it may ever be."""
+    if job.gpu_milli == 0:
+        return USUAL_MICRO
+    found = spreads(job, nodes, config)
+    if not found:
+        return min(speed_on(job, nodes[number]) for number in usable(job, nodes) if nodes[number].gpus)
+    speeds = []
+    for spread in found:
+        last = spread.widest if config.locality_wait_ms is None else widest_level(nodes)
+        for number in spread.usable:
+            speeds += [slowed_on(job, nodes[number], config, at) for at in range(spread.best, last + 1)]
+    return min(speeds)
 
 
 def lasts_ms(work_ms: int, speed: int) -> int:

@@ -13,6 +13,7 @@ from tests.reference.failures import MOST_FAILURES, Failures
 from tests.reference.fragments import classes_of
 from tests.reference.gittins import Histograms, read_histograms
 from tests.reference.holding import Reservation, Running
+from tests.reference.locality import is_gang, spreads
 from tests.reference.model import (
     Allocation,
     Config,
@@ -165,13 +166,24 @@ class State:
             free = without(free, self.jobs[running.job], running.allocation)
         return free
 
-    def place(self, job: int, free: FreeNodes) -> Allocation | None:
-        """Returns where the placement rule puts a job in what is free, or None."""
+    def place(self, job: int, free: FreeNodes, at_ms: int | None = None) -> Allocation | None:
+        """Returns where the placement rule puts a job in what is free now, or at a time to come; None: nowhere."""
         rule = "first-fit" if self.policy.name == "first-available" else self.config.placement
-        return place_job(rule, self.ask(job, free))
+        return place_job(rule, self.ask(job, free, at_ms))
 
-    def ask(self, job: int, free: FreeNodes) -> Ask:
+    def patient_until_ms(self, job: int) -> int | None:
+        """Returns until when a gang waits for nodes that are close together, if that is a matter of time."""
+        wait_ms = self.config.locality_wait_ms
+        return self.jobs[job].submit_ms + wait_ms if wait_ms and is_gang(self.jobs[job]) else None
+
+    def waits_for_locality(self, job: int, at_ms: int) -> bool:
+        """Tells whether a job does not take any nodes at a time."""
+        until_ms = self.patient_until_ms(job)
+        return self.config.locality_wait_ms is None or (until_ms is not None and at_ms < until_ms)
+
+    def ask(self, job: int, free: FreeNodes, at_ms: int | None = None) -> Ask:
         """Returns what a placement rule is asked about a job in what is free."""
+        waits = self.waits_for_locality(job, self.now_ms if at_ms is None else at_ms)
         nodes = [node for node in usable(self.jobs[job], self.nodes) if node not in self.failures.down]
         return Ask(
             self.jobs[job],
@@ -183,6 +195,7 @@ class State:
             pool=tuple(range(len(self.nodes))),
             mix=self.config.mix,
             seed=self.config.seed,
+            spreads=spreads(self.jobs[job], self.nodes, self.config) if waits else (),
             classes=self.classes,
         )
 
@@ -200,11 +213,13 @@ class State:
 
     def longest_duration_ms(self, job: int) -> int:
         """Returns the same for the slowest nodes that the job may get, for which a reservation is planned."""
-        return self.overhead_ms(job) + lasts_ms(self.limit_ms(job), least_speed_micro(self.jobs[job], self.nodes))
+        return self.overhead_ms(job) + lasts_ms(
+            self.limit_ms(job), least_speed_micro(self.jobs[job], self.nodes, self.config)
+        )
 
     def speed_micro(self, job: int, allocation: Allocation) -> int:
         """Returns the speed at which the job runs on an allocation."""
-        return speed_micro(self.jobs[job], allocation, self.nodes)
+        return speed_micro(self.jobs[job], allocation, self.nodes, self.config)
 
     def left_ms(self, job: int) -> int:
         """Returns how much work the job really had left when it started last."""

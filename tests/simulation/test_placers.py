@@ -65,7 +65,7 @@ def check_same(own: Schedule, built_in: Schedule) -> None:
 
 def check_first_fit(scene: Drawn, config: Config) -> None:
     """Asserts that first-fit in Python gives the schedule of the core's."""
-    workload, cluster = gpu_workload(scene), gpu_cluster(scene, config.mix)
+    workload, cluster = gpu_workload(scene), gpu_cluster(scene, config)
     scheduler = gpu_settings(replace(config, placement="first-fit"))
     in_python = replace(scheduler, placement=resolve_placement(FirstFit()))
     python, core = Simulation(workload, cluster, in_python), Simulation(workload, cluster, scheduler)

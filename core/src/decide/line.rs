@@ -71,8 +71,16 @@ impl Line {
         if is_behind && !promises.held.contains_key(&job) {
             return Some(Reason::NotLookedAt);
         }
-        let unfit = if can_reserve(after, job) { Reason::NoRoom } else { Reason::NodesDown };
-        (!after.fits_now(job)).then_some(unfit)
+        if after.fits_now(job) {
+            return None;
+        }
+        let fits_apart = || after.machine.free.fits(&after.setup.cluster, after.shape_of(job));
+        Some(match can_reserve(after, job) {
+            // On a pool there is one node, and nothing to be close to.
+            true if !after.setup.is_pool && fits_apart() => Reason::Locality,
+            true => Reason::NoRoom,
+            false => Reason::NodesDown,
+        })
     }
 
     /// Why a job waits after the rule's own pass, and for whom.

@@ -52,6 +52,8 @@ pub enum Reason {
     NodesDown = 6,
     /// It fits, but whoever places gives it no nodes now.
     Declined = 7,
+    /// It fits, but not on nodes that are close enough together: it waits for these.
+    Locality = 8,
 }
 
 /// What is decided about one job.

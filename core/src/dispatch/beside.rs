@@ -101,20 +101,22 @@ impl Head {
             let needed = simulation.cores_milli(job);
             let mut free = simulation.machine.free.cores_milli[0];
             let give = |free: &mut i64, one: &Expected| *free += one.cores_milli;
-            let reserved_ms = earliest_ms(expected, now_ms, &mut free, |&free| free >= needed, give);
+            let reserved_ms = earliest_ms(expected, now_ms, None, &mut free, |&free, _| free >= needed, give);
             return Head { job, reserved_ms, beside: Beside::Cores(free - needed) };
         }
-        let (cluster, shape) = (&*simulation.setup.cluster, simulation.shape_of(job));
         let free = simulation.machine.free.clone();
+        let reach = simulation.reach_at(job, now_ms);
         // Asking the whole cluster after each end would be slow: the room for this one shape is kept up node by node.
-        let room = Room::new(cluster, &free, shape);
+        let room = Room::new(&reach, &free);
         let mut then = (free, room);
         let give = |(free, room): &mut (Free, Room), one: &Expected| {
             let placement = &simulation.state(one.job).placement;
             free.give(simulation.shape_of(one.job), placement);
-            room.update(cluster, free, shape, placement);
+            room.update(&reach, free, placement);
         };
-        let reserved_ms = earliest_ms(expected, now_ms, &mut then, |(_, room)| room.fits(shape), give);
+        let fits_at = |(_, room): &(Free, Room), instant_ms: i64| room.fits(&simulation.reach_at(job, instant_ms));
+        let patient_until_ms = simulation.patient_until_ms(job);
+        let reserved_ms = earliest_ms(expected, now_ms, patient_until_ms, &mut then, fits_at, give);
         Head { job, reserved_ms, beside: Beside::Nodes(Box::new(then.0)) }
     }
 
@@ -124,7 +126,7 @@ impl Head {
             Beside::Cores(_) => Some(Placement::single(0, simulation.shape_of(self.job).tasks)),
             // Whoever places from outside is asked only about what is free now.
             Beside::Nodes(free) if simulation.setup.config.placement != Rule::External => {
-                simulation.place_on(free, self.job)
+                simulation.place_at(free, self.job, self.reserved_ms)
             }
             _ => None,
         };
@@ -193,7 +195,7 @@ impl Head {
             Beside::Nodes(free) => {
                 // The head is not tied to nodes: it may move to others, as long as it starts in time.
                 free.take(shape, placement);
-                let head_fits = free.fits(&simulation.setup.cluster, simulation.shape_of(self.job));
+                let head_fits = simulation.reach_at(self.job, self.reserved_ms).fits(free);
                 free.give(shape, placement);
                 head_fits
             }
@@ -201,11 +203,11 @@ impl Head {
     }
 
     /// The terms for jobs of a shape that the placement rule puts there.
-    pub(crate) fn terms(&mut self, simulation: &Simulation, shape: &Shape, placement: &Placement) -> Terms {
+    pub(crate) fn terms(&mut self, simulation: &Simulation, shape: u32, placement: &Placement) -> Terms {
         Terms {
-            may_outlast: self.leaves_room(simulation, shape, placement),
+            may_outlast: self.leaves_room(simulation, &simulation.setup.jobs.shapes[shape as usize], placement),
             longest_ms: self.longest_ms(simulation),
-            speed_micro: simulation.setup.cluster.speed_micro(shape, placement),
+            speed_micro: simulation.setup.speed_micro(shape, placement),
         }
     }
 
@@ -216,8 +218,7 @@ impl Head {
 
     /// Whether `bound_ms` needs no placement: where jobs would run does not matter, or is not known.
     pub(super) fn is_quick_to_bound(&self, simulation: &Simulation) -> bool {
-        matches!(self.beside, Beside::Nothing) && !simulation.setup.cluster.has_speeds
-            || places_each_anew(simulation.setup.config.placement)
+        matches!(self.beside, Beside::Nothing) && !simulation.setup.cluster.has_speeds || places_each_anew(simulation)
     }
 
     /// How long, at full speed, a job of a shape may last at most that starts now; none: it does not fit.
@@ -229,23 +230,23 @@ impl Head {
             let bound_ms = if needs_no_place { self.longest_ms(simulation) } else { i64::MAX };
             return simulation.machine.fits(setup, shape).then_some(bound_ms);
         }
-        let shape = &setup.jobs.shapes[shape as usize];
-        // The number of the job matters only to rules that place each anew.
-        let placement = setup.search(free, shape, 0).choose(rule)?;
+        // The number of the job matters only where each is placed anew.
+        let placement = setup.search(free, setup.reach_of(shape), 0).choose(rule)?;
         Some(self.terms(simulation, shape, &placement).bound_ms())
     }
 }
 
 /// Whether jobs of one shape may get different nodes though nothing has started in between.
-pub(crate) fn places_each_anew(rule: Rule) -> bool {
-    matches!(rule, Rule::Random | Rule::External)
+pub(crate) fn places_each_anew(simulation: &Simulation) -> bool {
+    let config = &simulation.setup.config;
+    matches!(config.placement, Rule::Random | Rule::External) || config.locality_patience_ms().is_some()
 }
 
 /// Whether there is a time at which a job fits if nodes that are down stay so.
 pub(crate) fn can_reserve(simulation: &Simulation, job: u32) -> bool {
     // Whoever waits fits the whole cluster, or was rejected: only where nodes can be down is there anything to ask.
     simulation.failures.is_none()
-        || simulation.machine.free.would_fit_idle(&simulation.setup.cluster, simulation.shape_of(job))
+        || simulation.machine.free.would_fit_idle(&simulation.setup.reach_of(simulation.state(job).shape))
 }
 
 /// Starts a job where the placement rule puts it, if it fits and does not delay the head. Says whether it did.
@@ -301,12 +302,13 @@ impl<T: Copy> ByShape<T> {
 }
 
 /// When what is free, growing as running jobs end, is enough for a job for which it is not enough now. All that ends at
-/// that instant has been given back then.
+/// that instant has been given back then. From `patient_until_ms` on the job takes nodes that it does not take before.
 fn earliest_ms<R>(
     expected: &[Expected],
     now_ms: i64,
+    mut patient_until_ms: Option<i64>,
     free: &mut R,
-    fits: impl Fn(&R) -> bool,
+    fits_at: impl Fn(&R, i64) -> bool,
     mut give: impl FnMut(&mut R, &Expected),
 ) -> i64 {
     let mut reserved_ms = now_ms;
@@ -315,11 +317,22 @@ fn earliest_ms<R>(
         let instant_ms = one.instant_ms.max(now_ms + 1);
         // All that ends at one instant is free at once, so it is asked only before the clock would move on. Now the job
         // does not fit: the first end is taken without asking.
-        if reserved_ms > now_ms && instant_ms > reserved_ms && fits(free) {
-            break;
+        if instant_ms > reserved_ms {
+            if reserved_ms > now_ms && fits_at(free, reserved_ms) {
+                return reserved_ms;
+            }
+            if let Some(until_ms) = patient_until_ms.take_if(|until_ms| *until_ms < instant_ms) {
+                if fits_at(free, until_ms) {
+                    return until_ms;
+                }
+            }
         }
         reserved_ms = instant_ms;
         give(free, one);
     }
-    reserved_ms
+    // When all have ended it fits, unless nodes are down or too far apart for its patience.
+    match patient_until_ms {
+        Some(until_ms) if until_ms > reserved_ms && !fits_at(free, reserved_ms) => until_ms,
+        _ => reserved_ms,
+    }
 }

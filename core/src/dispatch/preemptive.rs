@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use crate::dispatch::contenders::{plan_review, rank_again, rank_of};
-use crate::order::contest::Key;
+use crate::order::contest::{Heads, Key, LaneKey};
 use crate::sim::simulation::Simulation;
 
 /// The running jobs that may be stopped, by the partition that asks.
@@ -23,22 +23,32 @@ pub(super) fn pass(simulation: &mut Simulation) {
         if hopeless.contains(&shape) {
             continue;
         }
-        if simulation.machine.fits(&simulation.setup, shape) {
-            if !simulation.try_start(job) {
+        if simulation.fits_now(job) {
+            if simulation.try_start(job) {
+                push_next(simulation, &mut heads, lane, key);
+            } else {
                 hopeless.insert(shape);
-            } else if let Some(next) = simulation.waiting.contest.as_ref().and_then(|contest| contest.next(lane, key)) {
-                heads.push(Reverse((next, lane)));
             }
         } else if make_way(simulation, job, key, &mut victims) {
             // Those who were stopped wait again, behind this key, and there may be room left for others: all shapes are
             // looked at again from here on, never from before.
             heads = simulation.waiting.contest.as_ref().map(|contest| contest.heads(Some(key))).unwrap_or_default();
             hopeless.clear();
+        } else if simulation.setup.config.locality_patience_ms().is_some() {
+            // One that has waited longer may take nodes that this one does not take yet.
+            push_next(simulation, &mut heads, lane, key);
         } else {
             hopeless.insert(shape);
         }
     }
     plan_review(simulation);
+}
+
+/// The next of a lane is looked at when its turn comes.
+fn push_next(simulation: &Simulation, heads: &mut Heads, lane: LaneKey, key: Key) {
+    if let Some(next) = simulation.waiting.contest.as_ref().and_then(|contest| contest.next(lane, key)) {
+        heads.push(Reverse((next, lane)));
+    }
 }
 
 /// Stops as many running jobs behind this one as it needs, and starts it; false if all of them are not enough.
@@ -89,13 +99,12 @@ fn could_be_enough(simulation: &Simulation, job: u32, behind: &[Key]) -> bool {
 /// Those of the jobs, given worst first, that have to stop for this one to fit: as many from the front as it takes,
 /// without those that it fits beside. What is free stays as it was.
 fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Option<Vec<u32>> {
-    let shape = simulation.states[job as usize].shape;
     let mut lent = Vec::new();
     let mut enough = false;
     for &other in behind {
         lend(simulation, other, true);
         lent.push(other);
-        enough = simulation.machine.fits(&simulation.setup, shape);
+        enough = simulation.fits_now(job);
         if enough {
             break;
         }
@@ -108,7 +117,7 @@ fn least_victims(simulation: &mut Simulation, job: u32, behind: &[u32]) -> Optio
     // The first taken are the worst; going back, those that turn out not to be needed keep their nodes.
     for &other in lent.iter().rev() {
         lend(simulation, other, false);
-        if !simulation.machine.fits(&simulation.setup, shape) {
+        if !simulation.fits_now(job) {
             lend(simulation, other, true);
             stopped.push(other);
         }

@@ -2,8 +2,8 @@
 
 use crate::dispatch::room::Room;
 use crate::model::free::Free;
-use crate::model::job::Shape;
 use crate::model::speeds::FULL_SPEED;
+use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 use crate::sim::machine::Expected;
 use crate::sim::simulation::Simulation;
@@ -83,7 +83,10 @@ impl Projection {
             return Some((instant_ms, Placement::single(0, simulation.shape_of(job).tasks)));
         }
         let Projection { steps, at_instant, during, walking } = self;
-        let (longest_ms, shape) = (longest_span_ms(simulation, job), simulation.shape_of(job));
+        let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
+        let patient_until_ms = simulation.patient_until_ms(job);
+        // Where it may go in the end: what does not do then does not do before either.
+        let widest = simulation.reach_at(job, i64::MAX);
         at_instant.clone_from(&simulation.machine.free);
         let mut instant_ms = simulation.now_ms();
         let mut next = 0;
@@ -92,19 +95,19 @@ impl Projection {
                 apply(simulation, &steps[next], at_instant);
                 next += 1;
             }
+            let reach = simulation.reach_at(job, instant_ms);
             // Cheap, and mostly enough to say no: what is free throughout the span is worked out only behind it.
-            if at_instant.fits(&simulation.setup.cluster, shape) {
-                let later = &steps[next..];
-                match lowest_free(simulation, at_instant, later, instant_ms + longest_ms, during, walking, Some(shape))
-                {
+            if reach.fits(at_instant) {
+                let until_ms = instant_ms + longest_ms;
+                match lowest_free(simulation, at_instant, &steps[next..], until_ms, during, walking, Some(&reach)) {
                     None => {
-                        if let Some(placement) = simulation.place_on(during, job) {
+                        if let Some(placement) = simulation.place_at(during, job, instant_ms) {
                             return Some((instant_ms, placement));
                         }
                     }
                     // Where it does not fit at an instant of the span, no start between here and there will do: each
                     // would last beyond that instant.
-                    Some(walked) if !walking.fits(&simulation.setup.cluster, shape) => {
+                    Some(walked) if !widest.fits(walking) => {
                         std::mem::swap(at_instant, walking);
                         next += walked;
                     }
@@ -112,7 +115,9 @@ impl Projection {
                 }
             }
             // A job that fits where something is only taken fitted before: whoever declined then is not asked again.
-            instant_ms = steps[next..].iter().find(|step| !step.takes)?.instant_ms;
+            let freed = steps[next..].iter().find(|step| !step.takes).map(|step| step.instant_ms);
+            let impatient = patient_until_ms.filter(|&until_ms| until_ms > instant_ms);
+            instant_ms = freed.into_iter().chain(impatient).min()?;
         }
         None
     }
@@ -173,10 +178,10 @@ impl Projection {
 
     /// Where the placement rule puts a reservation that is not in the projection, at its time and for its longest span.
     pub(super) fn place_anew(&mut self, simulation: &Simulation, job: u32) -> Option<Placement> {
-        self.look_at_reservation(simulation, job, longest_span_ms(simulation, job));
+        self.look_at_reservation(simulation, job, simulation.setup.longest_span_ms(simulation.state(job)));
         // Reservations behind it may have lost their room as well, and still stand where they were.
         self.during.raise_to_nothing(&simulation.setup.cluster);
-        simulation.place_on(&self.during, job)
+        simulation.place_at(&self.during, job, simulation.state(job).reserved_ms())
     }
 
     /// Leaves in `during` what stays free from a reserved time on for so long.
@@ -188,11 +193,6 @@ impl Projection {
         steps[..next].iter().for_each(|step| apply(simulation, step, at_instant));
         lowest_free(simulation, at_instant, &steps[next..], reserved_ms + span_ms, during, walking, None);
     }
-}
-
-/// How long a job lasts on the slowest nodes that it may get: it is not known yet where it will run.
-fn longest_span_ms(simulation: &Simulation, job: u32) -> i64 {
-    simulation.span_ms(job, simulation.setup.cluster.slowest_micro(simulation.shape_of(job)))
 }
 
 fn release(simulation: &Simulation, instant_ms: i64, job: u32) -> Step {
@@ -220,7 +220,7 @@ fn apply(simulation: &Simulation, step: &Step, free: &mut Free) {
 
 /// What stays free from the instant of `now_free` until `until_ms`, given the steps that follow.
 ///
-/// With a shape the walk ends as soon as no job of it fits throughout. It returns how many steps it took up to then, and
+/// With a reach the walk ends as soon as no such job fits throughout. It returns how many steps it took up to then, and
 /// leaves in `walking` what is free at that instant.
 fn lowest_free(
     simulation: &Simulation,
@@ -229,7 +229,7 @@ fn lowest_free(
     until_ms: i64,
     during: &mut Free,
     walking: &mut Free,
-    shape: Option<&Shape>,
+    reach: Option<&Reach>,
 ) -> Option<usize> {
     during.clone_from(now_free);
     let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
@@ -237,8 +237,7 @@ fn lowest_free(
     if !within.iter().any(|step| step.takes) {
         return None;
     }
-    let cluster = &simulation.setup.cluster;
-    let mut room = shape.map(|shape| (shape, Room::new(cluster, during, shape)));
+    let mut room = reach.map(|reach| (reach, Room::new(reach, during)));
     walking.clone_from(now_free);
     let mut walked = 0;
     for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
@@ -248,11 +247,11 @@ fn lowest_free(
         for step in group.iter().filter(|step| step.takes) {
             let placement = &simulation.state(step.job).placement;
             during.lower_to(walking, simulation.shape_of(step.job), placement);
-            if let Some((shape, room)) = &mut room {
-                room.update(cluster, during, shape, placement);
+            if let Some((reach, room)) = &mut room {
+                room.update(reach, during, placement);
             }
         }
-        if room.as_ref().is_some_and(|(shape, room)| !room.fits(shape)) {
+        if room.as_ref().is_some_and(|(reach, room)| !room.fits(reach)) {
             return Some(walked);
         }
     }

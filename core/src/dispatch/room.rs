@@ -1,8 +1,7 @@
 //! How much room there is for one shape, kept up to date as nodes become free: asking again costs nothing.
 
-use crate::model::cluster::Cluster;
 use crate::model::free::Free;
-use crate::model::job::Shape;
+use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 
 /// Stands for a node that the job may not use.
@@ -17,14 +16,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The room for a shape in what is free.
-    pub(crate) fn new(cluster: &Cluster, free: &Free, shape: &Shape) -> Self {
-        let mut nodes = vec![(NO_GROUP, 0); cluster.nodes.len()];
+    /// The room for a job in what is free.
+    pub(crate) fn new(reach: &Reach, free: &Free) -> Self {
+        let mut nodes = vec![(NO_GROUP, 0); reach.cluster.nodes.len()];
         let mut groups = Vec::new();
-        for (group, members) in cluster.groups_for(shape).iter().enumerate() {
+        for (group, members) in reach.cluster.groups_for(reach.shape).iter().enumerate() {
             let mut tasks = 0;
             for &node in members {
-                let capacity = free.capacity(cluster, node, shape);
+                let capacity = free.capacity(reach.cluster, node, reach.shape);
                 nodes[node as usize] = (group as u32, capacity);
                 tasks += u64::from(capacity);
             }
@@ -34,12 +33,12 @@ impl Room {
     }
 
     /// More or less has become free on the nodes of a placement.
-    pub(crate) fn update(&mut self, cluster: &Cluster, free: &Free, shape: &Shape, placement: &Placement) {
+    pub(crate) fn update(&mut self, reach: &Reach, free: &Free, placement: &Placement) {
         for part in placement.parts() {
             // Only the difference is added up: the other nodes of the group are not looked at.
             let (group, before) = self.nodes[part.node as usize];
             if group != NO_GROUP {
-                let capacity = free.capacity(cluster, part.node, shape);
+                let capacity = free.capacity(reach.cluster, part.node, reach.shape);
                 self.nodes[part.node as usize].1 = capacity;
                 let tasks = &mut self.groups[group as usize];
                 *tasks = *tasks + u64::from(capacity) - u64::from(before);
@@ -47,8 +46,9 @@ impl Room {
         }
     }
 
-    /// Whether one group has room for the whole job.
-    pub(crate) fn fits(&self, shape: &Shape) -> bool {
-        self.groups.iter().any(|&tasks| tasks >= u64::from(shape.tasks))
+    /// Whether one group has room for the whole job, close enough together.
+    pub(crate) fn fits(&self, reach: &Reach) -> bool {
+        self.groups.iter().any(|&tasks| tasks >= u64::from(reach.shape.tasks))
+            && (reach.spreads.is_none() || reach.fits_by(|node| self.nodes[node as usize].1))
     }
 }

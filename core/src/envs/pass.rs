@@ -152,14 +152,15 @@ impl Pass {
     fn look_for_room(&mut self, simulation: &Simulation) {
         let is_pool = simulation.setup.is_pool;
         let free = simulation.machine.free.cores_milli[0];
-        let mut known = ByShape::new(is_pool);
+        // Jobs of one shape fit alike, unless some have waited long enough to take any nodes.
+        let mut known = ByShape::new(is_pool || simulation.setup.config.locality_patience_ms().is_some());
         for slot in &mut self.slots {
             // On a pool cores say it all: this is the hottest loop of an environment.
             slot.fits = if is_pool {
                 slot.cores_milli <= free
             } else {
                 let shape = simulation.state(slot.job()).shape;
-                known.get(shape, || simulation.machine.fits(&simulation.setup, shape))
+                known.get(shape, || simulation.fits_now(slot.job()))
             };
         }
         self.would_be_head = None;
@@ -178,7 +179,7 @@ impl Pass {
             }
             return;
         }
-        let mut known = ByShape::new(places_each_anew(simulation.setup.config.placement));
+        let mut known = ByShape::new(places_each_anew(simulation));
         for slot in &mut self.slots {
             let shape = simulation.state(slot.job()).shape;
             slot.delays =
@@ -231,7 +232,7 @@ impl Pass {
 /// The terms on which a job that fits may start beside the head.
 fn terms(simulation: &Simulation, head: &mut Head, job: u32) -> Terms {
     match simulation.placement_now(job) {
-        Some(placement) => head.terms(simulation, simulation.shape_of(job), &placement),
+        Some(placement) => head.terms(simulation, simulation.state(job).shape, &placement),
         None => head.terms_unplaced(simulation),
     }
 }

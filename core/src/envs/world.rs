@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::envs::decision::{kind_of, Kind, Sizes};
-use crate::envs::episode::{EnvConfig, Episode};
+use crate::envs::episode::{EnvConfig, Episode, Mode};
 use crate::model::cluster::{reject_reason, Cluster, RejectReason};
 use crate::model::config::Config;
 use crate::model::job::{Fingerprint, Jobs, MAX_TIME_MS};
@@ -54,6 +54,11 @@ impl World {
         let kind = kind_of(env.mode);
         env.check()?;
         kind.check(&env, &clusters)?;
+        if env.mode == Mode::Host && config.waits_for_locality() {
+            return Err(
+                "wait_for_locality is for environments that choose jobs; leave it out where hosts are chosen".into()
+            );
+        }
         tables.iter().try_for_each(|table| check_priority(&table.priority))?;
         config.dispatch = kind.dispatch();
         if episodes.is_empty() {
@@ -129,11 +134,14 @@ pub(crate) fn check_priority(priority: &[f64]) -> Result<(), String> {
     }
 }
 
-/// A value in words, without what sizes are counted in, from when time is, and that memory costs nothing. Earlier versions
-/// did not have these, and environments that were kept then must be known again.
+/// What the words of a configuration end with in which nobody waits for close nodes.
+const NO_LOCALITY: &str = ", locality_wait_ms: Some(0), locality_loss_micro: Some(0)";
+
+/// A value in words, without what sizes are counted in, from when time is, that memory costs nothing, and that nobody waits
+/// for close nodes. Earlier versions did not have these, and environments that were kept then must be known again.
 fn words(value: &impl std::fmt::Debug, size_by: SizeBy, origin_ms: i64) -> String {
     let all = format!("{value:?}").replace(&format!(", size_by: {size_by:?}, origin_ms: {origin_ms}"), "");
-    all.replace(", preemption_overhead_per_gb_ms: 0,", ",")
+    all.replace(NO_LOCALITY, "").replace(", preemption_overhead_per_gb_ms: 0,", ",")
 }
 
 fn add_text(hash: &mut Fingerprint, text: &str) {

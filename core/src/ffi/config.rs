@@ -83,6 +83,10 @@ pub struct ShunterConfig {
     pub host_policy: u64,
     /// 0 or more.
     pub preemption_overhead_per_gb_ms: i64,
+    /// −1: for ever; 0: not at all.
+    pub locality_wait_ms: i64,
+    /// −1: none but the closest nodes will do.
+    pub locality_loss_micro: i64,
 }
 
 /// When a log begins, if that can be.
@@ -138,6 +142,8 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         placer: placer(given, placement)?,
         size_by: size_by(given.size_by)?,
         origin_ms: origin_ms(given.origin_ms)?,
+        locality_wait_ms: optional(given.locality_wait_ms),
+        locality_loss_micro: optional(given.locality_loss_micro),
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use super::handles::open;
 use super::{borrow, check_pointer, guard, read, Failure};
+use crate::model::areas::{Slowdowns, SLOW_LEVELS};
 use crate::model::cluster::{check_node_count, Cluster, Node, MOST_TYPES, UNTRACKED};
 use crate::model::job::{Columns, Jobs};
 use crate::model::speeds::KindSpeeds;
 
-/// How fast kinds of jobs run, as C sees it.
+/// The most speeds of a table: kinds times types.
+const MOST_CELLS: usize = 1 << 28;
+
+/// How fast kinds of jobs run, and how much gangs that are spread lose, as C sees it.
 #[repr(C)]
 pub struct ShunterSpeeds {
     /// Kind by kind, the speed on each type in millionths; 0: it does not run there.
@@ -17,19 +21,30 @@ pub struct ShunterSpeeds {
     pub kinds: usize,
     /// How many types each of them knows.
     pub types: usize,
+    /// By how much slower jobs without a kind are that are spread over more nodes than they need, over several switches,
+    /// over several racks: three numbers in millionths, or null.
+    pub slowdown_micro: *const i64,
+    /// The same for kinds, on each type; null: as for jobs without a kind.
+    pub kind_slowdown_micro: *const i64,
 }
 
 /// # Safety
 /// A non-null pointer must be readable, and so must what it points to.
-unsafe fn kind_speeds(given: *const ShunterSpeeds) -> Result<KindSpeeds, Failure> {
+unsafe fn read_speeds(given: *const ShunterSpeeds) -> Result<(KindSpeeds, Slowdowns), Failure> {
     if given.is_null() {
-        return Ok(KindSpeeds::default());
+        return Ok(Default::default());
     }
     check_pointer("speeds", given as usize, std::mem::align_of::<ShunterSpeeds>())?;
-    let &ShunterSpeeds { kind_micro, kinds, types } = unsafe { &*given };
-    let cells = kinds.checked_mul(types).filter(|_| types <= MOST_TYPES as usize);
+    let &ShunterSpeeds { kind_micro, kinds, types, slowdown_micro, kind_slowdown_micro } = unsafe { &*given };
+    let cells = kinds.checked_mul(types).filter(|cells| types <= MOST_TYPES as usize && *cells <= MOST_CELLS);
     let cells = cells.ok_or_else(|| Failure::argument(format!("{kinds} kinds on {types} types are too many")))?;
-    KindSpeeds::new(unsafe { read("kind_micro", kind_micro, cells) }?, types).map_err(Failure::argument)
+    let speeds = unsafe { read("kind_micro", kind_micro, cells) }?;
+    let length = |array: *const i64, length: usize| if array.is_null() { 0 } else { length };
+    let all = unsafe { read("slowdown_micro", slowdown_micro, length(slowdown_micro, SLOW_LEVELS)) }?;
+    let count = length(kind_slowdown_micro, cells * SLOW_LEVELS);
+    let of_kinds = unsafe { read("kind_slowdown_micro", kind_slowdown_micro, count) }?;
+    let slowdowns = Slowdowns::new(all, of_kinds, types).map_err(Failure::argument)?;
+    Ok((KindSpeeds::new(speeds, types).map_err(Failure::argument)?, slowdowns))
 }
 
 /// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, type of GPU,
@@ -68,7 +83,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
         if !matches!(mix, 0 | 1) {
             return Err(Failure::argument(format!("mix is {mix}; expected 0 or 1")));
         }
-        let speeds = unsafe { kind_speeds(speeds) }?;
+        let (speeds, slowdowns) = unsafe { read_speeds(speeds) }?;
         let mut built = Vec::with_capacity(nodes);
         for number in 0..nodes {
             let memory = if memory_mb[number] == -1 { UNTRACKED } else { memory_mb[number] };
@@ -86,7 +101,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
                 switch: number_of("switch", number, switches[number])?,
             });
         }
-        let cluster = Arc::new(Cluster::new(built, mix != 0, speeds).map_err(Failure::argument)?);
+        let cluster = Arc::new(Cluster::new(built, mix != 0, speeds, slowdowns).map_err(Failure::argument)?);
         *handle = open(cluster);
         Ok(())
     })

@@ -1,5 +1,6 @@
 //! Nodes: what they have, and who may use which.
 
+use crate::model::areas::{slowed, Areas, Site, Sites, Slowdowns};
 use crate::model::codes::from_code;
 use crate::model::free::Free;
 use crate::model::job::{Fingerprint, Shape};
@@ -45,6 +46,12 @@ pub struct Node {
     pub switch: Option<u32>,
 }
 
+impl Node {
+    fn site(&self) -> Site {
+        (self.switch, self.rack)
+    }
+}
+
 /// What a partition, or the whole cluster, has.
 #[derive(Debug, Default)]
 struct Scope {
@@ -52,10 +59,13 @@ struct Scope {
     nodes: Vec<u32>,
     /// Those with GPUs, by their type; the pool with the first node comes first.
     pools: Vec<Vec<u32>>,
+    /// Which of all nodes are close together, and which of each pool.
+    areas: Areas,
+    pool_areas: Vec<Areas>,
 }
 
 impl Scope {
-    fn new(nodes: Vec<u32>, all: &[Node]) -> Self {
+    fn new(nodes: Vec<u32>, all: &[Node], sites: Sites) -> Self {
         let mut types: Vec<Option<u32>> = Vec::new();
         let mut pools: Vec<Vec<u32>> = Vec::new();
         for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
@@ -67,7 +77,8 @@ impl Scope {
             });
             pools[pool].push(node);
         }
-        Scope { nodes, pools }
+        let areas = |nodes: &[u32]| Areas::of(nodes, sites, |node| all[node as usize].site());
+        Scope { areas: areas(&nodes), pool_areas: pools.iter().map(|pool| areas(pool)).collect(), nodes, pools }
     }
 }
 
@@ -88,13 +99,17 @@ pub struct Cluster {
     pub has_speeds: bool,
     /// How fast kinds of jobs run on each type, where that is known.
     pub kinds: KindSpeeds,
+    /// By how much slower gangs are that are spread.
+    pub slowdowns: Slowdowns,
+    /// Whether nodes name switches and racks.
+    pub sites: Sites,
     every_node: Scope,
     partitions: Vec<Scope>,
 }
 
 impl Cluster {
     /// Keeps the nodes; an error names the node, the field and the value.
-    pub fn new(nodes: Vec<Node>, mix: bool, kinds: KindSpeeds) -> Result<Self, String> {
+    pub fn new(nodes: Vec<Node>, mix: bool, kinds: KindSpeeds, slowdowns: Slowdowns) -> Result<Self, String> {
         check_node_count(nodes.len())?;
         check_types(&nodes, &kinds)?;
         let total: i128 = nodes.iter().map(|node| i128::from(node.cores_milli)).sum();
@@ -140,13 +155,21 @@ impl Cluster {
         hash.add(u64::from(mix));
         // Without a table, a cluster has the fingerprint from before there was such a thing.
         kinds.micro().iter().for_each(|&speed| hash.add(speed as u64));
+        if slowdowns.any() {
+            slowdowns.every().for_each(|slowdown| hash.add(slowdown as u64));
+        }
+        let sites = Sites::of(nodes.iter().map(Node::site));
         Ok(Cluster {
             fingerprint: hash.finish(),
             empty: Free::all(&nodes, device_offsets[nodes.len()]),
-            has_speeds: !kinds.is_empty() || nodes.iter().any(|node| node.speed_milli * 1000 != FULL_SPEED),
+            has_speeds: !kinds.is_empty()
+                || slowdowns.any()
+                || nodes.iter().any(|node| node.speed_milli * 1000 != FULL_SPEED),
             kinds,
-            every_node: Scope::new((0..nodes.len() as u32).collect(), &nodes),
-            partitions: partition_nodes.into_iter().map(|numbers| Scope::new(numbers, &nodes)).collect(),
+            slowdowns,
+            sites,
+            every_node: Scope::new((0..nodes.len() as u32).collect(), &nodes, sites),
+            partitions: partition_nodes.into_iter().map(|numbers| Scope::new(numbers, &nodes, sites)).collect(),
             nodes,
             device_offsets,
             mix,
@@ -177,6 +200,20 @@ impl Cluster {
             Some(scope) if self.binds_to_pool(shape) => &scope.pools,
             Some(scope) => std::slice::from_ref(&scope.nodes),
         }
+    }
+
+    /// Which nodes of each of these groups are close together.
+    pub(crate) fn areas_for(&self, shape: &Shape) -> &[Areas] {
+        match self.scope(shape) {
+            None => &[],
+            Some(scope) if self.binds_to_pool(shape) => &scope.pool_areas,
+            Some(scope) => std::slice::from_ref(&scope.areas),
+        }
+    }
+
+    /// Where a node stands.
+    pub(crate) fn site(&self, node: u32) -> Site {
+        self.nodes[node as usize].site()
     }
 
     /// Whether a node has GPUs of a type that the job asks for, and on which its kind runs; one that asks for none takes any.
@@ -211,12 +248,8 @@ impl Cluster {
     /// The lowest speed of any job on any node, in millionths; full speed if none is lower.
     pub(crate) fn lowest_speed(&self) -> i64 {
         let of_kinds = self.kinds.micro().iter().copied().filter(|&speed| speed > 0);
-        self.nodes
-            .iter()
-            .map(|node| node.speed_milli * 1000)
-            .chain(of_kinds)
-            .min()
-            .map_or(FULL_SPEED, |one| one.min(FULL_SPEED))
+        let lowest = self.nodes.iter().map(|node| node.speed_milli * 1000).chain(of_kinds).min();
+        slowed(lowest.map_or(FULL_SPEED, |one| one.min(FULL_SPEED)), self.slowdowns.most())
     }
 
     /// How fast a job of this shape runs at the least, in millionths.

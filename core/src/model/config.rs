@@ -13,6 +13,9 @@ use crate::place::learned::HostPolicy;
 pub use crate::place::rules::Rule;
 use crate::sim::failures::NodeEvent;
 
+/// The greatest loss that a job may take without waiting: 1,000 times its run time.
+const MOST_LOSS: i64 = 1_000_000_000;
+
 /// What happens when the next job does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
@@ -77,12 +80,27 @@ pub struct Config {
     pub size_by: SizeBy,
     /// When the log begins, from which policies count that need to know how late a job comes.
     pub origin_ms: i64,
+    /// How long a job waits for nodes that are close enough; none: for ever.
+    pub locality_wait_ms: Option<i64>,
+    /// By how much longer it may run, in millionths, on nodes that it takes without waiting; none: it takes the closest
+    /// alone, whether others cost it anything or not.
+    pub locality_loss_micro: Option<i64>,
 }
 
 impl Config {
     /// Whether the order has to be made anew at every pass.
     pub fn order_moves(&self) -> bool {
         self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned() && !self.policy.preempts()
+    }
+
+    /// Whether a job waits for nodes that are close together, though it fits.
+    pub fn waits_for_locality(&self) -> bool {
+        self.locality_wait_ms != Some(0)
+    }
+
+    /// For how long a job does; none if it is not a matter of time.
+    pub fn locality_patience_ms(&self) -> Option<i64> {
+        self.locality_wait_ms.filter(|&wait_ms| wait_ms > 0)
     }
 
     /// Whether nodes may fail.
@@ -126,11 +144,15 @@ impl Config {
             ("preemption_overhead_ms", Some(self.preemption_overhead_ms)),
             ("preemption_overhead_per_gb_ms", Some(self.preemption_overhead_per_gb_ms)),
             ("minimum_run_ms", Some(self.minimum_run_ms)),
+            ("locality_wait_ms", self.locality_wait_ms),
         ];
         for (name, value) in durations {
             if let Some(value) = value.filter(|value| !(0..=MAX_DURATION_MS).contains(value)) {
                 return Err(format!("{name} is {value}; expected 0 to {MAX_DURATION_MS}"));
             }
+        }
+        if let Some(loss) = self.locality_loss_micro.filter(|loss| !(0..=MOST_LOSS).contains(loss)) {
+            return Err(format!("locality_loss_micro is {loss}; expected 0 to {MOST_LOSS}"));
         }
         if self.policy.preempts() && matches!(self.dispatch, Dispatch::Committed { .. }) {
             return Err(format!("policy {:?} stops running jobs, and commits none", self.policy));

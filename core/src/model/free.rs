@@ -2,6 +2,7 @@
 
 use crate::model::cluster::{Cluster, Node, DEVICE_MILLI};
 use crate::model::job::Shape;
+use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 
 /// What is free on each node and device.
@@ -149,14 +150,13 @@ impl Free {
         false
     }
 
-    /// Whether a job of this shape, one that the whole cluster has room for, could start if all jobs had ended.
-    pub fn would_fit_idle(&self, cluster: &Cluster, shape: &Shape) -> bool {
+    /// Whether a job that may go there, one that the whole cluster has room for, could start if all jobs had ended.
+    pub fn would_fit_idle(&self, reach: &Reach) -> bool {
         if !self.down.contains(&true) {
             return true;
         }
-        let idle = |&node: &u32| if self.is_down(node) { 0 } else { cluster.empty.capacity(cluster, node, shape) };
-        let tasks = |group: &Vec<u32>| group.iter().map(idle).map(u64::from).sum::<u64>();
-        cluster.groups_for(shape).iter().any(|group| tasks(group) >= u64::from(shape.tasks))
+        let Reach { cluster, shape, .. } = *reach;
+        reach.fits_by(|node| if self.is_down(node) { 0 } else { cluster.empty.capacity(cluster, node, shape) })
     }
 
     /// Takes cores from the only node.

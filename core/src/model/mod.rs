@@ -1,5 +1,6 @@
 //! What is simulated: jobs, nodes, what is free on them, and what a simulation is asked to do.
 
+pub mod areas;
 pub mod cluster;
 pub(crate) mod codes;
 pub mod config;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::model::free::Free;
 use crate::place::learned::HostPolicy;
+use crate::place::locality::Reach;
 use crate::place::placement::{place_as_told, Part, Placement};
 use crate::sim::simulation::Simulation;
 
@@ -55,10 +56,16 @@ impl fmt::Debug for SharedPlacer {
 }
 
 /// Asks the placer; none if it declines, or its answer is no place for the job.
-pub(crate) fn ask(placer: &dyn Placer, simulation: &Simulation, free: &Free, job: u32) -> Option<Placement> {
-    let (setup, shape) = (&simulation.setup, simulation.shape_of(job));
+pub(crate) fn ask(
+    placer: &dyn Placer,
+    simulation: &Simulation,
+    free: &Free,
+    reach: Reach,
+    job: u32,
+) -> Option<Placement> {
+    let (setup, shape) = (&simulation.setup, reach.shape);
     // Whoever is outside is slow: it is asked only where there is something to choose.
-    if !free.fits(&setup.cluster, shape) {
+    if !reach.fits(free) {
         return None;
     }
     let nodes = setup.cluster.nodes.len() as u32;

@@ -44,7 +44,7 @@ impl Placement {
     }
 
     /// The nodes, in the order in which they were chosen; none if the job was never placed.
-    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub fn parts(&self) -> impl Iterator<Item = &Part> + Clone {
         let rest = self.more.as_deref().map_or(&[][..], |more| &more.parts);
         std::iter::once(&self.first).filter(|part| part.tasks > 0).chain(rest)
     }

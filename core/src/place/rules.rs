@@ -9,6 +9,7 @@ use crate::model::job::Shape;
 use crate::model::random::SplitMix64;
 use crate::place::fragments::Class;
 use crate::place::learned::HostPolicy;
+use crate::place::locality::{Reach, Spread};
 use crate::place::placement::{choose_devices, Part, Placement};
 use crate::place::tiers::TierOrder;
 
@@ -50,6 +51,9 @@ pub enum Rule {
 
 from_code!(Rule: FirstFit, BestFit, WorstFit, Pack, Spread, Random, Fastest, Slowest, TieredDefrag, TieredBalance, TieredLex, Fgd, Topology, External, Learned);
 
+/// How good an area is: by the speed that is wanted, the nodes that it takes, the room there, the pool, and its number.
+type AreaRank = (i64, usize, u64, usize, usize);
+
 /// A job for which nodes are wanted, and what there is.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
@@ -67,6 +71,8 @@ pub struct Search<'a> {
     pub classes: &'a [Class],
     /// Who chooses, for the rule that is learned.
     pub policy: Option<&'a HostPolicy>,
+    /// How far apart its nodes may be, group by group; none: as far as there is.
+    pub(crate) spreads: Option<&'a [Spread]>,
 }
 
 /// A node that can take at least one task.
@@ -78,9 +84,48 @@ pub(crate) struct Candidate {
     room: (i64, i64, i64),
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     /// Chooses nodes and devices for a job, or none if it does not fit.
     pub fn choose(&self, rule: Rule) -> Option<Placement> {
+        self.narrowed(self.by_rule(rule)?, rule)
+    }
+
+    /// A placement if it is close enough for the job; otherwise one that is, if there is any.
+    pub(crate) fn narrowed(&self, placement: Placement, rule: Rule) -> Option<Placement> {
+        let reach = Reach { cluster: self.cluster, shape: self.shape, spreads: self.spreads };
+        if reach.accepts(&placement) {
+            return Some(placement);
+        }
+        let mut placement = self.packed_within(&reach, rule)?;
+        choose_devices(self.cluster, self.free, self.shape, &mut placement);
+        Some(placement)
+    }
+
+    /// Packed in one area: by the rules that go by speed, on their kind of GPU; then on the fewest nodes, where least room
+    /// is, in the earlier pool.
+    fn packed_within(&self, reach: &Reach<'a>, rule: Rule) -> Option<Placement> {
+        let rank = |pool: &[u32]| match rule {
+            Rule::Fastest if self.cluster.binds_to_pool(self.shape) => -self.cluster.speed_on(pool[0], self.shape),
+            Rule::Slowest if self.cluster.binds_to_pool(self.shape) => self.cluster.speed_on(pool[0], self.shape),
+            _ => 0,
+        };
+        let mut best: Option<(AreaRank, Placement)> = None;
+        for (group, nodes) in self.groups().iter().enumerate() {
+            for (number, area) in reach.areas(group).enumerate() {
+                let Some(candidates) = self.enough(area) else { continue };
+                let room = candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum();
+                let placement = pack(candidates, self.shape.tasks);
+                let count = placement.parts().count();
+                let key = (rank(nodes), count, room, group, number);
+                if count as u64 <= u64::from(reach.most_nodes(group)) && best.as_ref().is_none_or(|one| key < one.0) {
+                    best = Some((key, placement));
+                }
+            }
+        }
+        best.map(|(_, placement)| placement)
+    }
+
+    fn by_rule(&self, rule: Rule) -> Option<Placement> {
         if self.free.is_too_little(self.shape) {
             return None;
         }

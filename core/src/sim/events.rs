@@ -43,6 +43,7 @@ impl Simulation {
     fn next_instant_ms(&mut self) -> Option<i64> {
         let mut next = earlier(self.next_end_ms(), self.next_submit_ms());
         next = earlier(next, self.next_starving_ms());
+        next = earlier(next, self.next_impatient_ms());
         next = earlier(next, self.next_review_ms());
         next = earlier(next, self.next_reserved_ms());
         next = earlier(next, self.clock.asked_ms.filter(|&asked_ms| asked_ms > self.now_ms()));
@@ -62,6 +63,11 @@ impl Simulation {
         self.waiting.next_starving(&self.setup, &self.states, self.clock.next_arrival).map(|(instant_ms, _)| instant_ms)
     }
 
+    /// When the next waiting job no longer waits for nodes that are close together.
+    fn next_impatient_ms(&mut self) -> Option<i64> {
+        self.waiting.next_impatient(&self.setup, &self.states, self.clock.next_arrival, self.clock.now_ms)
+    }
+
     fn next_review_ms(&self) -> Option<i64> {
         self.waiting.contest.as_ref()?.review_ms.filter(|&review_ms| review_ms > self.now_ms())
     }
@@ -69,7 +75,9 @@ impl Simulation {
     /// Planned for slow nodes, a job that got fast ones may have to wait for its time though nobody runs; and so may one
     /// that was declined what is free now.
     fn next_reserved_ms(&self) -> Option<i64> {
-        let is_possible = self.setup.cluster.has_speeds || self.setup.config.may_decline();
+        let config = &self.setup.config;
+        let is_possible =
+            self.setup.cluster.has_speeds || config.may_decline() || config.locality_patience_ms().is_some();
         if self.machine.running() > 0 || !is_possible {
             return None;
         }

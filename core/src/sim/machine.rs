@@ -128,13 +128,13 @@ impl Machine {
         &self.stops
     }
 
-    /// Whether a job of this shape could start now.
+    /// Whether a job of this shape could start now, or could have if it had waited longer.
     #[inline]
     pub(crate) fn fits(&self, setup: &Setup, shape: u32) -> bool {
         if setup.is_pool {
             return setup.jobs.shape_cores.cores_milli(shape) <= self.free.cores_milli[0];
         }
-        self.free.fits(&setup.cluster, &setup.jobs.shapes[shape as usize])
+        setup.reach_of(shape).fits(&self.free)
     }
 
     /// A job takes what it uses, where its state says.

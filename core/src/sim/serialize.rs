@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::cluster::{Cluster, RejectReason};
 use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
-use crate::model::job::Jobs;
+use crate::model::job::{Jobs, UNKNOWN};
 use crate::net::graph::{Activation, Parameter};
 use crate::net::network::Network;
 use crate::net::spec::{Layout, NetworkKind, NetworkSpec, TowerLayer};
@@ -18,7 +18,10 @@ use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
-const MAGIC: i64 = 0x3152_544E_5548_5305;
+const MAGIC: i64 = 0x3152_544E_5548_5306;
+
+/// The form before jobs could wait for nodes that are close together.
+const MAGIC_WITHOUT_LOCALITY: i64 = 0x3152_544E_5548_5305;
 
 /// The form before stops had a cost for a job's memory.
 const MAGIC_OF_FLAT_COSTS: i64 = 0x3152_544E_5548_5304;
@@ -38,6 +41,8 @@ impl Simulation {
         out.put(config.size_by.code());
         out.put(config.origin_ms);
         out.put(config.preemption_overhead_per_gb_ms);
+        out.put(config.locality_wait_ms.unwrap_or(UNKNOWN));
+        out.put(config.locality_loss_micro.unwrap_or(UNKNOWN));
         config.host_policy().iter().for_each(|policy| write_network(&mut out, policy.network()));
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
@@ -61,7 +66,7 @@ impl Simulation {
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
         let magic = input.get()?;
-        if ![MAGIC, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
+        if ![MAGIC, MAGIC_WITHOUT_LOCALITY, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
         if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
@@ -76,8 +81,12 @@ impl Simulation {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
         }
-        if magic == MAGIC {
+        if magic == MAGIC || magic == MAGIC_WITHOUT_LOCALITY {
             config.preemption_overhead_per_gb_ms = input.get()?;
+        }
+        if magic == MAGIC {
+            config.locality_wait_ms = optional(input.get()?);
+            config.locality_loss_micro = optional(input.get()?);
         }
         if config.placement == Rule::Learned {
             let policy = HostPolicy::new(read_network(&mut input)?)?;
@@ -324,6 +333,8 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         placer: None,
         size_by: SizeBy::CoresAlone,
         origin_ms: 0,
+        locality_wait_ms: Some(0),
+        locality_loss_micro: Some(0),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::model::size::JobSizes;
 use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
 use crate::order::scores::order;
+use crate::place::locality::{Locality, Reach};
 use crate::place::placement::Placement;
 use crate::place::rules::{Rule, Search};
 use crate::sim::job_state::JobState;
@@ -29,6 +30,8 @@ pub struct Setup {
     pub(crate) given: Arc<[f64]>,
     /// How large each shape counts.
     pub(crate) sizes: Arc<JobSizes>,
+    /// How far apart the nodes of each shape may be, where that plays a part.
+    pub(crate) locality: Option<Arc<Locality>>,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
 }
@@ -54,6 +57,7 @@ impl Setup {
         config.host_policy().map_or(Ok(()), |policy| policy.check(cluster.nodes.len()))?;
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
+            locality: Locality::new(&cluster, &jobs, &config).map(Arc::new),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },
             cluster,
@@ -160,15 +164,66 @@ impl Setup {
     /// How long a job is expected to hold these nodes.
     #[inline]
     pub(crate) fn span_on(&self, state: &JobState, placement: &Placement) -> i64 {
-        self.span_ms(state, self.cluster.speed_micro(self.shape_of(state), placement))
+        self.span_ms(state, self.speed_micro(state.shape, placement))
     }
 
-    /// The search for nodes for a job of this shape.
-    pub(crate) fn search<'a>(&'a self, free: &'a Free, shape: &'a Shape, job: u32) -> Search<'a> {
+    /// How fast a job of a shape runs there, in millionths. All that lasts goes by this.
+    #[inline]
+    pub(crate) fn speed_micro(&self, shape: u32, placement: &Placement) -> i64 {
+        // Mostly there is nothing to look up.
+        if !self.cluster.has_speeds {
+            return FULL_SPEED;
+        }
+        let wanted = &self.jobs.shapes[shape as usize];
+        match &self.locality {
+            Some(locality) if wanted.gpu_milli > 0 => locality.speed_micro(&self.cluster, shape, wanted, placement),
+            _ => self.cluster.speed_micro(wanted, placement),
+        }
+    }
+
+    /// How long a job lasts in the slowest placement that it may get: it is not known yet where it will run.
+    pub(crate) fn longest_span_ms(&self, state: &JobState) -> i64 {
+        let slowest = match &self.locality {
+            Some(locality) => locality.slowest_micro(state.shape),
+            None => self.cluster.slowest_micro(self.shape_of(state)),
+        };
+        self.span_ms(state, slowest)
+    }
+
+    /// Where jobs of a shape may go; where that depends on how long they have waited, as far as it ever does.
+    #[inline]
+    pub(crate) fn reach_of(&self, shape: u32) -> Reach<'_> {
+        self.reach(shape, self.config.locality_wait_ms.is_none())
+    }
+
+    /// When a job has waited long enough for nodes that are close together, if that is a matter of time.
+    #[inline]
+    pub(crate) fn patient_until_ms(&self, job: u32, state: &JobState) -> Option<i64> {
+        let wait_ms = self.config.locality_patience_ms()?;
+        self.locality.as_ref()?.spreads(state.shape)?;
+        Some(self.submit_ms(job) + wait_ms)
+    }
+
+    /// Where a job may go at an instant.
+    #[inline]
+    pub(crate) fn reach_at(&self, job: u32, state: &JobState, instant_ms: i64) -> Reach<'_> {
+        let waits_on = self.patient_until_ms(job, state).is_some_and(|until_ms| instant_ms < until_ms);
+        self.reach(state.shape, self.config.locality_wait_ms.is_none() || waits_on)
+    }
+
+    #[inline]
+    fn reach(&self, shape: u32, waits: bool) -> Reach<'_> {
+        let spreads = self.locality.as_ref().filter(|_| waits).and_then(|locality| locality.spreads(shape));
+        Reach { cluster: &self.cluster, shape: &self.jobs.shapes[shape as usize], spreads }
+    }
+
+    /// The search for nodes for a job that may go there.
+    pub(crate) fn search<'a>(&'a self, free: &'a Free, reach: Reach<'a>, job: u32) -> Search<'a> {
         let classes = if self.config.placement == Rule::Fgd { self.jobs.classes() } else { &[] };
+        let Reach { cluster, shape, spreads } = reach;
         let job = self.place(job) as u32;
         let policy = self.config.host_policy();
-        Search { cluster: &self.cluster, free, shape, seed: self.config.seed, job, classes, policy }
+        Search { cluster, free, shape, seed: self.config.seed, job, classes, policy, spreads }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::model::speeds::stretched_ms;
 use crate::order::estimate::Basis;
 use crate::order::ranking::Turn;
 use crate::place::external::{self, SharedPlacer};
+use crate::place::locality::Reach;
 use crate::place::placement::{place_as_told, Part, Placement};
 use crate::sim::accounts::Accounts;
 use crate::sim::clock::Clock;
@@ -108,7 +109,20 @@ impl Simulation {
     /// Whether what is free is enough for a job that can run here.
     #[inline]
     pub(crate) fn fits_now(&self, job: u32) -> bool {
-        self.machine.fits(&self.setup, self.state(job).shape)
+        if self.setup.is_pool {
+            return self.machine.fits(&self.setup, self.state(job).shape);
+        }
+        self.reach_at(job, self.now_ms()).fits(&self.machine.free)
+    }
+
+    /// Where a job may go at an instant.
+    pub(crate) fn reach_at(&self, job: u32, instant_ms: i64) -> Reach<'_> {
+        self.setup.reach_at(job, self.state(job), instant_ms)
+    }
+
+    /// When a job has waited long enough for nodes that are close together, if that is to come.
+    pub(crate) fn patient_until_ms(&self, job: u32) -> Option<i64> {
+        self.setup.patient_until_ms(job, self.state(job)).filter(|&until_ms| until_ms > self.now_ms())
     }
 
     pub(crate) fn state(&self, job: u32) -> &JobState {
@@ -191,13 +205,20 @@ impl Simulation {
         self.machine.track_expected(&self.setup, &self.states);
     }
 
-    /// Where the placement rule would put a job on these free resources.
+    /// Where the placement rule would put a job now on these free resources.
     pub(crate) fn place_on(&self, free: &Free, job: u32) -> Option<Placement> {
+        self.place_at(free, job, self.now_ms())
+    }
+
+    /// Where it would put a job at an instant on what is free then.
+    pub(crate) fn place_at(&self, free: &Free, job: u32, instant_ms: i64) -> Option<Placement> {
+        let (reach, rule) = (self.reach_at(job, instant_ms), self.setup.config.placement);
+        let search = self.setup.search(free, reach, job);
         match &self.setup.config.placer {
             Some(SharedPlacer::Outside(placer)) if self.setup.config.may_decline() => {
-                external::ask(&**placer, self, free, job)
+                search.narrowed(external::ask(&**placer, self, free, reach, job)?, rule)
             }
-            _ => self.setup.search(free, self.shape_of(job), job).choose(self.setup.config.placement),
+            _ => search.choose(rule),
         }
     }
 
@@ -239,7 +260,7 @@ impl Simulation {
     /// Notes when a job that has begun to run ends, and when it is expected to.
     pub(crate) fn add_run(&mut self, job: u32) {
         let state = &self.states[job as usize];
-        let speed_micro = self.setup.cluster.speed_micro(self.setup.shape_of(state), &state.placement);
+        let speed_micro = self.setup.speed_micro(state.shape, &state.placement);
         let lasting_ms = self.setup.overhead_ms(state) + stretched_ms(state.remaining_ms, speed_micro);
         // A snapshot may tell of a job that should have ended by now: it ends at once.
         let end_ms = (state.segment_start_ms + lasting_ms).max(self.clock.now_ms);

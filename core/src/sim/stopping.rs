@@ -18,7 +18,7 @@ impl Simulation {
     pub(crate) fn unbounded_progress_ms(&self, job: u32) -> i64 {
         let state = self.state(job);
         let elapsed_ms = (self.now_ms() - state.segment_start_ms - self.setup.overhead_ms(state)).max(0);
-        worked_ms(elapsed_ms, self.setup.cluster.speed_micro(self.shape_of(job), &state.placement))
+        worked_ms(elapsed_ms, self.setup.speed_micro(state.shape, &state.placement))
     }
 
     /// When a running job will have done so much work in all, if nothing stops it.

@@ -21,6 +21,8 @@ pub(crate) struct Waiting {
     pub(crate) contest: Option<Contest>,
     /// Every job before this one has been put first by the guard, or does not wait.
     guard_cursor: u32,
+    /// Every job before this one takes any nodes, or does not wait.
+    patience_cursor: u32,
 }
 
 impl Waiting {
@@ -33,6 +35,7 @@ impl Waiting {
             ranking: Ranking::new(config),
             contest: config.policy.preempts().then(|| Contest::new(window.len())),
             guard_cursor: 0,
+            patience_cursor: 0,
         }
     }
 
@@ -100,9 +103,30 @@ impl Waiting {
         None
     }
 
+    /// When the next waiting job no longer waits for nodes that are close together, where that is a matter of time.
+    pub(crate) fn next_impatient(
+        &mut self,
+        setup: &Setup,
+        states: &[JobState],
+        arrived: u32,
+        now_ms: i64,
+    ) -> Option<i64> {
+        setup.config.locality_patience_ms()?;
+        while self.patience_cursor < arrived {
+            let state = &states[self.patience_cursor as usize];
+            let until_ms = setup.patient_until_ms(self.patience_cursor, state).filter(|&until_ms| until_ms > now_ms);
+            if until_ms.is_some() && state.phase == Phase::Waiting {
+                return until_ms;
+            }
+            self.patience_cursor += 1;
+        }
+        None
+    }
+
     /// A job that has waited before waits again: the guard looks at it once more.
     pub(crate) fn guard_again(&mut self, job: u32) {
         self.guard_cursor = self.guard_cursor.min(job);
+        self.patience_cursor = self.patience_cursor.min(job);
     }
 
     /// Brings the candidates of an order that moves up to date: their estimates, and those that have moved up from behind.

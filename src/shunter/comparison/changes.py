@@ -172,7 +172,9 @@ def _with_nodes(cluster: Cluster, factor: float) -> Cluster:
         # The first node that stands for an old one keeps its name; -(-a // b) is a division rounded up.
         copy = place - -(-number * count // len(old))
         nodes.append(replace(old[number], name=f"{old[number].name}+{copy}") if copy else old[number])
-    return Cluster.from_nodes(tuple(nodes), f"{cluster.name} with {count} nodes", cluster.mix, cluster.kinds)
+    return Cluster.from_nodes(
+        tuple(nodes), f"{cluster.name} with {count} nodes", cluster.mix, cluster.kinds, cluster.slowdown
+    )
 
 
 def _to_load(text: str) -> Step:

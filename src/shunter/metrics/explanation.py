@@ -116,6 +116,8 @@ class Explanation:
     """Jobs submitted later that started while it waited."""
     in_front: NDArray[np.int64]
     """Jobs submitted earlier that started while it waited."""
+    waits_for: str = ""
+    """What it waited for where locality was the reason: ``one node``."""
 
     @property
     def waited_ms(self) -> float:
@@ -162,6 +164,7 @@ def explain(record: Record, row: int) -> Explanation:
         sorted(blockers, key=lambda each: (-each.share, -sweep.held_ms.get(each.row, 0.0), each.row)),
         passed_by=started[started > row],
         in_front=started[started < row],
+        waits_for=sweep.waits_for,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.metrics.explanation import AHEAD, Blocker, Explanation, largest
 from shunter.metrics.labels import counted
 from shunter.metrics.occupancy import RESOURCES
-from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED
+from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, SCATTERED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,6 +78,9 @@ def _because(explanation: Explanation, reason: str) -> str:
     room = max(moment.room for moment in told)
     if reason == ORDER:
         return _order(explanation)
+    if reason == LOCALITY:
+        enough = f"what was free of {place} was enough, but too far apart"
+        return f"it waits for {explanation.waits_for}: {enough}{until}"
     if reason == DOWN:
         return f"nodes of {place} on which jobs had failed were not in use again{until}"
     if reason == SCATTERED:
@@ -94,6 +97,7 @@ def _shortly(reason: str) -> str:
         ORDER: "there was room, but the order or a reservation held it back",
         DOWN: "nodes were down",
         SCATTERED: "enough was free, but scattered over nodes",
+        LOCALITY: "enough was free, but too far apart",
     }
     return texts.get(reason) or f"not enough {reason} {'was' if reason == 'memory' else 'were'} free"
 

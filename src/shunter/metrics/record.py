@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,6 +16,7 @@ from shunter.errors import InputError
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
 from shunter.model.cluster import ANY_GPU_TYPE, Cluster, Node
 from shunter.model.kinds import KindRow, KindTable
+from shunter.model.locality import NEVER, NO_SLOWDOWN, Slowdown
 from shunter.model.schedule import Segments, whole_milliseconds
 
 if TYPE_CHECKING:
@@ -56,6 +58,8 @@ class Record:
     placement: str
     may_fail: bool
     """Whether nodes could go down; when they did is not recorded, but for the jobs that it stopped."""
+    wait_for_locality: str
+    """Whether jobs waited for nodes that are close together, as the setting says."""
 
     @classmethod
     def of(cls, schedule: Schedule) -> Record:
@@ -64,7 +68,7 @@ class Record:
 
         stops = None if schedule.stops is None else stops_frame(schedule, schedule.stops)
         settings = schedule.settings
-        names = (settings.policy, settings.dispatch, settings.placement)
+        names = (settings.policy, settings.dispatch, settings.placement, settings.wait_for_locality)
         may_fail = settings.failures is not None or settings.mtbf_s is not None
         return cls._of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
 
@@ -83,7 +87,9 @@ class Record:
             )
         try:
             resolved = manifest["arguments"]["resolved"]
-            names = (str(resolved["policy"]), str(resolved["dispatch"]), str(resolved["placement"]))
+            # Runs of versions before there was a choice never waited for close nodes.
+            locality = str(resolved.get("wait_for_locality", NEVER))
+            names = (str(resolved["policy"]), str(resolved["dispatch"]), str(resolved["placement"]), locality)
             may_fail = any(resolved.get(name) is not None for name in ("failures", "mtbf_s"))
             return cls._of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
         # Whatever is wrong with files that were changed by hand, or damaged: they do not tell what a run did.
@@ -96,10 +102,10 @@ class Record:
         rows: pl.DataFrame,
         stops: pl.DataFrame | None,
         cluster: Cluster,
-        names: tuple[str, str, str],
+        names: tuple[str, str, str, str],
         may_fail: bool,
     ) -> Record:
-        policy, dispatch, placement = names
+        policy, dispatch, placement, wait_for_locality = names
         tasks = rows["tasks"].to_numpy()
         amounts = rows.select("submit_s", "tasks", "cores", "gpus").to_numpy()
         if not (np.isfinite(amounts).all() and (tasks > 0).all()):
@@ -118,6 +124,7 @@ class Record:
             dispatch=dispatch,
             placement=placement,
             may_fail=may_fail,
+            wait_for_locality=wait_for_locality,
         )
 
     def __len__(self) -> int:
@@ -149,8 +156,17 @@ class Record:
     @cached_property
     def _type_masks(self) -> NDArray[np.int64]:
         """The types of GPUs that each job could have, as bits."""
-        each = self.rows.with_columns(gpus_per_task=pl.col("gpus") / pl.col("tasks"))
-        return self.cluster.gpu_type_masks(each)
+        return self.cluster.gpu_type_masks(self._asked)
+
+    @cached_property
+    def kind_rows(self) -> NDArray[np.int64]:
+        """Each job's row of the cluster's table of kinds."""
+        return self.cluster.kind_rows(self._asked)
+
+    @property
+    def _asked(self) -> pl.DataFrame:
+        """The rows as a workload has them."""
+        return self.rows.with_columns(gpus_per_task=pl.col("gpus") / pl.col("tasks"))
 
 
 def _nearest(ids: pl.Series, job: str) -> str:
@@ -175,9 +191,18 @@ def _cluster(recorded: dict[str, Any]) -> Cluster:
     told = recorded.get("kinds")
     kinds = None
     if told is not None:
-        rows = tuple(KindRow(row["kind"], row["gpus"], tuple(row["micro"])) for row in told["rows"])
+        rows = tuple(
+            KindRow(row["kind"], row["gpus"], tuple(row["micro"]), tuple(map(_slowdown, row["slowdown_micro"])))
+            for row in told["rows"]
+        )
         kinds = KindTable(tuple(told["types"]), rows, told["where"])
-    return Cluster(nodes, recorded["name"], recorded["sha256"], bool(recorded.get("mix", False)), kinds)
+    slowdown = _slowdown(recorded.get("slowdown", NO_SLOWDOWN))
+    return Cluster(nodes, recorded["name"], recorded["sha256"], bool(recorded.get("mix", False)), kinds, slowdown)
+
+
+def _slowdown(micro: Sequence[int]) -> Slowdown:
+    nodes, switches, racks = micro
+    return nodes, switches, racks
 
 
 def _segments(rows: pl.DataFrame, stops: pl.DataFrame | None, cluster: Cluster) -> Segments:

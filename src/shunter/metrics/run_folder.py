@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
 from shunter.files import LOCK, Writer, csv_writer, file_meant, locked, parse_json, write_file
+from shunter.model.locality import NO_SLOWDOWN
 from shunter.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def provenance(workload: Workload, cluster: Cluster, given: dict[str, Any], reso
             "sha256": cluster.content_sha256,
             "mix": cluster.mix,
             **({"kinds": asdict(cluster.kinds)} if cluster.kinds else {}),
+            **({"slowdown": cluster.slowdown} if cluster.slowdown != NO_SLOWDOWN else {}),
             "nodes": [asdict(node) for node in cluster.nodes],
         },
         "python": platform.python_version(),

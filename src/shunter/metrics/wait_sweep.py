@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.metrics.nearness import Nearness
 from shunter.metrics.occupancy import RESOURCES, WHOLE, Amounts, NodeRoom, Shape
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ DOWN: Final = "nodes down"
 """There would have been room, but for nodes that had failed and on which nothing has started since."""
 SCATTERED: Final = "fragmentation"
 """Enough was free of everything, but not together."""
+LOCALITY: Final = "locality"
+"""There was room, but not on nodes that were close enough together, and the job waited for these."""
 
 Wait = tuple[float, float]
 """From when until when a job waited, in ms."""
@@ -35,7 +38,7 @@ class Moment:
     from_ms: float
     until_ms: float
     reason: str
-    """One of the three above, or the resource of which not enough was free: one of `RESOURCES`."""
+    """One of the four above, or the resource of which not enough was free: one of `RESOURCES`."""
     room: int
     """How many of its tasks would have fitted."""
     free: Amounts
@@ -51,6 +54,8 @@ class Sweep:
     """By job: for how long it held what was lacking, times the tasks of the waiting job that could have run there."""
     lacking_ms: float = 0.0
     """For how long there was no room."""
+    waits_for: str = ""
+    """What it waited for where locality was the reason: ``one node``."""
 
 
 class Walker:
@@ -72,6 +77,7 @@ class Walker:
             )
             for number in record.usable(row)
         }
+        self.nearness = Nearness.of(record, row, self.places)
         self.room = {place.pool: 0 for place in self.places.values()}
         self.free = {pool: [0, 0, 0] for pool in self.room}
         self.failed: set[int] = set()
@@ -110,6 +116,8 @@ class Walker:
             wait = next(waits, None)
         self._close(entries)
         sweep.lacking_ms = self.clock_ms
+        if self.nearness is not None:
+            sweep.waits_for = " or ".join(dict.fromkeys(pool.what for pool in self.nearness.pools.values()))
         sweep.held_ms = {
             job: max(amounts) for job, amounts in self.held.items() if max(amounts) > 0 and job != self.row
         }
@@ -131,9 +139,15 @@ class Walker:
         return entries, _in_order(segments.start_ms[of], segments.end_ms[of])
 
     def _wait_through(self, sweep: Sweep, from_ms: float, until_ms: float) -> None:
+        if self.nearness is not None and from_ms < self.nearness.until_ms < until_ms:
+            # From then on the job takes any nodes, so that another reason may hold.
+            self._wait_through(sweep, from_ms, self.nearness.until_ms)
+            from_ms = self.nearness.until_ms
         if until_ms > from_ms:
             self._count_all()
             reason, room, pool = self._diagnosis()
+            if reason == ORDER and self.nearness is not None and from_ms < self.nearness.until_ms:
+                reason = ORDER if self.nearness.has_room(self.places, self.failed) else LOCALITY
             # Holders are charged for time without room only; while there was room, it was the order that held the job
             # back.
             if reason != ORDER:

@@ -21,6 +21,7 @@ from shunter.errors import InputError
 from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
 from shunter.model.kinds import NO_KIND, SPEED_RANGE, KindTable
+from shunter.model.locality import NO_SLOWDOWN, Slowdown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,10 +81,17 @@ class Cluster:
     """Whether one job may have GPUs of several types at once."""
     kinds: KindTable | None = None
     """How fast kinds of jobs run on each type; None: as fast as the nodes are, whatever their kind."""
+    slowdown: Slowdown = NO_SLOWDOWN
+    """By how much slower jobs with GPUs are that are spread, if their kind does not say."""
 
     @classmethod
     def from_nodes(
-        cls, nodes: tuple[Node, ...], name: str, mix: bool = False, kinds: KindTable | None = None
+        cls,
+        nodes: tuple[Node, ...],
+        name: str,
+        mix: bool = False,
+        kinds: KindTable | None = None,
+        slowdown: Slowdown = NO_SLOWDOWN,
     ) -> Cluster:
         """Returns a cluster of these nodes, which must have different names.
 
@@ -92,6 +100,7 @@ class Cluster:
             name: What tables call the cluster.
             mix: Whether one job may have GPUs of several types at once.
             kinds: How fast kinds of jobs run on each type of these nodes.
+            slowdown: By how much slower jobs without a kind are that are spread.
 
         Raises:
             InputError: There is no node, two have one name, a speed is out of range, or there are too many types.
@@ -99,7 +108,7 @@ class Cluster:
         check_nodes(nodes, name)
         if kinds is not None:
             check_kinds(nodes, kinds, name)
-        return cls(nodes, name, _digest(nodes, mix, kinds), mix, kinds)
+        return cls(nodes, name, _digest(nodes, mix, kinds, slowdown), mix, kinds, slowdown)
 
     @classmethod
     def pool(cls, cores: int) -> Cluster:
@@ -299,7 +308,7 @@ def check_kinds(nodes: Iterable[Node], kinds: KindTable, where: str) -> None:
             raise InputError(f"{where}: node {node.name} has {what}, of which {kinds.where} tells no speeds")
 
 
-def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None) -> str:
+def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None, slowdown: Slowdown) -> str:
     rows: list[list[object]] = []
     for node in nodes:
         row: list[object] = [node.name, float(node.cores), node.memory_mb, node.gpus, node.gpu_type, node.partition]
@@ -311,4 +320,5 @@ def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None) -> str:
     # As with the rows: a cluster that does not mix has the hash from before there was such a thing.
     content: list[object] = [*rows, "mix"] if mix else [*rows]
     content += [{"kinds": [list(kinds.types), *kinds.content]}] if kinds else []
+    content += [{"slowdown": slowdown}] if slowdown != NO_SLOWDOWN else []
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

@@ -22,12 +22,13 @@ from shunter.model.cluster import (
     check_nodes,
 )
 from shunter.model.gpu_types import catalog_tflops
-from shunter.model.kinds import FULL_SPEED_MICRO, GPUS, KIND, SPEED, SPEED_RANGE, KindTable, read_kinds
+from shunter.model.kinds import FULL_SPEED_MICRO, GPUS, KIND, SLOWDOWN, SPEED, SPEED_RANGE, KindTable, read_kinds
+from shunter.model.locality import LEVELS, NO_SLOWDOWN, Slowdown, slowdown_of
 
 TFLOPS_LIMIT: Final = 1e9
 _WIDTH: Final = 100
 """The length of written lines that list names."""
-_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types", "speeds")
+_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types", "speeds", "locality")
 _GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names")
 _TYPE_KEYS = ("speed", "tflops")
 _GROUP_LIMITS = {
@@ -79,26 +80,42 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
     if reference is not None:
         # Case plays no part in the names of types; errors and tables shall have one spelling, that of the nodes.
         reference = next((name for name in types if name.casefold() == reference.casefold()), reference)
-    kinds = _kinds(content, types, reference, where)
+    slowdown = _slowdown(content, where)
+    kinds = _kinds(content, types, reference, slowdown, where)
     if kinds is not None:
         check_kinds(nodes, kinds, where)
-    return Cluster.from_nodes(_with_types(nodes, content, types, reference, where), name, mix, kinds)
+    return Cluster.from_nodes(_with_types(nodes, content, types, reference, where), name, mix, kinds, slowdown)
 
 
-def _kinds(content: Mapping[str, Any], types: Sequence[str], reference: str | None, where: str) -> KindTable | None:
+def _slowdown(content: Mapping[str, Any], where: str) -> Slowdown:
+    """Returns what the table ``[locality]`` says."""
+    table = content.get("locality", {})
+    if not isinstance(table, dict):
+        raise InputError(f"{where}: locality is {table!r}; write a table [locality] with nodes = 1.2 and the like")
+    _check_keys(table, LEVELS, f"{where}: [locality]")
+    told = {level: (f"{where}: [locality]: {level}", value) for level, value in table.items()}
+    return slowdown_of(told) or NO_SLOWDOWN
+
+
+def _kinds(
+    content: Mapping[str, Any], types: Sequence[str], reference: str | None, slowdown: Slowdown, where: str
+) -> KindTable | None:
     """Returns the table ``speeds``: the rows ``[[speeds]]``, or the CSV file beside this one that it names."""
     given = content.get("speeds")
     if given is None:
         return None
     if isinstance(given, str) and given.strip():
-        return read_kinds(Path(where).parent / given, types, reference)
+        return read_kinds(Path(where).parent / given, types, reference, slowdown)
     if not (isinstance(given, list) and given and all(isinstance(row, dict) for row in given)):
         raise InputError(f"{where}: speeds is {str(given)[:60]!r}; expected the name of a CSV file, or [[speeds]] rows")
     rows = [(f"{where}: [[speeds]] row {place}", row) for place, row in enumerate(given, start=1)]
     for place, row in rows:
-        others = {key: None for key in row if not key.casefold().startswith(SPEED)}
-        _check_keys(others, (KIND, GPUS, *(f"{SPEED}{name}" for name in types)), place)
-    return KindTable.of(rows, types, where, reference)
+        of_types = [
+            f"{SLOWDOWN}{level}{name}".casefold() for level in LEVELS for name in ("", *(f"_{one}" for one in types))
+        ]
+        others = {key: None for key in row if not key.casefold().startswith(SPEED) and key.casefold() not in of_types}
+        _check_keys(others, (KIND, GPUS, *(f"{SPEED}{name}" for name in types), *of_types), place)
+    return KindTable.of(rows, types, where, reference, slowdown)
 
 
 def _with_types(
@@ -257,9 +274,11 @@ def cluster_toml(cluster: Cluster, comments: Sequence[str] = (), *, in_order: bo
     lines = [*(f"# {comment}" for comment in comments), f"name = {toml_value(cluster.name)}"]
     lines += ["mix = true"] if cluster.mix else []
     lines += _types(cluster)
+    if cluster.slowdown != NO_SLOWDOWN:
+        lines += ["", "[locality]", *_written_slowdown(cluster.slowdown)]
     for nodes in _groups(cluster, in_order):
         lines += ["", "[[nodes]]", *_written_group(nodes)]
-    lines += [] if cluster.kinds is None else _written_kinds(cluster.kinds)
+    lines += [] if cluster.kinds is None else _written_kinds(cluster.kinds, cluster.slowdown)
     return "\n".join(lines) + "\n"
 
 
@@ -311,12 +330,19 @@ def _written_group(nodes: Sequence[Node]) -> list[str]:
     return lines
 
 
-def _written_kinds(kinds: KindTable) -> list[str]:
+def _written_slowdown(slowdown: Slowdown, prefix: str = "", suffix: str = "") -> list[str]:
+    values = zip(LEVELS, slowdown, strict=True)
+    return [f"{toml_value(f'{prefix}{level}{suffix}')} = {micro / FULL_SPEED_MICRO!r}" for level, micro in values]
+
+
+def _written_kinds(kinds: KindTable, usual: Slowdown) -> list[str]:
     lines = []
     for row in kinds.rows:
         lines += ["", "[[speeds]]", f"{KIND} = {toml_value(row.kind)}", f"{GPUS} = {row.gpus}"]
         for name, micro in zip(kinds.types, row.micro, strict=True):
             lines.append(f"{toml_value(f'{SPEED}{name}')} = {micro / FULL_SPEED_MICRO!r}")
+        for name, slowdown in zip(kinds.types, row.slowdown_micro, strict=True):
+            lines += _written_slowdown(slowdown, SLOWDOWN, f"_{name}") if slowdown != usual else []
     return lines
 
 

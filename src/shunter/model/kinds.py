@@ -16,6 +16,7 @@ import polars as pl
 from shunter.checks import whole
 from shunter.errors import InputError
 from shunter.files import csv_rows
+from shunter.model.locality import LEVELS, NO_SLOWDOWN, Slowdown, slowdown_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ KIND: Final = "kind"
 GPUS: Final = "gpus"
 SPEED: Final = "speed_"
 """How the columns of the table begin that have the speeds on a type."""
+SLOWDOWN: Final = "slowdown_"
+"""How those begin that say by how much slower a spread gang is: ``slowdown_nodes``, ``slowdown_racks_V100``."""
 OTHERS: Final = "*"
 """The kind whose rows stand for all kinds that the table does not name."""
 NO_KIND: Final = -1
@@ -41,6 +44,8 @@ class KindRow:
     gpus: int
     micro: tuple[int, ...]
     """The speed on each type in millionths of what run times are given for; 0: the kind does not run there."""
+    slowdown_micro: tuple[Slowdown, ...]
+    """By how much slower it is on each type if it is spread."""
 
     @property
     def runs_on(self) -> int:
@@ -66,6 +71,7 @@ class KindTable:
         types: Sequence[str],
         where: str,
         reference: str | None = None,
+        slowdown: Slowdown = NO_SLOWDOWN,
     ) -> KindTable:
         """Returns the table of some rows, checked; the format is in ``docs/workloads.md``.
 
@@ -74,13 +80,14 @@ class KindTable:
             types: The types of GPUs of the cluster, for each of which a row has a speed.
             where: What errors call the table.
             reference: The type whose speed is 1, by which all speeds of a row are divided; None: they stay.
+            slowdown: By how much slower a kind is that is spread, where its row does not say.
 
         Raises:
             InputError: A column is missing, or a cell is not what its column holds.
         """
         found: dict[tuple[str, int], tuple[str, KindRow]] = {}
         for place, cells in rows:
-            row = _row(cells, types, place, reference)
+            row = _row(cells, types, place, reference, slowdown)
             other, _ = found.setdefault((row.kind, row.gpus), (place, row))
             if other != place:
                 what = f'kind "{row.kind}" with {row.gpus} GPUs'
@@ -102,7 +109,7 @@ class KindTable:
     @property
     def content(self) -> list[object]:
         """What tells it from other tables, for a hash."""
-        return [[row.kind, row.gpus, *row.micro] for row in self.rows]
+        return [[row.kind, row.gpus, *row.micro, row.slowdown_micro] for row in self.rows]
 
     def rows_of(self, jobs: pl.DataFrame) -> NDArray[np.int64]:
         """Returns each job's row: of its kind the last that has no more GPUs than the job, or else the first.
@@ -151,7 +158,7 @@ class KindTable:
         )
 
 
-def read_kinds(path: Path, types: Sequence[str], reference: str | None) -> KindTable:
+def read_kinds(path: Path, types: Sequence[str], reference: str | None, slowdown: Slowdown) -> KindTable:
     """Reads the table from a CSV file with a header.
 
     Raises:
@@ -169,7 +176,7 @@ def read_kinds(path: Path, types: Sequence[str], reference: str | None) -> KindT
             raise InputError(f"{where}: has {len(cells)} cells, and the header {len(header)}; mend the line")
         else:
             cells_of.append((where, dict(zip(header, cells, strict=True))))
-    return KindTable.of(cells_of, types, str(path), reference)
+    return KindTable.of(cells_of, types, str(path), reference, slowdown)
 
 
 def _check_columns(columns: Sequence[str], types: Sequence[str], where: str) -> None:
@@ -184,7 +191,9 @@ def _check_columns(columns: Sequence[str], types: Sequence[str], where: str) -> 
             raise InputError(f"{where}: column {SPEED}{name} is missing, but nodes have GPUs of this type{hint}")
 
 
-def _row(cells: Mapping[str, object], types: Sequence[str], where: str, reference: str | None) -> KindRow:
+def _row(
+    cells: Mapping[str, object], types: Sequence[str], where: str, reference: str | None, slowdown: Slowdown
+) -> KindRow:
     _check_columns(list(cells), types, where)
     kind = cells[KIND]
     if not (isinstance(kind, str) and kind.strip()):
@@ -200,9 +209,20 @@ def _row(cells: Mapping[str, object], types: Sequence[str], where: str, referenc
     if not any(speeds.values()):
         raise InputError(f'{where}: kind "{kind}" runs on no type, for all its speeds are 0; leave the row out')
     unit = 1.0 if reference is None else _reference_speed(speeds, reference, where)
-    return KindRow(
-        kind, gpus, tuple(_micro(speeds[name.casefold()] / unit, f"{where}: {SPEED}{name}") for name in types)
-    )
+    micro = tuple(_micro(speeds[name.casefold()] / unit, f"{where}: {SPEED}{name}") for name in types)
+    return KindRow(kind, gpus, micro, tuple(_slowdown(cells, name, where) or slowdown for name in types))
+
+
+def _slowdown(cells: Mapping[str, object], gpu_type: str, where: str) -> Slowdown | None:
+    """Returns by how much slower the kind is on a type if it is spread, where the row says so."""
+    given = {name.casefold(): (f"{where}: {name}", value) for name, value in cells.items() if value != ""}
+    told: dict[str, tuple[str, object]] = {}
+    for level in LEVELS:
+        # What is said of a type goes before what is said of all.
+        for column in (f"{SLOWDOWN}{level}_{gpu_type}".casefold(), f"{SLOWDOWN}{level}"):
+            if column in given:
+                told.setdefault(level, given[column])
+    return slowdown_of(told)
 
 
 def _number(value: object, where: str) -> float:

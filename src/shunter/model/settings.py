@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from shunter.checks import TIME, check_fields, declarations, declared, seconds_of, timed
 from shunter.errors import InputError
+from shunter.model.locality import NEVER, locality_terms
 
 FailureEvent = tuple[float, str, str]
 """When (absolute, as the workload's submit times), the node's name, and ``down`` or ``up``."""
@@ -145,6 +146,12 @@ class Settings:
         core="minimum_run_ms",
         **_SECONDS,
     )
+    wait_for_locality: str = declared(
+        NEVER,
+        "Whether a job with GPUs waits, though it fits, until its tasks can be close together: never, always, up to "
+        "10m since it was submitted, or only where it would otherwise run longer by more than 10%.",
+        metavar="never|always|TIME|LOSS",
+    )
     failures: str | tuple[FailureEvent, ...] | None = declared(
         None,
         "A CSV file of failures with the columns time_s, node and event (down or up): --failures failures.csv.",
@@ -179,7 +186,9 @@ class Settings:
         given = {name: timed(name, value, option_of(name)) for name, value in self.words().items()}
         # From Python, missing_request=3600 is as good as "3600".
         given["missing_request"] = plain_request(str(self.missing_request))
+        given["wait_for_locality"] = str(self.wait_for_locality)
         check_fields(Settings(**given), names=_OPTIONS)
+        locality_terms(given["wait_for_locality"])
         for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s")):
             if given[name] is not None and given[other] is None:
                 what = f"{option_of(name)} is {given[name]:g}, but {option_of(other)} is not given"

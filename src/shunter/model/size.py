@@ -60,7 +60,9 @@ def work_of(jobs: pl.DataFrame, cluster: Cluster) -> Work | None:
     """Returns what the jobs ask for that fit on an empty cluster; None if no job does."""
     # Whole milliseconds add up exactly, in whatever order. Whether a job fits depends on its shape alone, and logs have
     # few shapes.
-    shapes = jobs.group_by(*shape_columns(jobs)).agg(
+    shapes = jobs.group_by(*shape_columns(jobs), maintain_order=True).agg(
+        # An error about a shape names a job that has it.
+        pl.col("job_id").first(),
         run_ms=(pl.col("run_s") * MILLI).round().cast(pl.Int64).sum(),
         first_s=pl.col("submit_s").min(),
         last_s=pl.col("submit_s").max(),

@@ -11,7 +11,7 @@ from shunter.metrics.explanation import AHEAD, Explanation, largest
 from shunter.metrics.explanation_text import amount, clock, conclusion, duration, named_nodes, quantity, size
 from shunter.metrics.labels import counted, percent
 from shunter.metrics.occupancy import RESOURCES
-from shunter.metrics.wait_sweep import DOWN, ORDER, SCATTERED
+from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, SCATTERED
 from shunter.report.terminal import Console
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ REASONS = {
     ORDER: "there was room: the order or a reservation",
     DOWN: "nodes down",
     SCATTERED: "enough free, but not together",
+    LOCALITY: "enough free, but too far apart",
 }
 
 

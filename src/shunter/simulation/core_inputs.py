@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.locality import NO_SLOWDOWN, locality_terms
 from shunter.model.settings import AUTO
 from shunter.model.size import SIZE_CODES, resolved_size_by
 from shunter.native import Handle, ffi, lib, opened, pointers
@@ -70,10 +71,15 @@ def open_cluster(cluster: Cluster) -> Handle:
     """Hands a cluster to the core."""
     columns = pointers(*cluster_columns(cluster))
     speeds, kinds = ffi.NULL, cluster.kinds
-    if kinds is not None:
-        micro = kinds.micro
-        given = {"kind_micro": pointers(micro)[0], "kinds": len(kinds.rows), "types": len(kinds.types)}
-        speeds = ffi.new("ShunterSpeeds *", given)
+    if kinds is not None or cluster.slowdown != NO_SLOWDOWN:
+        rows = () if kinds is None else kinds.rows
+        arrays = [
+            np.array(values, dtype=np.int64)
+            for values in ([row.micro for row in rows], cluster.slowdown, [row.slowdown_micro for row in rows])
+        ]
+        names = ("kind_micro", "slowdown_micro", "kind_slowdown_micro")
+        told = dict(zip(names, pointers(*arrays), strict=True))
+        speeds = ffi.new("ShunterSpeeds *", {**told, "kinds": len(rows), "types": len(kinds.types) if kinds else 0})
     return opened(lib.shunter_cluster_open, *columns, len(cluster.nodes), int(cluster.mix), speeds)
 
 
@@ -176,6 +182,7 @@ def core_config(
     make_placer, network = scheduler.placement.make_placer, scheduler.placement.network
     asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)
     events = _node_events(scheduler.settings, cluster)
+    wait_ms, loss_micro = locality_terms(scheduler.settings.wait_for_locality)
     columns = pointers(policy.parameters, estimate_parameters, *events)
     config = ffi.new(
         "ShunterConfig *",
@@ -198,6 +205,8 @@ def core_config(
             "origin_ms": log_begin_ms(workload),
             "size_by": SIZE_CODES[resolved_size_by(scheduler.size_by, workload, cluster)],
             "host_policy": 0 if network is None else network.number,
+            "locality_wait_ms": wait_ms,
+            "locality_loss_micro": loss_micro,
         },
     )
     # The core reads what the configuration points to, so that must live as long as it does.

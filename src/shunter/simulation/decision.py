@@ -30,6 +30,7 @@ class Reason(str, Enum):
     NOT_LOOKED_AT = "the pass does not look so far"
     NODES_DOWN = "it would not fit though all jobs had ended, for nodes are down"
     DECLINED = "it fits, but the placement gives it no nodes now"
+    LOCALITY = "it fits, but waits for nodes that are closer together"
 
 
 _REASONS: Final = tuple(Reason)
