@@ -55,6 +55,29 @@ def print_ran(jobs: Sequence[Mapping[str, Any]], told: Mapping[str, Any], said: 
         console.print(f"Mean run {ran}; all done after {duration_text(told['makespan_s'])}", highlight=False)
 
 
+def print_choice(kept: Mapping[str, Any]) -> None:
+    """Prints who chose a job of a queue, who else could have been chosen, and what earlier decisions said of it."""
+    console = Console()
+
+    def line(text: str) -> None:
+        console.print(escape(visible(text)), highlight=False, soft_wrap=True)
+
+    chosen = kept["chosen_by"]
+    if chosen is not None:
+        among = f"decision {chosen['id']}, {_clock(chosen['time_s'])}, {chosen['waiting']} waiting"
+        line(f"{kept['chosen_because'].capitalize()} ({among}, {chosen['running']} running).")
+        if chosen["failure"]:
+            line(f"The policy failed, and fcfs decided: {chosen['failure']}")
+        others = [str(job) for job in chosen["starts"] if job != kept["job_id"]]
+        if others:
+            line(f"Started with it: {', '.join(others)}")
+        for job, why in chosen["reasons"].items():
+            if int(job) != kept["job_id"]:
+                line(f"Passed over: job {job}, {why or 'its turn had not come'}")
+    for place in kept["places_in_line"]:
+        line(f"Before, from decision {place['decision']} on, number {place['place']} in line: {place['reason']}")
+
+
 def _table(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
     """Returns a table with a line for each job; on a narrow terminal commands are cut, and nothing else."""
     rows = [
