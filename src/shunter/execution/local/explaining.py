@@ -16,7 +16,7 @@ from shunter.execution.local.machine import Machine
 from shunter.metrics.explanation import explain
 from shunter.metrics.record import Record
 from shunter.model.cluster import Cluster, Node
-from shunter.model.settings import NEVER
+from shunter.model.locality import NEVER
 
 if TYPE_CHECKING:
     from shunter.metrics.explanation import Explanation
