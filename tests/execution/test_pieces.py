@@ -18,6 +18,7 @@ from shunter.execution.local.spec import SpecReader, command_of, memory_mb
 from shunter.execution.view import SeenJob, View
 from shunter.model.cluster import Cluster, Node
 from shunter.native import check, lib
+from tests.agents.untrained import write_policy
 
 
 def seen(job: int, **words: object) -> SeenJob:
@@ -82,6 +83,15 @@ def test_the_core_decides_what_fits() -> None:
     assert plan.reasons[1] == "it does not fit beside those that run and those that start now"
     plan = decider.decide(view(seen(1, memory_mb=600), seen(2, memory_mb=600), seen(3, gpus=1)))
     assert plan.starts == (1, 3)
+
+
+def test_a_learned_policy_decides_with_what_it_was_trained_with(tmp_path: Path) -> None:
+    """The order of this network is shortest first; who names no time counts as one of a day."""
+    folder = write_policy(tmp_path / "best", order="sjf", missing_request="run-time")
+    decider = Decider({"policy": str(folder)})
+    jobs = (seen(1, requested_s=None), seen(2, requested_s=100.0), seen(3, requested_s=50.0))
+    assert decider.decide(view(*jobs)).starts == (3, 2)
+    assert (decider.failures, decider.has_a_line) == (0, False)
 
 
 def test_a_policy_that_goes_on_failing_is_left_in_peace() -> None:
@@ -158,6 +168,7 @@ def test_many_alike_jobs_are_checked_as_each_by_itself() -> None:
 SERVING = """
 import socket
 from shunter.native import check, lib
+from tests.agents.untrained import write_policy
 own, its = socket.socketpair()
 own.sendall(b"\\xff\\xff\\xff\\xff")
 check(lib.shunter_spawner_serve(its.detach()))

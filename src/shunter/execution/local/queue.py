@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SHOWN_AT_ONCE: Final = 1000
 """How many waiting jobs a decision looks at."""
+MOST_KEPT: Final = 10
+"""Of how many of those that a decision passes over the journal keeps why."""
 LEARNED_FROM: Final = 500
 """From how many jobs that have ended estimates learn."""
 COMMIT_S: Final = 0.05
@@ -126,7 +128,8 @@ class LocalQueue:
     def write_down(self, plan: Plan, view: View) -> int:
         """Writes a decision into the journal; returns its number."""
         counts = (len(view.waiting), len(view.running))
-        return self.journal.add_decision(plan.policy, *counts, plan.seconds, plan.failure, plan.starts, plan.line[:10])
+        reasons = {job: plan.reasons.get(job, "") for job in plan.line[:MOST_KEPT]}
+        return self.journal.add_decision(plan.policy, *counts, plan.seconds, plan.failure, plan.starts, reasons)
 
     def _request(self, run: Run, private: dict[str, Any]) -> SpawnRequest:
         """Returns what the supervisor of an attempt is told."""
