@@ -25,6 +25,7 @@ from shunter.errors import InputError, visible
 from shunter.execution.local.client import LONGEST
 from shunter.execution.local.folder import QueueFolder
 from shunter.execution.local.journal import JournalError
+from shunter.execution.local.queue import TRIM_S
 from shunter.execution.local.verbs import open_queue
 
 MOST_CLIENTS: Final = 500
@@ -109,6 +110,9 @@ class Daemon:
                 self.queue.flush()
                 self._tell()
             wait_s = self.loop.turn()
+            self.queue.trim_outputs()
+            if self.queue.board.running:
+                wait_s = min(wait_s, TRIM_S)
             self.queue.prepare(self.loop.ahead(self.queue.wanted_ahead()))
             left_s = self.queue.flush(now=bool(self._answers or self._is_stopping or self._is_heard()))
         except JournalError as error:

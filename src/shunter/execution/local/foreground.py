@@ -79,6 +79,7 @@ class Foreground:
         """Waits for something to happen, not long, and takes it up."""
         for key, _ in self._selector.select(min(timeout, LOOK_S)):
             key.data()
+        self.queue.trim_outputs()
 
     def run(self, jobs: Collection[int], is_asked: Callable[[], bool], tell: Callable[[int, int], None]) -> None:
         """Has jobs run until all of them are over; those that are left when the user interrupts are cancelled.
