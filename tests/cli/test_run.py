@@ -20,7 +20,7 @@ from shunter.execution.local.history import read_history
 from shunter.execution.local.synthetic import Synthetic, Uniform
 from tests.cli.conftest import Command
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 @pytest.fixture(autouse=True)
@@ -93,27 +93,44 @@ def test_a_file_of_jobs_in_a_queue_that_stays(shunter: Command, tmp_path: Path) 
     assert read_history(QueueFolder(tmp_path / "kept", "kept")).height == 2
 
 
-def test_an_interruption_ends_all_jobs_and_writes_what_ran(tmp_path: Path) -> None:
+def interrupted(tmp_path: Path, *words: str) -> str:
+    """Runs a short job and three long ones, interrupts the first of these, and returns what is printed."""
     (tmp_path / "jobs.txt").write_text("sleep 0.01\n" + "echo $$ >> ran.txt; exec sleep 300\n" * 3)
-    words = [sys.executable, "-m", "shunter", "run", "jobs.txt", "--capacity", "1"]
+    command = [sys.executable, "-m", "shunter", "run", "jobs.txt", "--capacity", "1", *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
         deadline = time.monotonic() + PATIENCE_S
-        while not (tmp_path / "ran.txt").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        while not (tmp_path / "ran.txt").exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        # Also if it has not come so far: it must not be left running.
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert "Interrupted: the jobs that were left were ended." in out
+    for process_number in (tmp_path / "ran.txt").read_text().split():
+        assert not Path(f"/proc/{process_number}").exists()
+    assert not list((tmp_path / "temporary").glob("shunter-run-*"))
+    return out
+
+
+def test_an_interruption_ends_all_jobs_and_writes_what_ran(tmp_path: Path) -> None:
+    assert "Interrupted: the jobs that were left were ended." in interrupted(tmp_path)
     first, second, *others = rows_in(tmp_path)
     assert first["success"]
     assert (second["state"], second["success"]) == ("cancelled", False)
     assert second["duration_s"] is not None
     assert [(row["state"], row["start_s"]) for row in others] == [("cancelled", None)] * 2
-    [running] = (tmp_path / "ran.txt").read_text().split()
-    assert not Path(f"/proc/{running}").exists()
-    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_an_interrupted_training_ends_its_jobs_and_keeps_its_model(tmp_path: Path) -> None:
+    interrupted(tmp_path, "--train", "3", "--out", "model")
+    rows = rows_in(tmp_path / "model")
+    assert [row["episode"] for row in rows] == [1] * 4
+    assert sum(row["start_s"] is not None for row in rows) >= 1
+    assert {row["state"] for row in rows} <= {"done", "cancelled"}
+    # Nothing was learned of an episode that was cut short.
+    assert (tmp_path / "model" / "progress.csv").read_text().splitlines()[1:] == ["0"]
+    assert queue_scheduler({"policy": str(tmp_path / "model")}).settings.policy == str(tmp_path / "model")
 
 
 def test_a_policy_learns_on_executed_jobs_and_decides_in_the_queue(shunter: Command, tmp_path: Path) -> None:

@@ -135,13 +135,7 @@ def run(
     learning = _learning(episodes, window, gamma, lr, seed)
     if learning is not None and policy is not None:
         raise InputError("--train learns a policy; leave --policy out, or run with it later")
-    _check_model(policy)
-    settings: dict[str, Any] = {}
-    if words := policy_words(policy, dispatch, estimate, max_wait):
-        from shunter.execution.deciding import queue_scheduler
-
-        queue_scheduler(words)
-        settings["policy"] = words
+    settings = _policy_settings(policy, dispatch, estimate, max_wait)
     jobs = _jobs(jobs_file, generate, cores, seconds, seed, simulate)
     settings["cores"] = _capacity(capacity, jobs(1))
     where = out or Path(MODEL if learning else ".")
@@ -220,11 +214,21 @@ def _capacity(given: int | None, jobs: Sequence[JobSpec]) -> int:
     return max(here, largest)
 
 
-def _check_model(policy: str | None) -> None:
-    """Raises an error if the folder of a run is named that is not there."""
-    if policy is not None and "/" in policy and not Path(policy.partition("?")[0].partition(":")[0]).exists():
+def _policy_settings(
+    policy: str | None, dispatch: str | None, estimate: str | None, max_wait: str | None
+) -> dict[str, Any]:
+    """Returns the setting of a queue that says who decides, checked; nothing if no policy is named."""
+    # The file of a policy is named by its suffix, and its errors are told where it is read.
+    if policy is not None and "/" in policy and not Path(policy).suffix and not Path(policy).exists():
         how = f"shunter run --generate 50 --train 20 --out {policy}"
         raise InputError(f"policy {policy!r}: there is no model here; learn one first, as in: {how}")
+    words = policy_words(policy, dispatch, estimate, max_wait)
+    if not words:
+        return {}
+    from shunter.execution.deciding import queue_scheduler
+
+    queue_scheduler(words)
+    return {"policy": words}
 
 
 def _telling(tell: Callable[[int, int], None], episodes: int) -> Callable[[Progress], None]:
