@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS: Final = 10**9
 ORDER_TEMPERATURE: Final = 1.0
-"""It begins close to first come, first served: jobs that run for real are too dear for random orders."""
+"""It begins as first come, first served: jobs that run for real are too dear for an order that means nothing."""
 
 
 @dataclass(frozen=True)
