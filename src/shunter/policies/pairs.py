@@ -6,7 +6,7 @@ may also be the file of a policy. What is resolved says all of it in its text, s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -15,7 +15,7 @@ import numpy as np
 
 from shunter.checks import check_name, number, read_query
 from shunter.errors import InputError
-from shunter.files import read_toml
+from shunter.files import read_toml, toml_value
 from shunter.model.settings import option_of
 from shunter.policies.catalog import PAIR_CODES, PAIRS
 
@@ -126,6 +126,16 @@ def pairs_of_file(path: Path) -> Pairs | None:
     if not isinstance(prices, dict):
         raise InputError(f"{path}: [pairs]: prices are no table; write them below [pairs.prices], as V100 = 3.1")
     return _checked(section["kind"], section.get(FACTOR), prices, f"{path}: [pairs]")
+
+
+def pairs_text(pairs: Pairs, comments: Sequence[str] = ()) -> str:
+    """Returns the section ``[pairs]`` of a file; its numbers are written so that reading them gives the same again."""
+    lines = [*(f"# {line}" for line in comments), "[pairs]", f'kind = "{pairs.kind}"']
+    if pairs.kind == PRICE:
+        # Names stand in quotes: they may have blanks.
+        prices = [f"{toml_value(name)} = {price!r}" for name, price in pairs.prices.items()]
+        lines += [f"{FACTOR} = {pairs.factor!r}", "", "[pairs.prices]", *prices]
+    return "\n".join(lines) + "\n"
 
 
 def _checked(kind: str, factor: object, prices: Mapping[str, object], where: str) -> Pairs:
