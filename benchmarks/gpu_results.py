@@ -3,6 +3,7 @@
     python benchmarks/gpu_results.py                       everything, about 20 minutes of CPU time
     python benchmarks/gpu_results.py venus failures        some parts (--help names them)
     python benchmarks/gpu_results.py preemption            policies that stop jobs, about 4 minutes
+    python benchmarks/gpu_results.py pairs                 which job on which type of GPU (see gpu_pairs.py), 15 minutes
 
 The logs are looked for in SHUNTER_TRACES, or ../shared/traces. All policies run under `greedy`, which the preemptive
 ones demand, unless a row says otherwise. Nothing here is random but the failures, whose rows name their seeds.
@@ -24,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from gpu_pairs import pairs
 from numpy.typing import NDArray
 
 from shunter import Cluster, Workload, read_cluster, read_workload
@@ -310,6 +312,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "failures": failures,
     "overhead": overhead,
     "preemption": preemption,
+    "pairs": pairs,
 }
 
 

@@ -40,7 +40,7 @@ from shunter.policies.checkpoint import (
 )
 from shunter.policies.native import Estimate, NativePolicy, read_spec, resolve_estimate, resolve_native, spec_file
 from shunter.policies.own import Placer, Policy, PythonPolicy, load_class, load_python_policy, make, python_path
-from shunter.policies.pairs import ANY, EFT, Pairs, pairs_of_file, resolve_pairs
+from shunter.policies.pairs import ANY, EFT, SCORE, Pairs, pairs_of_file, resolve_pairs
 from shunter.policies.trust import trusting, words_of_a_file
 
 AnyPolicy = NativePolicy | PythonPolicy | Checkpoint
@@ -331,8 +331,10 @@ def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> 
     over_pairs = native is not None and native.kind == "pairs"
     if over_pairs and (rule.code != RESERVING or rule.reservations > 1):
         raise InputError(f"policy 'pairs' goes with dispatch 'greedy' or 'easy', but dispatch is {rule.text!r}")
+    if pairs.kind == SCORE and not over_pairs:
+        raise InputError("--pairs (pairs) is 'score', which goes with policy 'pairs' alone; take 'price' with others")
     if pairs.kind != EFT:
-        return pairs
+        return replace(pairs, kind=SCORE) if over_pairs else pairs
     if native is not None and (over_pairs or native.known.preempts):
         what = "chooses types itself" if over_pairs else "stops running jobs"
         raise InputError(f"policy {native.kind!r} {what}, but --pairs (pairs) is 'eft'; leave one of them out")
