@@ -330,7 +330,7 @@ PAIRS: Final[dict[str, str]] = {
     "any": "any type of GPU that the placement gives it",
     "price": "types alone whose price, for as long as it runs there, is within a factor of its cheapest",
     "eft": "the type on which it ends first (earliest finish time), though it has to wait for it",
-    "score": "as policy 'pairs' scores it; prices are for its score alone",
+    "score": "as policy 'pairs' scores it, with prices for its score alone; with other policies the same as any",
 }
 """Which types of GPUs a job takes, by name."""
 # Prices beside a score are handed over as prices: the policy says that they are not kept to.

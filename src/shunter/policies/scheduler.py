@@ -331,10 +331,10 @@ def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> 
     over_pairs = native is not None and native.kind == "pairs"
     if over_pairs and (rule.code != RESERVING or rule.reservations > 1):
         raise InputError(f"policy 'pairs' goes with dispatch 'greedy' or 'easy', but dispatch is {rule.text!r}")
-    if pairs.kind == SCORE and not over_pairs:
-        raise InputError("--pairs (pairs) is 'score', which goes with policy 'pairs' alone; take 'price' with others")
     if pairs.kind != EFT:
-        return replace(pairs, kind=SCORE) if over_pairs else pairs
+        # Other policies have no score over pairs: what one says of types is nothing to them.
+        others = Pairs() if pairs.kind == SCORE else pairs
+        return replace(pairs, kind=SCORE) if over_pairs else others
     if native is not None and (over_pairs or native.known.preempts):
         what = "chooses types itself" if over_pairs else "stops running jobs"
         raise InputError(f"policy {native.kind!r} {what}, but --pairs (pairs) is 'eft'; leave one of them out")
