@@ -1,14 +1,15 @@
 """Which job on which type of GPU: prices, earliest finish and a tuned score over pairs, against own-fastest.
 
-    python benchmarks/gpu_results.py pairs                          Venus at load 0.9, about 15 minutes of CPU time
-    python benchmarks/gpu_pairs.py --jobs venus philly drawn --load 0.7 0.9 1.0 --arrivals poisson bursty
-    python benchmarks/gpu_pairs.py --estimate noisy?sigma=1 --control like one-speed half
+    python -m benchmarks.gpu_results pairs                     Venus at load 0.9, about 4 minutes of CPU time
+    python -m benchmarks.gpu_pairs --jobs venus philly drawn --load 0.7 0.9 1.0 --arrivals poisson bursty
+    python -m benchmarks.gpu_pairs --estimate 'noisy?sigma=1' 'noisy?sigma=2'
+    python -m benchmarks.gpu_pairs --control like one-speed half
 
 36 V100, 36 P100 and 36 K80, four to a node. Run times and GPUs are drawn from the jobs of a log (cut at 2 days; jobs of
 more than 8 GPUs are left out), the kind of each job is drawn from a table of measured speeds, which is looked for in
-SHUNTER_SPEEDS, or ../shared/reference/gavel_speeds.csv. A load of 1 is what the best fluid assignment of the jobs to the
-types could just do. Prices and the score are fitted on other jobs, drawn with other seeds; eight seeds are judged, each
-from an empty cluster. All run under `greedy`.
+SHUNTER_SPEEDS, or ../shared/reference/gavel_speeds.csv. A load of 1 is what the best fluid assignment of the jobs to
+the types could just do. Prices and the score are fitted on other jobs, drawn with other seeds; eight seeds are judged,
+each from an empty cluster. All run under `greedy`.
 """
 
 from __future__ import annotations
@@ -60,12 +61,13 @@ def speed_rows(control: str | None) -> list[tuple[str, dict[str, object]]]:
         means = [np.exp(np.log(speeds[runs[:, one], one]).mean()) for one in range(len(TYPES))]
         speeds = np.where(runs, means, 0.0)
     elif control == "half":
-        means = np.array([np.log(speeds[runs[:, one], one]).mean() for one in range(len(TYPES))])
-        speeds = np.where(runs, np.exp((np.log(np.maximum(speeds, 1e-9)) + means) / 2), 0.0)
-    return [
-        (f"row {place}", {"kind": kind, "gpus": gpus} | {f"speed_{name}": float(row[one]) for one, name in enumerate(TYPES)})
-        for place, (kind, gpus, row) in enumerate(zip(table["kind"], table["gpus"], speeds, strict=True))
-    ]
+        middles = np.array([np.log(speeds[runs[:, one], one]).mean() for one in range(len(TYPES))])
+        speeds = np.where(runs, np.exp((np.log(np.maximum(speeds, 1e-9)) + middles) / 2), 0.0)
+    rows = []
+    for kind, gpus, row in zip(table["kind"], table["gpus"], speeds.tolist(), strict=True):
+        told = {f"speed_{name}": speed for name, speed in zip(TYPES, row, strict=True)}
+        rows.append((f"{kind} on {gpus}", {"kind": kind, "gpus": gpus, **told}))
+    return rows
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,8 @@ def tuned_score(cell: Cell, log: Log, pairs: str, generations: int, population: 
 
 def scheduler_of(cell: Cell, policy: str, pairs: str = "any") -> Scheduler:
     """Returns a way to schedule; reservations and expected ends go by the estimate, as everything does here."""
-    return resolve_scheduler(
-        policy=policy, dispatch="greedy", placement="fastest", estimate=cell.estimate, reserve_by="estimate", pairs=pairs
-    )
+    common = {"dispatch": "greedy", "placement": "fastest", "reserve_by": "estimate"}
+    return resolve_scheduler(policy=policy, estimate=cell.estimate, pairs=pairs, **common)  # type: ignore[arg-type]
 
 
 def rows_of(cell: Cell, generations: int, population: int) -> dict[str, NDArray[np.float64]]:

@@ -42,7 +42,7 @@ def inputs(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "lab.toml")]
 
 
-def test_prices_are_worked_out_saved_and_kept_to(shunter: Command, inputs: list[str], tmp_path: Path, out: Path) -> None:
+def test_prices_are_worked_out_and_kept_to(shunter: Command, inputs: list[str], tmp_path: Path, out: Path) -> None:
     file = tmp_path / "prices.toml"
     told = shunter("trace", "prices", *inputs, "--save", file, "--json").json()
     assert told["prices"] == pytest.approx({"V100": 2.0, "K80": 1.0})
@@ -62,7 +62,8 @@ def test_prices_are_worked_out_saved_and_kept_to(shunter: Command, inputs: list[
 
 def test_a_tuned_score_brings_its_prices(shunter: Command, inputs: list[str], tmp_path: Path, out: Path) -> None:
     file = tmp_path / "tuned.toml"
-    search = ("--windows", 3, "--report-windows", 2, "--length", 8, "--warmup", 0, "--generations", 1, "--population", 4)
+    windows = ("--windows", 3, "--report-windows", 2, "--length", 8, "--warmup", 0)
+    search = (*windows, "--generations", 1, "--population", 4)
     told = shunter("tune", *inputs, "--kind", "pairs", "--estimate", "perfect", *search, "--out", file, "--json").json()
     assert told["training"]["score"].startswith("pairs?")
     if not told["keeps_classic"]:

@@ -83,10 +83,9 @@ def test_a_job_that_is_stopped_keeps_to_its_types(simulator: str, policy: str) -
 
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
 def test_a_job_waits_for_the_type_on_which_it_ends_first(simulator: str, dispatch: str) -> None:
-    """B would end at 12 on the second type, and ends at 10 on the first. C ends earlier on the second. So does D, for
-    which the first is free at 4 as it comes, but has gone to B then.
+    """B would end at 12 on the second type, and ends at 10 on the first. C ends earlier on the second, and so does D.
 
-    ::
+    When D comes, the first type is to be free at 4; but then B has it::
 
         second   0         1
                  0123456789012
@@ -101,10 +100,9 @@ def test_a_job_waits_for_the_type_on_which_it_ends_first(simulator: str, dispatc
 
 @pytest.mark.parametrize("dispatch", ["greedy", "easy"])
 def test_a_score_refuses_types_unless_nothing_runs(simulator: str, dispatch: str) -> None:
-    """On the empty cluster nothing is refused: B, which ends first, takes the first type, and A the second. C refuses the
-    first type from 2 on, and waits. D takes it.
+    """On the empty cluster nothing is refused: B, which ends first, takes the first type, and A the second.
 
-    ::
+    C refuses the first type from 2 on, and waits. D takes it::
 
         second   0
                  0123456789

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -92,7 +93,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
         ({"policy": "pairs", "dispatch": "3"}, "policy 'pairs' goes with dispatch 'greedy' or 'easy'"),
     ],
 )
-def test_what_does_not_go_together_is_refused(words: dict[str, str], told: str) -> None:
+def test_what_does_not_go_together_is_refused(words: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError) as failed:
         resolve_scheduler(**words)
     assert told in str(failed.value)
@@ -118,7 +119,8 @@ def lab(run_s: list[float], kind: list[str], *, mix: bool = False) -> Log:
     nodes = tuple(Node(name, 8, gpus=1, gpu_type=name) for name in ("V100", "K80"))
     speeds = {"broad": (1.0, 1.0), "narrow": (1.0, 0.5)}
     rows: list[tuple[str, dict[str, object]]] = [
-        (name, {"kind": name, "gpus": 1, "speed_V100": fast, "speed_K80": slow}) for name, (fast, slow) in speeds.items()
+        (name, {"kind": name, "gpus": 1, "speed_V100": fast, "speed_K80": slow})
+        for name, (fast, slow) in speeds.items()
     ]
     jobs = pl.DataFrame({"job_id": range(len(run_s)), "submit_s": 0.0, "run_s": run_s, "kind": kind, "tasks": 1})
     jobs = jobs.with_columns(gpus_per_task=pl.lit(1.0), cores_per_task=pl.lit(1.0))

@@ -12,8 +12,8 @@ from shunter.cli.options import ClusterOption, JsonOption, path
 from shunter.cli.outputs import check_plot, print_json, save_figure, step
 from shunter.cli.trace_cluster import cluster
 from shunter.cli.trace_estimate import estimate
-from shunter.cli.trace_prices import prices
 from shunter.cli.trace_log import LogArguments, reads_log
+from shunter.cli.trace_prices import prices
 from shunter.cli.trace_write import anonymize, convert, generate, scale, slice_, split
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Which types of GPUs a job takes: any, those within a price, or the one on which it ends first.
 
-Given as a name (``eft``), as prices (``price?V100=3&P100=2&K80=1``), or as a TOML file with a section ``[pairs]``, which
-may also be the file of a policy. What is resolved says all of it in its text, so that no record needs the file.
+Given as a name (``eft``), as prices (``price?V100=3&P100=2&K80=1``), or as a TOML file with a section ``[pairs]``,
+which may also be the file of a policy. What is resolved says all of it in its text, so that no record needs the file.
 """
 
 from __future__ import annotations
@@ -145,9 +145,8 @@ def _checked(kind: str, factor: object, prices: Mapping[str, object], where: str
             raise InputError(f"{where}: {kind} has no parameters; prices belong to {PRICE!r}: {_EXAMPLE}")
         return Pairs(kind)
     if not prices:
-        raise InputError(
-            f"{where}: there are no prices; give one for each type, as in {_EXAMPLE}, or a file of 'shunter trace prices'"
-        )
+        also = f"as in {_EXAMPLE}, or a file of 'shunter trace prices'"
+        raise InputError(f"{where}: there are no prices; give one for each type, {also}")
     named = {name: f"{where}: the price of {name}" for name in prices}
     checked = {name: number(named[name], value, 0.0, above=True) for name, value in prices.items()}
     taken = number(f"{where}: {FACTOR}", DEFAULT_FACTOR if factor is None else factor, 1.0, 1e9)

@@ -79,7 +79,7 @@ def mix_of(log: Log, train: tuple[float, float]) -> Mix:
         .agg(pl.col("work").sum(), *(pl.first(name) for name in jobs.columns if name not in (*alike, "work")))
     )
     if classes.is_empty():
-        raise InputError(f"{log.workload.name}: no job of the training days has GPUs, so that there is nothing to price")
+        raise InputError(f"{log.workload.name}: no job of the training days has GPUs; there is nothing to price")
     speed = np.stack([_speeds(classes, cluster, name) for name in cluster.gpu_types], axis=1)
     can_run = speed.any(axis=1)
     counts = [sum(node.gpus for node in cluster.nodes if node.gpu_type == name) for name in cluster.gpu_types]

@@ -318,8 +318,8 @@ def resolve_scheduler(
     where = resolve_placement(FIRST_FIT if placement is None else placement)
     seen = resolve_estimate(known.estimate if estimate is None else estimate)
     pairs = _pairs(given.pairs, found, rule, asked_any="pairs" in asked)
-    texts = {"policy": found.text, "dispatch": rule.text, "placement": where.text, "estimate": seen.text}
-    return Scheduler(replace(given, **texts, pairs=pairs.text), found, rule, where, seen, pairs)
+    named = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
+    return Scheduler(replace(named, pairs=pairs.text), found, rule, where, seen, pairs)
 
 
 def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> Pairs:
@@ -339,9 +339,8 @@ def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> 
         what = "chooses types itself" if over_pairs else "stops running jobs"
         raise InputError(f"policy {native.kind!r} {what}, but --pairs (pairs) is 'eft'; leave one of them out")
     if rule.text not in ("strict", "greedy", "easy", "0", "1"):
-        raise InputError(
-            f"--pairs (pairs) is 'eft', which goes with dispatch 'strict', 'greedy' or 'easy', but dispatch is {rule.text!r}"
-        )
+        known = "dispatch 'strict', 'greedy' or 'easy'"
+        raise InputError(f"--pairs (pairs) is 'eft', which goes with {known}, but dispatch is {rule.text!r}")
     return pairs
 
 

@@ -277,7 +277,7 @@ def _search(
     engine: Engine | None,
     stage: Stage,
 ) -> Found:
-    """Returns what training days choose and what the search finds there; classics take the types that were asked for."""
+    """Returns what training days choose and what the search finds; classics take the types that were asked for."""
     plan, objective, space = request.plan, request.objective, SPACES[request.kind]
     days = TrainingDays.of(logs, plan, engine)
     with stage("choosing classics and an estimate on training days") as progress:
