@@ -95,8 +95,12 @@ enum ShunterPolicy {
                                         seconds x size, ascending; none: no levels */
     SHUNTER_POLICY_SRSF = 28,            /* least remaining service (time x size) first, likewise; outlived estimates
                                         double */
-    SHUNTER_POLICY_GITTINS = 29          /* highest Gittins index / size first, likewise; parameters: bins, where the
+    SHUNTER_POLICY_GITTINS = 29,         /* highest Gittins index / size first, likewise; parameters: bins, where the
                                         first ends in seconds, growth, decay, common decay, shrinkage */
+    SHUNTER_POLICY_PAIRS = 30            /* a weighted sum over pairs of a job and a type of GPU, some of which are
+                                        refused; parameters: estimate, slower, size, wait, wait_ratio, free, apart,
+                                        price, lost_slower, lost_apart, lost_price, accept, accept_estimate,
+                                        accept_size, accept_wait, accept_free, accept_queue */
 };
 
 /* What happens when the next job does not fit. */
@@ -136,6 +140,15 @@ enum ShunterEstimate {
                                        bin of requests (powers of two of seconds; the last: no request) the mean run
                                        time in seconds and the mean of 1 / max(run time, 10 s) */
     SHUNTER_ESTIMATE_HISTORY = 5    /* the mean of the user's jobs of that size that have ended, or of wider groups */
+};
+
+/* Which types of GPUs a job takes. */
+enum ShunterPairs {
+    SHUNTER_PAIRS_ANY = 0,          /* any that the placement gives it */
+    SHUNTER_PAIRS_PRICE = 1,        /* those whose price, for as long as it runs there, is within price_factor of its
+                                       cheapest; with SHUNTER_POLICY_PAIRS prices are for the score alone */
+    SHUNTER_PAIRS_EFT = 2           /* the one on which it ends first, waiting included; not with several reservations,
+                                       committed rules, policies that stop jobs, or SHUNTER_POLICY_PAIRS */
 };
 
 /* What a job's size is counted in, by which policies, shares and features go. */
@@ -197,7 +210,8 @@ enum ShunterReason {
     SHUNTER_REASON_NOT_LOOKED_AT = 5, /* the scan ends before it, or the caller's order does not name it */
     SHUNTER_REASON_NODES_DOWN = 6,    /* it would not fit though all jobs had ended, for nodes are down */
     SHUNTER_REASON_DECLINED = 7,      /* it fits, but the placer gives it no nodes now */
-    SHUNTER_REASON_LOCALITY = 8       /* it fits, but waits for nodes that are closer together */
+    SHUNTER_REASON_LOCALITY = 8,      /* it fits, but waits for nodes that are closer together */
+    SHUNTER_REASON_REFUSED = 9        /* it fits, but on types of GPUs alone that it refuses: it waits for another */
 };
 
 /* ---- structures ---- */
@@ -337,6 +351,10 @@ typedef struct ShunterConfig {
                                        time on; 0: not at all, SHUNTER_UNKNOWN: for ever */
     int64_t locality_loss_micro;    /* by how much longer it may run, in millionths, on nodes that it takes without
                                        waiting: at most 1,000,000,000; SHUNTER_UNKNOWN: none but the closest will do */
+    int32_t pairs;                  /* enum ShunterPairs */
+    const double *type_prices;      /* what a second on each type of GPU costs, by its number, above 0; null for none */
+    size_t type_prices_length;
+    double price_factor;            /* 1 or more: how many times the cost of its cheapest type a job takes */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */

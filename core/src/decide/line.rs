@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use crate::decide::Reason;
 use crate::dispatch::beside::{can_reserve, Head};
 use crate::dispatch::guarded;
+use crate::dispatch::pairs;
 use crate::dispatch::reserving::first_delayed;
 use crate::dispatch::turns::is_passed_over;
-use crate::model::config::Dispatch;
+use crate::model::config::{Dispatch, Policy};
+use crate::model::job::Shape;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
 use crate::sim::job_state::Phase;
@@ -19,6 +21,8 @@ pub(super) struct Line {
     /// How many of them the pass looks at.
     looked_at: usize,
     place_of: HashMap<u32, usize>,
+    /// What each asks for on the types of GPUs that it accepts, by a score over pairs; those are left out that accept none.
+    wanted: HashMap<u32, Shape>,
 }
 
 impl Line {
@@ -50,7 +54,17 @@ impl Line {
                 turns.len() - 1
             });
         }
-        Line { turns, looked_at, place_of }
+        let wanted = if over_pairs(simulation) { pairs::wanted(simulation) } else { HashMap::new() };
+        Line { turns, looked_at, place_of, wanted }
+    }
+
+    /// Whether a job fits now on types of GPUs that it accepts.
+    fn fits(&self, after: &Simulation, job: u32) -> bool {
+        if !over_pairs(after) {
+            return after.fits_now(job);
+        }
+        let wanted = self.wanted.get(&job);
+        wanted.is_some_and(|wanted| after.reach_as(job, wanted, after.now_ms()).fits(&after.machine.free))
     }
 
     /// All that wait, the next first.
@@ -71,11 +85,12 @@ impl Line {
         if is_behind && !promises.held.contains_key(&job) {
             return Some(Reason::NotLookedAt);
         }
-        if after.fits_now(job) {
+        if self.fits(after, job) {
             return None;
         }
         let fits_apart = || after.machine.free.fits(&after.setup.cluster, after.shape_of(job));
         Some(match can_reserve(after, job) {
+            true if is_refused(after, job) => Reason::Refused,
             // On a pool there is one node, and nothing to be close to.
             true if !after.setup.is_pool && fits_apart() => Reason::Locality,
             true => Reason::NoRoom,
@@ -114,6 +129,17 @@ impl Line {
     }
 }
 
+/// Whether pairs of jobs and types of GPUs take turns.
+fn over_pairs(simulation: &Simulation) -> bool {
+    simulation.setup.config.policy == Policy::Pairs
+}
+
+/// Whether a job that does not fit on what it accepts would fit if it took any type of GPU.
+fn is_refused(after: &Simulation, job: u32) -> bool {
+    let any = &after.setup.jobs.shapes[after.state(job).shape as usize];
+    after.setup.config.chooses_types() && after.reach_as(job, any, after.now_ms()).fits(&after.machine.free)
+}
+
 /// What has been promised when a pass is over.
 pub(super) struct Promised {
     /// Who holds a reservation: when it begins, if that is worked out, and where it is.
@@ -138,10 +164,14 @@ impl Promised {
         }
         if held.is_empty() && matches!(after.setup.config.dispatch, Dispatch::Reserve { depth: 1 }) {
             // Under EASY the head's reservation does not outlive the pass: it is worked out for each anew.
-            let may_hold = |turn: &&Turn| turn.may_reserve && !after.fits_now(turn.job) && can_reserve(after, turn.job);
+            let may_hold =
+                |turn: &&Turn| turn.may_reserve && !line.fits(after, turn.job) && can_reserve(after, turn.job);
             first = line.left(after).find(may_hold).map(|turn| turn.job);
             held.extend(first.map(|job| {
-                let head = Head::at_earliest(after, job);
+                let head = match line.wanted.get(&job) {
+                    Some(wanted) => Head::wanting(after, job, Some(wanted.clone())),
+                    None => Head::at_earliest(after, job),
+                };
                 (job, (Some(head.reserved_ms), head.placement(after)))
             }));
         }

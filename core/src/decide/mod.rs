@@ -54,6 +54,8 @@ pub enum Reason {
     Declined = 7,
     /// It fits, but not on nodes that are close enough together: it waits for these.
     Locality = 8,
+    /// It fits, but on types of GPUs alone that it refuses: it waits for another.
+    Refused = 9,
 }
 
 /// What is decided about one job.

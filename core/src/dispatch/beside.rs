@@ -5,12 +5,14 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::dispatch::eft::start_now;
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::room::Room;
 use crate::model::free::Free;
 use crate::model::job::Shape;
 use crate::model::random::mix;
 use crate::model::speeds::{worked_ms, FULL_SPEED};
+use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 use crate::place::rules::Rule;
 use crate::sim::machine::Expected;
@@ -21,6 +23,8 @@ use crate::sim::simulation::Simulation;
 pub(crate) struct Head {
     pub(crate) job: u32,
     pub(crate) reserved_ms: i64,
+    /// What it asks for, where that is less than its shape takes: some types of GPUs alone.
+    wanted: Option<Box<Shape>>,
     beside: Beside,
 }
 
@@ -91,33 +95,37 @@ impl Head {
     /// The job that is committed, and when it was expected to start.
     pub(crate) fn committed(commitment: Commitment) -> Self {
         // Others end strictly before.
-        Head { job: commitment.job, reserved_ms: commitment.earliest_ms - 1, beside: Beside::Nothing }
+        Head { job: commitment.job, reserved_ms: commitment.earliest_ms - 1, wanted: None, beside: Beside::Nothing }
     }
 
     /// When a job that does not fit now does, if running jobs end when expected; if it never does, the last of these ends.
     pub(crate) fn at_earliest(simulation: &Simulation, job: u32) -> Self {
+        // What a job waits for that ends first on one type does not change once it is promised.
+        let on_type = simulation.setup.config.ends_first().then(|| simulation.wanted_now(job).clone());
+        Head::wanting(simulation, job, on_type)
+    }
+
+    /// The same for a job that takes some types of GPUs alone.
+    pub(crate) fn wanting(simulation: &Simulation, job: u32, wanted: Option<Shape>) -> Self {
         let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
         if simulation.setup.is_pool {
             let needed = simulation.cores_milli(job);
             let mut free = simulation.machine.free.cores_milli[0];
             let give = |free: &mut i64, one: &Expected| *free += one.cores_milli;
             let reserved_ms = earliest_ms(expected, now_ms, None, &mut free, |&free, _| free >= needed, give);
-            return Head { job, reserved_ms, beside: Beside::Cores(free - needed) };
+            return Head { job, reserved_ms, wanted: None, beside: Beside::Cores(free - needed) };
         }
-        let free = simulation.machine.free.clone();
-        let reach = simulation.reach_at(job, now_ms);
-        // Asking the whole cluster after each end would be slow: the room for this one shape is kept up node by node.
-        let room = Room::new(&reach, &free);
-        let mut then = (free, room);
-        let give = |(free, room): &mut (Free, Room), one: &Expected| {
-            let placement = &simulation.state(one.job).placement;
-            free.give(simulation.shape_of(one.job), placement);
-            room.update(&reach, free, placement);
-        };
-        let fits_at = |(_, room): &(Free, Room), instant_ms: i64| room.fits(&simulation.reach_at(job, instant_ms));
-        let patient_until_ms = simulation.patient_until_ms(job);
-        let reserved_ms = earliest_ms(expected, now_ms, patient_until_ms, &mut then, fits_at, give);
-        Head { job, reserved_ms, beside: Beside::Nodes(Box::new(then.0)) }
+        let asked = wanted.as_ref().unwrap_or_else(|| simulation.shape_of(job));
+        let reach_at = |instant_ms: i64| simulation.reach_as(job, asked, instant_ms);
+        let earliest = earliest_within(simulation, &reach_at, simulation.patient_until_ms(job));
+        let beside = Beside::Nodes(Box::new(earliest.free));
+        Head { job, reserved_ms: earliest.last_ms, wanted: wanted.map(Box::new), beside }
+    }
+
+    /// Where the head may go at an instant.
+    fn reach_at<'a>(&'a self, simulation: &'a Simulation, instant_ms: i64) -> Reach<'a> {
+        let wanted = self.wanted.as_deref().unwrap_or_else(|| simulation.shape_of(self.job));
+        simulation.reach_as(self.job, wanted, instant_ms)
     }
 
     /// Where the placement rule would put the head at its time, if it can be asked.
@@ -126,7 +134,7 @@ impl Head {
             Beside::Cores(_) => Some(Placement::single(0, simulation.shape_of(self.job).tasks)),
             // Whoever places from outside is asked only about what is free now.
             Beside::Nodes(free) if simulation.setup.config.placement != Rule::External => {
-                simulation.place_at(free, self.job, self.reserved_ms)
+                simulation.place_within(free, self.job, self.reach_at(simulation, self.reserved_ms))
             }
             _ => None,
         };
@@ -195,7 +203,8 @@ impl Head {
             Beside::Nodes(free) => {
                 // The head is not tied to nodes: it may move to others, as long as it starts in time.
                 free.take(shape, placement);
-                let head_fits = simulation.reach_at(self.job, self.reserved_ms).fits(free);
+                let wanted = self.wanted.as_deref().unwrap_or_else(|| simulation.shape_of(self.job));
+                let head_fits = simulation.reach_as(self.job, wanted, self.reserved_ms).fits(free);
                 free.give(shape, placement);
                 head_fits
             }
@@ -205,7 +214,7 @@ impl Head {
     /// The terms for jobs of a shape that the placement rule puts there.
     pub(crate) fn terms(&mut self, simulation: &Simulation, shape: u32, placement: &Placement) -> Terms {
         Terms {
-            may_outlast: self.leaves_room(simulation, &simulation.setup.jobs.shapes[shape as usize], placement),
+            may_outlast: self.leaves_room(simulation, &simulation.setup.shapes()[shape as usize], placement),
             longest_ms: self.longest_ms(simulation),
             speed_micro: simulation.setup.speed_micro(shape, placement),
         }
@@ -230,9 +239,12 @@ impl Head {
             let bound_ms = if needs_no_place { self.longest_ms(simulation) } else { i64::MAX };
             return simulation.machine.fits(setup, shape).then_some(bound_ms);
         }
+        let on_type = if setup.config.ends_first() { Some(start_now(simulation, shape)?) } else { None };
+        let reach = on_type.map_or_else(|| setup.reach_of(shape), |(one, _)| setup.reach_of_type(shape, one));
         // The number of the job matters only where each is placed anew.
-        let placement = setup.search(free, setup.reach_of(shape), 0).choose(rule)?;
-        Some(self.terms(simulation, shape, &placement).bound_ms())
+        let placement = setup.search(free, reach, 0).choose(rule)?;
+        let bound_ms = self.terms(simulation, shape, &placement).bound_ms();
+        Some(on_type.map_or(bound_ms, |(_, most_ms)| bound_ms.min(most_ms)))
     }
 }
 
@@ -299,6 +311,38 @@ impl<T: Copy> ByShape<T> {
     pub(crate) fn forget(&mut self) {
         self.known.iter_mut().for_each(HashMap::clear);
     }
+}
+
+/// When a job that does not fit now does, and what is free then.
+pub(super) struct Earliest {
+    /// None: it does not, though all running jobs have ended.
+    pub(super) start_ms: Option<i64>,
+    /// The same; if it never fits, when the last of these ends.
+    last_ms: i64,
+    free: Free,
+}
+
+/// When a job that does not fit now does, if running jobs end when expected. `reach_at` is where it may go at an instant.
+pub(super) fn earliest_within<'a>(
+    simulation: &Simulation,
+    reach_at: &dyn Fn(i64) -> Reach<'a>,
+    patient_until_ms: Option<i64>,
+) -> Earliest {
+    let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
+    let free = simulation.machine.free.clone();
+    let reach = reach_at(now_ms);
+    // Asking the whole cluster after each end would be slow: the room for this one shape is kept up node by node.
+    let room = Room::new(&reach, &free);
+    let mut then = (free, room);
+    let give = |(free, room): &mut (Free, Room), one: &Expected| {
+        let placement = &simulation.state(one.job).placement;
+        free.give(simulation.shape_of(one.job), placement);
+        room.update(&reach, free, placement);
+    };
+    let fits_at = |(_, room): &(Free, Room), instant_ms: i64| room.fits(&reach_at(instant_ms));
+    let last_ms = earliest_ms(expected, now_ms, patient_until_ms, &mut then, fits_at, give);
+    let start_ms = fits_at(&then, last_ms).then_some(last_ms);
+    Earliest { start_ms, last_ms, free: then.0 }
 }
 
 /// When what is free, growing as running jobs end, is enough for a job for which it is not enough now. All that ends at

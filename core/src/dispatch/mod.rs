@@ -3,6 +3,8 @@
 pub(crate) mod beside;
 pub(crate) mod committed;
 pub(crate) mod contenders;
+pub(crate) mod eft;
+pub(crate) mod pairs;
 pub(crate) mod preemptive;
 mod projection;
 pub(crate) mod promises;
@@ -11,7 +13,7 @@ mod room;
 mod standing;
 pub(crate) mod turns;
 
-use crate::model::config::Dispatch;
+use crate::model::config::{Dispatch, Policy};
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 use turns::Turns;
@@ -34,6 +36,9 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
     }
     if simulation.waiting.order_moves() {
         simulation.refresh_ranking();
+        if simulation.setup.config.policy == Policy::Pairs {
+            return pass_over_pairs(simulation);
+        }
         if !changes_nothing(simulation) {
             pass_in_turns(simulation, Turns::of_policy(simulation));
         }
@@ -60,6 +65,14 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
                 committed::commit(simulation, job);
             }
         }
+    }
+}
+
+/// One pass over pairs of a job and a type of GPU.
+fn pass_over_pairs(simulation: &mut Simulation) {
+    match simulation.setup.config.dispatch {
+        Dispatch::Reserve { depth: 1 } => pairs::easy_pass(simulation),
+        _ => pairs::greedy_pass(simulation),
     }
 }
 

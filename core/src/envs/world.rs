@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::envs::decision::{kind_of, Kind, Sizes};
 use crate::envs::episode::{EnvConfig, Episode, Mode};
 use crate::model::cluster::{reject_reason, Cluster, RejectReason};
-use crate::model::config::Config;
+use crate::model::config::{Config, Policy};
 use crate::model::job::{Fingerprint, Jobs, MAX_TIME_MS};
 use crate::model::size::{JobSizes, SizeBy};
 
@@ -60,6 +60,11 @@ impl World {
             );
         }
         tables.iter().try_for_each(|table| check_priority(&table.priority))?;
+        if config.ends_first() || config.policy == Policy::Pairs {
+            return Err(
+                "environments ask about jobs, not about types of GPUs: take pairs of prices, or none".to_string()
+            );
+        }
         config.dispatch = kind.dispatch();
         if episodes.is_empty() {
             return Err("there is no episode; give one or more".to_string());
@@ -137,11 +142,14 @@ pub(crate) fn check_priority(priority: &[f64]) -> Result<(), String> {
 /// What the words of a configuration end with in which nobody waits for close nodes.
 const NO_LOCALITY: &str = ", locality_wait_ms: Some(0), locality_loss_micro: Some(0)";
 
-/// A value in words, without what sizes are counted in, from when time is, that memory costs nothing, and that nobody waits
-/// for close nodes. Earlier versions did not have these, and environments that were kept then must be known again.
+/// What they end with where jobs take any type of GPU.
+const NO_PAIRS: &str = ", pairs: Any, type_prices: [], price_factor: 1.0";
+
+/// A value in words, without what sizes are counted in, from when time is, that memory costs nothing, that nobody waits for
+/// close nodes, and that jobs take any type. Earlier versions did not have these, and environments that were kept then must be known again.
 fn words(value: &impl std::fmt::Debug, size_by: SizeBy, origin_ms: i64) -> String {
     let all = format!("{value:?}").replace(&format!(", size_by: {size_by:?}, origin_ms: {origin_ms}"), "");
-    all.replace(NO_LOCALITY, "").replace(", preemption_overhead_per_gb_ms: 0,", ",")
+    all.replace(NO_PAIRS, "").replace(NO_LOCALITY, "").replace(", preemption_overhead_per_gb_ms: 0,", ",")
 }
 
 fn add_text(hash: &mut Fingerprint, text: &str) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::placer::{Callback, ShunterScene};
 use super::{check_pointer, policy, read, Failure};
-use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
+use crate::model::config::{optional, Config, Dispatch, Estimate, PairRule, Policy, Rule, SizeBy};
 use crate::model::job::MAX_TIME_MS;
 use crate::place::external::SharedPlacer;
 use crate::place::learned::HostPolicy;
@@ -87,6 +87,14 @@ pub struct ShunterConfig {
     pub locality_wait_ms: i64,
     /// −1: none but the closest nodes will do.
     pub locality_loss_micro: i64,
+    /// A number of `PairRule`.
+    pub pairs: i32,
+    /// What a second on each type of GPU costs, by the type's number.
+    pub type_prices: *const f64,
+    /// How many; 0 where there are none.
+    pub type_prices_length: usize,
+    /// 1 or more.
+    pub price_factor: f64,
 }
 
 /// When a log begins, if that can be.
@@ -114,6 +122,7 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
     };
     let policy = unsafe { read("policy_parameters", given.policy_parameters, given.policy_parameters_length) }?;
     let estimate = unsafe { read("estimate_parameters", given.estimate_parameters, given.estimate_parameters_length) }?;
+    let prices = unsafe { read("type_prices", given.type_prices, given.type_prices_length) }?;
     let placement = Rule::from_code(given.placement.into()).ok_or_else(|| unknown("placement", given.placement))?;
     if placement == Rule::External && given.placer.is_none() {
         return Err(Failure::argument("placement is external, but placer is null".to_string()));
@@ -144,6 +153,9 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         origin_ms: origin_ms(given.origin_ms)?,
         locality_wait_ms: optional(given.locality_wait_ms),
         locality_loss_micro: optional(given.locality_loss_micro),
+        pairs: PairRule::from_code(given.pairs.into()).ok_or_else(|| unknown("pairs", given.pairs))?,
+        type_prices: prices.into(),
+        price_factor: given.price_factor,
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)

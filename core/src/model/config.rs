@@ -7,10 +7,12 @@ use crate::model::job::{MAX_DURATION_MS, UNKNOWN};
 pub use crate::model::size::SizeBy;
 pub use crate::order::estimate::Estimate;
 use crate::order::gittins::Bins;
+use crate::order::pairs::PAIR_PARAMETERS;
 pub use crate::order::scores::Policy;
 use crate::place::external::SharedPlacer;
 use crate::place::learned::HostPolicy;
 pub use crate::place::rules::Rule;
+pub use crate::place::types::PairRule;
 use crate::sim::failures::NodeEvent;
 
 /// The greatest loss that a job may take without waiting: 1,000 times its run time.
@@ -85,12 +87,33 @@ pub struct Config {
     /// By how much longer it may run, in millionths, on nodes that it takes without waiting; none: it takes the closest
     /// alone, whether others cost it anything or not.
     pub locality_loss_micro: Option<i64>,
+    /// Which types of GPUs a job takes.
+    pub pairs: PairRule,
+    /// What a second on each type of GPU costs; none where nobody asks.
+    pub type_prices: Arc<[f64]>,
+    /// How many times the cost of its cheapest type a job takes.
+    pub price_factor: f64,
 }
 
 impl Config {
     /// Whether the order has to be made anew at every pass.
     pub fn order_moves(&self) -> bool {
         self.policy.moves() || self.policy.uses_estimate() && self.estimate.is_learned() && !self.policy.preempts()
+    }
+
+    /// Whether jobs choose among types of GPUs.
+    pub fn chooses_types(&self) -> bool {
+        self.pairs != PairRule::Any || self.policy == Policy::Pairs
+    }
+
+    /// Whether jobs take only types that cost little; a score over pairs refuses them itself.
+    pub fn keeps_to_prices(&self) -> bool {
+        self.pairs == PairRule::Price && self.policy != Policy::Pairs
+    }
+
+    /// Whether a job that fits waits for another type, by what runs now.
+    pub fn ends_first(&self) -> bool {
+        self.pairs == PairRule::Eft
     }
 
     /// Whether a job waits for nodes that are close together, though it fits.
@@ -162,7 +185,33 @@ impl Config {
                 return Err(format!("mtbf_ms is {up_ms} and mttr_ms {down_ms}; expected 1 to {MAX_DURATION_MS}"));
             }
         }
+        self.check_pairs()?;
         self.check_parameters()
+    }
+
+    /// Whether types of GPUs can be chosen as the rule says.
+    fn check_pairs(&self) -> Result<(), String> {
+        if let Some(price) = self.type_prices.iter().find(|price| !(price.is_finite() && **price > 0.0)) {
+            return Err(format!("a price of a type of GPU is {price}; expected a positive number"));
+        }
+        if self.pairs == PairRule::Price && self.type_prices.is_empty() {
+            return Err("jobs keep to prices, but there are none".to_string());
+        }
+        if !(self.price_factor.is_finite() && self.price_factor >= 1.0) {
+            return Err(format!("price_factor is {}; expected 1 or more", self.price_factor));
+        }
+        if !self.ends_first() && self.policy != Policy::Pairs {
+            return Ok(());
+        }
+        let one_by_one = match self.dispatch {
+            Dispatch::Strict => self.policy != Policy::Pairs,
+            Dispatch::Reserve { depth } => depth == 0 || depth == 1 && !self.may_decline(),
+            Dispatch::Committed { .. } => false,
+        };
+        if !one_by_one || self.policy.preempts() || self.ends_first() && self.policy == Policy::Pairs {
+            return Err(format!("pairs {:?} do not go with {:?} and {:?}", self.pairs, self.policy, self.dispatch));
+        }
+        Ok(())
     }
 
     /// Whether as many parameters were given as the policy and the estimate need, and each is a number.
@@ -174,6 +223,7 @@ impl Config {
             Policy::FairShare => policy >= 1,
             Policy::Multifactor => policy >= 6,
             Policy::Linear => policy == 12,
+            Policy::Pairs => policy == PAIR_PARAMETERS,
             Policy::Las => self.policy_parameters.windows(2).all(|pair| pair[0] <= pair[1]),
             Policy::Srtf => policy <= 1,
             Policy::Gittins => Bins::new(&self.policy_parameters).map(|_| true)?,

@@ -139,7 +139,8 @@ impl Free {
         !self.is_too_little(shape) && cluster.groups_for(shape).iter().any(|group| self.fits_on(cluster, shape, group))
     }
 
-    fn fits_on(&self, cluster: &Cluster, shape: &Shape, nodes: &[u32]) -> bool {
+    /// Whether it could start on these nodes.
+    pub(crate) fn fits_on(&self, cluster: &Cluster, shape: &Shape, nodes: &[u32]) -> bool {
         let mut missing = i64::from(shape.tasks);
         for &node in nodes {
             missing -= i64::from(self.capacity(cluster, node, shape));

@@ -5,6 +5,7 @@ pub mod estimate;
 pub mod gittins;
 pub mod history;
 pub mod learner;
+pub(crate) mod pairs;
 pub mod posterior;
 pub mod queue;
 pub mod rank_set;

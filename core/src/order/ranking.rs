@@ -3,6 +3,7 @@
 use crate::model::config::{Config, Policy};
 use crate::model::random::mix;
 use crate::model::size::JobSizes;
+use crate::order::pairs::PairJob;
 use crate::order::scores::{ascending_bits, drawn, LEAST_SIZE, POLICY_SALT};
 use crate::order::usage::Usage;
 
@@ -13,6 +14,7 @@ const DAY_S: f64 = 86_400.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) job: u32,
+    pub(crate) shape: u32,
     /// `Learner::changes` when the estimate was taken.
     pub(crate) changes: u32,
     /// Its submit time; exact, and quick to subtract.
@@ -26,6 +28,13 @@ pub(crate) struct Candidate {
     pub(crate) standing: f64,
     /// Logarithms of r and n that the policy needs.
     pub(crate) logs: [f64; 2],
+}
+
+impl Candidate {
+    /// What a pair sees of it.
+    pub(crate) fn pair_job(&self, now_ms: i64) -> PairJob {
+        PairJob { r: self.r, log_days: self.logs[0], log_size: self.logs[1], wait_s: wait_s(now_ms as f64, self) }
+    }
 }
 
 /// A job's turn in a pass.
@@ -91,6 +100,8 @@ enum Score {
     Multifactor(Multifactor),
     RandomFeasible,
     Linear(Linear),
+    /// Pairs take turns, not jobs: see `dispatch/pairs.rs`.
+    Pairs,
 }
 
 /// What the whole cluster looks like to a score.
@@ -149,6 +160,7 @@ impl Ranking {
                 hold_from_s: p[10],
                 hold_patience_s: p[11],
             }),
+            Policy::Pairs => Score::Pairs,
             _ => Score::Standing,
         };
         Some(Ranking { score, depth: config.scan_depth as usize, candidates: Vec::new() })
@@ -163,7 +175,7 @@ impl Ranking {
     pub(crate) fn logs(&self, r: f64, n: f64, capacity: f64) -> [f64; 2] {
         match self.score {
             Score::Unicef => [n.log2().max(1e-15), 0.0],
-            Score::Linear(_) => [(r / DAY_S).ln(), (n.max(LEAST_SIZE) / capacity).ln()],
+            Score::Linear(_) | Score::Pairs => [(r / DAY_S).ln(), (n.max(LEAST_SIZE) / capacity).ln()],
             _ => [0.0; 2],
         }
     }
@@ -213,6 +225,7 @@ impl Ranking {
                 self.each(|one| drawn(seed, (scene.first_job + one.job as usize) as u32))
             }
             Score::Linear(weights) => weights.turns(&self.candidates, scene),
+            Score::Pairs => Vec::new(),
         }
     }
 

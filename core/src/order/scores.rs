@@ -76,15 +76,17 @@ pub enum Policy {
     Srsf = 28,
     /// Highest Gittins index over size first; others are stopped for it. Parameters: see `Bins`.
     Gittins = 29,
+    /// A weighted sum over pairs of a job and a type of GPU, some of which are refused. Parameters: see `PairScore`.
+    Pairs = 30,
 }
 
-from_code!(Policy: Fcfs, Sjf, Smallest, F1, F2, F3, F4, Random, Given, Lcfs, Ljf, Largest, Saf, Laf, Srf, Lrf, Hybrid, Sexp, Lexp, Wfp3, Unicef, FairShare, Multifactor, RandomFeasible, Linear, Qssf, Srtf, Las, Srsf, Gittins);
+from_code!(Policy: Fcfs, Sjf, Smallest, F1, F2, F3, F4, Random, Given, Lcfs, Ljf, Largest, Saf, Laf, Srf, Lrf, Hybrid, Sexp, Lexp, Wfp3, Unicef, FairShare, Multifactor, RandomFeasible, Linear, Qssf, Srtf, Las, Srsf, Gittins, Pairs);
 
 impl Policy {
     /// Whether the order changes as time passes.
     pub fn moves(self) -> bool {
-        use Policy::{FairShare, Lexp, Linear, Multifactor, RandomFeasible, Sexp, Unicef, Wfp3};
-        matches!(self, Sexp | Lexp | Wfp3 | Unicef | FairShare | Multifactor | RandomFeasible | Linear)
+        use Policy::{FairShare, Lexp, Linear, Multifactor, Pairs, RandomFeasible, Sexp, Unicef, Wfp3};
+        matches!(self, Sexp | Lexp | Wfp3 | Unicef | FairShare | Multifactor | RandomFeasible | Linear | Pairs)
     }
 
     /// Whether running jobs are stopped for those that come before them.

@@ -4,7 +4,7 @@ use crate::model::areas::{slowed, Level, COMPACT, MORE_NODES, SWITCHES};
 use crate::model::cluster::Cluster;
 use crate::model::config::Config;
 use crate::model::free::Free;
-use crate::model::job::{Jobs, Shape};
+use crate::model::job::Shape;
 use crate::model::speeds::FULL_SPEED;
 use crate::place::placement::Placement;
 
@@ -30,13 +30,13 @@ pub(crate) struct Locality {
 
 impl Locality {
     /// None where it plays no part: nobody is slower for being spread, and nobody waits for better nodes.
-    pub(crate) fn new(cluster: &Cluster, jobs: &Jobs, config: &Config) -> Option<Self> {
+    pub(crate) fn new(cluster: &Cluster, shapes: &[Shape], config: &Config) -> Option<Self> {
         if !cluster.slowdowns.any() && !config.waits_for_locality() {
             return None;
         }
-        let spreads: Vec<Vec<Spread>> = jobs.shapes.iter().map(|shape| spreads(cluster, shape, config)).collect();
+        let spreads: Vec<Vec<Spread>> = shapes.iter().map(|shape| spreads(cluster, shape, config)).collect();
         let slowest = |(shape, spreads): (&Shape, &Vec<Spread>)| slowest_micro(cluster, shape, spreads, config);
-        Some(Locality { slowest_micro: jobs.shapes.iter().zip(&spreads).map(slowest).collect(), spreads })
+        Some(Locality { slowest_micro: shapes.iter().zip(&spreads).map(slowest).collect(), spreads })
     }
 
     /// How far apart the nodes of a shape may be, group by group, while it waits; none if there is nothing to wait for.

@@ -9,3 +9,4 @@ pub mod placement;
 pub mod rules;
 pub(crate) mod task_by_task;
 pub mod tiers;
+pub mod types;

@@ -70,11 +70,12 @@ impl Machine {
         Machine {
             free: setup.cluster.empty.clone(),
             expected: Vec::new(),
-            tracks_expected: match setup.config.dispatch {
-                Dispatch::Strict => false,
-                Dispatch::Reserve { depth } => depth > 0,
-                Dispatch::Committed { backfill } => backfill,
-            },
+            tracks_expected: setup.config.ends_first()
+                || match setup.config.dispatch {
+                    Dispatch::Strict => false,
+                    Dispatch::Reserve { depth } => depth > 0,
+                    Dispatch::Committed { backfill } => backfill,
+                },
             runners: Vec::new(),
             keeps_runners: setup.config.policy.preempts() || setup.config.has_failures(),
             running: 0,

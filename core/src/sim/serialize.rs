@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::cluster::{Cluster, RejectReason};
-use crate::model::config::{optional, Config, Dispatch, Estimate, Policy, Rule, SizeBy};
+use crate::model::config::{optional, Config, Dispatch, Estimate, PairRule, Policy, Rule, SizeBy};
 use crate::model::job::{Jobs, UNKNOWN};
 use crate::net::graph::{Activation, Parameter};
 use crate::net::network::Network;
@@ -18,7 +18,10 @@ use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
-const MAGIC: i64 = 0x3152_544E_5548_5306;
+const MAGIC: i64 = 0x3152_544E_5548_5307;
+
+/// The form before jobs chose among types of GPUs.
+const MAGIC_WITHOUT_PAIRS: i64 = 0x3152_544E_5548_5306;
 
 /// The form before jobs could wait for nodes that are close together.
 const MAGIC_WITHOUT_LOCALITY: i64 = 0x3152_544E_5548_5305;
@@ -43,6 +46,9 @@ impl Simulation {
         out.put(config.preemption_overhead_per_gb_ms);
         out.put(config.locality_wait_ms.unwrap_or(UNKNOWN));
         out.put(config.locality_loss_micro.unwrap_or(UNKNOWN));
+        out.put(config.pairs.code());
+        out.put_floats(&config.type_prices);
+        out.put_floats(&[config.price_factor]);
         config.host_policy().iter().for_each(|policy| write_network(&mut out, policy.network()));
         out.put_floats(given);
         out.put_all(self.waiting.queue.order().map(i64::from));
@@ -66,7 +72,8 @@ impl Simulation {
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
         let magic = input.get()?;
-        if ![MAGIC, MAGIC_WITHOUT_LOCALITY, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
+        let with_locality = [MAGIC, MAGIC_WITHOUT_PAIRS].contains(&magic);
+        if !with_locality && ![MAGIC_WITHOUT_LOCALITY, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
         if input.get()? != jobs.fingerprint as i64 || input.get()? != cluster.fingerprint as i64 {
@@ -81,12 +88,17 @@ impl Simulation {
             config.size_by = SizeBy::from_code(input.get()?).ok_or("the saved state has unknown sizes")?;
             config.origin_ms = input.time()?;
         }
-        if magic == MAGIC || magic == MAGIC_WITHOUT_LOCALITY {
+        if with_locality || magic == MAGIC_WITHOUT_LOCALITY {
             config.preemption_overhead_per_gb_ms = input.get()?;
         }
-        if magic == MAGIC {
+        if with_locality {
             config.locality_wait_ms = optional(input.get()?);
             config.locality_loss_micro = optional(input.get()?);
+        }
+        if magic == MAGIC {
+            config.pairs = PairRule::from_code(input.get()?).ok_or("the saved state has an unknown rule for pairs")?;
+            config.type_prices = input.floats()?.into();
+            config.price_factor = input.floats()?.first().copied().unwrap_or(f64::NAN);
         }
         if config.placement == Rule::Learned {
             let policy = HostPolicy::new(read_network(&mut input)?)?;
@@ -102,7 +114,7 @@ impl Simulation {
         config.check()?;
         let setup = Setup::new(cluster, jobs, window, config, &given)?;
         let mut simulation = Simulation::with_order(setup, order)?;
-        simulation.read_progress(&mut input, magic == MAGIC)?;
+        simulation.read_progress(&mut input, with_locality)?;
         Ok(simulation)
     }
 
@@ -335,6 +347,9 @@ fn read_config(input: &mut Reader) -> Result<Config, String> {
         origin_ms: 0,
         locality_wait_ms: Some(0),
         locality_loss_micro: Some(0),
+        pairs: PairRule::Any,
+        type_prices: Arc::default(),
+        price_factor: 1.0,
     })
 }
 

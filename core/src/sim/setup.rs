@@ -1,7 +1,7 @@
 //! What is simulated, and how: fixed when a simulation is made.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::model::cluster::{reject_reason, Cluster, RejectReason, UNTRACKED};
 use crate::model::config::Config;
@@ -10,10 +10,12 @@ use crate::model::job::{Jobs, Shape, MAX_DURATION_MS};
 use crate::model::size::JobSizes;
 use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
+use crate::order::pairs::{facts_of, PairFacts};
 use crate::order::scores::order;
 use crate::place::locality::{Locality, Reach};
 use crate::place::placement::Placement;
 use crate::place::rules::{Rule, Search};
+use crate::place::types::{check_types, types_of, within_price, OnType};
 use crate::sim::job_state::JobState;
 
 /// As everywhere in Shunter.
@@ -32,6 +34,12 @@ pub struct Setup {
     pub(crate) sizes: Arc<JobSizes>,
     /// How far apart the nodes of each shape may be, where that plays a part.
     pub(crate) locality: Option<Arc<Locality>>,
+    /// The shapes with the types of GPUs that they accept by their prices, where jobs keep to prices.
+    priced: Option<Arc<[Shape]>>,
+    /// By shape, the types of GPUs that can hold it; worked out when first asked for.
+    types: OnceLock<Arc<[Vec<OnType>]>>,
+    /// The same with what a score over pairs sees of them.
+    facts: OnceLock<Arc<[Vec<PairFacts>]>>,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
 }
@@ -55,16 +63,44 @@ impl Setup {
             return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
         }
         config.host_policy().map_or(Ok(()), |policy| policy.check(cluster.nodes.len()))?;
+        if config.chooses_types() {
+            check_types(&cluster, &config.type_prices)?;
+        }
+        let priced = config.keeps_to_prices().then(|| priced(&cluster, &jobs, &config));
+        let shapes = priced.as_deref().unwrap_or(&jobs.shapes);
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
-            locality: Locality::new(&cluster, &jobs, &config).map(Arc::new),
+            locality: Locality::new(&cluster, shapes, &config).map(Arc::new),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },
+            priced,
+            types: OnceLock::new(),
+            facts: OnceLock::new(),
             cluster,
             jobs,
             window,
             config,
         })
+    }
+
+    /// What jobs ask for, and accept, by the numbers of their shapes.
+    #[inline]
+    pub(crate) fn shapes(&self) -> &[Shape] {
+        self.priced.as_deref().unwrap_or(&self.jobs.shapes)
+    }
+
+    /// The types of GPUs that can hold a shape, in the order of the cluster's pools. A job without GPUs goes anywhere.
+    pub(crate) fn types_for(&self, shape: u32) -> &[OnType] {
+        let work_out = || self.shapes().iter().map(|shape| types_of(&self.cluster, shape)).collect();
+        &self.types.get_or_init(work_out)[shape as usize]
+    }
+
+    /// What is always the same of a shape on each of its types.
+    pub(crate) fn pair_facts(&self, shape: u32) -> &[PairFacts] {
+        let prices = &self.config.type_prices;
+        let work_out =
+            || (0..self.shapes().len() as u32).map(|number| facts_of(self.types_for(number), prices)).collect();
+        &self.facts.get_or_init(work_out)[shape as usize]
     }
 
     /// The jobs in the policy's order; `given` are the caller's scores, where the policy wants them.
@@ -91,7 +127,7 @@ impl Setup {
 
     #[inline]
     pub(crate) fn shape_of(&self, state: &JobState) -> &Shape {
-        &self.jobs.shapes[state.shape as usize]
+        &self.shapes()[state.shape as usize]
     }
 
     /// A job's milli-cores over all tasks.
@@ -124,7 +160,12 @@ impl Setup {
         if !state.was_stopped() {
             return 0;
         }
-        self.config.preemption_overhead_ms + self.overhead_of_memory_ms(self.shape_of(state))
+        self.restart_ms(state.shape)
+    }
+
+    /// What a start of a job of this shape costs that was stopped before.
+    pub(crate) fn restart_ms(&self, shape: u32) -> i64 {
+        self.config.preemption_overhead_ms + self.overhead_of_memory_ms(&self.shapes()[shape as usize])
     }
 
     /// What a start after a stop costs for the memory of all tasks, rounded down.
@@ -174,7 +215,7 @@ impl Setup {
         if !self.cluster.has_speeds {
             return FULL_SPEED;
         }
-        let wanted = &self.jobs.shapes[shape as usize];
+        let wanted = &self.shapes()[shape as usize];
         match &self.locality {
             Some(locality) if wanted.gpu_milli > 0 => locality.speed_micro(&self.cluster, shape, wanted, placement),
             _ => self.cluster.speed_micro(wanted, placement),
@@ -193,7 +234,12 @@ impl Setup {
     /// Where jobs of a shape may go; where that depends on how long they have waited, as far as it ever does.
     #[inline]
     pub(crate) fn reach_of(&self, shape: u32) -> Reach<'_> {
-        self.reach(shape, self.config.locality_wait_ms.is_none())
+        self.reach(shape, &self.shapes()[shape as usize], self.config.locality_wait_ms.is_none())
+    }
+
+    /// The same on one type of GPU.
+    pub(crate) fn reach_of_type<'a>(&'a self, shape: u32, on_type: &'a OnType) -> Reach<'a> {
+        self.reach(shape, &on_type.shape, self.config.locality_wait_ms.is_none())
     }
 
     /// When a job has waited long enough for nodes that are close together, if that is a matter of time.
@@ -204,17 +250,17 @@ impl Setup {
         Some(self.submit_ms(job) + wait_ms)
     }
 
-    /// Where a job may go at an instant.
+    /// Where a job may go at an instant. `wanted` is what it asks for: its shape, or that on some types alone.
     #[inline]
-    pub(crate) fn reach_at(&self, job: u32, state: &JobState, instant_ms: i64) -> Reach<'_> {
+    pub(crate) fn reach_at<'a>(&'a self, job: u32, state: &JobState, wanted: &'a Shape, instant_ms: i64) -> Reach<'a> {
         let waits_on = self.patient_until_ms(job, state).is_some_and(|until_ms| instant_ms < until_ms);
-        self.reach(state.shape, self.config.locality_wait_ms.is_none() || waits_on)
+        self.reach(state.shape, wanted, self.config.locality_wait_ms.is_none() || waits_on)
     }
 
     #[inline]
-    fn reach(&self, shape: u32, waits: bool) -> Reach<'_> {
+    fn reach<'a>(&'a self, shape: u32, wanted: &'a Shape, waits: bool) -> Reach<'a> {
         let spreads = self.locality.as_ref().filter(|_| waits).and_then(|locality| locality.spreads(shape));
-        Reach { cluster: &self.cluster, shape: &self.jobs.shapes[shape as usize], spreads }
+        Reach { cluster: &self.cluster, shape: wanted, spreads }
     }
 
     /// The search for nodes for a job that may go there.
@@ -225,6 +271,12 @@ impl Setup {
         let policy = self.config.host_policy();
         Search { cluster, free, shape, seed: self.config.seed, job, classes, policy, spreads }
     }
+}
+
+/// What jobs ask for, on types alone that cost little more than their cheapest.
+fn priced(cluster: &Cluster, jobs: &Jobs, config: &Config) -> Arc<[Shape]> {
+    let Config { type_prices, price_factor, .. } = config;
+    jobs.shapes.iter().map(|shape| within_price(cluster, shape, type_prices, *price_factor)).collect()
 }
 
 // Most logs of HPC centers are simulated on a number of cores: there sums take the place of searches. A node that can

@@ -4,10 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dispatch::contenders::rank_again;
+use crate::dispatch::eft::target;
+use crate::dispatch::pairs;
 use crate::dispatch::promises::Promises;
 use crate::dispatch::run_pass;
 use crate::model::cluster::{Cluster, RejectReason};
-use crate::model::config::Config;
+use crate::model::config::{Config, Policy};
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape};
 use crate::model::speeds::stretched_ms;
@@ -16,6 +18,7 @@ use crate::order::ranking::Turn;
 use crate::place::external::{self, SharedPlacer};
 use crate::place::locality::Reach;
 use crate::place::placement::{place_as_told, Part, Placement};
+use crate::place::types::OnType;
 use crate::sim::accounts::Accounts;
 use crate::sim::clock::Clock;
 use crate::sim::failures::Failures;
@@ -112,12 +115,40 @@ impl Simulation {
         if self.setup.is_pool {
             return self.machine.fits(&self.setup, self.state(job).shape);
         }
-        self.reach_at(job, self.now_ms()).fits(&self.machine.free)
+        self.may_fit(job) && self.reach_at(job, self.now_ms()).fits(&self.machine.free)
     }
 
-    /// Where a job may go at an instant.
+    /// Whether a job fits if it takes any type of GPU: what it waits for otherwise takes long to find out.
+    fn may_fit(&self, job: u32) -> bool {
+        !self.setup.config.ends_first() || self.machine.fits(&self.setup, self.state(job).shape)
+    }
+
+    /// Where a job may go at an instant, as things are now.
     pub(crate) fn reach_at(&self, job: u32, instant_ms: i64) -> Reach<'_> {
-        self.setup.reach_at(job, self.state(job), instant_ms)
+        self.reach_as(job, self.wanted_now(job), instant_ms)
+    }
+
+    /// The same if it asks for this: its shape on some types of GPUs alone, for instance.
+    pub(crate) fn reach_as<'a>(&'a self, job: u32, wanted: &'a Shape, instant_ms: i64) -> Reach<'a> {
+        self.setup.reach_at(job, self.state(job), wanted, instant_ms)
+    }
+
+    /// What a job asks for now: where it waits for a type of GPU, its shape on that type alone.
+    pub(crate) fn wanted_now(&self, job: u32) -> &Shape {
+        match self.setup.config.ends_first().then(|| target(self, job)).flatten() {
+            Some(on_type) => &on_type.shape,
+            None => self.shape_of(job),
+        }
+    }
+
+    /// Whether a job could start now on a type of GPU.
+    pub(crate) fn fits_on(&self, job: u32, on_type: &OnType) -> bool {
+        self.reach_as(job, &on_type.shape, self.now_ms()).fits(&self.machine.free)
+    }
+
+    /// Where the placement rule puts a job now on a type of GPU; none: it does not fit there.
+    pub(crate) fn placement_on(&self, job: u32, on_type: &OnType) -> Option<Placement> {
+        self.place_within(&self.machine.free, job, self.reach_as(job, &on_type.shape, self.now_ms()))
     }
 
     /// When a job has waited long enough for nodes that are close together, if that is to come.
@@ -189,6 +220,9 @@ impl Simulation {
 
     /// The turns of a pass over an order that moves and is up to date, in the order of the table.
     pub(crate) fn turns(&self) -> Vec<Turn> {
+        if self.setup.config.policy == Policy::Pairs {
+            return pairs::turns(self);
+        }
         self.waiting.turns(&self.setup, &self.accounts, self.now_ms(), &self.machine.free)
     }
 
@@ -212,7 +246,12 @@ impl Simulation {
 
     /// Where it would put a job at an instant on what is free then.
     pub(crate) fn place_at(&self, free: &Free, job: u32, instant_ms: i64) -> Option<Placement> {
-        let (reach, rule) = (self.reach_at(job, instant_ms), self.setup.config.placement);
+        self.place_within(free, job, self.reach_at(job, instant_ms))
+    }
+
+    /// Where it would put a job that may go there.
+    pub(crate) fn place_within(&self, free: &Free, job: u32, reach: Reach) -> Option<Placement> {
+        let rule = self.setup.config.placement;
         let search = self.setup.search(free, reach, job);
         match &self.setup.config.placer {
             Some(SharedPlacer::Outside(placer)) if self.setup.config.may_decline() => {
@@ -228,7 +267,7 @@ impl Simulation {
         if self.setup.is_pool {
             return self.fits_now(job).then(|| Placement::single(0, self.shape_of(job).tasks));
         }
-        self.place_on(&self.machine.free, job)
+        self.may_fit(job).then(|| self.place_on(&self.machine.free, job)).flatten()
     }
 
     /// Starts a waiting job where the placement rule puts it, if it fits.

@@ -170,6 +170,11 @@ impl Waiting {
         turns
     }
 
+    /// The jobs that an order is made of, in the order of the table; none where the order stands still.
+    pub(crate) fn candidates(&self) -> &[Candidate] {
+        self.ranking.as_ref().map_or(&[], |ranking| &ranking.candidates)
+    }
+
     /// Whether any candidate of an order that moves needs no more cores than this.
     pub(crate) fn any_candidate_within(&self, cores_milli: i64) -> bool {
         let fits = |one: &Candidate| one.cores_milli <= cores_milli;
@@ -181,12 +186,14 @@ fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32) ->
     let place = setup.place(job);
     let estimate_ms = accounts.estimate(setup, job).0;
     let r = seconds(estimate_ms).max(1.0);
-    let n = setup.sizes.of(setup.jobs.shape[place]);
+    let shape = setup.jobs.shape[place];
+    let n = setup.sizes.of(shape);
     Candidate {
         job,
+        shape,
         changes: accounts.changes(job),
         submit_ms: setup.jobs.submit_ms[place] as f64,
-        cores_milli: setup.jobs.shape_cores.cores_milli(setup.jobs.shape[place]),
+        cores_milli: setup.jobs.shape_cores.cores_milli(shape),
         r,
         n,
         standing: match setup.given.get(job as usize) {

@@ -1,0 +1,65 @@
+//! Earliest finish: a job takes a type of GPU now only if no other lets it end earlier, waiting included.
+
+use crate::dispatch::beside::{earliest_within, places_each_anew};
+use crate::model::speeds::FULL_SPEED;
+use crate::place::types::OnType;
+use crate::sim::simulation::Simulation;
+
+/// The type that a job takes, or waits for, if running jobs end when expected. None: it has no GPUs, or would not fit
+/// though all jobs had ended.
+pub(crate) fn target(simulation: &Simulation, job: u32) -> Option<&OnType> {
+    let types = simulation.setup.types_for(simulation.state(job).shape);
+    if types.iter().any(|one| one.gpu_type.is_none()) {
+        return None;
+    }
+    let finish_ms = |start_ms: i64, one: &OnType| start_ms + simulation.span_ms(job, one.speed_micro);
+    let now = fastest(types.iter().filter(|one| simulation.fits_on(job, one)));
+    let mut best = now.map(|one| (finish_ms(simulation.now_ms(), one), simulation.now_ms(), one));
+    for one in types.iter().filter(|one| now.is_none_or(|now| one.speed_micro > now.speed_micro)) {
+        if simulation.fits_on(job, one) {
+            continue;
+        }
+        let reach_at = |instant_ms: i64| simulation.reach_as(job, &one.shape, instant_ms);
+        let patient_until_ms = simulation.patient_until_ms(job);
+        let Some(start_ms) = earliest_within(simulation, &reach_at, patient_until_ms).start_ms else { continue };
+        let found = (finish_ms(start_ms, one), start_ms, one);
+        if best.as_ref().is_none_or(|best| (found.0, found.1) < (best.0, best.1)) {
+            best = Some(found);
+        }
+    }
+    best.map(|(.., one)| one)
+}
+
+/// The type on which jobs of a shape start now, if any do, and how long they may last at most, at full speed: longer ones
+/// would end earlier on a type that becomes free. The bound may be too wide, never too narrow.
+pub(super) fn start_now(simulation: &Simulation, shape: u32) -> Option<(&OnType, i64)> {
+    let setup = &simulation.setup;
+    let types = setup.types_for(shape);
+    let fits = |one: &&OnType| setup.reach_of_type(shape, one).fits(&simulation.machine.free);
+    let now = fastest(types.iter().filter(fits))?;
+    let mut most_ms = i64::MAX;
+    for one in types.iter().filter(|one| one.speed_micro > now.speed_micro) {
+        let earliest = earliest_within(simulation, &|_| setup.reach_of_type(shape, one), None);
+        if let Some(start_ms) = earliest.start_ms {
+            let (slow, fast) = (now.speed_micro as f64, one.speed_micro as f64);
+            let ahead_ms = (start_ms - simulation.now_ms() + 2) as f64;
+            // Both spans are rounded up to a millisecond, and restarts cost the same on both.
+            let work_ms = ahead_ms * slow * fast / (FULL_SPEED as f64 * (fast - slow)) * (1.0 + 1e-9) + 2.0;
+            most_ms = most_ms.min((work_ms as i64).saturating_add(setup.restart_ms(shape)));
+        }
+    }
+    Some((now, most_ms))
+}
+
+/// How long, at full speed, a job of a shape may last at most that starts now; none: it does not fit.
+pub(super) fn bound_ms(simulation: &Simulation, shape: u32) -> Option<i64> {
+    if places_each_anew(simulation) {
+        return simulation.machine.fits(&simulation.setup, shape).then_some(i64::MAX);
+    }
+    start_now(simulation, shape).map(|(_, most_ms)| most_ms)
+}
+
+/// The fastest; of several, the one in the earlier pool.
+fn fastest<'a>(types: impl Iterator<Item = &'a OnType>) -> Option<&'a OnType> {
+    types.reduce(|best, one| if one.speed_micro > best.speed_micro { one } else { best })
+}

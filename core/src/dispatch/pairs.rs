@@ -1,0 +1,200 @@
+//! Greedy and EASY over pairs of a job and a type of GPU, by a score that refuses some of them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::dispatch::beside::{can_reserve, places_each_anew, Head};
+use crate::model::job::Shape;
+use crate::order::pairs::{free_by_type, PairFeatures, PairScore};
+use crate::order::ranking::{Candidate, Turn};
+use crate::order::scores::{ascending_bits, LEAST_SIZE};
+use crate::place::types::OnType;
+use crate::sim::simulation::Simulation;
+
+/// A pair that is accepted. They sort as they take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    /// The score's, or 0 for a job that the guard puts first.
+    rank: u64,
+    job: u32,
+    /// Which of its types is better for a job that the guard puts first.
+    score: u64,
+    /// Which of its types this is.
+    place: u32,
+}
+
+/// What the score sees of the cluster in a pass.
+struct PairScene {
+    score: PairScore,
+    free: Vec<f64>,
+    /// Of the whole cluster, for jobs without GPUs.
+    free_part: f64,
+    queue: f64,
+    /// Nothing runs: somebody has to start, so that nothing is refused.
+    is_idle: bool,
+}
+
+/// By type of one shape: by how much it would be slowed for being apart, if it fits now.
+type ShapeNow = Box<[Option<f64>]>;
+
+/// Everything that fits and is accepted starts, the best pair first.
+pub(super) fn greedy_pass(simulation: &mut Simulation) {
+    let pairs = accepted_pairs(simulation, true);
+    fill(simulation, &pairs, None);
+}
+
+/// Jobs take turns by their best pairs. The first that has no room on any type that it accepts holds a reservation; behind
+/// it, pairs start that do not delay it.
+pub(super) fn easy_pass(simulation: &mut Simulation) {
+    let pairs = accepted_pairs(simulation, false);
+    let by_job = by_job(&pairs);
+    for (turn, (job, places)) in by_job.iter().enumerate() {
+        let start = places.iter().any(|&place| start_pair(simulation, None, *job, place));
+        if start || !can_reserve(simulation, *job) {
+            continue;
+        }
+        let wanted = on_types(simulation, *job, places.iter().copied());
+        let mut head = Head::wanting(simulation, *job, Some(wanted));
+        let behind: HashSet<u32> = by_job[turn + 1..].iter().map(|(job, _)| *job).collect();
+        let rest: Vec<Pair> = pairs.into_iter().filter(|pair| behind.contains(&pair.job)).collect();
+        return fill(simulation, &rest, Some(&mut head));
+    }
+}
+
+/// The turns of all candidates by their best pairs, in the order of the table; one that accepts no type may not reserve.
+pub(crate) fn turns(simulation: &Simulation) -> Vec<Turn> {
+    let mut best: HashMap<u32, u64> = HashMap::new();
+    for pair in accepted_pairs(simulation, false) {
+        best.entry(pair.job).or_insert(pair.rank);
+    }
+    let turn = |one: &Candidate| match best.get(&one.job) {
+        Some(&rank) => Turn::plain(rank, one.job),
+        None => Turn { may_reserve: false, ..Turn::plain(u64::MAX, one.job) },
+    };
+    simulation.waiting.candidates().iter().map(turn).collect()
+}
+
+/// What each candidate asks for on the types that it accepts now; those are left out that accept none.
+pub(crate) fn wanted(simulation: &Simulation) -> HashMap<u32, Shape> {
+    let pairs = accepted_pairs(simulation, false);
+    by_job(&pairs).into_iter().map(|(job, places)| (job, on_types(simulation, job, places.into_iter()))).collect()
+}
+
+/// The jobs of sorted pairs by their best, each with its types in the order of their scores.
+fn by_job(pairs: &[Pair]) -> Vec<(u32, Vec<u32>)> {
+    let mut jobs: Vec<(u32, Vec<u32>)> = Vec::new();
+    let mut turn_of: HashMap<u32, usize> = HashMap::new();
+    for pair in pairs {
+        let turn = *turn_of.entry(pair.job).or_insert_with(|| {
+            jobs.push((pair.job, Vec::new()));
+            jobs.len() - 1
+        });
+        jobs[turn].1.push(pair.place);
+    }
+    jobs
+}
+
+/// What a job asks for, on some of its types alone.
+fn on_types(simulation: &Simulation, job: u32, places: impl Iterator<Item = u32>) -> Shape {
+    let shape = simulation.state(job).shape;
+    let types = simulation.setup.types_for(shape);
+    let masks = places.filter_map(|place| types[place as usize].gpu_type);
+    let gpu_types = masks.fold(0, |mask, gpu_type| mask | 1 << gpu_type);
+    let own = &simulation.setup.shapes()[shape as usize];
+    Shape { gpu_types: if gpu_types == 0 { own.gpu_types } else { gpu_types }, ..own.clone() }
+}
+
+/// Starts pairs in order that fit now and do not delay the head.
+fn fill(simulation: &mut Simulation, pairs: &[Pair], mut head: Option<&mut Head>) {
+    let mut started: Vec<u32> = Vec::new();
+    for pair in pairs {
+        if !started.contains(&pair.job) && start_pair(simulation, head.as_deref_mut(), pair.job, pair.place) {
+            started.push(pair.job);
+        }
+    }
+}
+
+/// Starts a job on one of its types, if it fits there and does not delay the head. Says whether it did.
+fn start_pair(simulation: &mut Simulation, head: Option<&mut Head>, job: u32, place: u32) -> bool {
+    let on_type = &simulation.setup.types_for(simulation.state(job).shape)[place as usize];
+    let Some(placement) = simulation.placement_on(job, on_type) else { return false };
+    if head.is_some_and(|head| !head.admit(simulation, job, &placement)) {
+        return false;
+    }
+    simulation.start_on(job, placement);
+    true
+}
+
+/// The pairs that are accepted now, in the order of their turns; or only those that fit.
+fn accepted_pairs(simulation: &Simulation, must_fit: bool) -> Vec<Pair> {
+    let candidates = simulation.waiting.candidates();
+    let mut known: Vec<Option<ShapeNow>> = vec![None; simulation.setup.jobs.shapes.len()];
+    let each_anew = places_each_anew(simulation);
+    let mut pairs = Vec::new();
+    let mut scene: Option<PairScene> = None;
+    for one in candidates {
+        let now = &mut known[one.shape as usize];
+        if each_anew {
+            *now = None;
+        }
+        let now = now.get_or_insert_with(|| shape_now(simulation, one.job, one.shape));
+        if must_fit && now.iter().all(Option::is_none) {
+            continue;
+        }
+        // Mostly nobody fits: then nothing else is worked out.
+        let scene = scene.get_or_insert_with(|| PairScene::of(simulation, candidates));
+        scene.add_pairs(simulation, one, now, must_fit, &mut pairs);
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// Whether a job of a shape fits on each of its types now, and how much slower it is there for being apart.
+fn shape_now(simulation: &Simulation, job: u32, shape: u32) -> ShapeNow {
+    let apart = |one: &OnType| {
+        if !simulation.fits_on(job, one) {
+            return None;
+        }
+        let setup = &simulation.setup;
+        if setup.locality.as_ref().and_then(|locality| locality.spreads(shape)).is_none() {
+            return Some(0.0);
+        }
+        let placement = simulation.placement_on(job, one)?;
+        Some((one.speed_micro as f64 / setup.speed_micro(shape, &placement) as f64).ln())
+    };
+    simulation.setup.types_for(shape).iter().map(apart).collect()
+}
+
+impl PairScene {
+    fn of(simulation: &Simulation, candidates: &[Candidate]) -> Self {
+        let (setup, free) = (&simulation.setup, &simulation.machine.free);
+        let sizes = &setup.sizes;
+        let area: f64 = candidates.iter().map(|one| one.r * one.n.max(LEAST_SIZE)).sum();
+        PairScene {
+            score: PairScore::new(&setup.config.policy_parameters),
+            free: free_by_type(&setup.cluster, free),
+            free_part: sizes.free_milli(free) as f64 / sizes.capacity_milli as f64,
+            queue: (1.0 + area / (sizes.capacity() * 3600.0)).ln(),
+            is_idle: simulation.machine.running() == 0,
+        }
+    }
+
+    /// Adds the pairs of a candidate that are accepted.
+    fn add_pairs(&self, simulation: &Simulation, one: &Candidate, now: &ShapeNow, must_fit: bool, to: &mut Vec<Pair>) {
+        let is_first = simulation.waiting.queue.is_first(one.job);
+        let types = simulation.setup.types_for(one.shape);
+        let facts = simulation.setup.pair_facts(one.shape);
+        let job = one.pair_job(simulation.now_ms());
+        for (place, apart) in now.iter().enumerate() {
+            if must_fit && apart.is_none() {
+                continue;
+            }
+            let free = types[place].gpu_type.map_or(self.free_part, |gpu_type| self.free[gpu_type as usize]);
+            let pair = PairFeatures::of(&job, &facts[place], free, self.queue, apart.unwrap_or(0.0));
+            if self.is_idle || is_first || self.score.accepts(&pair) {
+                let score = ascending_bits(self.score.score(&pair));
+                let rank = if is_first { 0 } else { score };
+                to.push(Pair { rank, job: one.job, score, place: place as u32 });
+            }
+        }
+    }
+}
