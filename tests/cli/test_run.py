@@ -97,9 +97,10 @@ def interrupted(tmp_path: Path, *words: str) -> str:
     """Runs a short job and three long ones, interrupts the first of these, and returns what is printed."""
     (tmp_path / "jobs.txt").write_text("sleep 0.01\n" + "echo $$ >> ran.txt; exec sleep 300\n" * 3)
     command = [sys.executable, "-m", "shunter", "run", "jobs.txt", "--capacity", "1", *words]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         deadline = time.monotonic() + PATIENCE_S
         while not (tmp_path / "ran.txt").exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
