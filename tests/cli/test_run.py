@@ -158,6 +158,19 @@ def test_a_policy_learns_on_executed_jobs_and_decides_in_the_queue(shunter: Comm
     assert "was made for other observations: window 4 instead of 5" in told.error()
 
 
+def test_a_policy_that_fails_is_stood_in_for_and_told(shunter: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "import shunter\n\n\nclass Bad(shunter.Policy):\n    def score(self, view):\n        raise ValueError('no')\n"
+    )
+    made = ("--generate", 2, "--cores", 1, "--seconds", 0.01, "--simulate")
+    answer = shunter("run", *made, "--policy", "./bad.py", "--json")
+    assert answer.code == 0
+    assert "and fcfs decided instead; last: " in answer.err
+    told = json.loads(answer.out)
+    assert told["succeeded"] == 2
+    assert told["policy_failures"] >= 1
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
