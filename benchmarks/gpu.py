@@ -6,6 +6,7 @@
 1. Whole calls of `simulate()`, from the table of jobs to the schedule, on Venus with 1,064 GPUs. The list of its jobs
    is used if SHUNTER_TRACES, or ../shared/traces, has it, and otherwise as many jobs of the generator's like. As logged
    hardly anybody waits; with the gaps between arrivals halved, jobs queue and the preemptive policies stop others.
+   Then the same at twice the load on three types of GPUs, among which jobs choose (`--pairs`, policy `pairs`).
 2. Tiered placements a second on 36 nodes with 8 GPUs: the core's search over random states of these nodes, tier 1 and
    then, if that has no choice, tier 2, for the sizes that are usual on Venus. The arguments of all calls are made
    beforehand; what Python takes to loop and to call is counted. Then starts a second of whole simulations on these
@@ -25,17 +26,21 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 
-from shunter import read_cluster, read_workload
+from shunter import Cluster, read_cluster, read_workload
+from shunter.model.log import Log
 from shunter.native import ffi, lib, pointer
 from shunter.policies.placements.milp import MilpPlacer
 from shunter.policies.placements.tier_options import ORDER_CODES
+from shunter.policies.prices import training_prices
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.simulation import WindowRunner, simulate
 from shunter.workloads.load import scale_arrivals
@@ -56,6 +61,7 @@ CALLS = [
     ("fcfs", "fgd"),
     ("srtf", "fgd"),
 ]
+PAIR_GOAL_S = 10.0
 NODES, GPUS = 36, 8
 TIER_GOAL = 100_000
 TIER_STATES = 2_000
@@ -94,6 +100,31 @@ def whole_calls(console: Console) -> None:
             row = [f"{wall_s:.2f}", f"{cpu_s:.2f}", f"{goal_s:g}" if goal_s else "", f"{starts:,}", f"{stopped:,}"]
             table.add_row(*rule, *row, f"{starts / wall_s:,.0f}", verdict(goal_s is None or wall_s <= goal_s))
         console.print(table)
+
+
+def pair_calls(console: Console) -> None:
+    """Measures whole simulations of Venus at twice the load, on three types of GPUs that jobs choose among."""
+    preset = read_cluster("gavel-like")
+    nodes = tuple(
+        replace(node, name=f"{node.name}-{copy}", gpus=8, cores=64.0) for node in preset.nodes for copy in range(5)
+    )
+    cluster = Cluster.from_nodes(nodes, "135 nodes of three types", kinds=preset.kinds)
+    logged = venus()
+    kinds = np.random.default_rng(1).choice(cluster.kinds.kinds if cluster.kinds else (), len(logged))
+    workload = replace(logged, jobs=logged.jobs.with_columns(kind=pl.Series(kinds), cores_per_task=pl.lit(1.0)))
+    prices = training_prices([Log(workload, cluster)], (0.0, 0.6)).text
+    workload = scale_arrivals(workload, 1 / 2)
+    table = Table(title=f"simulate(), {len(logged):,} jobs of {logged.name}, load x 2, {cluster.name}, greedy")
+    for column in ("policy", "pairs", "s", "CPU s", "goal, s", "mean wait, h", ""):
+        table.add_column(column, justify="left" if column in ("policy", "pairs", "") else "right")
+    for policy, pairs in (("sjf", "any"), ("sjf", prices), ("sjf", "eft"), ("pairs", prices)):
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        schedule = simulate(workload, cluster, policy=policy, placement="fastest", dispatch="greedy", pairs=pairs)
+        wall_s, cpu_s = time.perf_counter() - begin, time.process_time() - begin_cpu
+        wait_h = float(schedule.wait_s[schedule.ended].mean()) / 3600
+        row = (f"{wall_s:.2f}", f"{cpu_s:.2f}", f"{PAIR_GOAL_S:g}", f"{wait_h:.1f}", verdict(cpu_s <= PAIR_GOAL_S))
+        table.add_row(policy, pairs.partition("?")[0], *row)
+    console.print(table)
 
 
 def verdict(reached: bool) -> str:
@@ -236,6 +267,7 @@ def main() -> None:
     console = Console(width=120)
     if not quick:
         whole_calls(console)
+        pair_calls(console)
     tier_searches(console)
     starts(console)
     solver_decisions(console, quick)

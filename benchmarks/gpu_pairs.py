@@ -1,6 +1,6 @@
 """Which job on which type of GPU: prices, earliest finish and a tuned score over pairs, against own-fastest.
 
-    python -m benchmarks.gpu_results pairs                     Venus at load 0.9, about 4 minutes of CPU time
+    python -m benchmarks.gpu_results pairs                     Venus at load 0.9, about 2 minutes of CPU time
     python -m benchmarks.gpu_pairs --jobs venus philly drawn --load 0.7 0.9 1.0 --arrivals poisson bursty
     python -m benchmarks.gpu_pairs --estimate 'noisy?sigma=1' 'noisy?sigma=2'
     python -m benchmarks.gpu_pairs --control like one-speed half
@@ -79,7 +79,7 @@ class Cell:
     arrivals: str = "poisson"
     estimate: str = "perfect"
     control: str | None = None
-    count: int = 5000
+    count: int = 3000
     """How many jobs each seed has."""
 
     @cached_property
@@ -189,7 +189,7 @@ def rows_of(cell: Cell, generations: int, population: int) -> dict[str, NDArray[
     return {name: judge.turnaround_h(scheduler_of(cell, policy, pairs)) for name, (policy, pairs) in ways.items()}
 
 
-def print_cells(cells: list[Cell], generations: int = 16, population: int = 24) -> None:
+def print_cells(cells: list[Cell], generations: int = 12, population: int = 20) -> None:
     """Prints a row for each cell: the base in hours, and the others as parts of it, with their standard errors."""
     heads: list[str] = []
     for cell in cells:
@@ -222,9 +222,9 @@ def main() -> None:
     parser.add_argument("--arrivals", nargs="+", default=["poisson"], choices=["poisson", "bursty"])
     parser.add_argument("--estimate", nargs="+", default=["perfect"])
     parser.add_argument("--control", nargs="+", default=[None], choices=["like", "one-speed", "half"])
-    parser.add_argument("--count", type=int, default=5000, help="how many jobs each seed has")
-    parser.add_argument("--generations", type=int, default=16)
-    parser.add_argument("--population", type=int, default=24)
+    parser.add_argument("--count", type=int, default=3000, help="how many jobs each seed has")
+    parser.add_argument("--generations", type=int, default=12)
+    parser.add_argument("--population", type=int, default=20)
     given = parser.parse_args()
     told = product(given.jobs, given.load, given.arrivals, given.estimate, given.control)
     print_cells([Cell(*one, given.count) for one in told], given.generations, given.population)

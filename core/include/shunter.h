@@ -354,7 +354,8 @@ typedef struct ShunterConfig {
     int32_t pairs;                  /* enum ShunterPairs */
     const double *type_prices;      /* what a second on each type of GPU costs, by its number, above 0; null for none */
     size_t type_prices_length;
-    double price_factor;            /* 1 or more: how many times the cost of its cheapest type a job takes */
+    double price_factor;            /* 1 or more: how many times the cost of its cheapest type a job takes; does not count
+                                       with SHUNTER_PAIRS_ANY */
 } ShunterConfig;
 
 /* The clock and the counts of a simulation. */

@@ -183,7 +183,8 @@ def apart(state: State, job: int, one: OnType) -> float:
     allocation = state.place(job, state.free_now(), wanted=one.job)
     if allocation is None or one.number is None:
         return 0.0
-    return math.log(one.speed_micro / state.speed_micro(job, allocation))
+    together = min(speed_on(state.jobs[job], state.nodes[share.node]) for share in allocation)
+    return math.log(together / state.speed_micro(job, allocation))
 
 
 def weight(state: State, name: str) -> float:

@@ -107,8 +107,8 @@ impl Head {
 
     /// The same for a job that takes some types of GPUs alone.
     pub(crate) fn wanting(simulation: &Simulation, job: u32, wanted: Option<Shape>) -> Self {
-        let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
         if simulation.setup.is_pool {
+            let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
             let needed = simulation.cores_milli(job);
             let mut free = simulation.machine.free.cores_milli[0];
             let give = |free: &mut i64, one: &Expected| *free += one.cores_milli;
@@ -117,7 +117,8 @@ impl Head {
         }
         let asked = wanted.as_ref().unwrap_or_else(|| simulation.shape_of(job));
         let reach_at = |instant_ms: i64| simulation.reach_as(job, asked, instant_ms);
-        let earliest = earliest_within(simulation, &reach_at, simulation.patient_until_ms(job));
+        let expected = simulation.machine.expected();
+        let earliest = earliest_within(simulation, expected, &reach_at, simulation.patient_until_ms(job));
         let beside = Beside::Nodes(Box::new(earliest.free));
         Head { job, reserved_ms: earliest.last_ms, wanted: wanted.map(Box::new), beside }
     }
@@ -322,13 +323,15 @@ pub(super) struct Earliest {
     free: Free,
 }
 
-/// When a job that does not fit now does, if running jobs end when expected. `reach_at` is where it may go at an instant.
+/// When a job that does not fit now does, if these running jobs end when expected. `reach_at` is where it may go at an
+/// instant.
 pub(super) fn earliest_within<'a>(
     simulation: &Simulation,
+    expected: &[Expected],
     reach_at: &dyn Fn(i64) -> Reach<'a>,
     patient_until_ms: Option<i64>,
 ) -> Earliest {
-    let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
+    let now_ms = simulation.now_ms();
     let free = simulation.machine.free.clone();
     let reach = reach_at(now_ms);
     // Asking the whole cluster after each end would be slow: the room for this one shape is kept up node by node.

@@ -3,6 +3,7 @@
 use crate::dispatch::beside::{earliest_within, places_each_anew};
 use crate::model::speeds::FULL_SPEED;
 use crate::place::types::OnType;
+use crate::sim::machine::Expected;
 use crate::sim::simulation::Simulation;
 
 /// The type that a job takes, or waits for, if running jobs end when expected. None: it has no GPUs, or would not fit
@@ -21,7 +22,8 @@ pub(crate) fn target(simulation: &Simulation, job: u32) -> Option<&OnType> {
         }
         let reach_at = |instant_ms: i64| simulation.reach_as(job, &one.shape, instant_ms);
         let patient_until_ms = simulation.patient_until_ms(job);
-        let Some(start_ms) = earliest_within(simulation, &reach_at, patient_until_ms).start_ms else { continue };
+        let ends = ends_on(simulation, one);
+        let Some(start_ms) = earliest_within(simulation, &ends, &reach_at, patient_until_ms).start_ms else { continue };
         let found = (finish_ms(start_ms, one), start_ms, one);
         if best.as_ref().is_none_or(|best| (found.0, found.1) < (best.0, best.1)) {
             best = Some(found);
@@ -39,7 +41,8 @@ pub(super) fn start_now(simulation: &Simulation, shape: u32) -> Option<(&OnType,
     let now = fastest(types.iter().filter(fits))?;
     let mut most_ms = i64::MAX;
     for one in types.iter().filter(|one| one.speed_micro > now.speed_micro) {
-        let earliest = earliest_within(simulation, &|_| setup.reach_of_type(shape, one), None);
+        let ends = ends_on(simulation, one);
+        let earliest = earliest_within(simulation, &ends, &|_| setup.reach_of_type(shape, one), None);
         if let Some(start_ms) = earliest.start_ms {
             let (slow, fast) = (now.speed_micro as f64, one.speed_micro as f64);
             let ahead_ms = (start_ms - simulation.now_ms() + 2) as f64;
@@ -57,6 +60,16 @@ pub(super) fn bound_ms(simulation: &Simulation, shape: u32) -> Option<i64> {
         return simulation.machine.fits(&simulation.setup, shape).then_some(i64::MAX);
     }
     start_now(simulation, shape).map(|(_, most_ms)| most_ms)
+}
+
+/// The expected ends of running jobs that hold GPUs of a type: no others make room there.
+fn ends_on(simulation: &Simulation, on_type: &OnType) -> Vec<Expected> {
+    let nodes = &simulation.setup.cluster.nodes;
+    let is_there = |one: &&Expected| {
+        let mut parts = simulation.state(one.job).placement.parts();
+        parts.any(|part| nodes[part.node as usize].gpu_type == on_type.gpu_type)
+    };
+    simulation.machine.expected().iter().filter(is_there).copied().collect()
 }
 
 /// The fastest; of several, the one in the earlier pool.

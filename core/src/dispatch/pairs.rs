@@ -159,7 +159,8 @@ fn shape_now(simulation: &Simulation, job: u32, shape: u32) -> ShapeNow {
             return Some(0.0);
         }
         let placement = simulation.placement_on(job, one)?;
-        Some((one.speed_micro as f64 / setup.speed_micro(shape, &placement) as f64).ln())
+        let together_micro = setup.cluster.speed_micro(&one.shape, &placement);
+        Some((together_micro as f64 / setup.speed_micro(shape, &placement) as f64).ln())
     };
     simulation.setup.types_for(shape).iter().map(apart).collect()
 }

@@ -93,7 +93,7 @@ pub struct ShunterConfig {
     pub type_prices: *const f64,
     /// How many; 0 where there are none.
     pub type_prices_length: usize,
-    /// 1 or more.
+    /// 1 or more; any number where jobs take any type.
     pub price_factor: f64,
 }
 
@@ -155,7 +155,8 @@ unsafe fn config(given: &ShunterConfig) -> Result<Config, Failure> {
         locality_loss_micro: optional(given.locality_loss_micro),
         pairs: PairRule::from_code(given.pairs.into()).ok_or_else(|| unknown("pairs", given.pairs))?,
         type_prices: prices.into(),
-        price_factor: given.price_factor,
+        // Who chooses no types leaves it at 0.
+        price_factor: if given.pairs == 0 { 1.0 } else { given.price_factor },
     };
     config.check().map_err(Failure::argument)?;
     Ok(config)

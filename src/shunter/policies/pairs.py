@@ -67,6 +67,8 @@ class Pairs:
         """
         if not self.prices:
             return np.empty(0)
+        if not cluster.gpu_types:
+            raise InputError(f"{_OPTION}: there are prices for types of GPUs, but {cluster.name} has none")
         for name in cluster.gpu_types:
             if name not in self.prices:
                 told = f"there are prices for {', '.join(self.prices)}"
