@@ -72,7 +72,7 @@ class Record:
         settings = schedule.settings
         names = (settings.policy, settings.dispatch, settings.placement, settings.wait_for_locality)
         may_fail = settings.failures is not None or settings.mtbf_s is not None
-        record = cls._of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
+        record = cls.of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
         return replace(record, pairs=settings.pairs)
 
     @classmethod
@@ -94,7 +94,7 @@ class Record:
             locality = str(resolved.get("wait_for_locality", NEVER))
             names = (str(resolved["policy"]), str(resolved["dispatch"]), str(resolved["placement"]), locality)
             may_fail = any(resolved.get(name) is not None for name in ("failures", "mtbf_s"))
-            record = cls._of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
+            record = cls.of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
             # Earlier versions had no choice of types.
             return replace(record, pairs=str(resolved.get("pairs", "any")))
         # Whatever is wrong with files that were changed by hand, or damaged: they do not tell what a run did.
@@ -102,7 +102,7 @@ class Record:
             raise InputError(f"{folder / MANIFEST}: does not fit {SCHEDULE}; simulate again") from error
 
     @classmethod
-    def _of_tables(
+    def of_tables(
         cls,
         rows: pl.DataFrame,
         stops: pl.DataFrame | None,
@@ -110,6 +110,15 @@ class Record:
         names: tuple[str, str, str, str],
         may_fail: bool,
     ) -> Record:
+        """Returns the record of what tables tell.
+
+        Args:
+            rows: One for each job, with the columns `NEEDED`.
+            stops: One for each time that a job was stopped before its end; None: there were none.
+            cluster: The nodes.
+            names: Of the policy, the dispatch rule and the placement, and whether jobs wait for close nodes.
+            may_fail: Whether nodes could go down.
+        """
         policy, dispatch, placement, wait_for_locality = names
         tasks = rows["tasks"].to_numpy()
         amounts = rows.select("submit_s", "tasks", "cores", "gpus").to_numpy()
