@@ -113,8 +113,9 @@ def _number(text: str | None) -> int | None:
 
 
 def _places(folder: QueueFolder, row: sqlite3.Row) -> list[dict[str, Any]]:
-    """Returns where a job stood in the lines of decisions before the one that chose it, and why it waited."""
-    query = "SELECT * FROM decisions WHERE time_s BETWEEN ? AND ? AND id < ? ORDER BY id"
+    """Returns where a job stood in the lines of decisions before it started, and why it waited."""
+    # The one that chose it, too: its line may have served until there was room for the job.
+    query = "SELECT * FROM decisions WHERE time_s BETWEEN ? AND ? AND id <= ? ORDER BY id"
     decisions = read_rows(folder, query, (row["submit_s"], row["start_s"], row["decision"] or 0))
     found: list[dict[str, Any]] = []
     for decision in map(shown_decision, decisions):
