@@ -657,7 +657,8 @@ enum ShunterMode {
     SHUNTER_MODE_FEASIBLE = 1,           /* any job that fits */
     SHUNTER_MODE_COMMITTED = 2,          /* any waiting job; the clock moves until it fits */
     SHUNTER_MODE_COMMITTED_BACKFILL = 3, /* the same, others being filled in */
-    SHUNTER_MODE_HOST = 4                /* a host for the job at the head */
+    SHUNTER_MODE_HOST = 4,               /* a host for the job at the head */
+    SHUNTER_MODE_PAIRS = 5               /* any job that fits, on a type of GPU */
 };
 
 /* How future capacity is described. */
@@ -687,6 +688,8 @@ typedef struct ShunterEnvConfig {
     uint32_t history;        /* so many intervals of the recent past are told of; 0 for PickHost */
     uint32_t stops;          /* so many running jobs are shown, which may be stopped; 0 for PickHost */
     int64_t history_interval_ms; /* how long an interval is; above 0 where there are any */
+    uint32_t types;          /* how many types of GPUs there are, all of them, numbered from 0; for SHUNTER_MODE_PAIRS,
+                                otherwise 0 */
 } ShunterEnvConfig;
 
 /* A window of a table on a cluster. */
@@ -1059,6 +1062,7 @@ typedef struct ShunterReplayOptions {
     double gamma;             /* the discount of later rewards, 0 to 1 */
     double priority_exponent; /* 0 to 1: how much errors count when samples are drawn; 0: all are as likely */
     uint64_t seed;            /* of the draws */
+    uint64_t types;           /* how many types of GPUs are chosen among: each job has so many rows; 0: one row */
 } ShunterReplayOptions;
 
 /* Opens a replay buffer that is empty. */

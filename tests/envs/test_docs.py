@@ -8,7 +8,8 @@ from shunter.checks import declarations
 from shunter.envs.episodes import PARTS
 from shunter.envs.layout import CLUSTER_FEATURES, HISTORY_FEATURES, JOB_FEATURES, RUNNING_FEATURES
 from shunter.envs.pick_host import PickHostOptions
-from shunter.envs.pick_job import LOOKAHEADS, PickJobOptions
+from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.queue_options import LOOKAHEADS
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES
 from shunter.policies.catalog import PICK_JOB_MODES
 from tests.support import PROJECT

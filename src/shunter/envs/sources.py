@@ -1,7 +1,7 @@
 """What every kind of decision says of itself: its options, and where its episodes come from.
 
-A kind of decision is one file (`pick_job.py`, `pick_host.py`) and one line of `kinds.py`. Trainings ask these classes
-and never which kind it is.
+A kind of decision is one file (`pick_job.py`, `pick_job_and_type.py`, `pick_host.py`) and one line of `kinds.py`.
+Trainings ask these classes and never which kind it is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from shunter.checks import TIME, declared, timed
 from shunter.model.settings import PROGRESS
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from shunter.envs.rewards import RewardOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.envs.world import CoreMode
+    from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.policies.scheduler import Scheduler
@@ -84,6 +85,14 @@ class EnvironmentOptions(ABC):
     @abstractmethod
     def scheduler(self) -> Scheduler:
         """How the simulations behind the environments schedule."""
+
+    def on_clusters(self, clusters: Sequence[Cluster]) -> Self:
+        """Returns the same with what only the clusters can tell.
+
+        Raises:
+            InputError: Nothing of this kind can be decided on one of them.
+        """
+        return self
 
     @property
     def chooses_jobs(self) -> bool:
