@@ -103,6 +103,14 @@ def locality_words(config: Config) -> str:
     return "always" if loss_micro is None else f"{loss_micro / 10_000:g}%"
 
 
+def pair_words(config: Config) -> str:
+    """Returns which types jobs take, as the command line has it."""
+    if config.pairs != "price":
+        return config.pairs
+    prices = [f"{name}={price!r}" for name, price in zip(TYPE_NAMES, config.prices, strict=False)]
+    return "&".join([f"price?factor={config.price_factor!r}", *prices])
+
+
 def node_name(number: int) -> str:
     """Returns the name of a node."""
     return f"n{number}"
@@ -122,6 +130,7 @@ def gpu_settings(config: Config) -> Scheduler:
         max_wait_s=None if config.max_wait_ms is None else config.max_wait_ms / 1000,
         size_by=config.size_by,
         wait_for_locality=locality_words(config),
+        pairs=pair_words(config),
         scan_depth=config.scan_depth,
         seed=config.seed,
         min_run_s=config.minimum_run_ms / 1000,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tests.reference.holding import Reservation
 from tests.reference.linear import is_passed_over, may_reserve
 from tests.reference.model import Allocation
+from tests.reference.pairs import Head, head_of, pairs_pass, target
 from tests.reference.policies import Order
 from tests.reference.preemptive import preemptive_pass
 from tests.reference.projection import Hold, earliest_fit, free_during, reservation_holds, running_holds
@@ -27,11 +28,17 @@ def scheduling_pass(state: State) -> None:
     if state.policy.name in PREEMPTIVE:
         preemptive_pass(state)
         return
+    if state.policy.name == "pairs":
+        pairs_pass(state)
+        return
     order = state.order()
     if state.config.dispatch == "strict":
         strict_pass(state, order)
         return
     depth = reservation_depth(state.config.dispatch)
+    if state.config.pairs == "eft":
+        ending_first_pass(state, order, depth)
+        return
     if depth >= 2:
         order = replace(order, jobs=order.jobs[: state.config.scan_depth])
     keep_good_reservations(state, order)
@@ -47,6 +54,20 @@ def strict_pass(state: State, order: Order) -> None:
         if allocation is None:
             return
         state.start(job, allocation)
+
+
+def ending_first_pass(state: State, order: Order, depth: int) -> None:
+    """Greedy or EASY where each job takes the type alone on which it ends first; the head is promised its type."""
+    head: Head | None = None
+    for job in order.jobs:
+        if is_passed_over(state, order, job):
+            continue
+        wanted = target(state, job)
+        allocation = state.place(job, state.free_now(), wanted=wanted)
+        if allocation is not None and (head is None or head.admits(state, job, allocation)):
+            state.start(job, allocation)
+        elif allocation is None and head is None and depth == 1 and may_reserve(state, order, job):
+            head = head_of(state, job, wanted)
 
 
 def keep_good_reservations(state: State, order: Order) -> None:

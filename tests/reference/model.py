@@ -121,6 +121,11 @@ class Config:
     """By how much longer it may run on nodes that it takes without waiting; None: it takes the closest alone."""
     slowdown_micro: tuple[int, int, int] = (1_000_000, 1_000_000, 1_000_000)
     """By how much slower gangs are on more nodes than they need, on several switches, in several racks."""
+    pairs: str = "any"
+    """Which types of GPUs a job takes: ``any``, ``price`` or ``eft``."""
+    prices: tuple[float, ...] = ()
+    """What a second costs on each type of GPU; none: they have no prices."""
+    price_factor: float = 1.2
     size_by: str = "auto"
     """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
 

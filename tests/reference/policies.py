@@ -92,6 +92,8 @@ SCORES: dict[str, PlaceScore] = {
     "las": lambda state, place, job: measure(state, place),
     "srsf": lambda state, place, job: measure(state, place),
     "gittins": lambda state, place, job: measure(state, place),
+    # Pairs of jobs and types take turns, not jobs.
+    "pairs": lambda state, place, job: 0.0,
 }
 """The policies that are no formula of the job alone."""
 

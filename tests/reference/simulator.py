@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tests.reference.committed import run_committed
 from tests.reference.dispatch import scheduling_pass
 from tests.reference.model import Config, Pass, RefJob, RefNode, Result
+from tests.reference.pairs import within_price
 from tests.reference.preemptive import reviews_ms
 from tests.reference.state import State
 
@@ -14,6 +15,8 @@ from tests.reference.state import State
 def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, before: Sequence[RefJob] = ()) -> Result:
     """Returns what happens to the jobs (sorted by submit time) on the nodes; ``before`` are those before the first."""
     result = Result.blank(len(jobs))
+    if config.pairs == "price" and not str(config.policy).startswith("pairs"):
+        jobs = [within_price(job, nodes, config) for job in jobs]
     if jobs:
         state = State(jobs, nodes, config, result, now_ms=jobs[0].submit_ms, before=before)
         if config.dispatch.startswith("committed"):

@@ -12,7 +12,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-MOVING = {"sexp", "lexp", "wfp3", "unicef", "fair-share", "multifactor", "random-feasible", "linear"}
+MOVING = {"sexp", "lexp", "wfp3", "unicef", "fair-share", "multifactor", "random-feasible", "linear", "pairs"}
 LEARNED = {"last-two", "posterior", "history"}
 PREEMPTIVE = {"srtf", "las", "srsf", "gittins"}
 WORDS = {"origin", "outlived"}

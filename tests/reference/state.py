@@ -31,6 +31,7 @@ from tests.reference.model import (
     request_ms,
     restart_ms,
 )
+from tests.reference.pairs import target
 from tests.reference.placements import place_job
 from tests.reference.policies import Order, in_order
 from tests.reference.resources import FreeNodes, empty, reject_reason, usable, without
@@ -166,10 +167,17 @@ class State:
             free = without(free, self.jobs[running.job], running.allocation)
         return free
 
-    def place(self, job: int, free: FreeNodes, at_ms: int | None = None) -> Allocation | None:
-        """Returns where the placement rule puts a job in what is free now, or at a time to come; None: nowhere."""
+    def place(
+        self, job: int, free: FreeNodes, at_ms: int | None = None, wanted: RefJob | None = None
+    ) -> Allocation | None:
+        """Returns where the placement rule puts a job in what is free now, or at a time to come; None: nowhere.
+
+        ``wanted`` is what it asks for, if that is less than it could take: some types of GPUs alone.
+        """
         rule = "first-fit" if self.policy.name == "first-available" else self.config.placement
-        return place_job(rule, self.ask(job, free, at_ms))
+        if wanted is None and self.config.pairs == "eft":
+            wanted = target(self, job)
+        return place_job(rule, self.ask(job, free, at_ms, wanted))
 
     def patient_until_ms(self, job: int) -> int | None:
         """Returns until when a gang waits for nodes that are close together, if that is a matter of time."""
@@ -181,21 +189,22 @@ class State:
         until_ms = self.patient_until_ms(job)
         return self.config.locality_wait_ms is None or (until_ms is not None and at_ms < until_ms)
 
-    def ask(self, job: int, free: FreeNodes, at_ms: int | None = None) -> Ask:
+    def ask(self, job: int, free: FreeNodes, at_ms: int | None = None, wanted: RefJob | None = None) -> Ask:
         """Returns what a placement rule is asked about a job in what is free."""
         waits = self.waits_for_locality(job, self.now_ms if at_ms is None else at_ms)
-        nodes = [node for node in usable(self.jobs[job], self.nodes) if node not in self.failures.down]
+        asked = wanted or self.jobs[job]
+        nodes = [node for node in usable(asked, self.nodes) if node not in self.failures.down]
         return Ask(
-            self.jobs[job],
+            asked,
             self.number(job),
             self.nodes,
             tuple(nodes),
             free,
-            candidates(self.jobs[job], nodes, free),
+            candidates(asked, nodes, free),
             pool=tuple(range(len(self.nodes))),
             mix=self.config.mix,
             seed=self.config.seed,
-            spreads=spreads(self.jobs[job], self.nodes, self.config) if waits else (),
+            spreads=spreads(asked, self.nodes, self.config) if waits else (),
             classes=self.classes,
         )
 

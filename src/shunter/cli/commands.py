@@ -63,7 +63,7 @@ OPTION_GROUPS: Final = {
     "The log and the cluster": ("workload", "cluster", "load", "format", "map", "columns", "only", "strict"),
     "How to schedule": (
         "policy", "dispatch", "placement", "estimate", "missing_request", "reserve_by", "kill_at_request", "max_wait",
-        "size_by", "scan_depth", "seed", "wait_for_locality",
+        "size_by", "scan_depth", "seed", "wait_for_locality", "pairs",
     ),
     "Preemption and failures": (
         "preemption_overhead", "preemption_overhead_per_gb", "preempted_progress", "min_run", "failures", "mtbf",

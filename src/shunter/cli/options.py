@@ -271,6 +271,8 @@ NAMES: Final = {
     "dispatch": f"{', '.join(DISPATCHES)}, or a number k: so many jobs hold reservations",
     "placement": f"{', '.join(PLACEMENTS)}, milp also with parameters (milp?alpha=2), the folder of a run of 'shunter "
     "train --env pick-host', or FILE.py[:CLASS]: a placement of your own (it is run)",
+    "pairs": "any, price with a price for each type (price?factor=1.2&V100=3&P100=2&K80=1), eft, or FILE.toml with "
+    "prices, of 'shunter trace prices'",
     "estimate": f"{', '.join(ESTIMATES)}, also with parameters (noisy?sigma=2), or FILE.toml with a prior",
 }
 """What the settings that are looked up by name may be."""

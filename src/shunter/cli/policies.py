@@ -6,12 +6,13 @@ import typer
 
 from shunter.cli.options import JsonOption
 from shunter.cli.outputs import print_json
-from shunter.policies.catalog import DISPATCHES, ESTIMATES, PLACEMENTS, POLICIES
+from shunter.policies.catalog import DISPATCHES, ESTIMATES, PAIRS, PLACEMENTS, POLICIES
 
 KINDS = {
     "policy": ("--policy: the order of the queue (r estimate, n cores, w wait, s submit time)", POLICIES),
     "dispatch": ("--dispatch: what happens when the next job does not fit", DISPATCHES),
     "placement": ("--placement: which nodes it gets", PLACEMENTS),
+    "pairs": ("--pairs: which types of GPUs it takes", PAIRS),
     "estimate": ("--estimate: the run time that the policy sees", ESTIMATES),
 }
 

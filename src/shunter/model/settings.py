@@ -152,6 +152,7 @@ class Settings:
         "10m since it was submitted, or only where it would otherwise run longer by more than 10%.",
         metavar="never|always|TIME|LOSS",
     )
+    pairs: str = declared("any", "Which types of GPUs a job takes.", metavar="NAME")
     failures: str | tuple[FailureEvent, ...] | None = declared(
         None,
         "A CSV file of failures with the columns time_s, node and event (down or up): --failures failures.csv.",

@@ -6,6 +6,7 @@ To add a policy that the core runs, add an entry here, its score in the core (``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,7 +15,7 @@ from shunter.native import core_numbers
 
 # The names are ours, and the numbers are the core's: they come with the compiled library.
 _CODES, _RULES = core_numbers("Policy"), core_numbers("Dispatch")
-_PLACEMENTS, _ESTIMATES = core_numbers("Placement"), core_numbers("Estimate")
+_PLACEMENTS, _ESTIMATES, _PAIR_RULES = (core_numbers(name) for name in ("Placement", "Estimate", "Pairs"))
 
 WEEK_S: Final = 604_800.0
 INFINITE: Final = float("inf")
@@ -84,6 +85,27 @@ _LINEAR: Final = {
     "hold_from_s": 3600.0,
     "hold_patience_s": INFINITE,
 }
+# The order of the core's own parameters. Without prices it is sjf on the type where each job is fastest, and nothing is
+# refused; with them a job refuses types that cost it more than 1.2 times its cheapest.
+_PAIRS: Final = {
+    "estimate": 1.0,
+    "slower": 0.0,
+    "size": 0.0,
+    "wait": 0.0,
+    "wait_ratio": 0.0,
+    "free": 0.0,
+    "apart": 0.0,
+    "price": 0.0,
+    "lost_slower": 0.0,
+    "lost_apart": 0.0,
+    "lost_price": 1.0,
+    "accept": math.log(1.2),
+    "accept_estimate": 0.0,
+    "accept_size": 0.0,
+    "accept_wait": 0.0,
+    "accept_free": 0.0,
+    "accept_queue": 0.0,
+}
 # The order of the core's own parameters.
 _GITTINS: Final = {
     "bins": 12.0,
@@ -128,6 +150,11 @@ KNOWN_POLICIES: Final[dict[str, KnownPolicy]] = {
         ("partitions", "queues", "shares"),
     ),
     "linear": KnownPolicy("a weighted sum that 'shunter tune' fits to a log", _CODES["linear"], _LINEAR),
+    "pairs": KnownPolicy(
+        "a weighted sum over jobs and types of GPUs that may refuse a type; 'shunter tune' fits it to a log",
+        _CODES["pairs"],
+        _PAIRS,
+    ),
     "random": KnownPolicy("a random order, drawn once from the seed", _CODES["random"]),
     "random-feasible": KnownPolicy(
         "any job that fits, drawn anew each time; never waits (implies greedy)",
@@ -301,6 +328,15 @@ PLACEMENT_CODES: Final = {
     if name not in PYTHON_PLACEMENTS
 }
 """The core's numbers for placements."""
+
+PAIRS: Final[dict[str, str]] = {
+    "any": "any type of GPU that the placement gives it",
+    "price": "types alone whose price, for as long as it runs there, is within a factor of its cheapest",
+    "eft": "the type on which it ends first (earliest finish time), though it has to wait for it",
+}
+"""Which types of GPUs a job takes, by name."""
+PAIR_CODES: Final = {name: _PAIR_RULES[name] for name in PAIRS}
+"""The core's numbers for them."""
 
 ESTIMATES: Final[dict[str, str]] = {
     "requested": "the run time that the user asked for",

@@ -40,6 +40,7 @@ from shunter.policies.checkpoint import (
 )
 from shunter.policies.native import Estimate, NativePolicy, read_spec, resolve_estimate, resolve_native, spec_file
 from shunter.policies.own import Placer, Policy, PythonPolicy, load_class, load_python_policy, make, python_path
+from shunter.policies.pairs import ANY, EFT, Pairs, pairs_of_file, resolve_pairs
 from shunter.policies.trust import trusting, words_of_a_file
 
 AnyPolicy = NativePolicy | PythonPolicy | Checkpoint
@@ -104,6 +105,7 @@ class Scheduler:
     dispatch: Dispatch = field(compare=False, repr=False)
     placement: Placement = field(compare=False, repr=False)
     estimate: Estimate = field(compare=False, repr=False)
+    pairs: Pairs = field(default=Pairs(), compare=False, repr=False)
 
     @property
     def size_by(self) -> str:
@@ -144,6 +146,8 @@ class Scheduler:
             found["dispatch"] = resolve_dispatch(dispatch)
         if estimate is not None:
             found["estimate"] = resolve_estimate(estimate)
+        if "pairs" in words:
+            found["pairs"] = resolve_pairs(words["pairs"])
         # The words follow the objects: a manifest is written from the words, and the core is told of the objects.
         words |= {name: one.text for name, one in found.items()}
         return replace(self, settings=replace(self.settings, **words), **found)
@@ -313,8 +317,30 @@ def resolve_scheduler(
     rule = resolve_dispatch(str(known.dispatch or EASY if dispatch is None else dispatch))
     where = resolve_placement(FIRST_FIT if placement is None else placement)
     seen = resolve_estimate(known.estimate if estimate is None else estimate)
-    settings = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
-    return Scheduler(settings, found, rule, where, seen)
+    pairs = _pairs(given.pairs, found, rule, asked_any="pairs" in asked)
+    texts = {"policy": found.text, "dispatch": rule.text, "placement": where.text, "estimate": seen.text}
+    return Scheduler(replace(given, **texts, pairs=pairs.text), found, rule, where, seen, pairs)
+
+
+def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> Pairs:
+    """Returns which types jobs take: as is asked for, or else as the policy's file says; checked with the rest."""
+    file = policy.file if isinstance(policy, NativePolicy) else None
+    brought = pairs_of_file(file) if file is not None and text == ANY and not asked_any else None
+    pairs = resolve_pairs(text) if brought is None else brought
+    native = policy if isinstance(policy, NativePolicy) else None
+    over_pairs = native is not None and native.kind == "pairs"
+    if over_pairs and (rule.code != RESERVING or rule.reservations > 1):
+        raise InputError(f"policy 'pairs' goes with dispatch 'greedy' or 'easy', but dispatch is {rule.text!r}")
+    if pairs.kind != EFT:
+        return pairs
+    if native is not None and (over_pairs or native.known.preempts):
+        what = "chooses types itself" if over_pairs else "stops running jobs"
+        raise InputError(f"policy {native.kind!r} {what}, but --pairs (pairs) is 'eft'; leave one of them out")
+    if rule.text not in ("strict", "greedy", "easy", "0", "1"):
+        raise InputError(
+            f"--pairs (pairs) is 'eft', which goes with dispatch 'strict', 'greedy' or 'easy', but dispatch is {rule.text!r}"
+        )
+    return pairs
 
 
 def _learned_placement(given: str | Placer | Placement | None) -> Placement | None:
@@ -356,6 +382,9 @@ def _learned(
     What it brings must not contradict what was asked for. Whether jobs are killed, which nodes fail, what stops
     cost and the seed are not a policy's business, and a starvation guard may be added.
     """
+    if given.pairs != ANY:
+        what = f"policy {checkpoint.text!r} is learned, and takes any type of GPU"
+        raise InputError(f"{what}, but --pairs (pairs) is {given.pairs!r}; leave it out")
     try:
         with words_of_a_file():
             scheduler = resolve_scheduler(**checkpoint.settings.words() | {"policy": checkpoint.order})

@@ -18,8 +18,10 @@ from shunter.model.locality import NO_SLOWDOWN, locality_terms
 from shunter.model.settings import AUTO
 from shunter.model.size import SIZE_CODES, resolved_size_by
 from shunter.native import Handle, ffi, lib, opened, pointers
+from shunter.policies.catalog import KNOWN_POLICIES
 from shunter.policies.native import CorePolicy
 from shunter.policies.own import Requests, Scene, check_answer, failure
+from shunter.policies.pairs import ANY, check_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +39,9 @@ UNKNOWN = -1
 """Stands in the core's integer columns for what the log does not say."""
 
 MILLI = 1000
+
+PAIRS_POLICY: Final = KNOWN_POLICIES["pairs"].code
+"""The core's number for the score over pairs."""
 
 NO_SUCH_PARTITION = 2**31 - 1
 """A partition that no cluster has: its jobs are rejected."""
@@ -157,7 +162,8 @@ class CoreConfig:
     pointer: Any
     policy: CorePolicy
     estimate_parameters: NDArray[np.float64]
-    node_events: tuple[NDArray[Any], ...]
+    columns: tuple[NDArray[Any], ...]
+    """When which nodes go down or come up, and what types of GPUs cost."""
     asked: AskedPlacer | None
     """The placement that lives in Python, if there is one."""
     host_policy: Handle | None
@@ -183,7 +189,10 @@ def core_config(
     asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)
     events = _node_events(scheduler.settings, cluster)
     wait_ms, loss_micro = locality_terms(scheduler.settings.wait_for_locality)
-    columns = pointers(policy.parameters, estimate_parameters, *events)
+    pairs, prices = scheduler.pairs, scheduler.pairs.for_core(cluster)
+    if pairs.kind != ANY or policy.code == PAIRS_POLICY:
+        check_cluster(f"--pairs {pairs.kind}" if pairs.kind != ANY else "policy pairs", cluster)
+    columns = pointers(policy.parameters, estimate_parameters, *events, prices)
     config = ffi.new(
         "ShunterConfig *",
         {
@@ -207,10 +216,14 @@ def core_config(
             "host_policy": 0 if network is None else network.number,
             "locality_wait_ms": wait_ms,
             "locality_loss_micro": loss_micro,
+            "pairs": pairs.code,
+            "type_prices": columns[5],
+            "type_prices_length": len(prices),
+            "price_factor": pairs.factor,
         },
     )
     # The core reads what the configuration points to, so that must live as long as it does.
-    return CoreConfig(config, policy, estimate_parameters, events, asked, network)
+    return CoreConfig(config, policy, estimate_parameters, (*events, prices), asked, network)
 
 
 def log_begin_ms(workload: Workload) -> int:

@@ -31,6 +31,7 @@ class Reason(str, Enum):
     NODES_DOWN = "it would not fit though all jobs had ended, for nodes are down"
     DECLINED = "it fits, but the placement gives it no nodes now"
     LOCALITY = "it fits, but waits for nodes that are closer together"
+    REFUSED = "it fits, but on types of GPUs alone that it refuses"
 
 
 _REASONS: Final = tuple(Reason)
