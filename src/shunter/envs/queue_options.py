@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names
 from shunter.envs.build import VectorOptions, build_vector
@@ -25,6 +25,8 @@ from shunter.simulation.core_inputs import common_size_by
 from shunter.workloads.reading import read_log
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.cluster import Cluster
     from shunter.model.settings import Settings

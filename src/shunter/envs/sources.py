@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from shunter.checks import TIME, declared, timed
 from shunter.model.settings import PROGRESS
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from shunter.comparison.combinations import Combination
     from shunter.envs.episodes import EpisodeOptions
     from shunter.envs.layout import Layout
