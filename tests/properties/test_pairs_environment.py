@@ -39,9 +39,14 @@ def pair_scenes(draw: st.DrawFn) -> tuple[Scene, Config]:
     types = {node.gpu_type for node in scene.nodes if node.gpus}
     assume(len(types) > 1 and None not in types)
     assume(all(node.gpus for node in scene.nodes if node.gpu_type is not None))
+    # A type has one speed, as in every cluster file: what a job loses apart is told by it.
+    assume(len({(node.gpu_type, node.speed_milli) for node in scene.nodes if node.gpus}) == len(types))
     config = draw(gpu_configs(POLICIES, ["greedy"], PLACEMENTS))
+    # The reference does not tell how sure the estimate `history` is.
+    estimate = "last-two" if config.estimate == "history" else config.estimate
     # Locality costs speed here, but nobody waits for it: the options of environments have no such setting.
-    return scene, replace(config, mix=False, locality_wait_ms=0, locality_loss_micro=0, seed=config.seed % 2**53)
+    settled = replace(config, mix=False, locality_wait_ms=0, locality_loss_micro=0, seed=config.seed % 2**53)
+    return scene, replace(settled, estimate=estimate)
 
 
 def open_pairs(scene: Scene, config: Config, window: int, num_envs: int = 1) -> NativeVectorEnv:
@@ -79,7 +84,9 @@ def can_run(scene: Scene, config: Config) -> bool:
 Choose = Callable[[NDArray[np.float32], NDArray[np.bool_]], int]
 
 
-def played(env: NativeVectorEnv, choose: Choose, look: Callable[[NDArray[np.float32], NDArray[np.bool_]], None]) -> dict[str, float]:
+def played(
+    env: NativeVectorEnv, choose: Choose, look: Callable[[NDArray[np.float32], NDArray[np.bool_]], None]
+) -> dict[str, float]:
     """Plays an episode; returns what it came to, with the simulation left at its end."""
     arrays = env.step_arrays()
     env.reset_into(arrays.observations, arrays.masks, np.zeros(env.num_envs, np.int64))
@@ -105,7 +112,7 @@ def turnaround_s(simulation: Simulation, scene: Scene) -> float:
     return float((states.end_ms - submit_ms)[ran].mean() / 1000)
 
 
-@settings(max_examples=60)
+@settings(max_examples=15)
 @given(drawn=pair_scenes(), window=st.sampled_from([NO_WINDOW, NO_WINDOW, 2]), seed=SEEDS)
 def test_core_equals_reference(drawn: tuple[Scene, Config], window: int, seed: int) -> None:
     (scene, config), random = drawn, Random(seed)
@@ -154,7 +161,7 @@ def test_core_equals_reference(drawn: tuple[Scene, Config], window: int, seed: i
     env.close()
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(drawn=pair_scenes())
 def test_the_first_job_on_its_fastest_type_with_room_is_greedy_with_fastest(drawn: tuple[Scene, Config]) -> None:
     scene, config = drawn[0], replace(drawn[1], placement="fastest")
@@ -175,7 +182,7 @@ def test_the_first_job_on_its_fastest_type_with_room_is_greedy_with_fastest(draw
     env.close()
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(drawn=pair_scenes(), seed=SEEDS)
 def test_a_saved_state_comes_back_and_a_vector_plays_as_one(drawn: tuple[Scene, Config], seed: int) -> None:
     (scene, config), random = drawn, Random(seed)
