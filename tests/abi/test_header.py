@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shunter._core import ffi, lib
-from shunter.envs.pick_job import LOOKAHEADS
+from shunter.envs.queue_options import LOOKAHEADS
 from shunter.model.schedule import Phase, RejectReason
 from shunter.native import core_numbers
 from shunter.policies import catalog
