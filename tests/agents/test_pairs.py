@@ -100,7 +100,7 @@ def test_every_algorithm_trains(tmp_path: Path, algorithm: str) -> None:
         "data": {},
     }
     sections = {name: table for name, table in sections.items() if name != "ppo" or algorithm == "ppo"}
-    run = shunter.train(JOBS, "gavel-like", out=tmp_path / "run", steps=192, config=sections)
+    run = shunter.train(JOBS, cluster="gavel-like", out=tmp_path / "run", steps=192, config=sections)
     assert load_policy(str(run.folder)).kind == "pick-job-and-type"
     learned = simulate(workload(), cluster(), policy=str(run.folder))
     assert learned.settings.dispatch == "greedy"

@@ -55,7 +55,7 @@ def test_each_row_is_a_job_on_a_type() -> None:
 def test_a_cluster_without_a_choice(gpu_type: str | None, told: str) -> None:
     alike = Cluster.from_nodes(tuple(Node(name, 64, None, 8, gpu_type=gpu_type) for name in "ab"), "alike")
     with pytest.raises(InputError, match=f"the cluster has {told}: give a cluster with two or more, or take pick-job"):
-        gymnasium.make("shunter/PickJobAndType-v0", workload="generate:philly-like?jobs=200", cluster=alike)
+        gymnasium.make("shunter/PickJobAndType-v0", workload="generate:philly-like?jobs=2000", cluster=alike)
 
 
 def test_types_in_another_order_are_another_cluster() -> None:

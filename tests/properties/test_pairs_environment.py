@@ -82,6 +82,7 @@ def can_run(scene: Scene, config: Config) -> bool:
 
 
 Choose = Callable[[NDArray[np.float32], NDArray[np.bool_]], int]
+Look = Callable[[NDArray[np.float32], NDArray[np.bool_]], None]
 
 
 def played(

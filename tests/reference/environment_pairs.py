@@ -1,4 +1,4 @@
-"""PickJobAndType: which pairs of a job and a type of GPU may be chosen, what is told of them, and what choosing one does."""
+"""PickJobAndType: which pairs of a job and a type may be chosen, what is told of them, and what choosing one does."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def speed_of(state: State, place: int, gpu_type: int) -> float:
 
 
 def pair_decisions(state: State, window: int) -> Generator[SeenPairs, int, None]:
-    """Goes through one instant after the other, and asks as long as a pair has room and nobody waits for the next event."""
+    """Goes from instant to instant, and asks as long as a pair has room and nobody waits for the next event."""
     next_ms: int | None = state.now_ms
     while next_ms is not None:
         state.now_ms = next_ms
