@@ -32,7 +32,7 @@ impl Times {
         let known = &mut self.values[job as usize * (types + 1)..][..types + 1];
         if known[0] != left_s {
             known[0] = left_s;
-            pairs.iter().for_each(|pair| known[pair.column + 1] = log_time(f64::from(left_s / pair.speed)));
+            pairs.iter().for_each(|pair| known[pair.column as usize + 1] = log_time(f64::from(left_s / pair.speed)));
         }
         &known[1..]
     }
@@ -93,7 +93,7 @@ impl Observer {
             // The first of equally fast ones.
             let Some(best) = found.iter().find(|pair| pair.of_best >= 1.0) else { continue };
             let work_s = f64::from(self.estimate_s(slot.job()) / best.speed) * best.gpu_milli as f64;
-            wanted_s[best.column] += work_s;
+            wanted_s[best.column as usize] += work_s;
         }
         let hours = |(one, work_s): (&TypeNow, f64)| work_s / (one.gpu_milli.max(1) as f64 * HOUR_S);
         pairs.types.iter().zip(wanted_s).map(|one| ((1.0 + hours(one)).ln() / 10.0).min(1.0) as f32).collect()
@@ -129,20 +129,21 @@ impl Observer {
         let finish_s = |pair: &Pair| pair.ready_s + left_s / pair.speed;
         let soonest_s = found.iter().map(finish_s).fold(f32::INFINITY, f32::min);
         for pair in found {
-            let row = &mut block[pair.column * width..][..width];
-            let (free_milli, needed_milli) = (scene.free_milli[pair.column], pair.gpu_milli as f32);
+            let column = pair.column as usize;
+            let row = &mut block[column * width..][..width];
+            let (free_milli, needed_milli) = (scene.free_milli[column], pair.gpu_milli as f32);
             row[FITS_FEATURE] = f32::from(u8::from(pair.has_room));
             row[JOB_FEATURES..][..PAIR_FEATURES].copy_from_slice(&[
                 1.0,
                 pair.of_best,
-                logs[pair.column],
+                logs[column],
                 if needed_milli > 0.0 { free_milli / (free_milli + needed_milli) } else { 1.0 },
                 pair.log_ready,
                 soonest_s / finish_s(pair),
                 pair.apart,
                 pair.of_cheapest,
-                scene.free_parts[pair.column],
-                scene.wanted[pair.column],
+                scene.free_parts[column],
+                scene.wanted[column],
             ]);
             if scores_jobs {
                 let is_faster = |other: &Pair| (other.speed, pair.column) > (pair.speed, other.column);

@@ -16,27 +16,33 @@ use crate::sim::simulation::Simulation;
 /// How long it takes until a type has room that never has it, as far as is known: as long as the clock of features goes.
 const NEVER_S: f32 = 1_209_600.0;
 
-/// A shape on a type that can hold it: what stands still, and what is so now.
+/// A shape on a type: what stands still, and what is so now. Small, for every waiting job is looked at in every decision.
+#[derive(Clone, Copy)]
 pub(crate) struct Pair {
     /// The type's number; jobs without GPUs, which go anywhere, stand in the first.
-    pub(crate) column: usize,
-    on_type: OnType,
+    pub(crate) column: u32,
+    /// The stamp of its type when it was looked at last.
+    stamp: u32,
+    /// GPUs of all tasks, in thousandths; 0: it goes anywhere.
+    pub(crate) gpu_milli: i64,
     /// How fast it is there; 1 is what run times are given for.
     pub(crate) speed: f32,
     /// The same as a part of its best.
     pub(crate) of_best: f32,
     /// What its cheapest type costs it, as a part of what this one does.
     pub(crate) of_cheapest: f32,
-    /// GPUs of all tasks, in thousandths.
-    pub(crate) gpu_milli: i64,
-    /// The stamp of its type when the following was worked out.
-    stamp: u32,
-    pub(crate) has_room: bool,
     /// Until as many GPUs are free as it needs.
     pub(crate) ready_s: f32,
     pub(crate) log_ready: f32,
     /// Which part of its speed it would lose now for being apart.
     pub(crate) apart: f32,
+    pub(crate) has_room: bool,
+}
+
+/// A shape on the types that can hold it, in the order of their numbers; likewise what it asks for there.
+struct ShapePairs {
+    pairs: Vec<Pair>,
+    on_types: Vec<OnType>,
 }
 
 /// A type of GPU as it is now.
@@ -63,6 +69,14 @@ impl TypeNow {
     }
 }
 
+/// What a running job holds.
+#[derive(Clone, Copy)]
+struct Held {
+    /// The type's number; below 0: not known yet.
+    column: i32,
+    gpu_milli: i32,
+}
+
 /// All pairs of an episode.
 pub(crate) struct Pairs {
     /// How many types there are. Behind them stands what jobs without GPUs see: everything.
@@ -70,7 +84,9 @@ pub(crate) struct Pairs {
     pub(crate) types: Vec<TypeNow>,
     /// Whose shapes are known: further episodes are mostly of the same.
     known: Option<(Arc<Cluster>, Arc<Jobs>)>,
-    shapes: Vec<Option<Vec<Pair>>>,
+    shapes: Vec<Option<ShapePairs>>,
+    /// By job, what it holds where it runs.
+    held: Vec<Held>,
     /// Jobs of one shape may see different nodes as close enough.
     each_anew: bool,
     /// By job and type, the score of a pair in this pass, where the order has scores of pairs; none: it is refused.
@@ -82,8 +98,16 @@ pub(crate) struct Pairs {
 impl Pairs {
     /// Those of no episode yet, of so many types.
     pub(crate) fn new(count: usize) -> Self {
-        let types = (0..=count).map(|_| TypeNow::default()).collect();
-        Pairs { count, types, known: None, shapes: Vec::new(), each_anew: false, scores: None, best_score: 0.0 }
+        Pairs {
+            count,
+            types: (0..=count).map(|_| TypeNow::default()).collect(),
+            known: None,
+            shapes: Vec::new(),
+            held: Vec::new(),
+            each_anew: false,
+            scores: None,
+            best_score: 0.0,
+        }
     }
 
     /// An episode begins.
@@ -102,6 +126,8 @@ impl Pairs {
                 one.gpu_milli = gpus.sum::<i64>() * i64::from(DEVICE_MILLI);
             }
         }
+        self.held.clear();
+        self.held.resize(simulation.states.len(), Held { column: -1, gpu_milli: 0 });
         self.each_anew = simulation.setup.config.locality_patience_ms().is_some();
     }
 
@@ -122,7 +148,13 @@ impl Pairs {
         }
     }
 
-    /// Something has started on a type; none: on any of them.
+    /// A job has started on a type; one without GPUs on any of them.
+    pub(crate) fn started(&mut self, job: u32) {
+        // If it was stopped before, it may have been on another.
+        self.held[job as usize].column = -1;
+    }
+
+    /// Something is otherwise on a type; none: on any of them.
     pub(crate) fn change(&mut self, column: Option<usize>) {
         for (number, one) in self.types.iter_mut().enumerate() {
             if column.is_none_or(|column| column == number) || number == self.count {
@@ -140,20 +172,20 @@ impl Pairs {
             return;
         }
         for one in types.iter_mut().filter(|one| one.is_stale) {
-            one.free_milli =
-                one.nodes.iter().filter(|&&node| !free.is_down(node)).map(|&node| free.gpu_milli(node)).sum();
+            let up = one.nodes.iter().filter(|&&node| !free.is_down(node));
+            one.free_milli = up.map(|&node| free.gpu_milli(node)).sum();
             one.ends.clear();
         }
         for end in simulation.machine.expected() {
-            let state = simulation.state(end.job);
-            let gpu_milli = simulation.setup.shape_of(state).total_gpu_milli();
-            let node = state.placement.parts().next().filter(|_| gpu_milli > 0).map(|part| part.node);
-            let gpu_type = node.and_then(|node| simulation.setup.cluster.nodes[node as usize].gpu_type);
-            let Some(one) = gpu_type.map(|number| &mut types[number as usize]).filter(|one| one.is_stale) else {
-                continue;
-            };
-            let before = one.ends.last().map_or(one.free_milli, |end| end.1);
-            one.ends.push((end.instant_ms, before + gpu_milli));
+            let held = &mut self.held[end.job as usize];
+            if held.column < 0 {
+                *held = held_by(simulation, end.job);
+            }
+            let one = &mut types[held.column as usize];
+            if held.gpu_milli > 0 && one.is_stale {
+                let before = one.ends.last().map_or(one.free_milli, |end| end.1);
+                one.ends.push((end.instant_ms, before + i64::from(held.gpu_milli)));
+            }
         }
         types.iter_mut().for_each(|one| one.is_stale = false);
     }
@@ -161,16 +193,15 @@ impl Pairs {
     /// A job on each type that can hold it, as things are now. The types are up to date.
     pub(crate) fn of_job(&mut self, simulation: &Simulation, job: u32) -> &[Pair] {
         let shape = simulation.state(job).shape as usize;
-        let pairs = self.shapes[shape].get_or_insert_with(|| pairs_of(simulation, shape));
-        for pair in pairs.iter_mut() {
-            let place = if pair.on_type.gpu_type.is_some() { pair.column } else { self.count };
-            let one = &self.types[place];
+        let known = self.shapes[shape].get_or_insert_with(|| pairs_of(simulation, shape));
+        for (pair, on_type) in known.pairs.iter_mut().zip(&known.on_types) {
+            let one = &self.types[if pair.gpu_milli > 0 { pair.column as usize } else { self.count }];
             if pair.stamp != one.stamp || self.each_anew {
                 pair.stamp = one.stamp;
-                pair.look(simulation, job, one);
+                pair.look(simulation, job, on_type, one);
             }
         }
-        pairs
+        &known.pairs
     }
 
     /// Whether the order scores pairs, not jobs.
@@ -187,8 +218,8 @@ impl Pairs {
 
     /// What a job asks for on a type.
     pub(crate) fn on_type(&self, simulation: &Simulation, job: u32, column: usize) -> Option<&OnType> {
-        let pairs = self.shapes[simulation.state(job).shape as usize].as_ref()?;
-        pairs.iter().find(|pair| pair.column == column).map(|pair| &pair.on_type)
+        let known = self.shapes[simulation.state(job).shape as usize].as_ref()?;
+        known.on_types.iter().find(|on_type| column_of(on_type) == column)
     }
 }
 
@@ -196,54 +227,63 @@ fn column_of(on_type: &OnType) -> usize {
     on_type.gpu_type.map_or(0, |gpu_type| gpu_type as usize)
 }
 
+/// What a running job holds.
+fn held_by(simulation: &Simulation, job: u32) -> Held {
+    let state = simulation.state(job);
+    let node = state.placement.parts().next().map(|part| part.node);
+    let gpu_type = node.and_then(|node| simulation.setup.cluster.nodes[node as usize].gpu_type);
+    let gpu_milli = simulation.setup.shape_of(state).total_gpu_milli();
+    // Jobs without GPUs may be on nodes without a type: what they hold is nothing here.
+    Held { column: gpu_type.unwrap_or(0) as i32, gpu_milli: gpu_milli as i32 }
+}
+
 /// A shape on each type that can hold it, by their numbers.
-fn pairs_of(simulation: &Simulation, shape: usize) -> Vec<Pair> {
+fn pairs_of(simulation: &Simulation, shape: usize) -> ShapePairs {
     let setup = &simulation.setup;
     let mut types = types_of(&setup.cluster, &setup.shapes()[shape]);
     types.sort_by_key(column_of);
     let prices = &setup.config.type_prices;
     let best = types.iter().map(|one| one.speed_micro).max().unwrap_or(FULL_SPEED);
     let cheapest = types.iter().map(|one| one.cost(prices)).fold(f64::INFINITY, f64::min);
-    let pair = |on_type: OnType| Pair {
-        column: column_of(&on_type),
+    let pair = |on_type: &OnType| Pair {
+        column: column_of(on_type) as u32,
+        stamp: u32::MAX,
+        gpu_milli: on_type.shape.total_gpu_milli(),
         speed: (on_type.speed_micro as f64 / FULL_SPEED as f64) as f32,
         of_best: (on_type.speed_micro as f64 / best as f64) as f32,
         of_cheapest: (cheapest / on_type.cost(prices)) as f32,
-        gpu_milli: on_type.shape.total_gpu_milli(),
-        stamp: u32::MAX,
-        has_room: false,
         ready_s: 0.0,
         log_ready: 0.0,
         apart: 0.0,
-        on_type,
+        has_room: false,
     };
-    types.into_iter().map(pair).collect()
+    ShapePairs { pairs: types.iter().map(pair).collect(), on_types: types }
 }
 
 impl Pair {
     /// Works out what is so now, for a job.
-    fn look(&mut self, simulation: &Simulation, job: u32, one: &TypeNow) {
-        let now_ms = simulation.now_ms();
-        let is_enough = self.on_type.gpu_type.is_none() || self.gpu_milli <= one.free_milli;
-        self.has_room = is_enough && simulation.fits_on(job, &self.on_type);
-        self.apart = if self.has_room { self.lost_apart(simulation, job) } else { 0.0 };
+    fn look(&mut self, simulation: &Simulation, job: u32, on_type: &OnType, one: &TypeNow) {
+        let is_enough = self.gpu_milli == 0 || self.gpu_milli <= one.free_milli;
+        self.has_room = is_enough && simulation.fits_on(job, on_type);
+        self.apart = if self.has_room { lost_apart(simulation, job, on_type) } else { 0.0 };
         self.ready_s = if self.has_room {
             0.0
         } else {
             // GPUs that are free and do not do, for they are too far apart or have no cores, may do when one more is.
             let end = one.ends.iter().find(|end| end.1 >= self.gpu_milli);
-            end.map_or(NEVER_S, |end| seconds((end.0 - now_ms).max(1)) as f32)
+            end.map_or(NEVER_S, |end| seconds((end.0 - simulation.now_ms()).max(1)) as f32)
         };
-        self.log_ready = log_time(f64::from(self.ready_s));
+        self.log_ready = if self.has_room { 0.0 } else { log_time(f64::from(self.ready_s)) };
     }
+}
 
-    fn lost_apart(&self, simulation: &Simulation, job: u32) -> f32 {
-        let (setup, shape) = (&simulation.setup, simulation.state(job).shape);
-        if setup.locality.as_ref().and_then(|locality| locality.spreads(shape)).is_none() {
-            return 0.0;
-        }
-        let placement = simulation.placement_on(job, &self.on_type);
-        let speed_micro = placement.map_or(self.on_type.speed_micro, |placement| setup.speed_micro(shape, &placement));
-        (1.0 - speed_micro as f64 / self.on_type.speed_micro as f64).max(0.0) as f32
+/// Which part of its speed on a type a job would lose now because its tasks are apart.
+fn lost_apart(simulation: &Simulation, job: u32, on_type: &OnType) -> f32 {
+    let (setup, shape) = (&simulation.setup, simulation.state(job).shape);
+    if setup.locality.as_ref().and_then(|locality| locality.spreads(shape)).is_none() {
+        return 0.0;
     }
+    let placement = simulation.placement_on(job, on_type);
+    let speed_micro = placement.map_or(on_type.speed_micro, |placement| setup.speed_micro(shape, &placement));
+    (1.0 - speed_micro as f64 / on_type.speed_micro as f64).max(0.0) as f32
 }

@@ -161,6 +161,7 @@ impl Decision for PickJobAndType {
         let changed = on_type.gpu_type.map(|_| column);
         if let Some(placement) = simulation.placement_on(job, on_type) {
             simulation.start_on(job, placement);
+            self.pairs.started(job);
             self.pairs.change(changed);
         }
     }
