@@ -1,8 +1,9 @@
 """What policies and placements do to the jobs of public GPU logs: the tables of docs/results-gpu.md, in Markdown.
 
-    python benchmarks/gpu_results.py                       everything, about 20 minutes of CPU time
-    python benchmarks/gpu_results.py venus failures        some parts (--help names them)
-    python benchmarks/gpu_results.py preemption            policies that stop jobs, about 4 minutes
+    python -m benchmarks.gpu_results                       everything, about 25 minutes of CPU time
+    python -m benchmarks.gpu_results venus failures        some parts (--help names them)
+    python -m benchmarks.gpu_results preemption            policies that stop jobs, about 4 minutes
+    python -m benchmarks.gpu_results pairs                 which job on which type of GPU (see gpu_pairs.py)
 
 The logs are looked for in SHUNTER_TRACES, or ../shared/traces. All policies run under `greedy`, which the preemptive
 ones demand, unless a row says otherwise. Nothing here is random but the failures, whose rows name their seeds.
@@ -26,6 +27,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from benchmarks.gpu_pairs import pairs
 from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
@@ -310,6 +312,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "failures": failures,
     "overhead": overhead,
     "preemption": preemption,
+    "pairs": pairs,
 }
 
 

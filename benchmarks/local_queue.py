@@ -93,7 +93,8 @@ def hyperqueue(count: int, folder: Path) -> float:
         client = cluster.client()
 
         def work() -> None:
-            job = Job()
+            # Otherwise it writes the output of each task into the folder that one is in.
+            job = Job(default_workdir=folder)
             for _ in range(count):
                 job.program(["true"])
             client.wait_for_jobs([client.submit(job)])

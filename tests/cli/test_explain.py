@@ -77,3 +77,31 @@ def test_a_manifest_that_does_not_fit(shunter: Command, run: Path) -> None:
     manifest["cluster"]["nodes"][0]["name"] = "another"
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert "does not fit schedule.parquet" in shunter("explain", run, 1).error()
+
+
+def test_a_job_of_a_local_queue(shunter: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both cores are taken by job 1 while job 2 waits, and job 3 is passed over for it."""
+    monkeypatch.chdir(tmp_path)
+    jobs = [("sleep 1", 2, "1m"), ("sleep 0.1", 2, "2m"), ("true", 1, "3m")]
+    lines = [json.dumps({"command": command, "cores": cores, "time": time}) for command, cores, time in jobs]
+    (tmp_path / "jobs.jsonl").write_text("\n".join(lines))
+    assert shunter("run", "jobs.jsonl", "--policy", "sjf", "--capacity", 2, "--queue", "./kept").code == 0
+    told = shunter("explain", "--queue", "./kept", 2, "--json").json()
+    assert told["conclusion"].startswith("Job 2 waited ")
+    assert "because the cluster had at most 0 of the 2 cores that it needs free" in told["conclusion"]
+    assert told["blockers"][0]["job_id"] == 1
+    assert told["waited_s"] > 0.9
+    assert (told["policy"], told["chosen_by"]["policy"]) == ("sjf", "sjf")
+    assert "3" in told["chosen_by"]["reasons"] or 3 in told["chosen_by"]["starts"]
+    [place] = [one for one in told["places_in_line"] if one["place"] == 1][-1:]
+    assert place["reason"] == "it does not fit beside those that run and those that start now"
+    answer = shunter("explain", "--queue", "./kept", 2)
+    assert "number 1 in line: it does not fit beside those that run" in answer.out
+    assert "who kept it waiting" in answer.out
+    assert "job 9: there is no such job in queue ./kept" in shunter("explain", "--queue", "./kept", 9).error()
+    assert "expected one id of a job" in shunter("explain", "--queue", "./kept", "first").error()
+    assert "there is none at" in shunter("explain", "--queue", "./none", 1).error()
+
+
+def test_a_run_without_a_job(shunter: Command, run: Path) -> None:
+    assert "no job is given; name a run and a job" in shunter("explain", run).error()

@@ -41,7 +41,7 @@ def running(queue: Path, shunter: Command) -> Command:
 
 
 def test_the_walk_through_the_page(queue: Path, tmp_path: Path) -> None:
-    [walk] = re.findall(r"```console\n(.*?)```", PAGE, flags=re.S)
+    walk = "".join(re.findall(r"```console\n(.*?)```", PAGE, flags=re.S))
     steps = re.findall(r"^\$ (.+)\n((?:(?!\$ ).+\n)*)", walk, flags=re.M)
     assert len(steps) >= 10
     for command, printed in steps:

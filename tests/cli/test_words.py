@@ -82,6 +82,7 @@ def test_the_log_among_checkpoints(shunter: Command, log: Path, tmp_path: Path) 
     assert message.startswith(f"{tmp_path / 'run'}: no checkpoint here")
     assert shunter("evaluate", tmp_path / "run").error() == message
     assert shunter("evaluate", log, "generate:lublin?jobs=5").error().startswith("several logs are given")
+    assert shunter("evaluate", "tuned.toml", log).error().endswith("name a policy with --also tuned.toml")
 
 
 def test_times_on_the_command_line(shunter: Command, log: Path) -> None:

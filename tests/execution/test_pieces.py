@@ -13,11 +13,13 @@ from shunter.execution.deciding import FALLBACK, MOST_FAILURES, Decider
 from shunter.execution.local.board import Board, Entry
 from shunter.execution.local.cgroups import make_cgroup, memory_cgroup, was_out_of_memory
 from shunter.execution.local.machine import Machine
+from shunter.execution.local.outputs import read_output, trim
 from shunter.execution.local.records import is_revoked, read_claim, revoke
 from shunter.execution.local.spec import SpecReader, command_of, memory_mb
 from shunter.execution.view import SeenJob, View
 from shunter.model.cluster import Cluster, Node
 from shunter.native import check, lib
+from tests.agents.untrained import write_policy
 
 
 def seen(job: int, **words: object) -> SeenJob:
@@ -84,6 +86,15 @@ def test_the_core_decides_what_fits() -> None:
     assert plan.starts == (1, 3)
 
 
+def test_a_learned_policy_decides_with_what_it_was_trained_with(tmp_path: Path) -> None:
+    """The order of this network is shortest first; who names no time counts as one of a day."""
+    folder = write_policy(tmp_path / "best", order="sjf", missing_request="run-time")
+    decider = Decider({"policy": str(folder)})
+    jobs = (seen(1, requested_s=None), seen(2, requested_s=100.0), seen(3, requested_s=50.0))
+    assert decider.decide(view(*jobs)).starts == (3, 2)
+    assert (decider.failures, decider.has_a_line) == (0, False)
+
+
 def test_a_policy_that_goes_on_failing_is_left_in_peace() -> None:
     decider = Decider({"policy": "fcfs", "dispatch": "no such rule"})
     for number in range(1, MOST_FAILURES + 3):
@@ -96,6 +107,25 @@ def test_a_view_that_contradicts_itself_keeps_nobody_waiting() -> None:
     plan = Decider({}).decide(view(seen(1, submit_s=2000.0), running=(seen(9, start_s=3000.0),)))
     assert plan.starts[0] == 1
     assert plan.failure
+
+
+def test_an_output_that_is_too_long_loses_its_beginning_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "1.log"
+    lines = b"".join(b"%07d\n" % number for number in range(40_000))
+    with path.open("ab", buffering=0) as job:
+        job.write(lines)
+        assert not trim(path, most=len(lines) + 4096)
+        assert read_output(path, 0) == (lines, 0)
+        if not trim(path, most=80_000):
+            pytest.skip("this file system gives nothing back to the disk")
+        job.write(b"more\n")
+    kept, dropped = read_output(path, 0)
+    assert dropped % 4096 == 0
+    assert kept == lines[dropped:] + b"more\n"
+    assert 40_000 <= len(kept) <= 40_000 + 2 * 4096
+    assert path.stat().st_blocks * 512 <= 80_000
+    assert read_output(path, len(lines)) == (b"more\n", 0)
+    assert read_output(path, len(lines) + 5) == (b"", 0)
 
 
 def test_only_one_can_make_a_claim(tmp_path: Path) -> None:
@@ -158,6 +188,7 @@ def test_many_alike_jobs_are_checked_as_each_by_itself() -> None:
 SERVING = """
 import socket
 from shunter.native import check, lib
+from tests.agents.untrained import write_policy
 own, its = socket.socketpair()
 own.sendall(b"\\xff\\xff\\xff\\xff")
 check(lib.shunter_spawner_serve(its.detach()))

@@ -24,7 +24,7 @@ impl Simulation {
     /// When a running job will have done so much work in all, if nothing stops it.
     pub(crate) fn does_ms(&self, job: u32, work_ms: i64) -> i64 {
         let state = self.state(job);
-        let speed_micro = self.setup.cluster.speed_micro(self.shape_of(job), &state.placement);
+        let speed_micro = self.setup.speed_micro(state.shape, &state.placement);
         let lasting_ms = stretched_ms((work_ms - state.done_ms).max(0), speed_micro);
         (state.segment_start_ms + self.setup.overhead_ms(state)).saturating_add(lasting_ms)
     }

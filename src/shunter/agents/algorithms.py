@@ -371,6 +371,8 @@ class AlgorithmKind:
     """Where the class is that learns in the core; None: there is none."""
     brings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Keys of other sections that are otherwise with this algorithm, unless they are given."""
+    learns_values: bool = False
+    """Whether its network tells what actions are worth; otherwise it tells which are preferred."""
 
     def load(self, *, native: bool = False) -> type[Any]:
         """Returns the class that learns by PyTorch, or in the core."""
@@ -388,7 +390,9 @@ class AlgorithmKind:
 ALGORITHMS: Final = {
     "ppo": AlgorithmKind("ppo:Ppo", PpoOptions, native_home="native_ppo:NativePpo"),
     # Scores are what actions are worth: those of a rule that a policy could begin as mean something else.
-    "d3qn": AlgorithmKind("d3qn:D3qn", D3qnOptions, brings={"network": {"order_temperature": "none"}}),
+    "d3qn": AlgorithmKind(
+        "d3qn:D3qn", D3qnOptions, brings={"network": {"order_temperature": "none"}}, learns_values=True
+    ),
     "sac": AlgorithmKind("sac:Sac", SacOptions),
     # A short window that slides along the queue, as in the first schedulers that learned this way.
     "reinforce": AlgorithmKind("reinforce:Reinforce", ReinforceOptions, brings={"environment": {"window": 7}}),

@@ -55,6 +55,7 @@ VERBS: Final = {
     "envs": Verb(LEARN, "Write the test episodes of the Gymnasium environments to files."),
     "explain": Verb(EXPLAIN, "Say why a job of a run started when and where it did."),
     "replay": Verb(EXPLAIN, "Run a simulation again from its folder, and say whether it is the same."),
+    "run": Verb(RUN, "Run jobs here and now under a policy and measure them, or learn a policy on them."),
     "queue": Verb(RUN, "Run commands on this machine in the best order, and never lose one."),
 }
 """Every verb, in the order of the help. A verb is the function of the same name in the module of the same name."""

@@ -25,6 +25,7 @@ from shunter.cli.options import (
 )
 from shunter.cli.outputs import print_json, step
 from shunter.cli.running import RunArguments, read_inputs
+from shunter.errors import InputError
 
 BROUGHT = ("policy", "dispatch", "estimate")
 """What checkpoints bring themselves."""
@@ -77,6 +78,9 @@ class EvaluateCommand(GroupedCommand):
     def logs_by_place(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context, which Typer hides
         """Returns the logs among the words, and leaves the checkpoints."""
         words = list(ctx.params["checkpoints"] or ())
+        policy = next((word for word in words if word.endswith(".toml")), None)
+        if policy is not None:
+            raise InputError(f"{policy} is neither a checkpoint nor a log; name a policy with --also {policy}")
         logs = [word for word in words if _is_log(word)]
         ctx.params["checkpoints"] = [word for word in words if word not in logs]
         return logs

@@ -28,8 +28,8 @@ from shunter.execution.local.folder import queue_folder
 ALIASES: Final = {
     "add": "submit", "sbatch": "submit", "ls": "list", "queue": "list", "squeue": "list", "jobs": "list",
     "kill": "cancel", "remove": "cancel", "rm": "cancel", "scancel": "cancel", "log": "logs", "info": "show",
-    "stash": "hold", "unhold": "release", "unpause": "resume", "continue": "resume", "parallel": "limit",
-    "priority": "edit", "shutdown": "stop",
+    "stash": "hold", "unhold": "release", "enqueue": "release", "unpause": "resume", "continue": "resume",
+    "parallel": "limit", "priority": "edit", "sinfo": "status", "shutdown": "stop",
 }  # fmt: skip
 """What users of pueue, sbatch and others type, and the verb that they mean."""
 

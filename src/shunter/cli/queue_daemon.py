@@ -35,7 +35,10 @@ MaxWaitOption = Annotated[
 ]
 
 
-def _words(policy: str | None, dispatch: str | None, estimate: str | None, max_wait: str | None) -> dict[str, Any]:
+def policy_words(
+    policy: str | None, dispatch: str | None, estimate: str | None, max_wait: str | None
+) -> dict[str, Any]:
+    """Returns the settings of a queue's policy that options mean; none if no policy is named."""
     given = {"policy": policy, "dispatch": dispatch, "estimate": estimate}
     words: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     longest_s = seconds_of_option("--max-wait", max_wait)
@@ -82,7 +85,7 @@ def start(
         shunter queue start --cores 8 --policy sjf --estimate posterior --max-wait 12h
     """
     folder = queue_folder(queue)
-    words = _words(policy, dispatch, estimate, max_wait)
+    words = policy_words(policy, dispatch, estimate, max_wait)
     if words:
         from shunter.execution.deciding import queue_scheduler
 
@@ -172,7 +175,7 @@ def policy(
 
         shunter queue policy runs/first
     """
-    words = _words(name, dispatch, estimate, max_wait)
+    words = policy_words(name, dispatch, estimate, max_wait)
     told = ask(queue_folder(queue), "policy", **({"words": words} if words else {}))
     if json:
         echo_json(told)

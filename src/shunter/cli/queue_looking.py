@@ -14,6 +14,7 @@ from shunter.cli.queue_options import GroupOption, JsonOption, QueueOption, echo
 from shunter.errors import InputError, visible
 from shunter.execution.local.client import ask
 from shunter.execution.local.folder import queue_folder
+from shunter.execution.local.outputs import read_output
 from shunter.execution.local.spec import OVER, STATES
 
 LOOK_S: Final = 0.2
@@ -106,17 +107,17 @@ def follow(job: JobArgument, lines: TailOption = None, queue: QueueOption = None
 def _print_from(path: Path, place: int, lines: int | None) -> int:
     """Prints a file from a place on; returns where it ended."""
     try:
-        with path.open("rb") as file:
-            file.seek(place)
-            content = file.read()
+        content, dropped = read_output(path, place)
     except FileNotFoundError:
         return place
+    if dropped:
+        typer.echo(f"({dropped:,} bytes before this were dropped: the output is too long)", err=True)
     shown = content
     if lines is not None:
         shown = b"".join(content.splitlines(keepends=True)[-lines:]) if lines else b""
     sys.stdout.buffer.write(shown)
     sys.stdout.buffer.flush()
-    return place + len(content)
+    return place + dropped + len(content)
 
 
 def wait(

@@ -13,6 +13,7 @@ from shunter.cli.outputs import check_plot, print_json, save_figure, step
 from shunter.cli.trace_cluster import cluster
 from shunter.cli.trace_estimate import estimate
 from shunter.cli.trace_log import LogArguments, reads_log
+from shunter.cli.trace_prices import prices
 from shunter.cli.trace_write import anonymize, convert, generate, scale, slice_, split
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ trace.command("generate", cls=GroupedCommand)(generate)
 trace.command("anonymize", cls=GroupedCommand)(anonymize)
 trace.command("cluster", cls=GroupedCommand)(cluster)
 trace.command("estimate", cls=GroupedCommand)(estimate)
+trace.command("prices", cls=GroupedCommand)(prices)
 
 
 @trace.callback(invoke_without_command=True)

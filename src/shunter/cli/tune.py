@@ -85,7 +85,8 @@ class SearchArguments:
         str,
         typer.Option(
             metavar="NAME",
-            help="What is searched: linear, a weighted score with two gates; multifactor, Slurm's weights.",
+            help="What is searched: linear, a weighted score with two gates; multifactor, Slurm's weights; pairs, a "
+            "score over jobs and types of GPUs that may refuse a type.",
         ),
     ] = "linear"
     objective: Annotated[

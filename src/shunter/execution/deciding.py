@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.execution.view import Plan, View
+from shunter.execution.view import USUAL_TIME_S, Plan, View
 
 if TYPE_CHECKING:
     from shunter.policies.scheduler import Scheduler
@@ -22,8 +22,6 @@ MOST_FAILURES: Final = 3
 """After so many failures one after the other, the policy is not asked for a while."""
 PAUSE_S: Final = 60.0
 """How long it then is not asked."""
-USUAL_TIME_S: Final = 86_400
-"""How long a job is taken to run that names no time, where nothing is learned of its kind."""
 
 
 def queue_scheduler(words: Mapping[str, Any]) -> Scheduler:
@@ -32,10 +30,13 @@ def queue_scheduler(words: Mapping[str, Any]) -> Scheduler:
     Raises:
         InputError: A text is wrong, or two contradict each other.
     """
+    from shunter.policies.checkpoint import is_checkpoint
     from shunter.policies.native import NativePolicy
     from shunter.policies.scheduler import resolve_scheduler
 
-    scheduler = resolve_scheduler(**{"missing_request": str(USUAL_TIME_S), **words})
+    # A learned policy brings what it was trained with.
+    usual = {} if is_checkpoint(words.get("policy", "")) else {"missing_request": str(USUAL_TIME_S)}
+    scheduler = resolve_scheduler(**{**usual, **words})
     if isinstance(scheduler.policy, NativePolicy) and scheduler.policy.known.preempts:
         what = (
             f"policy {scheduler.settings.policy!r} stops running jobs, and a command cannot go on where it was stopped"

@@ -94,6 +94,17 @@ class Loop:
         self._decide(now)
         return LOOK_AGAIN_S
 
+    def carry_out(self, plan: Plan, view: View) -> None:
+        """Writes a decision down, and starts those of its jobs that the guard lets start."""
+        self._decision = self._backend.write_down(plan, view)
+        for job in plan.starts:
+            # The decision rests on a view; only what is free now is given away.
+            if self._backend.may_start(job):
+                self._backend.start(job, self._decision, f"policy {plan.policy} chose it")
+            else:
+                self.refused += 1
+        self.reasons = plan.reasons
+
     def _start_first_in_line(self) -> bool:
         """Starts those at the front of the line for whom there is room; returns whether that is all there is to do."""
         while self._line and self._backend.may_start(self._line[-1]):
@@ -108,14 +119,7 @@ class Loop:
             self.reasons = {}
             return
         plan = self.decider.decide(view)
-        self._decision = self._backend.write_down(plan, view)
-        for job in plan.starts:
-            # The decision rests on a view; only what is free now is given away.
-            if self._backend.may_start(job):
-                self._backend.start(job, self._decision, f"policy {plan.policy} chose it")
-            else:
-                self.refused += 1
-        self.reasons = plan.reasons
+        self.carry_out(plan, view)
         # Taken from its end, the first one first.
         self._line = list(reversed(plan.line)) if self.decider.has_a_line else []
         done = time.monotonic()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from shunter.model.cluster import Cluster
+
+USUAL_TIME_S: Final = 86_400
+"""How long a job is taken to run that names no time, where nothing is learned of its kind."""
 
 
 @dataclass(slots=True)

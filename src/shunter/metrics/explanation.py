@@ -118,6 +118,8 @@ class Explanation:
     """Jobs submitted earlier that started while it waited."""
     waits_for: str = ""
     """What it waited for where locality was the reason: ``one node``."""
+    refused: str = ""
+    """Which types of GPUs it refused, and why."""
 
     @property
     def waited_ms(self) -> float:
@@ -165,6 +167,7 @@ def explain(record: Record, row: int) -> Explanation:
         passed_by=started[started > row],
         in_front=started[started < row],
         waits_for=sweep.waits_for,
+        refused=sweep.refused,
     )
 
 

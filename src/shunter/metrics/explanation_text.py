@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shunter.metrics.explanation import AHEAD, Blocker, Explanation, largest
 from shunter.metrics.labels import counted
 from shunter.metrics.occupancy import RESOURCES
-from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, SCATTERED
+from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, REFUSED, SCATTERED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,6 +81,8 @@ def _because(explanation: Explanation, reason: str) -> str:
     if reason == LOCALITY:
         enough = f"what was free of {place} was enough, but too far apart"
         return f"it waits for {explanation.waits_for}: {enough}{until}"
+    if reason == REFUSED:
+        return f"it {explanation.refused}{until}"
     if reason == DOWN:
         return f"nodes of {place} on which jobs had failed were not in use again{until}"
     if reason == SCATTERED:
@@ -98,6 +100,7 @@ def _shortly(reason: str) -> str:
         DOWN: "nodes were down",
         SCATTERED: "enough was free, but scattered over nodes",
         LOCALITY: "enough was free, but too far apart",
+        REFUSED: "only types of GPUs that it refused were free",
     }
     return texts.get(reason) or f"not enough {reason} {'was' if reason == 'memory' else 'were'} free"
 
@@ -218,6 +221,7 @@ def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
         "phases": [_phase_object(phase) for phase in explanation.phases],
         "blockers": [_blocker_object(record, blocker) for blocker in explanation.blockers[:top]],
         "blockers_in_all": len(explanation.blockers),
+        "refused": explanation.refused or None,
         "passed_by": _group(record, explanation.passed_by),
         "in_front": _group(record, explanation.in_front),
     }

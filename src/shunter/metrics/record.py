@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +60,8 @@ class Record:
     """Whether nodes could go down; when they did is not recorded, but for the jobs that it stopped."""
     wait_for_locality: str
     """Whether jobs waited for nodes that are close together, as the setting says."""
+    pairs: str = "any"
+    """Which types of GPUs jobs took, as the setting says."""
 
     @classmethod
     def of(cls, schedule: Schedule) -> Record:
@@ -70,7 +72,8 @@ class Record:
         settings = schedule.settings
         names = (settings.policy, settings.dispatch, settings.placement, settings.wait_for_locality)
         may_fail = settings.failures is not None or settings.mtbf_s is not None
-        return cls._of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
+        record = cls.of_tables(schedule.to_frame(), stops, schedule.cluster, names, may_fail)
+        return replace(record, pairs=settings.pairs)
 
     @classmethod
     def read(cls, folder: Path) -> Record:
@@ -91,13 +94,15 @@ class Record:
             locality = str(resolved.get("wait_for_locality", NEVER))
             names = (str(resolved["policy"]), str(resolved["dispatch"]), str(resolved["placement"]), locality)
             may_fail = any(resolved.get(name) is not None for name in ("failures", "mtbf_s"))
-            return cls._of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
+            record = cls.of_tables(rows, read_stops(folder), _cluster(manifest["cluster"]), names, may_fail)
+            # Earlier versions had no choice of types.
+            return replace(record, pairs=str(resolved.get("pairs", "any")))
         # Whatever is wrong with files that were changed by hand, or damaged: they do not tell what a run did.
         except (*_WRONG, pl.exceptions.PolarsError) as error:
             raise InputError(f"{folder / MANIFEST}: does not fit {SCHEDULE}; simulate again") from error
 
     @classmethod
-    def _of_tables(
+    def of_tables(
         cls,
         rows: pl.DataFrame,
         stops: pl.DataFrame | None,
@@ -105,6 +110,15 @@ class Record:
         names: tuple[str, str, str, str],
         may_fail: bool,
     ) -> Record:
+        """Returns the record of what tables tell.
+
+        Args:
+            rows: One for each job, with the columns `NEEDED`.
+            stops: One for each time that a job was stopped before its end; None: there were none.
+            cluster: The nodes.
+            names: Of the policy, the dispatch rule and the placement, and whether jobs wait for close nodes.
+            may_fail: Whether nodes could go down.
+        """
         policy, dispatch, placement, wait_for_locality = names
         tasks = rows["tasks"].to_numpy()
         amounts = rows.select("submit_s", "tasks", "cores", "gpus").to_numpy()

@@ -12,6 +12,7 @@ import numpy as np
 
 from shunter.metrics.nearness import Nearness
 from shunter.metrics.occupancy import RESOURCES, WHOLE, Amounts, NodeRoom, Shape
+from shunter.metrics.refusal import Refusal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +27,8 @@ SCATTERED: Final = "fragmentation"
 """Enough was free of everything, but not together."""
 LOCALITY: Final = "locality"
 """There was room, but not on nodes that were close enough together, and the job waited for these."""
+REFUSED: Final = "type refused"
+"""There was room, but on types of GPUs alone that the job refused."""
 
 Wait = tuple[float, float]
 """From when until when a job waited, in ms."""
@@ -38,7 +41,7 @@ class Moment:
     from_ms: float
     until_ms: float
     reason: str
-    """One of the four above, or the resource of which not enough was free: one of `RESOURCES`."""
+    """One of the five above, or the resource of which not enough was free: one of `RESOURCES`."""
     room: int
     """How many of its tasks would have fitted."""
     free: Amounts
@@ -56,6 +59,8 @@ class Sweep:
     """For how long there was no room."""
     waits_for: str = ""
     """What it waited for where locality was the reason: ``one node``."""
+    refused: str = ""
+    """Which types it refused, and why: ``refused V100: price 3.1 × its P100``."""
 
 
 class Walker:
@@ -78,6 +83,8 @@ class Walker:
             for number in record.usable(row)
         }
         self.nearness = Nearness.of(record, row, self.places)
+        self.type_of = {pool: name for name, pool in types.items() if name is not None}
+        self.refusal = Refusal.of(record, row, list(self.type_of.values()))
         self.room = {place.pool: 0 for place in self.places.values()}
         self.free = {pool: [0, 0, 0] for pool in self.room}
         self.failed: set[int] = set()
@@ -118,6 +125,8 @@ class Walker:
         sweep.lacking_ms = self.clock_ms
         if self.nearness is not None:
             sweep.waits_for = " or ".join(dict.fromkeys(pool.what for pool in self.nearness.pools.values()))
+        if self.refusal is not None:
+            sweep.refused = self.refusal.text
         sweep.held_ms = {
             job: max(amounts) for job, amounts in self.held.items() if max(amounts) > 0 and job != self.row
         }
@@ -148,6 +157,9 @@ class Walker:
             reason, room, pool = self._diagnosis()
             if reason == ORDER and self.nearness is not None and from_ms < self.nearness.until_ms:
                 reason = ORDER if self.nearness.has_room(self.places, self.failed) else LOCALITY
+            if reason == ORDER and self.refusal is not None:
+                with_room = [self.type_of[one] for one, tasks in self.room.items() if tasks >= self.shape.tasks]
+                reason = REFUSED if self.refusal.note(with_room, until_ms - from_ms) else ORDER
             # Holders are charged for time without room only; while there was room, it was the order that held the job
             # back.
             if reason != ORDER:

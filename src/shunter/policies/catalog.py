@@ -333,9 +333,11 @@ PAIRS: Final[dict[str, str]] = {
     "any": "any type of GPU that the placement gives it",
     "price": "types alone whose price, for as long as it runs there, is within a factor of its cheapest",
     "eft": "the type on which it ends first (earliest finish time), though it has to wait for it",
+    "score": "as policy 'pairs' scores it, with prices for its score alone; with other policies the same as any",
 }
 """Which types of GPUs a job takes, by name."""
-PAIR_CODES: Final = {name: _PAIR_RULES[name] for name in PAIRS}
+# Prices beside a score are handed over as prices: the policy says that they are not kept to.
+PAIR_CODES: Final = {name: _PAIR_RULES["price" if name == "score" else name] for name in PAIRS}
 """The core's numbers for them."""
 
 ESTIMATES: Final[dict[str, str]] = {

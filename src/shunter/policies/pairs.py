@@ -1,12 +1,12 @@
 """Which types of GPUs a job takes: any, those within a price, or the one on which it ends first.
 
-Given as a name (``eft``), as prices (``price?V100=3&P100=2&K80=1``), or as a TOML file with a section ``[pairs]``, which
-may also be the file of a policy. What is resolved says all of it in its text, so that no record needs the file.
+Given as a name (``eft``), as prices (``price?V100=3&P100=2&K80=1``), or as a TOML file with a section ``[pairs]``,
+which may also be the file of a policy. What is resolved says all of it in its text, so that no record needs the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -15,7 +15,7 @@ import numpy as np
 
 from shunter.checks import check_name, number, read_query
 from shunter.errors import InputError
-from shunter.files import read_toml
+from shunter.files import read_toml, toml_value
 from shunter.model.settings import option_of
 from shunter.policies.catalog import PAIR_CODES, PAIRS
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ANY: Final = "any"
 PRICE: Final = "price"
 EFT: Final = "eft"
+SCORE: Final = "score"
 FACTOR: Final = "factor"
 DEFAULT_FACTOR: Final = 1.2
 _EXAMPLE: Final = "price?factor=1.2&V100=3&P100=2&K80=1"
@@ -48,15 +49,15 @@ class Pairs:
     @property
     def text(self) -> str:
         """What ``--pairs`` takes, with every price, exact to the last digit."""
-        if self.kind != PRICE:
+        if not self.prices:
             return self.kind
         prices = [f"{quote(name)}={price!r}" for name, price in self.prices.items()]
-        return f"{PRICE}?" + "&".join([f"{FACTOR}={self.factor!r}", *prices])
+        return f"{self.kind}?" + "&".join([f"{FACTOR}={self.factor!r}", *prices])
 
     @property
     def code(self) -> int:
         """The core's number."""
-        return PAIR_CODES[self.kind]
+        return PAIR_CODES[ANY if self.kind == SCORE and not self.prices else self.kind]
 
     def for_core(self, cluster: Cluster) -> NDArray[np.float64]:
         """Returns the prices by the numbers of the cluster's types.
@@ -64,7 +65,7 @@ class Pairs:
         Raises:
             InputError: A type of the cluster has no price.
         """
-        if self.kind != PRICE:
+        if not self.prices:
             return np.empty(0)
         for name in cluster.gpu_types:
             if name not in self.prices:
@@ -128,15 +129,24 @@ def pairs_of_file(path: Path) -> Pairs | None:
     return _checked(section["kind"], section.get(FACTOR), prices, f"{path}: [pairs]")
 
 
+def pairs_text(pairs: Pairs, comments: Sequence[str] = ()) -> str:
+    """Returns the section ``[pairs]`` of a file; its numbers are written so that reading them gives the same again."""
+    lines = [*(f"# {line}" for line in comments), "[pairs]", f'kind = "{pairs.kind}"']
+    if pairs.prices:
+        # Names stand in quotes: they may have blanks.
+        prices = [f"{toml_value(name)} = {price!r}" for name, price in pairs.prices.items()]
+        lines += [f"{FACTOR} = {pairs.factor!r}", "", "[pairs.prices]", *prices]
+    return "\n".join(lines) + "\n"
+
+
 def _checked(kind: str, factor: object, prices: Mapping[str, object], where: str) -> Pairs:
-    if kind != PRICE:
+    if kind not in (PRICE, SCORE) or (kind == SCORE and not prices):
         if prices or factor is not None:
             raise InputError(f"{where}: {kind} has no parameters; prices belong to {PRICE!r}: {_EXAMPLE}")
         return Pairs(kind)
     if not prices:
-        raise InputError(
-            f"{where}: there are no prices; give one for each type, as in {_EXAMPLE}, or a file of 'shunter trace prices'"
-        )
+        also = f"as in {_EXAMPLE}, or a file of 'shunter trace prices'"
+        raise InputError(f"{where}: there are no prices; give one for each type, {also}")
     named = {name: f"{where}: the price of {name}" for name in prices}
     checked = {name: number(named[name], value, 0.0, above=True) for name, value in prices.items()}
     taken = number(f"{where}: {FACTOR}", DEFAULT_FACTOR if factor is None else factor, 1.0, 1e9)

@@ -40,7 +40,7 @@ from shunter.policies.checkpoint import (
 )
 from shunter.policies.native import Estimate, NativePolicy, read_spec, resolve_estimate, resolve_native, spec_file
 from shunter.policies.own import Placer, Policy, PythonPolicy, load_class, load_python_policy, make, python_path
-from shunter.policies.pairs import ANY, EFT, Pairs, pairs_of_file, resolve_pairs
+from shunter.policies.pairs import ANY, EFT, SCORE, Pairs, pairs_of_file, resolve_pairs
 from shunter.policies.trust import trusting, words_of_a_file
 
 AnyPolicy = NativePolicy | PythonPolicy | Checkpoint
@@ -318,8 +318,8 @@ def resolve_scheduler(
     where = resolve_placement(FIRST_FIT if placement is None else placement)
     seen = resolve_estimate(known.estimate if estimate is None else estimate)
     pairs = _pairs(given.pairs, found, rule, asked_any="pairs" in asked)
-    texts = {"policy": found.text, "dispatch": rule.text, "placement": where.text, "estimate": seen.text}
-    return Scheduler(replace(given, **texts, pairs=pairs.text), found, rule, where, seen, pairs)
+    named = replace(given, policy=found.text, dispatch=rule.text, placement=where.text, estimate=seen.text)
+    return Scheduler(replace(named, pairs=pairs.text), found, rule, where, seen, pairs)
 
 
 def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> Pairs:
@@ -332,14 +332,15 @@ def _pairs(text: str, policy: AnyPolicy, rule: Dispatch, *, asked_any: bool) -> 
     if over_pairs and (rule.code != RESERVING or rule.reservations > 1):
         raise InputError(f"policy 'pairs' goes with dispatch 'greedy' or 'easy', but dispatch is {rule.text!r}")
     if pairs.kind != EFT:
-        return pairs
+        # Other policies have no score over pairs: what one says of types is nothing to them.
+        others = Pairs() if pairs.kind == SCORE else pairs
+        return replace(pairs, kind=SCORE) if over_pairs else others
     if native is not None and (over_pairs or native.known.preempts):
         what = "chooses types itself" if over_pairs else "stops running jobs"
         raise InputError(f"policy {native.kind!r} {what}, but --pairs (pairs) is 'eft'; leave one of them out")
     if rule.text not in ("strict", "greedy", "easy", "0", "1"):
-        raise InputError(
-            f"--pairs (pairs) is 'eft', which goes with dispatch 'strict', 'greedy' or 'easy', but dispatch is {rule.text!r}"
-        )
+        known = "dispatch 'strict', 'greedy' or 'easy'"
+        raise InputError(f"--pairs (pairs) is 'eft', which goes with {known}, but dispatch is {rule.text!r}")
     return pairs
 
 

@@ -156,9 +156,13 @@ def _draw_waits(panel: Axes, comparison: Comparison, colors: dict[str, str]) -> 
     filled = np.flatnonzero(np.isfinite(comparison.against.wait_by_size_s))
     every = np.concatenate([waits[filled] for waits in lines.values()]) if len(filled) else np.zeros(1)
     unit, seconds = time_unit(float(every.max()))
-    for label, waits in lines.items():
+    for number, (label, waits) in enumerate(lines.items()):
         baseline = label == comparison.baseline.label
         style: dict[str, Any] = {"linestyle": "--" if baseline else "-", "marker": "o", "markersize": 4}
+        # One that lies below others just like it is seen at their sides.
+        style["linewidth"] = 1.5 + 3.0 * sum(
+            np.array_equal(waits[filled], one[filled]) for one in list(lines.values())[number + 1 :]
+        )
         name = _called(comparison, label) + f" ({ROLES[comparison.reference_role]})" * baseline
         panel.plot(np.arange(len(filled)), waits[filled] / seconds, color=colors[label], label=name, **style)
     panel.set_xticks(np.arange(len(filled)), [resource.label(number) for number in filled.tolist()], fontsize=8)

@@ -10,9 +10,12 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
+from shunter.errors import visible
 from shunter.report.terminal import Console
 
 NAME_WIDTH: Final = 16
+MOST_ROWS: Final = 50
+"""So many jobs of a run are shown; its files have all."""
 LEAST_WIDTH: Final = 20
 """Of a command, however narrow the terminal is."""
 COLORS: Final = {"running": "green", "failed": "red", "lost": "red", "held": "yellow", "cancelled": "yellow"}
@@ -25,6 +28,54 @@ def print_jobs(jobs: Sequence[Mapping[str, Any]], counts: Mapping[str, int]) -> 
         console.print(_table(jobs, console.width))
     told = ", ".join(f"{count:,} {state}" for state, count in counts.items() if count)
     console.print(told or "There are no jobs.", highlight=False)
+
+
+def print_ran(jobs: Sequence[Mapping[str, Any]], told: Mapping[str, Any], said: Mapping[int, str]) -> None:
+    """Prints what became of jobs that were run in the foreground.
+
+    Args:
+        jobs: Those of the last episode.
+        told: What all of them come to.
+        said: What jobs that failed have printed last.
+    """
+    console = Console()
+    if jobs:
+        console.print(_table(jobs[:MOST_ROWS], console.width))
+    if len(jobs) > MOST_ROWS:
+        console.print(f"… and {len(jobs) - MOST_ROWS:,} more", highlight=False)
+    for job, line in said.items():
+        if line:
+            console.print(escape(visible(f"job {job} printed last: {line}")), highlight=False, soft_wrap=True)
+    console.print(f"{told['succeeded']:,} of {told['jobs']:,} jobs succeeded", highlight=False)
+    if told["started"]:
+        waits = f"{duration_text(told['mean_queue_wait_s'])}, the longest {duration_text(told['max_queue_wait_s'])}"
+        console.print(f"Mean wait {waits}", highlight=False)
+    if told["makespan_s"] is not None:
+        ran = duration_text(told["mean_duration_s"])
+        console.print(f"Mean run {ran}; all done after {duration_text(told['makespan_s'])}", highlight=False)
+
+
+def print_choice(kept: Mapping[str, Any]) -> None:
+    """Prints who chose a job of a queue, who else could have been chosen, and what earlier decisions said of it."""
+    console = Console()
+
+    def line(text: str) -> None:
+        console.print(escape(visible(text)), highlight=False, soft_wrap=True)
+
+    chosen = kept["chosen_by"]
+    if chosen is not None:
+        among = f"decision {chosen['id']}, {_clock(chosen['time_s'])}, {chosen['waiting']} waiting"
+        line(f"{kept['chosen_because'].capitalize()} ({among}, {chosen['running']} running).")
+        if chosen["failure"]:
+            line(f"The policy failed, and fcfs decided: {chosen['failure']}")
+        others = [str(job) for job in chosen["starts"] if job != kept["job_id"]]
+        if others:
+            line(f"Started with it: {', '.join(others)}")
+        for job, why in chosen["reasons"].items():
+            if int(job) != kept["job_id"]:
+                line(f"Passed over: job {job}, {why or 'its turn had not come'}")
+    for place in kept["places_in_line"]:
+        line(f"Before, from decision {place['decision']} on, number {place['place']} in line: {place['reason']}")
 
 
 def _table(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:

@@ -210,7 +210,8 @@ def draw_tuning(tuned: Tuned, report: Report[Comparison]) -> Figure:
         panel = figure.add_subplot(grid[place, 1], sharex=every[1] if place else None)
         _draw_points(panel, title, points)
         every.append(panel)
-    _name_axis(every[-1], report)
+    has_intervals = any(point.interval is not None for _, points in panels for point in points)
+    _name_axis(every[-1], report, has_intervals=has_intervals)
     told = [line for one in report.logs for line in mark_lines((row.marks for row in one.scored), one.shared_marks)]
     if told:
         figure.supxlabel("; ".join(dict.fromkeys(told)), x=0.01, ha="left", fontsize=9)
@@ -290,7 +291,7 @@ def _draw_points(panel: Axes, title: str, points: Sequence[_Point]) -> None:
     panel.set_xscale("log")
 
 
-def _name_axis(panel: Axes, report: Report[Comparison]) -> None:
+def _name_axis(panel: Axes, report: Report[Comparison], *, has_intervals: bool) -> None:
     """Names the axis that all panels share, with plain numbers on it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -299,4 +300,6 @@ def _name_axis(panel: Axes, report: Report[Comparison]) -> None:
     panel.xaxis.set_major_locator(FixedLocator(next(ticks for span, ticks in TICKS if high > span * low)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
     panel.xaxis.set_minor_locator(NullLocator())
-    panel.set_xlabel(f"ratio to the best classic in hindsight, with its 95 % interval ({better} is better)")
+    # Few blocks give none.
+    interval = ", with its 95 % interval" if has_intervals else ""
+    panel.set_xlabel(f"ratio to the best classic in hindsight{interval} ({better} is better)")

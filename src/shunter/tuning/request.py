@@ -85,6 +85,8 @@ class TuneRequest:
             **{name: value for name, value in terms.items() if name in names},
         )
         check_name("kind", kind, SPACES)
+        # Whether the policy goes with the dispatch rule and with the other settings.
+        resolve_scheduler(**settings | {"policy": kind}, estimate=estimate or REQUESTED, max_wait_s=guard_s)
         parsed = parse_objective(objective, bounds or ())
         combination = combine_like(site, scheduler)[0]
         plan.check()

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DAY_S: Final = 86_400.0
+PAIRS: Final = "pairs"
+"""The score over pairs of jobs and types of GPUs, which goes with prices of types."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,13 @@ def _multifactor(numbers: dict[str, float]) -> dict[str, float]:
     }
 
 
+def _pairs(numbers: dict[str, float]) -> dict[str, float]:
+    # As in the linear score: a score and its double give the same order, and a limit and a loss the same refusals.
+    parameters = {"estimate": 1.0, "lost_price": 1.0}
+    parameters |= {name: max(numbers[name], 0.0) for name in ("wait", "wait_ratio", "accept_wait")}
+    return parameters | {name: value for name, value in numbers.items() if name not in parameters}
+
+
 SPACES: Final[dict[str, Space]] = {
     "linear": Space(
         "linear",
@@ -107,8 +116,30 @@ SPACES: Final[dict[str, Space]] = {
         ),
         _multifactor,
     ),
+    PAIRS: Space(
+        PAIRS,
+        (
+            Axis("slower", 0.0, 0.3),
+            Axis("size", 0.0, 0.3),
+            Axis("wait", 0.0, 0.02),
+            Axis("wait_ratio", 0.0, 0.01),
+            Axis("free", 0.0, 0.3),
+            Axis("apart", 0.0, 0.3),
+            Axis("price", 0.0, 0.3),
+            Axis("lost_slower", 0.0, 0.3),
+            Axis("lost_apart", 1.0, 0.5),
+            Axis("accept", math.log(1.2), 0.3),
+            Axis("accept_estimate", 0.0, 0.1),
+            Axis("accept_size", 0.0, 0.1),
+            Axis("accept_wait", 0.0, 0.02),
+            Axis("accept_free", 0.0, 0.3),
+            Axis("accept_queue", 0.0, 0.1),
+        ),
+        _pairs,
+    ),
 }
-"""The families that can be tuned. The linear score begins as smallest area first, holding long jobs back a little."""
+"""The families that can be tuned. The linear score begins as smallest area first, holding long jobs back a little; the
+score over pairs as shortest first, on types whose price is at most 1.2 times that of a job's cheapest."""
 
 
 def spec_text(kind: str, parameters: dict[str, float]) -> str:

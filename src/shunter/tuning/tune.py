@@ -21,13 +21,15 @@ from shunter.engines.choice import LOCAL, check_on, engine_on
 from shunter.errors import InputError
 from shunter.model.fitting import can_ever_fit
 from shunter.policies.native import NativePolicy, resolve_estimate
+from shunter.policies.pairs import ANY, Pairs, pairs_text
+from shunter.policies.prices import training_prices
 from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation.core_inputs import common_size_by
 from shunter.tuning.choosing import TrainingDays, choose_on_training_days, supported_estimates, try_tuned
 from shunter.tuning.guards import sweep_guards
 from shunter.tuning.later_days import Later, later_object, report_later
 from shunter.tuning.request import TuneRequest
-from shunter.tuning.space import SPACES, spec_text
+from shunter.tuning.space import PAIRS, SPACES, spec_text
 from shunter.tuning.tuned_file import estimate_section, tuned_text, write_tuned
 from shunter.tuning.weights import find_weights
 from shunter.workloads.reading import read_log
@@ -78,6 +80,11 @@ class Found:
     def dispatch(self) -> str:
         """Its dispatch rule."""
         return self._scheduler.settings.dispatch
+
+    @property
+    def pairs(self) -> Pairs:
+        """Which types of GPUs its jobs take."""
+        return self._scheduler.pairs
 
     @property
     def _scheduler(self) -> Scheduler:
@@ -131,6 +138,7 @@ class Tuning:
             "parameters": policy.written,
             "dispatch": found.dispatch,
             "placement": tuned.scheduler.settings.placement,
+            "pairs": found.pairs.text,
             "estimate": found.chosen.estimate,
             "max_wait_s": request.scheduler.settings.max_wait_s,
             "keeps_classic": found.trial.keeps_classic,
@@ -210,13 +218,16 @@ def _tuned(request: TuneRequest, logs: Sequence[Log], out: Path, engine: Engine 
         tried, skipped = [request.estimate], []
     # Fitted once, on training days alone, and then the same for search, file and report.
     sections = {name: estimate_section(name, logs, request.plan.train) for name in tried}
+    pairs = training_prices(logs, request.plan.train) if request.kind == PAIRS else request.scheduler.pairs
     with TemporaryDirectory() as folder:
-        found = _search(request, logs, _estimate_specs(sections, Path(folder)), engine, stage)
+        found = _search(request, logs, _estimate_specs(sections, Path(folder)), pairs, engine, stage)
     seconds = time.perf_counter() - began
     section, later = sections[found.chosen.estimate], _later(request, logs, found)
     facts, log_facts = _facts(request, found), [_log_facts(one) for one in later]
     size_by = common_size_by(request.scheduler, logs)
     settings, comments = _settings(request, found), _comments(found, out)
+    if found.pairs.kind != ANY:
+        section = f"{pairs_text(found.pairs)}\n{section}"
     write_tuned(out, tuned_text(found.policy.spec, settings, section, facts, log_facts, comments, size_by))
     report, guards = _judge(request, found, later, out, engine, stage)
     lines = (*skipped, *left_out(request.scheduler), *_fewer_windows(request, logs))
@@ -259,14 +270,19 @@ def _estimate_specs(sections: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 def _search(
-    request: TuneRequest, logs: Sequence[Log], estimates: dict[str, str], engine: Engine | None, stage: Stage
+    request: TuneRequest,
+    logs: Sequence[Log],
+    estimates: dict[str, str],
+    pairs: Pairs,
+    engine: Engine | None,
+    stage: Stage,
 ) -> Found:
-    """Returns what training days choose and what the search finds there."""
+    """Returns what training days choose and what the search finds; classics take the types that were asked for."""
     plan, objective, space = request.plan, request.objective, SPACES[request.kind]
     days = TrainingDays.of(logs, plan, engine)
     with stage("choosing classics and an estimate on training days") as progress:
         chosen = choose_on_training_days(days, request.scheduler, estimates, objective, request.may_keep, progress)
-    scheduler = request.scheduler.changed(estimate=estimates[chosen.estimate])
+    scheduler = request.scheduler.changed(estimate=estimates[chosen.estimate], pairs=pairs.text)
     bases = [choice.take(rows) for choice, rows in zip(chosen.requested, days.searched, strict=True)]
     with stage("tuning") as progress:
         tuned = find_weights(days.searched_benches, bases, scheduler, space, objective, plan, progress)
@@ -288,7 +304,7 @@ def _judge(
 ) -> tuple[Report[Comparison], tuple[tuple[Guarded, ...], ...]]:
     """Returns what the file that was written does on later days, and what it does there under several guards."""
     words = request.scheduler.settings.words()
-    for name in ("policy", "dispatch", "estimate"):
+    for name in ("policy", "dispatch", "estimate", "pairs"):
         del words[name]
     # As a user would: the file says what it is, and brings its rule and its guard.
     scheduler = resolve_scheduler(policy=str(out), estimate=str(out), **words)

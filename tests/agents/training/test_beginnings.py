@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from shunter.agents.training.beginnings import (
     beginning_notes,
     load_beginning,
 )
-from shunter.agents.training.config import TrainConfig, load_config
+from shunter.agents.training.config import TrainConfig, TrainingOptions, load_config
 from shunter.envs.pick_job import PickJobOptions
 from shunter.errors import InputError
 from tests.agents.untrained import opinionated, write_policy
@@ -177,7 +178,7 @@ def test_the_weights_of_a_checkpoint_are_loaded(tmp_path: Path) -> None:
     folder = write_policy(tmp_path / "policy", change=opinionated)
     policy = load_policy(folder)
     network = build(policy.record.network, policy.layout, seed=7)
-    load_beginning(network, policy.layout, folder)
+    load_beginning(network, policy.layout, TrainingOptions(init=folder))
     for name, weights in policy.network.state_dict().items():
         assert torch.equal(network.state_dict()[name], weights), name
 
@@ -186,7 +187,7 @@ def test_the_weights_of_a_checkpoint_are_loaded(tmp_path: Path) -> None:
 def test_without_a_checkpoint_weights_stay_fresh(init: str | None) -> None:
     options, kind = PickJobOptions(window=4), NetworkOptions()
     network = build(kind, options.layout, seed=7)
-    load_beginning(network, options.layout, init)
+    load_beginning(network, options.layout, TrainingOptions(init=init))
     for name, weights in build(kind, options.layout, seed=7).state_dict().items():
         assert torch.equal(network.state_dict()[name], weights), name
 
@@ -196,4 +197,38 @@ def test_a_checkpoint_for_other_observations(tmp_path: Path) -> None:
     options, kind = PickJobOptions(window=10), NetworkOptions()
     network = build(kind, options.layout)
     with pytest.raises(InputError, match="was made for other observations: window 9 instead of 10"):
-        load_beginning(network, options.layout, folder)
+        load_beginning(network, options.layout, TrainingOptions(init=folder))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now", "expected"),
+    [
+        (
+            "ppo",
+            "d3qn",
+            "was learned by ppo, whose network tells which actions are preferred; that of d3qn tells what actions are "
+            "worth; take --algorithm ppo or sac or reinforce, or a checkpoint of d3qn",
+        ),
+        ("d3qn", "sac", "was learned by d3qn, whose network tells what actions are worth; that of sac tells which"),
+    ],
+)
+def test_a_checkpoint_of_an_agent_whose_scores_mean_something_else(
+    tmp_path: Path, earlier: str, now: str, expected: str
+) -> None:
+    folder = write_policy(tmp_path / "policy", training={"algorithm": earlier})
+    policy = load_policy(folder)
+    network = build(policy.record.network, policy.layout)
+    with pytest.raises(InputError, match=re.escape(expected)):
+        load_beginning(network, policy.layout, TrainingOptions(init=folder, algorithm=now))
+
+
+@pytest.mark.parametrize(("earlier", "now"), [("ppo", "sac"), ("d3qn", "d3qn"), ("mine", "d3qn")])
+def test_a_checkpoint_of_an_agent_whose_scores_mean_the_same_or_are_unknown(
+    tmp_path: Path, earlier: str, now: str
+) -> None:
+    folder = write_policy(tmp_path / "policy", training={"algorithm": earlier}, change=opinionated)
+    policy = load_policy(folder)
+    network = build(policy.record.network, policy.layout, seed=7)
+    load_beginning(network, policy.layout, TrainingOptions(init=folder, algorithm=now))
+    for name, weights in policy.network.state_dict().items():
+        assert torch.equal(network.state_dict()[name], weights), name

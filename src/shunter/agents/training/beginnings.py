@@ -8,8 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.learned_policy import load_policy
-from shunter.agents.training.checkpoint_files import POLICY, check_layout, load_network, network_tensors, read_part
+from shunter.agents.training.checkpoint_files import (
+    ALGORITHM,
+    POLICY,
+    check_layout,
+    load_network,
+    network_tensors,
+    read_part,
+)
 from shunter.agents.training.config import FILE_KEYS, config_from
 from shunter.checks import to_table
 from shunter.envs.kinds import environment_table
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
     from shunter.agents.networks.base import Network
     from shunter.agents.training.checkpoint_files import Tensors
-    from shunter.agents.training.config import TrainConfig
+    from shunter.agents.training.config import TrainConfig, TrainingOptions
     from shunter.envs.layout import Layout
 
 COPIES: Final = "files"
@@ -135,18 +143,34 @@ def beginning_notes(config: TrainConfig, brought: Mapping[str, Mapping[str, Any]
     ]
 
 
-def load_beginning(network: Network, layout: Layout, init: str | None) -> Tensors:
+def load_beginning(network: Network, layout: Layout, training: TrainingOptions) -> Tensors:
     """Gives a network the weights of a checkpoint, if that is where training begins; returns all that it holds.
 
     Raises:
-        InputError: The checkpoint cannot be read, or is of another network.
+        InputError: The checkpoint cannot be read, or is of another network or of an algorithm that learns other things.
     """
+    init = training.init
     if init is None or spec_file(init) is not None:
         return {}
     policy = load_policy(init)
+    _check_learner(init, policy.record.training.get(ALGORITHM), training.algorithm)
     # One encoder for every host: its weights do not know how many there are.
     any_number = policy.record.network.kind == "hosts"
     found = replace(policy.layout, num_hosts=layout.num_hosts) if any_number else policy.layout
     check_layout(found, layout, init)
     load_network(network, network_tensors(policy.network), init)
     return read_part(checkpoint_folder(init), POLICY).tensors
+
+
+def _check_learner(init: str, earlier: str | None, algorithm: str) -> None:
+    """Raises an error if the scores of a checkpoint do not mean what those of the algorithm mean."""
+    # Earlier versions did not write it down, and others may have algorithms of their own.
+    if earlier not in ALGORITHMS or ALGORITHMS[earlier].learns_values == ALGORITHMS[algorithm].learns_values:
+        return
+    alike = [name for name, kind in ALGORITHMS.items() if kind.learns_values == ALGORITHMS[earlier].learns_values]
+    meaning = ("which actions are preferred", "what actions are worth")
+    before, after = meaning[ALGORITHMS[earlier].learns_values], meaning[ALGORITHMS[algorithm].learns_values]
+    raise InputError(
+        f"--init {init}: was learned by {earlier}, whose network tells {before}; that of {algorithm} tells {after}; "
+        f"take --algorithm {' or '.join(alike)}, or a checkpoint of {algorithm}"
+    )

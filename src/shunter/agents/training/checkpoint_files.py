@@ -36,6 +36,8 @@ NETWORK: Final = "network."
 """What the names of the network's weights begin with."""
 OPTIMIZER: Final = "optimizer."
 """What the names of the optimizer's tensors begin with."""
+ALGORITHM: Final = "algorithm"
+"""The fact of a policy that names what it was learned by."""
 MAY_BE_FILES: Final = ("order", "estimate")
 """The options of an environment that may be TOML files."""
 

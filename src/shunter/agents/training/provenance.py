@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter import __version__
-from shunter.agents.training.checkpoint_files import POLICY, read_part
+from shunter.agents.training.checkpoint_files import ALGORITHM, POLICY, read_part
 from shunter.agents.training.config import FILE_KEYS
 from shunter.comparison.seen_days import CHOSEN, DAYS, TRAINED, TUNED, UNKNOWN, Judged, are_days, places
 from shunter.errors import InputError
@@ -142,6 +142,7 @@ def facts(site: Site, chosen: Sequence[Combination]) -> dict[str, Any]:
     """Returns what a checkpoint tells people of where its policy comes from."""
     config = site.config
     found: dict[str, Any] = {
+        ALGORITHM: config.training.algorithm,
         "objective": site.objective.metric,
         "bounds": [f"{bound.metric}={bound.factor:g}" for bound in site.objective.bounds],
         "chosen": [one.label for one in chosen],

@@ -135,7 +135,7 @@ class Site:
     def check_beginning(self) -> None:
         """Raises an error if the checkpoint to begin from is of another network, or sees something else."""
         layout = self.config.environment.layout
-        load_beginning(build(self.config.network, layout), layout, self.config.training.init)
+        load_beginning(build(self.config.network, layout), layout, self.config.training)
 
     def choose(self, progress: Progress | None = None) -> list[Combination]:
         """Returns for each group of episodes the classic that one would choose on training days."""
@@ -201,7 +201,7 @@ def open_trainer(
     config, environments = site.config, site.environments(chosen)
     layout = environments.layout
     network = build(config.network, layout, config.training.seed)
-    beginning: Tensors = {} if resume else load_beginning(network, layout, config.training.init)
+    beginning: Tensors = {} if resume else load_beginning(network, layout, config.training)
     told = recorded_imitation(folder) if resume else {}
     if config.training.imitate is not None and not resume:
         told = {IMITATED: config.training.imitate, AGREEMENT: imitate(network, site.source, config)}
@@ -212,19 +212,7 @@ def open_trainer(
         part = Part(network_tensors(network), record.to_json())
         write_checkpoint(folder / INITIAL, {POLICY: part}, record.files)
     algorithm.begin_from(beginning)
-    validation = Validation(
-        site.trials(config.validation, Use.VALIDATION),
-        chosen,
-        site.objective,
-        Deciding(
-            config.training.margin_se,
-            config.training.decide_windows,
-            site.further_trials,
-            by_means=config.training.judge_by == MEANS,
-        ),
-    )
-    # Gains are counted from where the run began, not from where it goes on.
-    validation.begins_as(lambda: load_policy(folder / INITIAL))
+    validation = _validation(site, chosen, folder)
     return Trainer(
         algorithm,
         record,
@@ -235,6 +223,18 @@ def open_trainer(
         callbacks=callbacks,
         resume=resume,
     )
+
+
+def _validation(site: Site, chosen: Sequence[Combination], folder: Path) -> Validation:
+    """Returns what judges the policies of a run on its validation days."""
+    options = site.config.training
+    deciding = Deciding(
+        options.margin_se, options.decide_windows, site.further_trials, by_means=options.judge_by == MEANS
+    )
+    validation = Validation(site.trials(site.config.validation, Use.VALIDATION), chosen, site.objective, deciding)
+    # Gains are counted from where the run began, not from where it goes on.
+    validation.begins_as(lambda: load_policy(folder / INITIAL))
+    return validation
 
 
 def make_algorithm(

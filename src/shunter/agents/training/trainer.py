@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -90,6 +91,7 @@ class Trainer:
         keep: Keep | None = None,
         callbacks: tuple[Callable[[Progress], object], ...] = (),
         resume: bool = False,
+        updates: int | None = None,
     ) -> None:
         """Makes ready, from the last checkpoint in the folder if that is wanted.
 
@@ -102,6 +104,7 @@ class Trainer:
             keep: Told of every policy that becomes the best, and of the one that is when a run goes on.
             callbacks: Called after each update.
             resume: Go on from ``last/``: what follows is the same, bit for bit, as if there had been no pause.
+            updates: End after so many updates, too; None: only the steps count.
 
         Raises:
             InputError: There is nothing to resume, or it is not of this training.
@@ -115,6 +118,7 @@ class Trainer:
         self._evaluate = evaluate
         self._keep = keep
         self._callbacks = callbacks
+        self._updates = updates
         self._stopping = EarlyStopping(options.patience, options.threshold)
         self._best = Best(options.margin_se)
         self._elapsed_s = 0.0
@@ -153,7 +157,9 @@ class Trainer:
     def _loop(self, log: ProgressLog, began: float, interrupted: threading.Event) -> str:
         options, algorithm = self._options, self._algorithm
         reason = "steps"
-        while algorithm.steps < options.steps:
+        for _ in count() if self._updates is None else range(self._updates):
+            if algorithm.steps >= options.steps:
+                break
             before = algorithm.steps
             figures = algorithm.update()
             finished = algorithm.steps >= options.steps

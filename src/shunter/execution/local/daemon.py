@@ -7,7 +7,6 @@ answered and jobs are started. So many submissions that arrive together cost one
 from __future__ import annotations
 
 import argparse
-import fcntl
 import gc
 import json
 import os
@@ -23,14 +22,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from shunter.errors import InputError, visible
-from shunter.execution.deciding import Decider
 from shunter.execution.local.client import LONGEST
 from shunter.execution.local.folder import QueueFolder
-from shunter.execution.local.journal import Journal, JournalError
-from shunter.execution.local.machine import Machine
-from shunter.execution.local.queue import LocalQueue
-from shunter.execution.local.verbs import Verbs
-from shunter.execution.loop import Loop
+from shunter.execution.local.journal import JournalError
+from shunter.execution.local.queue import TRIM_S
+from shunter.execution.local.verbs import open_queue
 
 MOST_CLIENTS: Final = 500
 TROUBLE_S: Final = 0.5
@@ -68,19 +64,9 @@ class Daemon:
         self._trouble: JournalError | None = None
         """Why the journal cannot be written, as long as it cannot."""
         self._folder = folder
-        journal = Journal(folder.database)
-        settings = {**journal.settings(), **changes}
-        decider = Decider(settings.get("policy") or {})
-        machine = Machine(settings.get("cores"), settings.get("memory_mb"), settings.get("gpus"))
-        self.queue = LocalQueue(folder, journal, machine, self._selector)
-        self.loop = Loop(self.queue, decider)
-        self.verbs = Verbs(self.queue, self.loop)
+        self.verbs = open_queue(folder, changes, self._selector)
         self.verbs.known["stop"] = self._stop
-        self.queue.on_change = self.loop.wake
-        journal.set(**changes, id=self.queue.id)
-        journal.event(f"started, process {os.getpid()}")
-        self.queue.load()
-        self.queue.flush()
+        self.queue, self.loop = self.verbs.queue, self.verbs.loop
         self._server = self._listen()
 
     def _listen(self) -> socket.socket:
@@ -124,6 +110,9 @@ class Daemon:
                 self.queue.flush()
                 self._tell()
             wait_s = self.loop.turn()
+            self.queue.trim_outputs()
+            if self.queue.board.running:
+                wait_s = min(wait_s, TRIM_S)
             self.queue.prepare(self.loop.ahead(self.queue.wanted_ahead()))
             left_s = self.queue.flush(now=bool(self._answers or self._is_stopping or self._is_heard()))
         except JournalError as error:
@@ -280,13 +269,7 @@ def serve(folder: QueueFolder, changes: dict[str, Any]) -> int:
     # Whatever is made here may hold secrets; jobs have the permissions of whoever submitted them.
     os.umask(0o077)
     folder.make()
-    descriptor = os.open(folder.lock, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"queue {folder.text}: a daemon is running already; see 'shunter queue status'") from None
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()}\n".encode())
+    folder.take()
     Daemon(folder, changes).run()
     return 0
 

@@ -73,6 +73,24 @@ class QueueFolder:
             # The environments of jobs hold secrets.
             raise InputError(f"{self.path}: others may look into it; run 'chmod 700 {self.path}'")
 
+    def take(self) -> None:
+        """Makes this process the only one that runs the queue, until it ends.
+
+        Raises:
+            InputError: Another process runs it.
+        """
+        import fcntl
+
+        descriptor = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            how = f"'shunter queue status{self.option}'"
+            raise InputError(f"queue {self.text}: a daemon is running already; see {how}") from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+
     def open_log(self) -> BinaryIO:
         """Opens the log of the daemon, for its owner alone; one that has grown long is put aside."""
         if self.log.exists() and self.log.stat().st_size > LONGEST_LOG:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,19 +29,28 @@ def read_history(folder: QueueFolder) -> pl.DataFrame:
     Raises:
         InputError: There is no such queue, or none of its jobs has run.
     """
+    rows = read_rows(folder, QUERY)
+    if not rows:
+        raise InputError(f"queue {folder.text}: none of its jobs has run yet; there is nothing to export")
+    return pl.DataFrame([_row(dict(row)) for row in rows], infer_schema_length=None)
+
+
+def read_rows(folder: QueueFolder, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
+    """Returns the rows of a query of a queue's journal, whether its daemon runs or not.
+
+    Raises:
+        InputError: There is no such queue, or it cannot be read.
+    """
     if not folder.database.exists():
         raise InputError(f"queue {folder.text}: there is none at {folder.path}; start one with 'shunter queue start'")
     connection = sqlite3.connect(f"file:{folder.database}?mode=ro", uri=True)
     try:
         connection.row_factory = sqlite3.Row
-        rows = [dict(row) for row in connection.execute(QUERY)]
+        return list(connection.execute(query, values))
     except sqlite3.Error as error:
         raise InputError(f"{folder.database}: cannot be read ({error})") from None
     finally:
         connection.close()
-    if not rows:
-        raise InputError(f"queue {folder.text}: none of its jobs has run yet; there is nothing to export")
-    return pl.DataFrame([_row(row) for row in rows], infer_schema_length=None)
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -219,13 +219,23 @@ class Journal:
         self._write(f"UPDATE attempts SET {assignments} WHERE id = ?", (*values.values(), attempt))
 
     def add_decision(self, policy: str, waiting: int, running: int, seconds: float, failure: str,
-                     starts: Sequence[int], line: Sequence[int]) -> int:  # fmt: skip
-        """Writes down a decision; returns its number."""
-        values = (time.time(), policy, waiting, running, seconds, failure, json.dumps(starts), json.dumps(line))
+                     starts: Sequence[int], reasons: Mapping[int, str]) -> int:  # fmt: skip
+        """Writes down a decision; returns its number.
+
+        Args:
+            policy: Who decided.
+            waiting: How many waited.
+            running: How many ran.
+            seconds: How long deciding took.
+            failure: Why the policy itself did not decide, if it did not.
+            starts: Who starts.
+            reasons: The first of those that go on waiting, in their order, and why each does.
+        """
+        texts = (json.dumps(starts), json.dumps(list(reasons)), json.dumps(reasons))
         number = self._write(
-            "INSERT INTO decisions (time_s, policy, waiting, running, seconds, failure, starts, line) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            values,
+            "INSERT INTO decisions (time_s, policy, waiting, running, seconds, failure, starts, line, reasons) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (time.time(), policy, waiting, running, seconds, failure, *texts),
         ).lastrowid
         assert number is not None
         return number
@@ -233,8 +243,13 @@ class Journal:
     def decision(self, number: int) -> dict[str, Any] | None:
         """Returns a decision."""
         for row in self.read("SELECT * FROM decisions WHERE id = ?", (number,)):
-            return {**dict(row), "starts": json.loads(row["starts"]), "line": json.loads(row["line"])}
+            return shown_decision(row)
         return None
+
+
+def shown_decision(row: sqlite3.Row) -> dict[str, Any]:
+    """Returns a row of the decisions as clients are told it."""
+    return {**dict(row), **{name: json.loads(row[name]) for name in ("starts", "line", "reasons")}}
 
 
 def shown(row: sqlite3.Row) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from shunter.execution.local.board import Board, Entry
 from shunter.execution.local.folder import QueueFolder
 from shunter.execution.local.journal import Journal
 from shunter.execution.local.machine import Machine, Share
+from shunter.execution.local.outputs import trim
 from shunter.execution.local.processes import MARK, boot_id
 from shunter.execution.local.records import EndRecord, forget_revoked, read_end
 from shunter.execution.local.spawner import GRACE_S, Environment, SpawnRequest
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 SHOWN_AT_ONCE: Final = 1000
 """How many waiting jobs a decision looks at."""
+MOST_KEPT: Final = 10
+"""Of how many of those that a decision passes over the journal keeps why."""
 LEARNED_FROM: Final = 500
 """From how many jobs that have ended estimates learn."""
 COMMIT_S: Final = 0.05
@@ -44,6 +47,8 @@ MOST_ENVIRONMENTS: Final = 32
 PREPARE_S: Final = 0.1
 LEAST_PREPARED: Final = 4
 MOST_PREPARED: Final = 64
+TRIM_S: Final = 5.0
+"""How often it is looked whether jobs print too much."""
 PAUSE_S: Final = 1.0
 """How long nothing is started after a start that failed for want of processes or room on the disk."""
 
@@ -78,6 +83,7 @@ class LocalQueue:
         self._environments: dict[int, Environment] = {}
         self._cluster: Cluster | None = None
         self._resume_at = 0.0
+        self._trim_at = 0.0
         self.supervision = Supervision(folder, self.id, selector, self._take_end)
 
     # ---- what the loop asks ----
@@ -126,7 +132,8 @@ class LocalQueue:
     def write_down(self, plan: Plan, view: View) -> int:
         """Writes a decision into the journal; returns its number."""
         counts = (len(view.waiting), len(view.running))
-        return self.journal.add_decision(plan.policy, *counts, plan.seconds, plan.failure, plan.starts, plan.line[:10])
+        reasons = {job: plan.reasons.get(job, "") for job in plan.line[:MOST_KEPT]}
+        return self.journal.add_decision(plan.policy, *counts, plan.seconds, plan.failure, plan.starts, reasons)
 
     def _request(self, run: Run, private: dict[str, Any]) -> SpawnRequest:
         """Returns what the supervisor of an attempt is told."""
@@ -329,6 +336,15 @@ class LocalQueue:
                     entry.seen.id, "skipped", end_s=time.time(), error=f"job {job}, which it waits for, did not succeed"
                 )
         self.on_change()
+
+    def trim_outputs(self) -> None:
+        """Keeps what running jobs print from filling the disk; looks now and then only."""
+        moment = time.monotonic()
+        if moment >= self._trim_at:
+            self._trim_at = moment + TRIM_S
+            for job in self.board.running:
+                if trim(self.folder.output(job)):
+                    self.journal.event("the beginning of its output was dropped: it is too long", job)
 
     def close(self) -> None:
         """Lets go of everything; jobs that run go on."""

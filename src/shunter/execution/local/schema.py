@@ -45,6 +45,8 @@ MIGRATIONS: Final = (
     CREATE TABLE submissions (token TEXT PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL) WITHOUT ROWID;
     CREATE TABLE events (id INTEGER PRIMARY KEY, time_s REAL NOT NULL, job INTEGER, what TEXT NOT NULL);
     """,
+    # Why those wait that a decision passes over.
+    "ALTER TABLE decisions ADD COLUMN reasons TEXT NOT NULL DEFAULT '{}'",
 )
 """By version: what makes version n of version n - 1."""
 

@@ -6,6 +6,7 @@ Nothing is answered before it is on the disk: the daemon sends answers after `Lo
 from __future__ import annotations
 
 import os
+import selectors
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -14,6 +15,9 @@ from shunter.checks import check_name, number, whole
 from shunter.errors import InputError
 from shunter.execution.deciding import Decider
 from shunter.execution.local.board import Entry
+from shunter.execution.local.folder import QueueFolder
+from shunter.execution.local.journal import Journal
+from shunter.execution.local.machine import Machine
 from shunter.execution.local.queue import LocalQueue, entry_of
 from shunter.execution.local.spec import ACTIVE, MOST_CORES, OVER, STATES, JobSpec, SpecReader
 from shunter.execution.loop import Loop
@@ -311,6 +315,30 @@ class Verbs:
             self.queue.journal.event(f"policy: {words}")
         status = self.status()
         return {name: status[name] for name in ("policy", "dispatch", "estimate", "max_wait_s", "policy_failures")}
+
+
+def open_queue(folder: QueueFolder, changes: Mapping[str, Any], selector: selectors.BaseSelector) -> Verbs:
+    """Opens a queue and takes up where it was left; returns what may be asked of it.
+
+    Args:
+        folder: Which this process must have taken.
+        changes: Settings of the queue that are new: ``cores``, ``memory_mb``, ``gpus``, ``policy``.
+        selector: Calls what the queue registers with it.
+
+    Raises:
+        InputError: The journal cannot be used.
+    """
+    journal = Journal(folder.database)
+    settings = {**journal.settings(), **changes}
+    machine = Machine(settings.get("cores"), settings.get("memory_mb"), settings.get("gpus"))
+    queue = LocalQueue(folder, journal, machine, selector)
+    loop = Loop(queue, Decider(settings.get("policy") or {}))
+    queue.on_change = loop.wake
+    journal.set(**changes, id=queue.id)
+    journal.event(f"started, process {os.getpid()}")
+    queue.load()
+    queue.flush()
+    return Verbs(queue, loop)
 
 
 def _entry(

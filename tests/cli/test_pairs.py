@@ -1,0 +1,95 @@
+"""Prices of types of GPUs from a log to a decision: trace prices, simulate, explain, decide, tune."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+CLUSTER = """
+speeds = "speeds.csv"
+reference_gpu = "V100"
+
+[[nodes]]
+name = "v"
+cores = 16
+gpus = 1
+gpu_type = "V100"
+
+[[nodes]]
+name = "k"
+cores = 16
+gpus = 1
+gpu_type = "K80"
+"""
+SPEEDS = "kind,gpus,speed_V100,speed_K80\nbroad,1,10,5\nnarrow,1,10,1\n"
+JOBS = "job_id,submit_s,run_s,requested_s,tasks,gpus_per_task,cores_per_task,kind\n" + "".join(
+    f"{number},{95 * number},{100 + 7 * (number % 5)},200,1,1,0,{'narrow' if number % 3 == 0 else 'broad'}\n"
+    for number in range(60)
+)
+# The last two come together, when all others have ended.
+JOBS += "".join(f"{number},50000,100,200,1,1,0,narrow\n" for number in (60, 61))
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[str]:
+    (tmp_path / "lab.toml").write_text(CLUSTER)
+    (tmp_path / "speeds.csv").write_text(SPEEDS)
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    return [str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "lab.toml")]
+
+
+def test_prices_are_worked_out_and_kept_to(shunter: Command, inputs: list[str], tmp_path: Path, out: Path) -> None:
+    file = tmp_path / "prices.toml"
+    told = shunter("trace", "prices", *inputs, "--save", file, "--json").json()
+    assert told["prices"] == pytest.approx({"V100": 2.0, "K80": 1.0})
+    options = ("--policy", "sjf", "--dispatch", "greedy", "--placement", "fastest")
+    shunter("simulate", *inputs, *options, "--pairs", file, "--out", out)
+    resolved = json.loads((out / "manifest.json").read_text())["arguments"]["resolved"]
+    assert resolved["pairs"] == told["pairs"]
+    rows = [json.loads(line) for line in (out / "schedule.jsonl").read_text().splitlines()]
+    narrow = [row["nodes"][0]["node"] for row in rows if row["kind"] == "narrow"]
+    assert set(narrow) == {"v"}
+    # The files that it was read from are not needed any more.
+    file.unlink()
+    assert shunter("replay", out).code == 0
+    text = shunter("explain", out, "61").out
+    assert text.startswith("Job 61 waited 1 min 40 s because it refused K80: price 5 × its V100 until job 60 ended")
+
+
+def test_a_tuned_score_brings_its_prices(shunter: Command, inputs: list[str], tmp_path: Path, out: Path) -> None:
+    file = tmp_path / "tuned.toml"
+    windows = ("--windows", 3, "--report-windows", 2, "--length", 8, "--warmup", 0)
+    search = (*windows, "--generations", 1, "--population", 4)
+    told = shunter("tune", *inputs, "--kind", "pairs", "--estimate", "perfect", *search, "--out", file, "--json").json()
+    assert told["training"]["score"].startswith("pairs?")
+    if not told["keeps_classic"]:
+        assert "[pairs.prices]" in file.read_text()
+    score = tmp_path / "score.toml"
+    prices = '[pairs]\nkind = "price"\n[pairs.prices]\nV100 = 2\nK80 = 1\n'
+    score.write_text(f'[policy]\nkind = "pairs"\naccept = 0.1\n\n{prices}')
+    shunter("simulate", *inputs, "--policy", score, "--dispatch", "easy", "--out", out)
+    resolved = json.loads((out / "manifest.json").read_text())["arguments"]["resolved"]
+    assert resolved["pairs"] == "score?factor=1.2&V100=2.0&K80=1.0"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--pairs", "price?V100=2"), "the cluster's type K80 has no price; there are prices for V100"),
+        (("--pairs", "cheap"), "unknown pairs 'cheap'"),
+        (("--pairs", "eft", "--policy", "las"), "policy 'las' stops running jobs"),
+        (("--policy", "pairs", "--dispatch", "conservative"), "policy 'pairs' goes with dispatch 'greedy' or 'easy'"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    shunter: Command, inputs: list[str], options: tuple[str, ...], told: str
+) -> None:
+    assert told in shunter("simulate", *inputs, *options).error()
+
+
+def test_a_cluster_without_types_has_no_prices(shunter: Command, inputs: list[str]) -> None:
+    assert "has no types of GPUs" in shunter("trace", "prices", inputs[0], "--cluster", "64").error()
