@@ -64,7 +64,8 @@ def write_pair_policy(
     **options: Any,  # noqa: ANN401 - the fields of the environment's options
 ) -> str:
     """Writes a policy that chooses jobs and types of GPUs, and returns its folder; it begins as the order."""
-    environment = PickJobAndTypeOptions(**{"window": 16, "types": types} | options)
+    chosen: dict[str, Any] = {"window": 16, "types": types} | options
+    environment = PickJobAndTypeOptions(**chosen)
     return _write(folder, environment, network or NetworkOptions(order_temperature=4.0), change, {})
 
 

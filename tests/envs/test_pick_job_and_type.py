@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,26 +11,28 @@ from gymnasium.utils.env_checker import check_env
 
 import shunter.envs
 from shunter import Cluster, InputError
+from shunter.envs import PickJobAndTypeEnv
 from shunter.model.cluster import Node
 
 JOBS = "generate:helios-like?jobs=300&nodes=3&seed=5&kinds=gavel-like"
-GIVEN = {"workload": JOBS, "cluster": "gavel-like", "length": 60, "window": 5}
+GIVEN: dict[str, Any] = {"workload": JOBS, "cluster": "gavel-like", "length": 60, "window": 5}
 
 
 def test_it_keeps_gymnasiums_contract() -> None:
-    env = gymnasium.make("shunter/PickJobAndType-v0", **GIVEN)
-    check_env(env.unwrapped, skip_render_check=True)
-    layout = env.unwrapped.layout
+    env = gymnasium.make("shunter/PickJobAndType-v0", **GIVEN).unwrapped
+    assert isinstance(env, PickJobAndTypeEnv)
+    check_env(env, skip_render_check=True)
+    layout = env.layout
     assert layout.types == ("V100", "P100", "K80")
     assert layout.actions == 5 * 3 + 1
     assert env.observation_space.shape == (layout.observation_size,)
 
 
 def test_a_seed_gives_the_same_episode() -> None:
-    one, other = (gymnasium.make("shunter/PickJobAndType-v0", **GIVEN) for _ in range(2))
+    one, other = (PickJobAndTypeEnv(**GIVEN) for _ in range(2))
     for _ in range(2):
         np.testing.assert_array_equal(one.reset(seed=7)[0], other.reset(seed=7)[0])
-    steps = [env.step(1 + int(np.flatnonzero(env.unwrapped.action_masks()[1:])[0])) for env in (one, other)]
+    steps = [env.step(1 + int(np.flatnonzero(env.action_masks()[1:])[0])) for env in (one, other)]
     np.testing.assert_array_equal(steps[0][0], steps[1][0])
 
 
@@ -39,9 +43,9 @@ def test_it_renders() -> None:
 
 
 def test_each_row_is_a_job_on_a_type() -> None:
-    env = gymnasium.make("shunter/PickJobAndType-v0", **GIVEN)
+    env = PickJobAndTypeEnv(**GIVEN)
     observation, info = env.reset(seed=3)
-    layout = env.unwrapped.layout
+    layout = env.layout
     rows = layout.split(observation)["jobs"]
     flags = rows[:, [layout.job_features.index(f"on_type_{place}") for place in (1, 2, 3)]]
     shown = info["jobs"] >= 0
