@@ -86,14 +86,11 @@ impl Observer {
     }
 
     /// How much work waits that is fastest on each type, for each of its GPUs.
-    fn wanted(&self, simulation: &Simulation, pass: &Pass, pairs: &mut Pairs) -> Vec<f32> {
+    fn wanted(&self, simulation: &Simulation, pass: &Pass, pairs: &Pairs) -> Vec<f32> {
         let mut wanted_s = vec![0.0_f64; self.layout.types];
         for slot in &pass.slots {
-            let found = pairs.of_job(simulation, slot.job());
-            // The first of equally fast ones.
-            let Some(best) = found.iter().find(|pair| pair.of_best >= 1.0) else { continue };
-            let work_s = f64::from(self.estimate_s(slot.job()) / best.speed) * best.gpu_milli as f64;
-            wanted_s[best.column as usize] += work_s;
+            let Some((column, milli)) = pairs.best(simulation, slot.job()) else { continue };
+            wanted_s[column as usize] += f64::from(self.estimate_s(slot.job())) * milli;
         }
         let hours = |(one, work_s): (&TypeNow, f64)| work_s / (one.gpu_milli.max(1) as f64 * HOUR_S);
         pairs.types.iter().zip(wanted_s).map(|one| ((1.0 + hours(one)).ln() / 10.0).min(1.0) as f32).collect()

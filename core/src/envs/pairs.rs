@@ -43,6 +43,12 @@ pub(crate) struct Pair {
 struct ShapePairs {
     pairs: Vec<Pair>,
     on_types: Vec<OnType>,
+    /// The stamp of everything when it was looked at last.
+    stamp: u32,
+    /// A bit for each type that had room then.
+    room: u64,
+    /// The first of its fastest types, and how many thousandths of GPU-seconds a second of its run time is there.
+    best: Option<(u32, f64)>,
 }
 
 /// A type of GPU as it is now.
@@ -190,18 +196,40 @@ impl Pairs {
         types.iter_mut().for_each(|one| one.is_stale = false);
     }
 
-    /// A job on each type that can hold it, as things are now. The types are up to date.
-    pub(crate) fn of_job(&mut self, simulation: &Simulation, job: u32) -> &[Pair] {
+    /// A job's shape, looked at anew where something is otherwise. The types are up to date.
+    fn shape_of(&mut self, simulation: &Simulation, job: u32) -> &ShapePairs {
         let shape = simulation.state(job).shape as usize;
         let known = self.shapes[shape].get_or_insert_with(|| pairs_of(simulation, shape));
+        // What jobs without GPUs see changes with everything.
+        let stamp = self.types[self.count].stamp;
+        if known.stamp == stamp && !self.each_anew {
+            return known;
+        }
+        (known.stamp, known.room) = (stamp, 0);
         for (pair, on_type) in known.pairs.iter_mut().zip(&known.on_types) {
             let one = &self.types[if pair.gpu_milli > 0 { pair.column as usize } else { self.count }];
             if pair.stamp != one.stamp || self.each_anew {
                 pair.stamp = one.stamp;
                 pair.look(simulation, job, on_type, one);
             }
+            known.room |= u64::from(pair.has_room) << pair.column;
         }
-        &known.pairs
+        known
+    }
+
+    /// A job on each type that can hold it, as things are now. The types are up to date.
+    pub(crate) fn of_job(&mut self, simulation: &Simulation, job: u32) -> &[Pair] {
+        &self.shape_of(simulation, job).pairs
+    }
+
+    /// A bit for each type that has room for a job. The types are up to date.
+    pub(crate) fn room(&mut self, simulation: &Simulation, job: u32) -> u64 {
+        self.shape_of(simulation, job).room
+    }
+
+    /// The first of a job's fastest types, and how many thousandths of GPU-seconds a second of its run time is there.
+    pub(crate) fn best(&self, simulation: &Simulation, job: u32) -> Option<(u32, f64)> {
+        self.shapes[simulation.state(job).shape as usize].as_ref()?.best
     }
 
     /// Whether the order scores pairs, not jobs.
@@ -257,7 +285,10 @@ fn pairs_of(simulation: &Simulation, shape: usize) -> ShapePairs {
         apart: 0.0,
         has_room: false,
     };
-    ShapePairs { pairs: types.iter().map(pair).collect(), on_types: types }
+    let pairs: Vec<Pair> = types.iter().map(pair).collect();
+    let fastest = pairs.iter().find(|pair| pair.of_best >= 1.0);
+    let best = fastest.map(|pair| (pair.column, pair.gpu_milli as f64 / f64::from(pair.speed)));
+    ShapePairs { pairs, on_types: types, stamp: u32::MAX, room: 0, best }
 }
 
 impl Pair {

@@ -109,10 +109,8 @@ impl Decision for PickJobAndType {
             let (pairs, rooms) = (&mut self.pairs, &mut self.rooms);
             rooms.clear();
             self.is_open = self.pass.judge_known(simulation, |simulation, job| {
-                let with_room = pairs.of_job(simulation, job).iter().filter(|pair| pair.has_room);
-                let room = with_room.fold(0, |room, pair| room | 1 << pair.column);
-                rooms.push(room);
-                room != 0
+                rooms.push(pairs.room(simulation, job));
+                rooms[rooms.len() - 1] != 0
             });
             // Places in the pass of an earlier decision no longer hold.
             self.shown.clear();
