@@ -736,7 +736,8 @@ int32_t shunter_env_open(
  * Begins episodes: of each environment a place, -1 to leave it alone, -2 to draw one. In this and the following, arrays
  * have a row for each environment: observations of 16 + 5 * history + lookahead_size + (window + stops) * (21 +
  * extra_features) numbers (with stops 25 instead of 21; hosts: 4 for each and 2), masks of window + stops + 1 (hosts: one
- * for each). They show what every environment sees. A step clears only rows that were filled: its arrays begin as zeros,
+ * for each). With types, 4 numbers for each type stand before the look-ahead, there are window * types rows, and each has
+ * 31 + types instead of 21. They show what every environment sees. A step clears only rows that were filled: its arrays begin as zeros,
  * or hold what a reset, a restore or a step has written.
  */
 int32_t shunter_env_reset(uint64_t env, const int64_t *episodes, float *observations, uint8_t *masks);

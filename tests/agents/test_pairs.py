@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,36 @@ def test_a_decision_about_a_snapshot_is_that_of_the_simulation(tmp_path: Path) -
         assert set(decision.starts) == waiting - set(simulation.waiting().tolist())
         started += len(decision.starts)
     assert started
+
+
+def tuned_file(folder: Path) -> Path:
+    """Returns a score over pairs with the prices of types, as tuning writes it."""
+    file = folder / "tuned.toml"
+    lines = [
+        *["[policy]", 'kind = "pairs"', "estimate = 1.0", "lost_price = 1.0", "accept = 0.2", "accept_wait = 0.02"],
+        *["[pairs]", 'kind = "price"', "[pairs.prices]", "V100 = 3.0", "P100 = 2.0", "K80 = 1.0"],
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_training_begins_as_a_tuned_score_over_pairs(tmp_path: Path) -> None:
+    file = tuned_file(tmp_path)
+    sections = SMALL | {
+        "environment": {"kind": "pick-job-and-type", "window": 400},
+        "reward": {"reward": {"turnaround": 1.0}, "scale": "order", "relative_to": "order"},
+        "network": {},
+        "data": {},
+    }
+    arguments: dict[str, Any] = {"cluster": "gavel-like", "out": tmp_path / "run", "steps": 64, "config": sections}
+    run = shunter.train(JOBS, init=file, **arguments)
+    first = simulate(workload(), cluster(), policy=str(run.folder / "initial"))
+    tuned = simulate(workload(), cluster(), policy=str(file), dispatch="greedy", placement="fastest")
+    assert same(first, tuned)
+    assert not same(first, simulate(workload(), cluster(), policy="sjf", dispatch="greedy", placement="fastest"))
+    # What types cost a job is told of its pairs.
+    options = load_policy(str(run.folder)).options
+    assert options.scheduler.pairs.prices == {"V100": 3.0, "P100": 2.0, "K80": 1.0}
 
 
 @pytest.mark.parametrize("kind", ["kernel", "attention", "mlp"])
