@@ -13,7 +13,7 @@ RUN python3 -m venv /opt/tools \
     && PATH="/opt/tools/bin:$PATH" maturin build --release --out dist
 
 FROM docker.io/library/python:3.11-slim-bookworm
-# tini takes the place of the first process: it ends what a killed daemon leaves behind.
+# tini is the first process: it takes up the supervisors that a killed daemon leaves behind.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends stress-ng tini \
     && rm -rf /var/lib/apt/lists/*

@@ -79,6 +79,7 @@ bench: install ## Run the benchmarks; they print figures and ratios
 	PYTHONPATH=. $(BIN)/python benchmarks/ray_engine.py
 	PYTHONPATH=. $(BIN)/python benchmarks/local_queue.py --jobs 2000 --queued 0,10000
 	PYTHONPATH=. $(BIN)/python benchmarks/local_queue_kills.py --kills 50
+	PYTHONPATH=. $(BIN)/python benchmarks/local_queue_reality.py --jobs 60
 
 format: install ## Format and mend what can be mended by a tool
 	cargo fmt --manifest-path core/Cargo.toml

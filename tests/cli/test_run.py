@@ -97,9 +97,10 @@ def interrupted(tmp_path: Path, *words: str) -> str:
     """Runs a short job and three long ones, interrupts the first of these, and returns what is printed."""
     (tmp_path / "jobs.txt").write_text("sleep 0.01\n" + "echo $$ >> ran.txt; exec sleep 300\n" * 3)
     command = [sys.executable, "-m", "shunter", "run", "jobs.txt", "--capacity", "1", *words]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
         deadline = time.monotonic() + PATIENCE_S
         while not (tmp_path / "ran.txt").exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -155,6 +156,19 @@ def test_a_policy_learns_on_executed_jobs_and_decides_in_the_queue(shunter: Comm
     assert all(row["success"] for row in rows_in(tmp_path / "used"))
     told = shunter("run", *made, "--train", 1, "--window", 5, "--out", "model")
     assert "was made for other observations: window 4 instead of 5" in told.error()
+
+
+def test_a_policy_that_fails_is_stood_in_for_and_told(shunter: Command, tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "import shunter\n\n\nclass Bad(shunter.Policy):\n    def score(self, view):\n        raise ValueError('no')\n"
+    )
+    made = ("--generate", 2, "--cores", 1, "--seconds", 0.01, "--simulate")
+    answer = shunter("run", *made, "--policy", "./bad.py", "--json")
+    assert answer.code == 0
+    assert "and fcfs decided instead; last: " in answer.err
+    told = json.loads(answer.out)
+    assert told["succeeded"] == 2
+    assert told["policy_failures"] >= 1
 
 
 @pytest.mark.parametrize(

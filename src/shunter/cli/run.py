@@ -251,9 +251,12 @@ def _print(result: RunResult, model: Path | None, json: bool) -> None:
     from shunter.execution.local.run_metrics import summary
 
     told = summary(result.rows)
+    if result.policy_failures:
+        what = f"the policy failed {result.policy_failures} times, and fcfs decided instead"
+        typer.echo(visible(f"{what}; last: {result.last_failure}"), err=True)
     if json:
-        written = [str(file) for file in result.files]
-        print_json({**told, "interrupted": result.is_interrupted, "files": written, "model": model and str(model)})
+        told |= {"interrupted": result.is_interrupted, "policy_failures": result.policy_failures}
+        print_json({**told, "files": [str(file) for file in result.files], "model": model and str(model)})
         return
     from shunter.report.queue import print_ran
 

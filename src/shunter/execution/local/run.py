@@ -47,6 +47,9 @@ class RunResult:
     """The last line that each failed job has printed."""
     files: tuple[Path, ...] = ()
     is_interrupted: bool = False
+    policy_failures: int = 0
+    """How often fcfs decided because the policy failed."""
+    last_failure: str = ""
 
     def take(self, queue: Foreground, jobs: Sequence[int], **also: Any) -> None:  # noqa: ANN401 - cells of all rows
         """Takes up what became of jobs."""
@@ -75,6 +78,8 @@ def run_jobs(request: RunRequest, tell: Callable[[int, int], None]) -> RunResult
         finally:
             result.take(queue, ids)
             result.files = write_rows(result.rows, request.out)
+        decider = queue.loop.decider
+        result.policy_failures, result.last_failure = decider.failures, decider.last_failure
         result.is_interrupted = asked.is_set()
     return result
 
