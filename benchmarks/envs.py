@@ -3,17 +3,18 @@
     PYTHONPATH=. python benchmarks/envs.py [--envs 512] [--threads 2] [--sizes 256,512,1024] [--rounds 12]
 
 Every environment and mode with 512 environments, then the mode reserve with 256, 512 and 1,024, on 256-job windows of
-lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the generator's like). Actions are drawn anew for
-each step, evenly from those that the mask allows; drawing them is not timed. Rates are of the fastest of several
-rounds, taken in turn with the other cases; one thread's are also given by the thread's own clock, which does not count
-what other processes took. Compare the ratios, for machines are noisy.
+lublin_256 (if SHUNTER_TRACES, or ../shared/traces, has it; otherwise the generator's like), then PickJobAndType with 64
+jobs and four types of GPUs, under a load that leaves jobs waiting. Actions are drawn anew for each step, evenly from
+those that the mask allows; drawing them is not timed. Rates are of the fastest of several rounds, taken in turn with
+the other cases; one thread's are also given by the thread's own clock, which does not count what other processes took.
+Compare the ratios, for machines are noisy.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,19 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.simulate import lublin_256, verdict
-from shunter import Cluster
+from shunter import Cluster, read_workload
 from shunter.comparison.bench import available_threads
-from shunter.envs import PickHostOptions, PickJobOptions, RewardOptions, pick_host_vector, pick_job_vector
+from shunter.envs import (
+    PickHostOptions,
+    PickJobAndTypeOptions,
+    PickJobOptions,
+    RewardOptions,
+    pick_host_vector,
+    pick_job_vector,
+)
+from shunter.envs.log_source import log_vector
 from shunter.envs.vector import NativeVectorEnv
+from shunter.model.cluster import Node
 from shunter.model.log import Log
 from shunter.model.windows import choose_windows
 
@@ -32,6 +42,12 @@ STEPS = 100
 GOAL_RATE = 500_000
 GOAL_SPEEDUP = 1.8
 GOAL_CASE = "PickJob reserve"
+GOAL_PAIR_RATE = 200_000
+TYPES = {"V100": 1.0, "P100": 0.6, "T4": 0.4, "K80": 0.2}
+"""Four types of GPUs and their speeds."""
+PAIR_ENVS = 64
+PAIR_LOAD = 1.5
+"""Of their GPUs, at the speeds of their types."""
 MODES = ("reserve", "feasible", "committed", "committed-backfill")
 
 
@@ -98,6 +114,28 @@ class Maker:
 
         return Cases(f"PickJob {mode}", case(1), case(self._threads))
 
+    def pairs(self, num_envs: int) -> Cases:
+        """Returns environments that choose jobs and types: 36 GPUs of each type."""
+        nodes = [
+            Node(f"{name}-{place}", 64, None, 4, gpu_type=name, speed=TYPES[name])
+            for name in TYPES
+            for place in range(9)
+        ]
+        cluster = Cluster.from_nodes(tuple(nodes), "four types")
+        drawn = read_workload("generate:helios-like?jobs=20000&nodes=18&seed=3")
+        jobs = drawn.jobs
+        work_s = float((jobs["run_s"] * jobs["tasks"] * jobs["gpus_per_task"]).sum())
+        span_s = work_s / (36 * sum(TYPES.values()) * PAIR_LOAD)
+        stretched = jobs.with_columns(submit_s=jobs["submit_s"] * (span_s / float(jobs["submit_s"].to_numpy().max())))
+        log = Log(replace(drawn, jobs=stretched), cluster)
+        windows = choose_windows(len(jobs), count=100, length=1024)
+        options = PickJobAndTypeOptions(order="sjf", window=64, lookahead="off")
+
+        def case(threads: int) -> Case:
+            return Case(log_vector([log], [windows], options, RewardOptions(), num_envs=num_envs, threads=threads))
+
+        return Cases("PickJobAndType, 64 jobs x 4 types", case(1), case(self._threads))
+
     def hosts(self, num_envs: int) -> Cases:
         """Returns environments that choose hosts."""
 
@@ -157,6 +195,12 @@ def main() -> None:
     for size, case in sizes.items():
         table.add_row(f"{size:,}", *cells(case), verdict(is_reached(case, threads)))
     console.print(table)
+    pairs = make.pairs(PAIR_ENVS)
+    measure([pairs], given.rounds)
+    table = table_of(f"Decisions a second, {PAIR_ENVS} environments", "environment", threads)
+    table.add_row(pairs.name, *cells(pairs), verdict(max(pairs.one.rates) >= GOAL_PAIR_RATE))
+    console.print(table)
+    console.print(f"Goal, for PickJobAndType: {GOAL_PAIR_RATE:,} on one thread.")
     console.print(f"Goals, for the mode reserve: {GOAL_RATE:,} on one thread, {GOAL_SPEEDUP} times that on two.")
 
 

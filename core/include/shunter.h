@@ -658,7 +658,8 @@ enum ShunterMode {
     SHUNTER_MODE_FEASIBLE = 1,           /* any job that fits */
     SHUNTER_MODE_COMMITTED = 2,          /* any waiting job; the clock moves until it fits */
     SHUNTER_MODE_COMMITTED_BACKFILL = 3, /* the same, others being filled in */
-    SHUNTER_MODE_HOST = 4                /* a host for the job at the head */
+    SHUNTER_MODE_HOST = 4,               /* a host for the job at the head */
+    SHUNTER_MODE_PAIRS = 5               /* any job that fits, on a type of GPU */
 };
 
 /* How future capacity is described. */
@@ -688,6 +689,8 @@ typedef struct ShunterEnvConfig {
     uint32_t history;        /* so many intervals of the recent past are told of; 0 for PickHost */
     uint32_t stops;          /* so many running jobs are shown, which may be stopped; 0 for PickHost */
     int64_t history_interval_ms; /* how long an interval is; above 0 where there are any */
+    uint32_t types;          /* how many types of GPUs there are, all of them, numbered from 0; for SHUNTER_MODE_PAIRS,
+                                otherwise 0 */
 } ShunterEnvConfig;
 
 /* A window of a table on a cluster. */
@@ -734,7 +737,8 @@ int32_t shunter_env_open(
  * Begins episodes: of each environment a place, -1 to leave it alone, -2 to draw one. In this and the following, arrays
  * have a row for each environment: observations of 16 + 5 * history + lookahead_size + (window + stops) * (21 +
  * extra_features) numbers (with stops 25 instead of 21; hosts: 4 for each and 2), masks of window + stops + 1 (hosts: one
- * for each). They show what every environment sees. A step clears only rows that were filled: its arrays begin as zeros,
+ * for each). With types, 4 numbers for each type stand before the look-ahead, there are window * types rows, and each has
+ * 31 + types instead of 21. They show what every environment sees. A step clears only rows that were filled: its arrays begin as zeros,
  * or hold what a reset, a restore or a step has written.
  */
 int32_t shunter_env_reset(uint64_t env, const int64_t *episodes, float *observations, uint8_t *masks);
@@ -1060,6 +1064,7 @@ typedef struct ShunterReplayOptions {
     double gamma;             /* the discount of later rewards, 0 to 1 */
     double priority_exponent; /* 0 to 1: how much errors count when samples are drawn; 0: all are as likely */
     uint64_t seed;            /* of the draws */
+    uint64_t types;           /* how many types of GPUs are chosen among: each job has so many rows; 0: one row */
 } ShunterReplayOptions;
 
 /* Opens a replay buffer that is empty. */

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from shunter._core import ffi, lib
-from shunter.envs.pick_job import LOOKAHEADS
+from shunter.envs.pick_job_and_type import MODE
+from shunter.envs.queue_options import LOOKAHEADS
 from shunter.model.schedule import Phase, RejectReason
 from shunter.native import core_numbers
 from shunter.policies import catalog
@@ -126,5 +127,5 @@ def test_names_are_those_of_python() -> None:
     assert core_numbers("Estimate") == catalog.ESTIMATE_CODES
     assert set(core_numbers("Policy").values()) == {known.code for known in catalog.KNOWN_POLICIES.values()}
     assert set(core_numbers("Dispatch").values()) == {code for code, _ in catalog.DISPATCH_CODES.values()}
-    assert set(core_numbers("Mode")) == {*catalog.PICK_JOB_MODES, "host"}
+    assert set(core_numbers("Mode")) == {*catalog.PICK_JOB_MODES, "host", MODE}
     assert tuple(core_numbers("Lookahead")) == tuple(map(as_written, LOOKAHEADS))

@@ -18,6 +18,8 @@ from shunter.agents.training.checkpoint_files import POLICY, Part, PolicyRecord,
 from shunter.envs.layout import Layout
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.pick_job_and_type import PickJobAndTypeOptions
+from shunter.envs.sources import EnvironmentOptions
 from shunter.policies.catalog import PICK_JOB
 from shunter.policies.checkpoint import OWN_HASH, POLICY_FILE
 
@@ -51,6 +53,20 @@ def write_policy(
     environment = PickJobOptions(**{"window": 16} | options)
     network = network or NetworkOptions(order_temperature=1.0 if begins_as_order else None)
     return _write(folder, environment, network, change, training or {})
+
+
+def write_pair_policy(
+    folder: Path,
+    types: tuple[str, ...],
+    *,
+    network: NetworkOptions | None = None,
+    change: Change | None = None,
+    **options: Any,  # noqa: ANN401 - the fields of the environment's options
+) -> str:
+    """Writes a policy that chooses jobs and types of GPUs, and returns its folder; it begins as the order."""
+    chosen: dict[str, Any] = {"window": 16, "types": types} | options
+    environment = PickJobAndTypeOptions(**chosen)
+    return _write(folder, environment, network or NetworkOptions(order_temperature=4.0), change, {})
 
 
 def edit_policy(folder: Path, how: Callable[[dict[str, Any]], object]) -> None:
@@ -93,7 +109,7 @@ def write_layered_policy(folder: Path) -> str:
 
 def _write(
     folder: Path,
-    environment: PickJobOptions | PickHostOptions,
+    environment: EnvironmentOptions,
     options: NetworkOptions,
     change: Change | None,
     training: dict[str, Any],

@@ -6,9 +6,18 @@ import re
 
 from shunter.checks import declarations
 from shunter.envs.episodes import PARTS
-from shunter.envs.layout import CLUSTER_FEATURES, HISTORY_FEATURES, JOB_FEATURES, RUNNING_FEATURES
+from shunter.envs.layout import (
+    CLUSTER_FEATURES,
+    HISTORY_FEATURES,
+    JOB_FEATURES,
+    PAIR_FEATURES,
+    RUNNING_FEATURES,
+    TYPE_FEATURES,
+)
 from shunter.envs.pick_host import PickHostOptions
-from shunter.envs.pick_job import LOOKAHEADS, PickJobOptions
+from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.pick_job_and_type import PickJobAndTypeOptions
+from shunter.envs.queue_options import LOOKAHEADS
 from shunter.envs.rewards import HIGHER_IS_BETTER, OBJECTIVES
 from shunter.policies.catalog import PICK_JOB_MODES
 from tests.support import PROJECT
@@ -38,6 +47,10 @@ def test_features() -> None:
     assert tuple(names("job feature")) == JOB_FEATURES
     assert tuple(names("history feature")) == HISTORY_FEATURES
     assert tuple(names("running feature")) == RUNNING_FEATURES
+    assert tuple(names("type feature")) == TYPE_FEATURES
+    assert tuple(names("pair feature")) == PAIR_FEATURES
+    assert f"`window` (default {PickJobAndTypeOptions().window})" in TEXT
+    assert f"`placement` (default `{PickJobAndTypeOptions().placement}`" in TEXT
 
 
 def test_rewards_and_which_way_is_better() -> None:

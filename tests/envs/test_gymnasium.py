@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 import shunter.envs
 from shunter.envs import NativeVectorEnv, PickHostEnv, PickJobEnv
-from shunter.envs.pick_job import LOOKAHEADS
+from shunter.envs.queue_options import LOOKAHEADS
 from shunter.envs.single import SingleEnv
 from shunter.errors import InputError
 from tests.envs.small import MODES, allowed_action, crowded_log

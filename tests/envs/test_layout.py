@@ -57,5 +57,7 @@ def test_a_layout_survives_json() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(InputError, match=r"layout kind is 'pick-me'; expected 'pick-job' or 'pick-host'"):
+    with pytest.raises(
+        InputError, match=r"layout kind is 'pick-me'; expected one of pick-job, pick-job-and-type, pick-host"
+    ):
         Layout("pick-me")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shunter.envs import EpisodeOptions, PickJobOptions
-from shunter.envs.pick_job import LOOKAHEADS
+from shunter.envs.queue_options import LOOKAHEADS
 from shunter.model.cluster import Cluster
 from shunter.model.log import Log
 from tests.envs.small import MODES, crowded_log, play, vector_of

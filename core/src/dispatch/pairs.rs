@@ -60,6 +60,30 @@ pub(super) fn easy_pass(simulation: &mut Simulation) {
     }
 }
 
+/// A pair that fits now, as the score sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    pub(crate) job: u32,
+    /// Which of its types this is.
+    pub(crate) place: u32,
+    pub(crate) score: f64,
+    pub(crate) accepted: bool,
+}
+
+/// All pairs that fit now, those that are refused as well. The order is up to date.
+pub(crate) fn offers(simulation: &Simulation) -> Vec<Offer> {
+    let candidates = simulation.waiting.candidates();
+    let mut found = Vec::new();
+    let mut scene: Option<PairScene> = None;
+    each_with_room(simulation, true, |one, now| {
+        let scene = scene.get_or_insert_with(|| PairScene::of(simulation, candidates));
+        scene.each_pair(simulation, one, now, true, |place, score, accepted| {
+            found.push(Offer { job: one.job, place, score, accepted });
+        });
+    });
+    found
+}
+
 /// The turns of all candidates by their best pairs, in the order of the table; one that accepts no type may not reserve.
 pub(crate) fn turns(simulation: &Simulation) -> Vec<Turn> {
     let mut best: HashMap<u32, u64> = HashMap::new();
@@ -127,25 +151,37 @@ fn start_pair(simulation: &mut Simulation, head: Option<&mut Head>, job: u32, pl
 /// The pairs that are accepted now, in the order of their turns; or only those that fit.
 fn accepted_pairs(simulation: &Simulation, must_fit: bool) -> Vec<Pair> {
     let candidates = simulation.waiting.candidates();
-    let mut known: Vec<Option<ShapeNow>> = vec![None; simulation.setup.jobs.shapes.len()];
-    let each_anew = places_each_anew(simulation);
     let mut pairs = Vec::new();
     let mut scene: Option<PairScene> = None;
-    for one in candidates {
+    each_with_room(simulation, must_fit, |one, now| {
+        // Mostly nobody fits: then nothing else is worked out.
+        let scene = scene.get_or_insert_with(|| PairScene::of(simulation, candidates));
+        let is_first = simulation.waiting.queue.is_first(one.job);
+        scene.each_pair(simulation, one, now, must_fit, |place, score, accepted| {
+            let score = ascending_bits(score);
+            if accepted {
+                pairs.push(Pair { rank: if is_first { 0 } else { score }, job: one.job, score, place });
+            }
+        });
+    });
+    pairs.sort_unstable();
+    pairs
+}
+
+/// Visits the candidates with what is so of their shapes now; or only those that fit on some type.
+fn each_with_room(simulation: &Simulation, must_fit: bool, mut visit: impl FnMut(&Candidate, &ShapeNow)) {
+    let mut known: Vec<Option<ShapeNow>> = vec![None; simulation.setup.jobs.shapes.len()];
+    let each_anew = places_each_anew(simulation);
+    for one in simulation.waiting.candidates() {
         let now = &mut known[one.shape as usize];
         if each_anew {
             *now = None;
         }
         let now = now.get_or_insert_with(|| shape_now(simulation, one.job, one.shape));
-        if must_fit && now.iter().all(Option::is_none) {
-            continue;
+        if !must_fit || now.iter().any(Option::is_some) {
+            visit(one, now);
         }
-        // Mostly nobody fits: then nothing else is worked out.
-        let scene = scene.get_or_insert_with(|| PairScene::of(simulation, candidates));
-        scene.add_pairs(simulation, one, now, must_fit, &mut pairs);
     }
-    pairs.sort_unstable();
-    pairs
 }
 
 /// Whether a job of a shape fits on each of its types now, and how much slower it is there for being apart.
@@ -179,8 +215,15 @@ impl PairScene {
         }
     }
 
-    /// Adds the pairs of a candidate that are accepted.
-    fn add_pairs(&self, simulation: &Simulation, one: &Candidate, now: &ShapeNow, must_fit: bool, to: &mut Vec<Pair>) {
+    /// Visits the pairs of a candidate: which of its types, the score, and whether it is accepted.
+    fn each_pair(
+        &self,
+        simulation: &Simulation,
+        one: &Candidate,
+        now: &ShapeNow,
+        must_fit: bool,
+        mut visit: impl FnMut(u32, f64, bool),
+    ) {
         let is_first = simulation.waiting.queue.is_first(one.job);
         let types = simulation.setup.types_for(one.shape);
         let facts = simulation.setup.pair_facts(one.shape);
@@ -191,11 +234,8 @@ impl PairScene {
             }
             let free = types[place].gpu_type.map_or(self.free_part, |gpu_type| self.free[gpu_type as usize]);
             let pair = PairFeatures::of(&job, &facts[place], free, self.queue, apart.unwrap_or(0.0));
-            if self.is_idle || is_first || self.score.accepts(&pair) {
-                let score = ascending_bits(self.score.score(&pair));
-                let rank = if is_first { 0 } else { score };
-                to.push(Pair { rank, job: one.job, score, place: place as u32 });
-            }
+            let accepted = self.is_idle || is_first || self.score.accepts(&pair);
+            visit(place as u32, self.score.score(&pair), accepted);
         }
     }
 }

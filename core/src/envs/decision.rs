@@ -9,6 +9,7 @@ use crate::envs::episode::{EnvConfig, Mode};
 use crate::envs::pass::JobMode;
 use crate::envs::pick_host::HostKind;
 use crate::envs::pick_job::JobKind;
+use crate::envs::pick_job_and_type::PairKind;
 use crate::model::cluster::Cluster;
 use crate::model::config::Dispatch;
 use crate::sim::simulation::Simulation;
@@ -21,6 +22,7 @@ pub(crate) fn kind_of(mode: Mode) -> &'static dyn Kind {
         Mode::Committed => &JobKind(JobMode::Committed { backfill: false }),
         Mode::CommittedBackfill => &JobKind(JobMode::Committed { backfill: true }),
         Mode::Host => &HostKind,
+        Mode::Pairs => &PairKind,
     }
 }
 
@@ -48,6 +50,11 @@ pub(crate) trait Kind: Sync {
 
     /// Whether the balance of hosts is told though it has no weight.
     fn tells_balance(&self) -> bool {
+        false
+    }
+
+    /// Whether rewards count how long jobs take where they run, and not at full speed.
+    fn counts_speeds(&self) -> bool {
         false
     }
 

@@ -97,7 +97,11 @@ impl Environment {
         // wanted.
         let tells_balance = world.kind().tells_balance() || world.env.weights[objective::BALANCE] != 0.0;
         let tally = Tally::new(&table.jobs, Arc::clone(&table.priority), episode.warmup as u32, episode.measured);
-        simulation.accounts.set_tally(Some(tally.with(world.env.logarithms(), tells_balance)));
+        let mut tally = tally.with(world.env.logarithms(), tells_balance);
+        if world.kind().counts_speeds() {
+            tally = tally.counting_speeds(episode.count);
+        }
+        simulation.accounts.set_tally(Some(tally));
         self.began_ms = simulation.now_ms();
         self.decision.begin(&mut simulation);
         self.episode = Some(place);

@@ -25,9 +25,11 @@ pub enum Mode {
     CommittedBackfill = 3,
     /// A host for the job at the head.
     Host = 4,
+    /// Any job that fits, on a type of GPU.
+    Pairs = 5,
 }
 
-from_code!(Mode: Reserve, Feasible, Committed, CommittedBackfill, Host);
+from_code!(Mode: Reserve, Feasible, Committed, CommittedBackfill, Host, Pairs);
 
 impl fmt::Debug for Mode {
     /// Fingerprints are made of these words: environments that were kept must be known again.
@@ -38,6 +40,7 @@ impl fmt::Debug for Mode {
             Mode::Committed => "Committed { backfill: false }",
             Mode::CommittedBackfill => "Committed { backfill: true }",
             Mode::Host => "Host",
+            Mode::Pairs => "Pairs",
         })
     }
 }
@@ -93,6 +96,8 @@ pub struct EnvConfig {
     pub history_interval_ms: i64,
     /// How many running jobs are shown, which may be stopped.
     pub stops: usize,
+    /// How many types of GPUs are chosen among; 0 where none are.
+    pub types: usize,
 }
 
 impl EnvConfig {
@@ -121,6 +126,7 @@ impl EnvConfig {
             history: 0,
             history_interval_ms: 0,
             stops: 0,
+            types: 0,
         }
     }
 
@@ -128,7 +134,7 @@ impl EnvConfig {
     pub(crate) fn words(&self) -> String {
         let plain = format!(", history: 0, history_interval_ms: {}, stops: 0", self.history_interval_ms);
         // Earlier versions did not have these, and environments that were kept then must be known again.
-        format!("{:?}", EnvConfig { seed: 0, ..self.clone() }).replace(&plain, "")
+        format!("{:?}", EnvConfig { seed: 0, ..self.clone() }).replace(", types: 0", "").replace(&plain, "")
     }
 
     /// The objectives of which each job's logarithm counts.
@@ -140,6 +146,7 @@ impl EnvConfig {
     pub fn check(&self) -> Result<(), String> {
         for (name, value) in [
             ("window", self.window),
+            ("window times types", self.window.saturating_mul(self.types)),
             ("lookahead_size", self.lookahead_size),
             ("extra_features", self.extra_features),
             ("history", self.history),

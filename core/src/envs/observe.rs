@@ -20,12 +20,14 @@ use crate::sim::simulation::Simulation;
 pub(crate) const CLUSTER_FEATURES: usize = 16;
 /// Features of each job.
 pub(crate) const JOB_FEATURES: usize = 21;
+/// Where a job's row tells whether it fits.
+pub(crate) const FITS_FEATURE: usize = 15;
 /// Where a job's row tells how far it stands behind the first in the order.
 pub(crate) const ORDER_GAP_FEATURE: usize = 19;
 /// Where it tells whether the order itself would not choose it.
 pub(crate) const HELD_BACK_FEATURE: usize = 20;
 
-const HOUR_S: f64 = 3600.0;
+pub(super) const HOUR_S: f64 = 3600.0;
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
@@ -33,13 +35,17 @@ const WEEK_MS: i64 = 7 * DAY_MS;
 /// Further features of each job, where running jobs are shown.
 pub(crate) const RUNNING_FEATURES: usize = 4;
 
-/// How many features of a job the core tells, where so many running jobs are shown.
-pub(crate) const fn told_of_jobs(stops: usize) -> usize {
-    if stops == 0 {
-        JOB_FEATURES
-    } else {
-        JOB_FEATURES + RUNNING_FEATURES
-    }
+/// Further features of each row, where it is a job on a type of GPU; a flag for each type follows them.
+pub(crate) const PAIR_FEATURES: usize = 10;
+
+/// Features of each type of GPU, where types are chosen.
+pub(crate) const TYPE_FEATURES: usize = 4;
+
+/// How many features of a job the core tells, where so many running jobs are shown, or so many types are chosen among.
+pub(crate) const fn told_of_jobs(stops: usize, types: usize) -> usize {
+    let running = if stops == 0 { 0 } else { RUNNING_FEATURES };
+    let pairs = if types == 0 { 0 } else { PAIR_FEATURES + types };
+    JOB_FEATURES + running + pairs
 }
 
 /// What an observation is made of.
@@ -54,28 +60,31 @@ pub(crate) struct Layout {
     history_interval_ms: i64,
     /// Rows of running jobs, behind those of the queue.
     pub(crate) stops: usize,
+    /// How many rows each waiting job has: one for each type of GPU; 0: a single one.
+    pub(crate) types: usize,
 }
 
 impl Layout {
     pub(crate) fn of(env: &EnvConfig) -> Self {
         let &EnvConfig { window, lookahead, lookahead_size, extra_features, .. } = env;
-        let &EnvConfig { history, history_interval_ms, stops, .. } = env;
-        Layout { window, lookahead, lookahead_size, extra_features, history, history_interval_ms, stops }
+        let &EnvConfig { history, history_interval_ms, stops, types, .. } = env;
+        Layout { window, lookahead, lookahead_size, extra_features, history, history_interval_ms, stops, types }
     }
 
     /// How many jobs are shown at most.
     pub(crate) fn rows(&self) -> usize {
-        self.window + self.stops
+        self.window * self.types.max(1) + self.stops
     }
 
-    /// How many numbers tell of a job.
-    fn width(&self) -> usize {
-        told_of_jobs(self.stops) + self.extra_features
+    /// How many numbers a row has.
+    pub(super) fn width(&self) -> usize {
+        told_of_jobs(self.stops, self.types) + self.extra_features
     }
 
     /// How many numbers an observation has.
     pub(crate) fn observation_size(&self) -> usize {
-        CLUSTER_FEATURES + self.history * HISTORY_FEATURES + self.lookahead_size + self.rows() * self.width()
+        let context = CLUSTER_FEATURES + self.history * HISTORY_FEATURES + self.types * TYPE_FEATURES;
+        context + self.lookahead_size + self.rows() * self.width()
     }
 }
 
@@ -190,6 +199,18 @@ impl Observer {
         running: &[Runner],
         observation: &mut [f32],
     ) {
+        running.iter().for_each(|one| self.refresh(simulation, one.job));
+        let (_, jobs) = self.observe_context(simulation, pass, observation);
+        self.observe_jobs(simulation, pass, rows, running, jobs);
+    }
+
+    /// Writes what is told beside the rows, and returns what is left to write: what is told of types, and the rows.
+    pub(super) fn observe_context<'a>(
+        &mut self,
+        simulation: &Simulation,
+        pass: &mut Pass,
+        observation: &'a mut [f32],
+    ) -> (&'a mut [f32], &'a mut [f32]) {
         // Once a pass: within it no estimate changes, though several decisions may be made.
         for slot in pass.slots.iter_mut().filter(|slot| slot.area_s < 0.0) {
             self.refresh(simulation, slot.job());
@@ -197,16 +218,21 @@ impl Observer {
             slot.area_s = standing.area_s;
             slot.urgency = HOUR_S / divisor_s(f64::from(standing.estimate_s));
         }
-        running.iter().for_each(|one| self.refresh(simulation, one.job));
-        let Layout { lookahead, lookahead_size, .. } = self.layout;
+        let Layout { lookahead, lookahead_size, types, .. } = self.layout;
         let (cluster, rest) = observation.split_at_mut(CLUSTER_FEATURES);
         let (past, rest) = rest.split_at_mut(self.past.len());
+        let (types, rest) = rest.split_at_mut(types * TYPE_FEATURES);
         let (ahead, jobs) = rest.split_at_mut(lookahead_size);
         self.observe_cluster(simulation, pass, cluster);
         self.observe_past(simulation);
         past.copy_from_slice(&self.past);
         look_ahead(simulation, lookahead, ahead);
-        self.observe_jobs(simulation, pass, rows, running, jobs);
+        (types, jobs)
+    }
+
+    /// The estimate of a job that waits in the pass, in seconds.
+    pub(super) fn estimate_s(&self, job: u32) -> f32 {
+        self.standing[job as usize].estimate_s
     }
 
     /// Brings the past up to date: it is the same for all decisions of an instant.
@@ -299,7 +325,7 @@ impl Observer {
     }
 
     /// Writes what is told of every job; the caller's own numbers are 0.
-    fn observe_job(
+    pub(super) fn observe_job(
         &self,
         simulation: &Simulation,
         job: u32,
@@ -395,7 +421,7 @@ fn observe_run(simulation: &Simulation, job: u32, left_ms: i64, row: &mut [f32])
 
 /// How a job stands to the present decision.
 #[derive(Clone, Copy)]
-struct Standpoint {
+pub(super) struct Standpoint {
     fits: bool,
     delays: bool,
     age_rank: f32,
@@ -407,7 +433,7 @@ struct Standpoint {
 const RUNS: Standpoint = Standpoint { fits: false, delays: false, age_rank: 0.0, order_gap: 0.0, held_back: true };
 
 impl Standpoint {
-    fn of(slot: &Slot) -> Self {
+    pub(super) fn of(slot: &Slot) -> Self {
         let &Slot { fits, delays, age_rank, order_gap, held_back, .. } = slot;
         Standpoint { fits, delays, age_rank, order_gap, held_back }
     }

@@ -9,7 +9,12 @@ use crate::order::scores::score_of_bits;
 use crate::sim::simulation::Simulation;
 
 /// Gaps between scores are told up to this one.
-const WIDEST_GAP: f64 = 16.0;
+pub(crate) const WIDEST_GAP: f64 = 16.0;
+
+/// The feature `order_gap` for so much distance from the first.
+pub(crate) fn gap_feature(gap: f64) -> f32 {
+    (1.0 - gap.clamp(0.0, WIDEST_GAP) / WIDEST_GAP) as f32
+}
 
 /// Which jobs may be chosen, and what becomes of one that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +103,7 @@ impl Pass {
             };
             self.slots.push(Slot {
                 cores_milli: simulation.setup.cores_milli(state),
-                order_gap: (1.0 - gap.clamp(0.0, WIDEST_GAP) / WIDEST_GAP) as f32,
+                order_gap: gap_feature(gap),
                 age_rank: self.age_rank(turn.job, turns.len()),
                 area_s: -1.0,
                 urgency: 0.0,
@@ -187,6 +192,39 @@ impl Pass {
         }
     }
 
+    /// The same where the caller knows who fits, and nobody is promised anything.
+    pub(crate) fn judge_known(
+        &mut self,
+        simulation: &mut Simulation,
+        mut fits: impl FnMut(&Simulation, u32) -> bool,
+    ) -> bool {
+        for slot in &mut self.slots {
+            (slot.fits, slot.delays) = (fits(simulation, slot.job()), false);
+        }
+        let asks = self.slots.iter().any(|slot| slot.fits);
+        if asks {
+            self.allow(simulation, JobMode::Feasible);
+        }
+        asks
+    }
+
+    /// The places in the pass that a window shows: those that may be chosen come first, the order's own choice before
+    /// those that it holds back.
+    pub(crate) fn fill_window(&self, window: usize, rows: &mut Vec<u32>) {
+        let mut add = |is_meant: &dyn Fn(&Slot) -> bool| {
+            let room = window - rows.len();
+            let places = self.slots.iter().enumerate().filter(|(_, slot)| is_meant(slot));
+            rows.extend(places.map(|(place, _)| place as u32).take(room));
+            rows.len() < window.min(self.slots.len())
+        };
+        // Most queues are longer than the window's part of them that may be chosen: the two other walks are seldom
+        // needed.
+        if add(&|slot| slot.allowed && !slot.held_back) {
+            add(&|slot| slot.allowed && slot.held_back);
+            add(&|slot| !slot.allowed);
+        }
+    }
+
     fn allow(&mut self, simulation: &mut Simulation, mode: JobMode) {
         let reserving = mode == JobMode::Reserve && self.head.is_some();
         let may = |slot: &Slot| match mode {
@@ -213,9 +251,14 @@ impl Pass {
 
     /// A job starts where the placement rule puts it. It fits, and delays no reservation.
     pub(crate) fn start(&mut self, simulation: &mut Simulation, place: usize) {
+        let job = self.take_out(place);
+        start_beside(simulation, self.head.as_mut(), job);
+    }
+
+    /// A job leaves the pass, for it starts; whoever was passed over for it has had its turn.
+    pub(crate) fn take_out(&mut self, place: usize) -> u32 {
         self.pass_over_before(place);
-        let slot = self.slots.remove(place);
-        start_beside(simulation, self.head.as_mut(), slot.job());
+        self.slots.remove(place).job()
     }
 
     /// A job that does not fit holds the pass's reservation.

@@ -66,18 +66,6 @@ struct PickJob {
 }
 
 impl PickJob {
-    /// Those that may be chosen come first, the order's own choice before those that it holds back.
-    fn fill_rows(&mut self) {
-        let window = self.observer.layout.window;
-        self.add_rows(window, |slot| slot.allowed && !slot.held_back);
-        // Most queues are longer than the window's part of them that may be chosen: the two other walks are seldom
-        // needed.
-        if self.rows.len() < window.min(self.pass.slots.len()) {
-            self.add_rows(window, |slot| slot.allowed && slot.held_back);
-            self.add_rows(window, |slot| !slot.allowed);
-        }
-    }
-
     /// Who runs, those first that may be stopped; of these, those with the most left to do.
     fn find_running(&mut self, simulation: &Simulation) {
         self.running.clear();
@@ -99,12 +87,6 @@ impl PickJob {
         let started_ms = |job: u32| simulation.state(job).segment_start_ms;
         let times = simulation.machine.expected().iter().map(|one| started_ms(one.job) + minimum_ms);
         simulation.clock.asked_ms = times.filter(|&time_ms| time_ms > now_ms).min();
-    }
-
-    fn add_rows(&mut self, window: usize, is_meant: impl Fn(&Slot) -> bool) {
-        let room = window - self.rows.len();
-        let places = self.pass.slots.iter().enumerate().filter(|(_, slot)| is_meant(slot));
-        self.rows.extend(places.map(|(place, _)| place as u32).take(room));
     }
 }
 
@@ -138,7 +120,7 @@ impl Decision for PickJob {
             // Rows are places in the pass: those of an earlier decision no longer hold.
             self.rows.clear();
             if self.is_open {
-                self.fill_rows();
+                self.pass.fill_window(self.observer.layout.window, &mut self.rows);
                 // Whoever must start now may not be kept waiting by stops.
                 let is_forced = self.pass.is_forced;
                 self.running.iter_mut().for_each(|one| one.allowed &= !is_forced);

@@ -60,7 +60,7 @@ impl World {
             );
         }
         tables.iter().try_for_each(|table| check_priority(&table.priority))?;
-        if config.ends_first() || config.policy == Policy::Pairs {
+        if config.ends_first() || config.policy == Policy::Pairs && env.mode != Mode::Pairs {
             return Err(
                 "environments ask about jobs, not about types of GPUs: take pairs of prices, or none".to_string()
             );

@@ -53,6 +53,8 @@ pub struct ShunterEnvConfig {
     pub stops: u32,
     /// How long an interval is; above 0 where there are any.
     pub history_interval_ms: i64,
+    /// How many types of GPUs are chosen among; 0 where none are.
+    pub types: u32,
 }
 
 /// `Episode`, as C sees it.
@@ -112,6 +114,7 @@ pub(super) unsafe fn read_env_config(given: *const ShunterEnvConfig) -> Result<E
         history: given.history as usize,
         history_interval_ms: given.history_interval_ms,
         stops: given.stops as usize,
+        types: given.types as usize,
     })
 }
 

@@ -34,6 +34,8 @@ pub struct ShunterReplayOptions {
     pub priority_exponent: f64,
     /// For the draws.
     pub seed: u64,
+    /// How many types of GPUs are chosen among; 0 where none are.
+    pub types: u64,
 }
 
 impl ShunterReplayOptions {
@@ -52,6 +54,7 @@ impl ShunterReplayOptions {
             job_features: size("job_features", self.job_features)?,
             history: size("history", self.history)?,
             stops: size("stops", self.stops)?,
+            types: size("types", self.types)?,
         };
         Ok(ReplayOptions {
             layout: if hosts > 0 { Layout::Host { hosts } } else { Layout::Job(jobs) },

@@ -255,19 +255,24 @@ fn whole(json: &Json, name: &str, usual: usize) -> Result<usize, String> {
 fn layout(json: &Json) -> Result<Layout, String> {
     match json.get("kind").and_then(Json::text) {
         Some("pick-host") => Ok(Layout::Host { hosts: whole(json, "num_hosts", 0)? }),
-        Some("pick-job") => {
+        Some(kind @ ("pick-job" | "pick-job-and-type")) => {
             let extra = json.get("extra_features").map_or(Some(&[][..]), Json::list);
             let extra = extra.ok_or("extra_features is no list")?.len();
             let stops = whole(json, "stops", 0)?;
+            let types = json.get("types").map_or(Some(&[][..]), Json::list).ok_or("types is no list")?.len();
+            if (types > 0) != (kind == "pick-job-and-type") {
+                return Err(format!("layout kind is {kind}, with {types} types of GPUs"));
+            }
             Ok(Layout::Job(JobLayout {
                 window: whole(json, "window", 0)?,
                 lookahead_size: whole(json, "lookahead_size", 0)?,
-                job_features: told_of_jobs(stops) + extra,
+                job_features: told_of_jobs(stops, types) + extra,
                 history: whole(json, "history", 0)?,
                 stops,
+                types,
             }))
         }
-        kind => Err(format!("layout kind is {kind:?}; expected pick-job or pick-host")),
+        kind => Err(format!("layout kind is {kind:?}; expected pick-job, pick-job-and-type or pick-host")),
     }
 }
 
@@ -326,6 +331,7 @@ fn environment(options: &Json, layout: &Layout) -> Result<EnvConfig, String> {
     let text = |name: &str, usual: &'static str| options.get(name).map_or(Some(usual), Json::text);
     let mode = match (layout, text("mode", "reserve")) {
         (Layout::Host { .. }, _) => Mode::Host,
+        (Layout::Job(jobs), _) if jobs.types > 0 => Mode::Pairs,
         (_, Some("reserve")) => Mode::Reserve,
         (_, Some("feasible")) => Mode::Feasible,
         (_, Some("committed")) => Mode::Committed,
@@ -360,6 +366,7 @@ fn environment(options: &Json, layout: &Layout) -> Result<EnvConfig, String> {
         history: jobs.history,
         history_interval_ms: (interval_s * 1000.0).round() as i64,
         stops: jobs.stops,
+        types: jobs.types,
         ..EnvConfig::shown(mode, lookahead, jobs.lookahead_size, jobs.window, jobs.extra_features())
     })
 }

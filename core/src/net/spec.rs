@@ -3,7 +3,7 @@
 use super::graph::{Activation, Graph};
 use super::{attention, hosts, kernel, layers, mlp};
 use crate::envs::history::HISTORY_FEATURES;
-use crate::envs::observe::told_of_jobs;
+use crate::envs::observe::{told_of_jobs, TYPE_FEATURES};
 use crate::model::codes::from_code;
 
 /// What is told of the cluster in a PickJob observation.
@@ -168,17 +168,19 @@ pub struct JobLayout {
     pub history: usize,
     /// How many running jobs are shown, behind those that wait.
     pub stops: usize,
+    /// How many rows each waiting job has: one for each type of GPU; 0: a single one.
+    pub types: usize,
 }
 
 impl JobLayout {
     /// What is told beside the jobs; the look-ahead comes last.
     pub(crate) fn context(&self) -> usize {
-        CLUSTER_FEATURES + self.history * HISTORY_FEATURES + self.lookahead_size
+        CLUSTER_FEATURES + self.history * HISTORY_FEATURES + self.types * TYPE_FEATURES + self.lookahead_size
     }
 
     /// How many numbers of a job are the caller's own.
     pub(crate) fn extra_features(&self) -> usize {
-        self.job_features.saturating_sub(told_of_jobs(self.stops))
+        self.job_features.saturating_sub(told_of_jobs(self.stops, self.types))
     }
 }
 
@@ -198,7 +200,7 @@ impl Layout {
     pub(crate) fn check(&self) -> Result<(), String> {
         let (rows, others) = match self {
             Layout::Job(jobs) => {
-                let most = jobs.lookahead_size.max(jobs.job_features).max(jobs.history).max(jobs.stops);
+                let most = jobs.lookahead_size.max(jobs.job_features).max(jobs.history).max(jobs.stops).max(jobs.types);
                 (jobs.window, most)
             }
             Layout::Host { hosts } => (*hosts, 1),
@@ -212,7 +214,7 @@ impl Layout {
             return Err(format!("an observation has {size} numbers; expected at most {MOST_WEIGHTS}"));
         }
         if let Layout::Job(jobs) = self {
-            if jobs.job_features < told_of_jobs(jobs.stops) {
+            if jobs.job_features < told_of_jobs(jobs.stops, jobs.types) {
                 return Err(format!("a job has {} features; it is told of by more", jobs.job_features));
             }
         }
@@ -250,7 +252,7 @@ impl Layout {
     /// How many rows there are at most.
     pub(crate) fn most_rows(&self) -> usize {
         match self {
-            Layout::Job(jobs) => jobs.window + jobs.stops,
+            Layout::Job(jobs) => jobs.window * jobs.types.max(1) + jobs.stops,
             Layout::Host { hosts } => *hosts,
         }
     }

@@ -100,7 +100,7 @@ impl Accounts {
         Served {
             job,
             wait_ms: now_ms - setup.submit_ms(job) - state.held_ms,
-            lost_ms: state.lost_ms,
+            lost_ms: state.lost_ms + self.tally.as_ref().map_or(0, |tally| tally.extra_ms(job)),
             run_ms: state.remaining_ms + state.done_ms,
             priority: self.tally.as_ref().map_or(0.0, |tally| tally.priority(setup.place(job))),
         }
@@ -144,6 +144,18 @@ impl Accounts {
             let before = Served { lost_ms: served.lost_ms - lost_ms, ..served };
             self.tally.as_mut().into_iter().for_each(|tally| tally.lose(&before, lost_ms));
         }
+    }
+
+    /// A job takes so much longer where it runs, or ran, than was counted so far; below 0: less.
+    pub(crate) fn add_extra(&mut self, setup: &Setup, job: u32, state: &JobState, extra_ms: i64, now_ms: i64) {
+        let served = self.served(setup, job, state, now_ms);
+        self.tally.as_mut().into_iter().for_each(|tally| tally.add_extra(&served, extra_ms));
+    }
+
+    /// Whether it counts how long jobs take where they run.
+    #[inline]
+    pub(crate) fn counts_speeds(&self) -> bool {
+        self.tally.as_ref().is_some_and(|tally| tally.counts_speeds())
     }
 
     /// A job that was stopped waits again.

@@ -294,6 +294,16 @@ impl Simulation {
         state.sequence = self.machine.number_start();
         self.machine.take(&self.setup, state);
         self.add_run(job);
+        if self.accounts.counts_speeds() {
+            let extra_ms = self.planned_extra_ms(job);
+            self.accounts.add_extra(&self.setup, job, &self.states[job as usize], extra_ms, now_ms);
+        }
+    }
+
+    /// How much longer a job takes for what is left, where it runs, than at full speed; below 0: less.
+    pub(crate) fn planned_extra_ms(&self, job: u32) -> i64 {
+        let state = self.state(job);
+        stretched_ms(state.remaining_ms, self.setup.speed_micro(state.shape, &state.placement)) - state.remaining_ms
     }
 
     /// Notes when a job that has begun to run ends, and when it is expected to.

@@ -51,12 +51,19 @@ impl Simulation {
         let end_ms = self.now_ms();
         self.end_run(job, end_ms);
         let kept_ms = if self.setup.config.keeps_progress(by_failure) { progress_ms } else { 0 };
+        let planned_extra_ms = self.planned_extra_ms(job);
         let state = &mut self.states[job as usize];
         state.remaining_ms -= kept_ms;
         state.done_ms += kept_ms;
         state.limit_ms = (state.limit_ms - kept_ms).max(1);
-        let lost_ms = self.setup.count_stop(state, end_ms - state.segment_start_ms, by_failure);
+        let held_ms = end_ms - state.segment_start_ms;
+        let lost_ms = self.setup.count_stop(state, held_ms, by_failure);
         self.accounts.lose(&self.setup, job, state, lost_ms, end_ms);
+        if self.accounts.counts_speeds() {
+            // What was lost has been counted as long as it took.
+            let extra_ms = held_ms - lost_ms - kept_ms;
+            self.accounts.add_extra(&self.setup, job, state, extra_ms - planned_extra_ms, end_ms);
+        }
         let (start_ms, placement) = (state.segment_start_ms, std::mem::take(&mut state.placement));
         self.machine.add_stop(Stop { job, start_ms, end_ms, placement, by_failure });
     }

@@ -47,6 +47,8 @@ pub(crate) struct Tally {
     pub(crate) started: u32,
     /// The size of what each user's running jobs hold, in millionths.
     pub(crate) held: Vec<i64>,
+    /// By job: how much longer it takes where it runs than at full speed, or less; empty where that does not count.
+    extra_ms: Vec<i64>,
 }
 
 impl Tally {
@@ -63,7 +65,29 @@ impl Tally {
             max_wait_s: 0.0,
             started: 0,
             held: vec![0; jobs.users],
+            extra_ms: Vec::new(),
         }
+    }
+
+    /// It counts how long so many jobs take where they run.
+    pub(crate) fn counting_speeds(self, jobs: usize) -> Self {
+        Tally { extra_ms: vec![0; jobs], ..self }
+    }
+
+    /// Whether it does.
+    pub(crate) fn counts_speeds(&self) -> bool {
+        !self.extra_ms.is_empty()
+    }
+
+    /// How much longer a job takes where it runs, or ran, than at full speed; below 0: less.
+    pub(crate) fn extra_ms(&self, job: u32) -> i64 {
+        self.extra_ms.get(job as usize).copied().unwrap_or(0)
+    }
+
+    /// It takes so much longer than was counted so far, or less.
+    pub(crate) fn add_extra(&mut self, before: &Served, extra_ms: i64) {
+        self.lose(before, extra_ms);
+        self.extra_ms[before.job as usize] += extra_ms;
     }
 
     /// Of which objectives each job's logarithm counts, and whether hosts are looked at.

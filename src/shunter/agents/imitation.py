@@ -130,7 +130,7 @@ def check_imitation(config: TrainConfig, logs: Sequence[Log]) -> None:
     if name is None:
         return
     if config.kind != PICK_JOB or not logs:
-        raise InputError("--imitate is for policies that choose jobs of a log; pick-host begins as best-fit anyway")
+        raise InputError(f"--imitate is for policies that choose jobs of a log alone; {config.kind} has no teacher")
     if name == LOG:
         for log in logs:
             _check_recorded(log)

@@ -85,7 +85,7 @@ class LearnedPolicy:
 
     @property
     def kind(self) -> str:
-        """``pick-job`` or ``pick-host``."""
+        """``pick-job``, ``pick-job-and-type`` or ``pick-host``."""
         return self.record.layout.kind
 
     def action_probabilities(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.float32]:

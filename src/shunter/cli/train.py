@@ -26,8 +26,9 @@ PresetOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        show_default="pick-job, or pick-host with --env pick-host",
-        help="The options to start from: pick-job, pick-job-committed, pick-host, or quick (trains for a minute).",
+        show_default="that of --env: pick-job, pick-job-and-type or pick-host",
+        help="The options to start from: pick-job, pick-job-committed, pick-job-and-type, pick-host, or quick "
+        "(trains for a minute).",
     ),
 ]
 ConfigOption = Annotated[

@@ -30,7 +30,7 @@ from shunter.comparison.rows import combination_rows
 from shunter.comparison.seen_days import Judged, part_warning
 from shunter.errors import InputError
 from shunter.model.windows import parse_part
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_JOB
 from shunter.policies.checkpoint import checkpoint_file, is_checkpoint, read_record, resolve_checkpoint
 from shunter.policies.native import REQUESTED
 from shunter.workloads.reading import read_log
@@ -363,7 +363,7 @@ def newest_checkpoint(runs: Path = RUNS) -> str:
         folder: file
         for folder in folders
         if (file := checkpoint_file(str(folder))) is not None
-        and read_record(str(folder))["options"].get("kind", PICK_JOB) == PICK_JOB
+        and read_record(str(folder))["options"].get("kind", PICK_JOB) in CHOOSING_JOBS
     }
     if not found:
         raise InputError(

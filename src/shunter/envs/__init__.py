@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shunter.envs.layout import Layout
     from shunter.envs.pick_host import PickHostEnv, PickHostOptions, pick_host_vector
     from shunter.envs.pick_job import PickJobEnv, PickJobOptions, pick_job_vector
+    from shunter.envs.pick_job_and_type import PickJobAndTypeEnv, PickJobAndTypeOptions
     from shunter.envs.rewards import RewardOptions, StepView, register_reward
     from shunter.envs.vector import NativeVectorEnv, StepArrays
 
@@ -27,6 +28,8 @@ __all__ = [
     "NativeVectorEnv",
     "PickHostEnv",
     "PickHostOptions",
+    "PickJobAndTypeEnv",
+    "PickJobAndTypeOptions",
     "PickJobEnv",
     "PickJobOptions",
     "RewardOptions",
@@ -40,7 +43,11 @@ __all__ = [
     "register_reward",
 ]
 
-IDS: Final = {"shunter/PickJob-v0": "pick_job:PickJobEnv", "shunter/PickHost-v0": "pick_host:PickHostEnv"}
+IDS: Final = {
+    "shunter/PickJob-v0": "pick_job:PickJobEnv",
+    "shunter/PickJobAndType-v0": "pick_job_and_type:PickJobAndTypeEnv",
+    "shunter/PickHost-v0": "pick_host:PickHostEnv",
+}
 """The ids that Gymnasium knows, and where their classes are."""
 
 # Importing this package must only register ids: NumPy and Polars are loaded when a name is first used.
@@ -51,6 +58,8 @@ _HOMES = {
     "NativeVectorEnv": "vector",
     "PickHostEnv": "pick_host",
     "PickHostOptions": "pick_host",
+    "PickJobAndTypeEnv": "pick_job_and_type",
+    "PickJobAndTypeOptions": "pick_job_and_type",
     "PickJobEnv": "pick_job",
     "PickJobOptions": "pick_job",
     "RewardOptions": "rewards",

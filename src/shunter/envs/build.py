@@ -57,11 +57,12 @@ def build_vector(
     Raises:
         InputError: A feature or a reward is unknown, or the world cannot be made.
     """
-    layout = options.layout
-    features, rewards = own_features(layout.extra_features), own_rewards(reward)
+    features, rewards = own_features(options.layout.extra_features), own_rewards(reward)
     own = bool(features or rewards)
     # Making the world may simulate for minutes, so all names and numbers are checked by now.
     world = make_world()
+    options = options.on_clusters(world.clusters)
+    layout = options.layout
     handle = world.open(options.core_mode, layout, reward, vector, autoreset=vector.autoreset and not own)
     shared: dict[str, Any] = {"num_envs": vector.num_envs, "autoreset": vector.autoreset}
     if not own:

@@ -8,12 +8,14 @@ from typing import Any, Final
 from shunter.checks import from_table, to_table
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
+from shunter.envs.pick_job_and_type import PickJobAndTypeOptions
 from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
-from shunter.policies.catalog import PICK_HOST, PICK_JOB
+from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_AND_TYPE
 
 ENVIRONMENTS: Final[dict[str, type[EnvironmentOptions]]] = {
     PICK_JOB: PickJobOptions,
+    PICK_JOB_AND_TYPE: PickJobAndTypeOptions,
     PICK_HOST: PickHostOptions,
 }
 """By kind: the class of its options, whose fields are the other keys of the section."""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from shunter.errors import InputError
-from shunter.policies.catalog import PICK_HOST, PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_HOST
 
 LOOKAHEAD: Final = "lookahead"
 
@@ -72,6 +72,22 @@ HISTORY_FEATURES: Final = ("arrivals", "arrived_size_area", "ended", "utilizatio
 RUNNING_FEATURES: Final = ("running", "served", "remaining", "stopped")
 """What is told of each job, behind its other features, where running jobs are shown as well."""
 
+TYPE_FEATURES: Final = ("type_gpus", "type_free", "type_free_in", "type_wanted")
+"""What is told of each type of GPU where types are chosen; numbered from 1, they stand behind the cluster's."""
+PAIR_FEATURES: Final = (
+    "runs_there",
+    "speed_of_best",
+    "log_time_there",
+    "free_of_need",
+    "ready_in",
+    "finish_of_best",
+    "apart",
+    "cost_of_cheapest",
+    "free_there",
+    "wanted_there",
+)
+"""What is told of a job on a type, behind the job's features; a flag for each type follows them."""
+
 HOST_FEATURES: Final = ("core_use", "memory_use", "cores", "memory")
 """What is told of each host."""
 HOST_JOB_FEATURES: Final = ("cores", "memory")
@@ -102,7 +118,7 @@ class Layout:
     """
 
     kind: str
-    """`PICK_JOB` or `PICK_HOST`."""
+    """`PICK_JOB`, `PICK_JOB_AND_TYPE` or `PICK_HOST`."""
     window: int = 0
     """How many waiting jobs are shown."""
     lookahead_size: int = 0
@@ -115,12 +131,16 @@ class Layout:
     """How many intervals of the recent past are told of."""
     stops: int = 0
     """How many running jobs are shown, in rows behind those that wait."""
+    types: tuple[str, ...] = ()
+    """The types of GPUs that are chosen among: each job has a row for each."""
 
     def __post_init__(self) -> None:
-        if self.kind not in (PICK_JOB, PICK_HOST):
-            raise InputError(f"layout kind is {self.kind!r}; expected {PICK_JOB!r} or {PICK_HOST!r}")
+        kinds = (*CHOOSING_JOBS, PICK_HOST)
+        if self.kind not in kinds:
+            raise InputError(f"layout kind is {self.kind!r}; expected one of {', '.join(kinds)}")
         # JSON has lists for tuples.
         object.__setattr__(self, "extra_features", tuple(self.extra_features))
+        object.__setattr__(self, "types", tuple(self.types))
 
     @cached_property
     def parts(self) -> dict[str, LayoutPart]:
@@ -131,8 +151,11 @@ class Layout:
         cluster, jobs = (tuple(old.get(name, name) for name in names) for names in (CLUSTER_FEATURES, JOB_FEATURES))
         past = tuple(f"{name}_{place}" for place in range(1, self.history + 1) for name in HISTORY_FEATURES)
         jobs += RUNNING_FEATURES if self.stops else ()
+        types = range(1, len(self.types) + 1)
+        told = tuple(f"{name}_{place}" for place in types for name in TYPE_FEATURES)
+        jobs += (*PAIR_FEATURES, *(f"on_type_{place}" for place in types)) if self.types else ()
         return {
-            "cluster": LayoutPart(cluster + past),
+            "cluster": LayoutPart(cluster + past + told),
             # The numbers of the look-ahead have no names of their own.
             LOOKAHEAD: LayoutPart((LOOKAHEAD,) * self.lookahead_size),
             "jobs": LayoutPart(jobs + self.extra_features, self.rows),
@@ -145,13 +168,13 @@ class Layout:
 
     @property
     def rows(self) -> int:
-        """How many jobs are shown at most: filled rows come first, those that wait before those that run."""
-        return self.window + self.stops
+        """How many rows there are: filled ones come first, those of jobs that wait before those of jobs that run."""
+        return self.window * max(len(self.types), 1) + self.stops
 
     @property
     def may_wait(self) -> bool:
         """Whether action 0 is *wait*, and the rows of the window follow it."""
-        return self.kind == PICK_JOB
+        return self.kind in CHOOSING_JOBS
 
     @cached_property
     def observation_size(self) -> int:

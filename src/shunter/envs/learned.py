@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -15,9 +15,10 @@ from shunter.envs.consultation import consult
 from shunter.envs.episodes import has_fitting_job
 from shunter.envs.kinds import environment_from
 from shunter.envs.layout import Layout, check_features
+from shunter.envs.log_source import log_vector
 from shunter.envs.network import NativeNetwork, is_native
-from shunter.envs.pick_job import PickJobOptions, pick_job_vector
 from shunter.envs.playing import best_actions, play
+from shunter.envs.queue_options import QueueOptions
 from shunter.envs.rewards import RewardOptions
 from shunter.errors import InputError
 from shunter.model.log import Log
@@ -131,7 +132,7 @@ def decide_learned(snapshot: Snapshot, workload: Workload, cluster: Cluster, sch
         InputError: The checkpoint cannot be used here, or the snapshot contradicts itself.
     """
     checkpoint = _checkpoint(scheduler)
-    options = checkpoint_options(checkpoint)
+    options = checkpoint_options(checkpoint).on_clusters([cluster])
     network = network_of(checkpoint, options)
     simulation = Simulation(workload, cluster, order_alone(scheduler))
     simulation.load(snapshot)
@@ -152,28 +153,10 @@ def _put(results: WindowResults, rows: NDArray[np.bool_] | np.int64, some: Windo
 def open_windows(log: Log, windows: Windows, scheduler: Scheduler, threads: int = 1) -> Iterator[NativeVectorEnv]:
     """Yields environments in which a checkpoint decides; their episodes are the windows of a log."""
     settings, own = scheduler.settings, checkpoint_options(_checkpoint(scheduler))
-    assert isinstance(own, PickJobOptions), "a policy that picks hosts is refused when it is resolved"
-    options = replace(
-        own,
-        # It may be another than the one that it was trained with, if that is learned too.
-        placement=settings.placement,
-        max_wait_s=settings.max_wait_s,
-        kill_at_request=settings.kill_at_request,
-        seed=settings.seed,
-        # Nodes fail as is asked for, not as they did where the policy was trained.
-        mtbf_s=settings.mtbf_s,
-        mttr_s=settings.mttr_s,
-        failed_progress=settings.failed_progress,
-        # What stops cost is as is asked for, too.
-        preemption_overhead_s=settings.preemption_overhead_s,
-        preemption_overhead_per_gb_s=settings.preemption_overhead_per_gb_s,
-        preempted_progress=settings.preempted_progress,
-        min_run_s=settings.min_run_s,
-    )
+    assert isinstance(own, QueueOptions), "a policy that picks hosts is refused when it is resolved"
+    options = own.under(settings)
     together = min(len(windows), MOST_TOGETHER)
-    vector = pick_job_vector(
-        [log], [windows], options, RewardOptions(), num_envs=together, threads=threads, autoreset=False
-    )
+    vector = log_vector([log], [windows], options, RewardOptions(), num_envs=together, threads=threads, autoreset=False)
     try:
         yield vector
     finally:

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from shunter.checks import TIME, check_fields, deal_out, declared, distinct_names
+from shunter.checks import TIME, declared
 from shunter.comparison.classics import classics, learns
 from shunter.comparison.combinations import combine_like
 from shunter.comparison.origins import with_own_estimate
-from shunter.envs.build import VectorOptions, build_vector
-from shunter.envs.episodes import EpisodeOptions
-from shunter.envs.forking import prepared
 from shunter.envs.layout import Layout
-from shunter.envs.log_source import LogSource, episode_windows, log_vector, log_world, read_logs
-from shunter.envs.rewards import RewardOptions, check_only_starts
+from shunter.envs.log_source import LogSource, log_vector
+from shunter.envs.queue_options import LARGEST, QueueOptions, queue_vector
+from shunter.envs.rewards import RewardOptions
 from shunter.envs.single import SingleEnv, check_render_mode
-from shunter.envs.sources import EnvironmentOptions, failed_progress_field, mtbf_field, mttr_field
-from shunter.envs.world import CoreMode, World
+from shunter.envs.world import CoreMode
 from shunter.errors import InputError
-from shunter.model.settings import AUTO, CORES_ALONE, LONGEST_S, PROGRESS, SIZE_BY
+from shunter.model.settings import CORES_ALONE, PROGRESS
 from shunter.policies.catalog import PICK_JOB, PICK_JOB_MODES
-from shunter.policies.native import REQUESTED, of_before, resolve_native, spec_file
-from shunter.policies.scheduler import Scheduler, names_native, resolve_scheduler
-from shunter.simulation.core_inputs import common_size_by
-from shunter.workloads.reading import read_log
+from shunter.policies.native import REQUESTED, of_before, spec_file
 
 if TYPE_CHECKING:
     from shunter.comparison.combinations import Combination
     from shunter.envs.vector import NativeVectorEnv
     from shunter.model.cluster import Cluster
     from shunter.model.log import Log
+    from shunter.model.settings import Settings
     from shunter.model.windows import Windows
     from shunter.model.workload import Workload
 
-LOOKAHEADS: Final = ("off", "per_gpu", "sorted", "cdf")
 USUAL: Final = "fcfs/easy"
 """What sites have that have never thought about it."""
 
@@ -46,12 +39,12 @@ EXAMPLE: Final = "generate:lublin?seed=1&jobs=5000&cores=256"
 STOPPING_MODES: Final = ("reserve", "feasible")
 """The modes in which running jobs may be stopped."""
 
-_LARGEST: Final = 2**16
-"""More rows or numbers are a slip of the finger."""
+STOP_SETTINGS: Final = ("preemption_overhead_s", "preemption_overhead_per_gb_s", "preempted_progress", "min_run_s")
+"""What stops cost, and when jobs may be stopped: settings and options have the same names."""
 
 
 @dataclass(frozen=True)
-class PickJobOptions(EnvironmentOptions):
+class PickJobOptions(QueueOptions):
     """What a policy that chooses jobs sees, and what choosing a job does: the section ``[environment]``."""
 
     mode: str = declared(
@@ -61,62 +54,11 @@ class PickJobOptions(EnvironmentOptions):
         option="mode",
         metavar="NAME",
     )
-    order: str = declared(
-        "fcfs", "The policy that sorts the jobs that can be chosen.", option="order", metavar="NAME|FILE"
-    )
-    window: int = declared(
-        128, "How many waiting jobs the policy sees.", low=1, high=_LARGEST, option="window", metavar="N"
-    )
-    lookahead: str = declared(
-        "cdf", "How the policy sees future capacity.", choices=LOOKAHEADS, option="lookahead", metavar="NAME"
-    )
-    lookahead_size: int = declared(16, "How many numbers describe future capacity.", low=1, high=_LARGEST)
-    features: tuple[str, ...] = declared((), "Features of your own, by the names they were registered by.")
-    placement: str | None = declared(None, "Which nodes a job gets.")
-    estimate: str = declared(
-        "requested",
-        "The run time that the policy sees: requested, posterior, or another estimate.",
-        option="estimate",
-        metavar="NAME",
-    )
-    missing_request: str | float = declared("run-time", "What stands in for a requested time that the log lacks.")
-    reserve_by: str = declared("requested", "The run time that reservations count with.")
-    kill_at_request: bool = declared(False, "Whether a job ends when its requested time is over.")
-    max_wait_s: float | None = declared(
-        None,
-        "A job that has waited so long must be chosen before all others, as in 36h. none: no such rule.",
-        option="max-wait",
-        metavar=TIME,
-    )
-    size_by: str = declared(
-        AUTO, "What jobs' sizes are counted in: cores or GPUs, whichever binds on the log.", choices=SIZE_BY
-    )
-    scan_depth: int = declared(1000, "How many waiting jobs are looked at in each pass.")
-    seed: int = declared(0, "The seed of everything random in the simulation.")
-    mtbf_s: float | None = mtbf_field()
-    mttr_s: float | None = mttr_field()
-    failed_progress: str = failed_progress_field()
-    history: int = declared(
-        0,
-        "How many intervals of the recent past the policy sees: arrivals, ends, use and waits.",
-        low=0,
-        high=_LARGEST,
-        option="history",
-        metavar="N",
-    )
-    history_interval_s: float = declared(
-        3600.0,
-        "How long each of these intervals is, as in 10m.",
-        low=0.001,
-        high=LONGEST_S,
-        option="history-interval",
-        metavar=TIME,
-    )
     stops: int = declared(
         0,
         "How many running jobs the policy sees, and may stop.",
         low=0,
-        high=_LARGEST,
+        high=LARGEST,
         option="stops",
         metavar="N",
     )
@@ -143,70 +85,49 @@ class PickJobOptions(EnvironmentOptions):
         0.0, "How long a job runs at least before the policy may stop it, as in 5m.", option="min-run", metavar=TIME
     )
 
-    def __post_init__(self) -> None:
-        self.take_times("max_wait_s", "mtbf_s", "mttr_s", "history_interval_s", "min_run_s")
-        self.take_times("preemption_overhead_s", "preemption_overhead_per_gb_s")
-        check_fields(self)
+    @classmethod
+    def own_times(cls) -> tuple[str, ...]:
+        """Returns the times that are about stops."""
+        return "preemption_overhead_s", "preemption_overhead_per_gb_s", "min_run_s"
+
+    def check_own(self) -> None:
+        """Raises an error if jobs are to be stopped in a mode in which none can be."""
         if self.stops and self.mode not in STOPPING_MODES:
             what = f"stops is {self.stops}, but mode is {self.mode!r}, in which no running job can be stopped"
             raise InputError(f"{what}; leave stops out, or choose the mode {' or '.join(STOPPING_MODES)}")
-        # TOML and JSON give lists; a tuple can be compared and hashed.
-        object.__setattr__(self, "features", distinct_names("features", self.features))
-        _ = self.scheduler  # what is wrong in the settings is told now
 
-    @cached_property
-    def scheduler(self) -> Scheduler:
-        """How the simulation schedules; the dispatch rule is the one that the mode is like."""
-        # A policy in Python would have to be asked in the middle of a step that runs on several threads.
-        if not names_native(self.order):
-            raise InputError(f"order is {self.order!r}; expected a policy of Shunter's own, or a TOML file")
-        order = resolve_native(self.order)
-        check_only_starts(f"order is {self.order!r}", order)
-        return resolve_scheduler(
-            policy=order,
-            dispatch=PICK_JOB_MODES[self.mode],
-            placement=self.placement,
-            estimate=self.estimate,
-            missing_request=str(self.missing_request),
-            reserve_by=self.reserve_by,
-            size_by=self.size_by,
-            kill_at_request=self.kill_at_request,
-            max_wait_s=self.max_wait_s,
-            scan_depth=self.scan_depth,
-            seed=self.seed,
-            mtbf_s=self.mtbf_s,
-            mttr_s=self.mttr_s,
-            failed_progress=self.failed_progress,
-            preemption_overhead_s=self.preemption_overhead_s,
-            preemption_overhead_per_gb_s=self.preemption_overhead_per_gb_s,
-            preempted_progress=self.preempted_progress,
-            min_run_s=self.min_run_s,
-        )
+    def own_settings(self) -> Mapping[str, Any]:
+        """Returns what stops cost."""
+        return {name: getattr(self, name) for name in STOP_SETTINGS}
+
+    def settings_told(self, settings: Settings) -> dict[str, Any]:
+        """Returns the fields that settings stand for: what stops cost is as is asked for, too."""
+        return super().settings_told(settings) | {name: getattr(settings, name) for name in STOP_SETTINGS}
+
+    @property
+    def kind(self) -> str:
+        """`PICK_JOB`."""
+        return PICK_JOB
+
+    @property
+    def dispatch(self) -> str:
+        """The dispatch rule that the mode is like."""
+        return PICK_JOB_MODES[self.mode]
+
+    @property
+    def source(self) -> type[LogSource]:
+        """Windows of logs."""
+        return PickJobSource
 
     @property
     def layout(self) -> Layout:
         """The layout of the observations."""
-        counts = "cores" if self.scheduler.size_by == CORES_ALONE else "size"
-        shown = {"history": self.history, "stops": self.stops}
-        return Layout(PICK_JOB, self.window, self.lookahead_size, self.features, counts=counts, **shown)
+        return replace(super().layout, stops=self.stops)
 
     @property
     def core_mode(self) -> CoreMode:
         """The core's numbers for what is decided."""
         return CoreMode.of(self.mode, self.lookahead, self.history_interval_s)
-
-    def open_source(self, workloads: Sequence[str] = (), clusters: Sequence[str] = ()) -> PickJobSource:
-        """Returns the logs that episodes are windows of.
-
-        Raises:
-            InputError: There is none, clusters are missing, or a log cannot be read.
-        """
-        if not workloads:
-            raise InputError("no log to learn from; give --workload LOG, or [data] workload in --config")
-        logs = read_logs(workloads, clusters)
-        # Written down with the policy: where it decides later, nobody may know the whole log.
-        pinned = replace(self, size_by=common_size_by(self.scheduler, logs))
-        return PickJobSource(pinned, logs)
 
 
 def pick_job_vector(
@@ -238,28 +159,14 @@ def make_vector(
     Raises:
         InputError: There is no workload, a keyword is unknown, or a value is wrong.
     """
-    kinds = (PickJobOptions, RewardOptions, EpisodeOptions, VectorOptions)
-    # First the keywords: a workload may be missing because its name is mistyped.
-    given = {**keywords, "num_envs": num_envs}
-    options, reward, episodes, vector = deal_out(given, *kinds, also=("workload", "cluster"))
-    if workload is None:
-        raise InputError(
-            "PickJob needs a log to schedule: pass workload=, a file or a generator, as in "
-            f'gymnasium.make("shunter/PickJob-v0", workload="{EXAMPLE}")'
-        )
-
-    def world() -> World:
-        log = read_log(workload, cluster)
-        return log_world([log], [episode_windows(log, episodes)], options.scheduler, reward, vector)
-
-    made_from = {"workload": workload, "cluster": cluster, **keywords}
-    return build_vector(lambda: prepared(PICK_JOB, made_from, world), options, reward, vector)
+    example = f'gymnasium.make("shunter/PickJob-v0", workload="{EXAMPLE}")'
+    return queue_vector(PickJobOptions, example, num_envs, workload, cluster, keywords)
 
 
 class PickJobSource(LogSource):
     """Windows of logs, on which a policy that chooses jobs is trained and judged."""
 
-    options: PickJobOptions
+    options: QueueOptions
 
     def rivals(self, *, same_estimate: bool = False) -> Sequence[Combination]:
         """Returns the classics, with requested times: what a site can have by changing its settings."""

@@ -1,7 +1,7 @@
 """What every kind of decision says of itself: its options, and where its episodes come from.
 
-A kind of decision is one file (`pick_job.py`, `pick_host.py`) and one line of `kinds.py`. Trainings ask these classes
-and never which kind it is.
+A kind of decision is one file (`pick_job.py`, `pick_job_and_type.py`, `pick_host.py`) and one line of `kinds.py`.
+Trainings ask these classes and never which kind it is.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from shunter.checks import TIME, declared, timed
 from shunter.model.settings import PROGRESS
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from shunter.comparison.combinations import Combination
     from shunter.envs.episodes import EpisodeOptions
     from shunter.envs.layout import Layout
     from shunter.envs.rewards import RewardOptions
     from shunter.envs.vector import NativeVectorEnv
     from shunter.envs.world import CoreMode
+    from shunter.model.cluster import Cluster
     from shunter.model.log import Log
     from shunter.model.windows import Windows
     from shunter.policies.scheduler import Scheduler
@@ -84,6 +87,14 @@ class EnvironmentOptions(ABC):
     @abstractmethod
     def scheduler(self) -> Scheduler:
         """How the simulations behind the environments schedule."""
+
+    def on_clusters(self, clusters: Sequence[Cluster]) -> Self:
+        """Returns the same with what only the clusters can tell.
+
+        Raises:
+            InputError: Nothing of this kind can be decided on one of them.
+        """
+        return self
 
     @property
     def chooses_jobs(self) -> bool:

@@ -54,6 +54,7 @@ class CoreMode:
             "history": layout.history,
             "history_interval_ms": self.history_interval_ms,
             "stops": layout.stops,
+            "types": len(layout.types),
         }
 
 

@@ -283,8 +283,11 @@ DISPATCH_CODES: Final = {
 """The core's numbers for dispatch rules, and how many jobs hold reservations."""
 
 PICK_JOB: Final = "pick-job"
+PICK_JOB_AND_TYPE: Final = "pick-job-and-type"
 PICK_HOST: Final = "pick-host"
-"""What a learned policy decides: which job starts next, or on which host the first job runs."""
+"""What a learned policy decides: which job starts next, which one on which type of GPU, or the first one's host."""
+CHOOSING_JOBS: Final = (PICK_JOB, PICK_JOB_AND_TYPE)
+"""The kinds of decision by which jobs start, and which are therefore policies."""
 
 PICK_JOB_MODES: Final = {
     "reserve": "easy",

@@ -18,7 +18,7 @@ from shunter.errors import InputError
 from shunter.model.cluster import GENERATE
 from shunter.model.settings import CORES_ALONE, Settings
 from shunter.native import Handle, lib, opened
-from shunter.policies.catalog import PICK_HOST, PICK_JOB, PICK_JOB_MODES, POLICIES
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_HOST, PICK_JOB, PICK_JOB_AND_TYPE, PICK_JOB_MODES, POLICIES
 from shunter.policies.native import of_before, resolve_native
 from shunter.policies.own import python_path
 
@@ -226,7 +226,7 @@ def resolve_checkpoint(text: str, *, hosts: bool = False) -> Checkpoint:
             f"{where}: this policy chooses hosts (pick-host), not jobs; give it as --placement (placement); to judge "
             f"it: shunter compare LOG --placement best-fit,{text}"
         )
-    if kind not in (PICK_JOB, PICK_HOST):
+    if kind not in (*CHOOSING_JOBS, PICK_HOST):
         raise InputError(f"{where}: this policy is of the kind {kind!r}; give one that chooses jobs (pick-job)")
     try:
         # Who chooses hosts takes the jobs as they come, and lets nobody pass.
@@ -247,7 +247,7 @@ def resolve_host_checkpoint(text: str) -> Checkpoint:
     """
     found = resolve_checkpoint(text, hosts=True)
     if found.record["options"].get("kind", PICK_JOB) != PICK_HOST:
-        raise InputError(f"{found.file}: this policy chooses jobs (pick-job), not hosts; give it as --policy")
+        raise InputError(f"{found.file}: this policy chooses jobs, not hosts; give it as --policy")
     return found
 
 
@@ -270,7 +270,11 @@ def _order(text: str) -> NativePolicy:
 
 def _settings(options: Mapping[str, Any]) -> Settings:
     """Returns the settings that the options of an environment stand for."""
-    mode = check_name("mode", typed(options.get("mode", "reserve"), str, "mode"), PICK_JOB_MODES)
+    if options.get("kind", PICK_JOB) == PICK_JOB_AND_TYPE:
+        dispatch = "greedy"
+    else:
+        mode = check_name("mode", typed(options.get("mode", "reserve"), str, "mode"), PICK_JOB_MODES)
+        dispatch = PICK_JOB_MODES[mode]
     order = typed(options.get("order", "fcfs"), str, "order")
     hints = {
         "placement": str | None,
@@ -286,4 +290,4 @@ def _settings(options: Mapping[str, Any]) -> Settings:
     given = {name: typed(options[name], hint, name) for name, hint in hints.items() if name in options}
     # None stands for what Settings has as default; only a placement and a guard may be None.
     named = {name: value for name, value in given.items() if value is not None}
-    return Settings(**named | {"policy": order, "dispatch": PICK_JOB_MODES[mode]})
+    return Settings(**named | {"policy": order, "dispatch": dispatch})

@@ -10,7 +10,7 @@ from shunter.agents.training.config import OPTIONS
 from shunter.agents.training.curves import SEED_FOLDER
 from shunter.agents.training.request import CONFIG_FILE, RESULT_FILE, TrainRequest
 from shunter.errors import InputError
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS
 from shunter.studies.identity import run_key
 from shunter.studies.study_file import DRAWN, Sections, Study, merged
 from shunter.studies.training_task import RunTask, with_threads
@@ -88,7 +88,7 @@ def make_cell(
         key = run_key(config)
     except InputError as error:
         raise InputError(f"{where}: {str(error).removeprefix(f'{OPTIONS}: ')}") from None
-    if config.kind == PICK_JOB and log == DRAWN:
+    if config.kind in CHOOSING_JOBS and log == DRAWN:
         raise InputError(f'{study.file}: there are no [logs] to learn from; add one, as in kth = "kth.swf.gz"')
     out = folder / variant / log / f"{SEED_FOLDER}{seed}-{key}"
     task = RunTask(f"{variant} on {log}, seed {seed}", _request(study, changes, out), trust, judge)

@@ -20,6 +20,7 @@ from shunter.agents.training.config import (
 )
 from shunter.comparison.contest import Contest
 from shunter.envs.episodes import EpisodeOptions
+from shunter.envs.kinds import ENVIRONMENTS
 from shunter.envs.pick_host import PickHostOptions
 from shunter.envs.pick_job import PickJobOptions
 from shunter.envs.rewards import RewardOptions
@@ -52,7 +53,7 @@ def test_presets(tmp_path: Path, preset: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(config.to_toml())
     assert load_config(path) == config
-    assert config.kind == ("pick-host" if preset == "pick-host" else "pick-job")
+    assert config.kind == (preset if preset in ENVIRONMENTS else "pick-job")
 
 
 def test_every_preset_is_listed() -> None:
@@ -167,7 +168,7 @@ def test_a_whole_number_does_for_a_number() -> None:
         ("[episodes]\npart = [0.1, 0.2, 0.3]", r"part is \[0.1, 0.2, 0.3\]; expected a list or text"),
         (
             "[environment]\nkind = 'pick-nose'",
-            r"\[environment\]: kind is 'pick-nose'; expected one of pick-job, pick-h",
+            r"\[environment\]: kind is 'pick-nose'; expected one of pick-job, pick-job-and-type, pick-host",
         ),
         ("[environment]\nkind = 'pick-host'\nwindow = 3", r"\[environment\]: unknown key 'window'"),
         ("[environment]\nmode = 'hope'", r"\[environment\]: unknown mode 'hope'"),

@@ -3,7 +3,8 @@ use crate::model::job::Fingerprint;
 use crate::model::random::SplitMix64;
 use crate::net::spec::JobLayout;
 
-const LAYOUT: Layout = Layout::Job(JobLayout { window: 3, lookahead_size: 0, job_features: 21, history: 0, stops: 0 });
+const LAYOUT: Layout =
+    Layout::Job(JobLayout { window: 3, lookahead_size: 0, job_features: 21, history: 0, stops: 0, types: 0 });
 const HOSTS: Layout = Layout::Host { hosts: 20 };
 
 fn options(layout: Layout) -> ReplayOptions {

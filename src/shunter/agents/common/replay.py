@@ -78,6 +78,7 @@ class Replay:
         """
         options = {
             "window": layout.window,
+            "types": len(layout.types),
             "lookahead_size": layout.lookahead_size,
             "job_features": len(layout.job_features),
             "history": layout.history,

@@ -14,7 +14,7 @@ from shunter.checks import MOST_SEED, whole
 from shunter.envs.episodes import with_fitting_jobs
 from shunter.errors import InputError
 from shunter.model.windows import Days, check_numbers, parse_part
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS
 from shunter.policies.checkpoint import checkpoint_folder
 from shunter.policies.scheduler import resolve_scheduler
 from shunter.workloads.reading import read_log
@@ -124,7 +124,7 @@ def inspect(
     folder = str(checkpoint_folder(checkpoint))
     policy = load_policy(folder, trust=trust)
     with stage("watching it decide"):
-        if policy.kind == PICK_JOB:
+        if policy.kind in CHOOSING_JOBS:
             watched, decisions, agreed = _watch_jobs(policy, checkpoint, workload, cluster, sample)
         elif workload or cluster:
             raise InputError(f"{checkpoint}: it chooses hosts, and is watched on drawn jobs; leave --workload out")

@@ -10,7 +10,7 @@ import numpy as np
 
 from shunter.agents.inspection.decisions import WAIT
 from shunter.envs.layout import LOOKAHEAD
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_JOB
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +148,7 @@ def signs_of_collapse(manner: Manner, dead: dict[str, tuple[int, int]], kind: st
     Args:
         manner: How it decides.
         dead: From `dead_units`.
-        kind: ``pick-job`` or ``pick-host``.
+        kind: ``pick-job``, ``pick-job-and-type`` or ``pick-host``.
         order: What sorts the window, if anything does.
     """
     signs: list[str] = []
@@ -158,7 +158,7 @@ def signs_of_collapse(manner: Manner, dead: dict[str, tuple[int, int]], kind: st
     if manner.wait_share is not None and manner.wait_share > MOSTLY_WAITS:
         signs.append(f"it waits in {100 * manner.wait_share:.0f} % of the choices in which it could take a job")
     if manner.most_chosen_share is not None and manner.most_chosen_share >= ALWAYS and manner.most_chosen != WAIT:
-        what = f"host {manner.most_chosen}" if kind != PICK_JOB else f"row {manner.most_chosen}"
+        what = f"host {manner.most_chosen}" if kind not in CHOOSING_JOBS else f"row {manner.most_chosen}"
         what += f": it is its order, {order}" if (kind, manner.most_chosen) == (PICK_JOB, 1) else ""
         signs.append(f"it always chooses {what}")
     if manner.relative_entropy is not None and manner.relative_entropy < CERTAIN:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from shunter.checks import check_fields, declared, whole
 from shunter.errors import InputError
-from shunter.policies.catalog import PICK_HOST, PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,13 +41,13 @@ class NetworkKind:
 
 
 NETWORKS: Final = {
-    "kernel": NetworkKind("kernel:Kernel", (32, 16), (PICK_JOB,)),
-    "mlp": NetworkKind("mlp:Mlp", (64, 64), (PICK_JOB, PICK_HOST)),
+    "kernel": NetworkKind("kernel:Kernel", (32, 16), CHOOSING_JOBS),
+    "mlp": NetworkKind("mlp:Mlp", (64, 64), (*CHOOSING_JOBS, PICK_HOST)),
     "hosts": NetworkKind("hosts:Hosts", (32, 32), (PICK_HOST,)),
-    "attention": NetworkKind("attention:Attention", (32, 64), (PICK_JOB,)),
+    "attention": NetworkKind("attention:Attention", (32, 64), CHOOSING_JOBS),
 }
 """All networks by name."""
-RESIDUALS: Final = {PICK_JOB: "residual:OrderResidual", PICK_HOST: "residual:HostResidual"}
+RESIDUALS: Final = dict.fromkeys(CHOOSING_JOBS, "residual:OrderResidual") | {PICK_HOST: "residual:HostResidual"}
 """By the kind of decision: what adds a network to the scores of the rule that it begins as."""
 ACTIVATIONS: Final = ("relu", "tanh")
 

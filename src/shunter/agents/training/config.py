@@ -21,14 +21,14 @@ from shunter.envs.sources import EnvironmentOptions
 from shunter.errors import InputError
 from shunter.files import read_toml, toml_value
 from shunter.model.windows import MOST_COUNT, check_numbers, parse_part, part_of_jobs
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_JOB
 from shunter.policies.native import spec_file
 from shunter.policies.trust import words_of_a_file
 
 if TYPE_CHECKING:
     from shunter.model.log import Log
 
-PRESETS: Final = ("pick-job", "pick-job-committed", "pick-host", "quick")
+PRESETS: Final = ("pick-job", "pick-job-committed", "pick-job-and-type", "pick-host", "quick")
 FILE_KEYS: Final = (("training", "init"), ("environment", "order"), ("environment", "estimate"))
 """The keys, with their sections, that may name TOML files."""
 OPTIONS: Final = "options"
@@ -247,7 +247,7 @@ class TrainConfig:
 
     @property
     def kind(self) -> str:
-        """`PICK_JOB` or `PICK_HOST`."""
+        """One of `ENVIRONMENTS`."""
         return self.environment.layout.kind
 
     def report_episodes(self, logs: Sequence[Log]) -> EpisodeOptions:
@@ -389,7 +389,7 @@ def _brought(learner: str, layers: Sequence[tuple[str, Mapping[str, Any]]]) -> S
     """Returns what an algorithm brings; a window means nothing where hosts are chosen."""
     brought = ALGORITHMS[learner].brings
     kinds = [_kind(layer) for _, layer in layers if "kind" in layer.get("environment", {})]
-    is_host = bool(kinds) and kinds[-1] != PICK_JOB
+    is_host = bool(kinds) and kinds[-1] not in CHOOSING_JOBS
     return {name: table for name, table in brought.items() if not (is_host and name == "environment")}
 
 

@@ -82,7 +82,8 @@ def _declared() -> Iterator[tuple[str, str, Any, Declaration]]:
 
 
 KIND: Final = Declaration(
-    help="What is decided: which job starts next, or on which host the first job of the queue runs.",
+    help="What is decided: which job starts next, which job on which type of GPU, or on which host the first job of "
+    "the queue runs.",
     choices=ENVIRONMENTS,
     option="env",
     metavar="NAME",

@@ -21,7 +21,7 @@ from shunter.envs.kinds import ENVIRONMENTS
 from shunter.errors import InputError
 from shunter.files import LOCK, file_meant, read_toml
 from shunter.model.settings import CORES_ALONE
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS, PICK_JOB
 from shunter.policies.checkpoint import LAST
 from shunter.policies.native import of_before, spec_file
 
@@ -123,7 +123,7 @@ class TrainRequest:
             return self._of_run(folder)
         told = file_sections(self.config) if self.config is not None else {}
         # With a log, a command that resumes begins a run that is not there: scripts can give the same one again.
-        if self.resume and self._kind(told) == PICK_JOB and self._said(told, "data", "workload") is None:
+        if self.resume and self._kind(told) in CHOOSING_JOBS and self._said(told, "data", "workload") is None:
             raise InputError(f"{folder}: there is no run to resume; check --out, or give a log to begin one")
         # Asked first: what a training begins from brings an environment, which the rest of the configuration is laid
         # over.

@@ -33,7 +33,7 @@ from shunter.comparison.seen_days import DAYS, Judged, part_warning
 from shunter.errors import InputError
 from shunter.files import locked, write_file
 from shunter.metrics.run_folder import to_json_text
-from shunter.policies.catalog import PICK_JOB
+from shunter.policies.catalog import CHOOSING_JOBS
 from shunter.policies.trust import trusting
 from shunter.simulation.run import result_ledger
 
@@ -96,7 +96,7 @@ class Training:
         # Where jobs are drawn there is no log: the user has to name one.
         words = [log.words for log in self.site.logs] or [["LOG"]] * len(judged)
         beliefs = [believe(log, None, len(log.workload)) for log in self.site.logs] or [None] * len(judged)
-        option = "--policy" if self.site.config.kind == PICK_JOB else "--placement"
+        option = "--policy" if self.site.config.kind in CHOOSING_JOBS else "--placement"
         name, steps = f"the learned policy ({self.folder})", []
         for one, log, belief in zip(judged, words, beliefs, strict=True):
             command = shlex.join(["shunter", "simulate", *log, option, str(self.folder)])
@@ -151,7 +151,7 @@ def train(
     Args:
         workload: A log or a generator, or several; None: as the configuration has it, or pick-host.
         cluster: One for each log; None: the cluster that each log describes.
-        env: ``pick-job`` (the default) or ``pick-host``.
+        env: ``pick-job`` (the default), ``pick-job-and-type`` or ``pick-host``.
         out: The folder of the run; None: a new one in ``runs``.
         steps: How many decisions to train for.
         seed: For everything random but the choice of windows.
