@@ -18,7 +18,7 @@ KINDS = {
 
 
 def policies(json: JsonOption = False) -> None:
-    """List the policies, dispatch rules, placements and estimates.
+    """List the policies, dispatch rules, placements, types of GPUs that jobs take, and estimates.
 
     For instance:
 
