@@ -110,7 +110,7 @@ class Play:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"mode": 5}, "mode is 5"),
+        ({"mode": 6}, "mode is 6"),
         ({"lookahead": -1}, "lookahead is -1"),
         ({"window": 0}, "window is 0"),
         ({"window": 2**20}, "window is 1048576"),
