@@ -77,6 +77,8 @@ class LocalQueue:
         """What is started at once: that these may start is on the disk already."""
         self._prepared: dict[int, int] = {}
         """By job: an attempt that is on the disk, of a job that will start soon."""
+        self._preparing: dict[int, int] = {}
+        """By job: such an attempt that the next commit brings to the disk."""
         self._starts: deque[float] = deque(maxlen=MOST_PREPARED)
         self._changed_at = 0.0
         self._to_remove: list[int] = []
@@ -117,8 +119,9 @@ class LocalQueue:
         seen.start_s, seen.devices = time.time(), share.gpus
         self.board.set_state(job, "running")
         private = self.journal.private(job)
-        attempt = self._prepared.pop(job, None)
-        requests = self._ready if attempt is not None else self._to_spawn
+        # Only what is on the disk may run before the next commit: otherwise it would run again after a crash.
+        requests = self._ready if job in self._prepared else self._to_spawn
+        attempt = self._prepared.pop(job, None) or self._preparing.pop(job, None)
         if attempt is None:
             attempt = self.journal.add_attempt(job, boot_id(), share.cpus, share.gpus, decision)
         else:
@@ -199,18 +202,20 @@ class LocalQueue:
 
     def prepare(self, jobs: Sequence[int]) -> None:
         """Writes down that jobs are about to start."""
-        if len(self._prepared) > len(jobs) // 2:
+        known = self._prepared | self._preparing
+        if len(known) > len(jobs) // 2:
             return
         for job in jobs:
             entry = self.board.entries.get(job)
             # Which GPUs a job gets must be on the disk before it has them.
-            if job not in self._prepared and entry is not None and entry.state == "queued" and not entry.seen.gpus:
-                self._prepared[job] = self.journal.add_attempt(job, boot_id(), (), (), 0)
+            if job not in known and entry is not None and entry.state == "queued" and not entry.seen.gpus:
+                self._preparing[job] = self.journal.add_attempt(job, boot_id(), (), (), 0)
 
     def unprepare(self, job: int) -> None:
         """Takes back that a job is about to start."""
-        if job in self._prepared:
-            self.journal.change_attempt(self._prepared.pop(job), state="revoked")
+        attempt = self._prepared.pop(job, None) or self._preparing.pop(job, None)
+        if attempt is not None:
+            self.journal.change_attempt(attempt, state="revoked")
 
     def flush(self, now: bool = True) -> float | None:
         """Starts what is to start, having brought to the disk what must be there before.
@@ -236,6 +241,8 @@ class LocalQueue:
             return left_s
         self._changed_at = 0.0
         self.journal.commit()
+        self._prepared |= self._preparing
+        self._preparing.clear()
         for attempt in self._to_remove:
             self.folder.record(attempt).unlink(missing_ok=True)
         self._to_remove.clear()
@@ -358,7 +365,7 @@ class LocalQueue:
         """Takes up what the journal holds: after a start, after a crash, or after changes that could not be written."""
         self.supervision.forget()
         self.machine.release_all()
-        for waiting in (self._to_spawn, self._ready, self._prepared, self._to_remove):
+        for waiting in (self._to_spawn, self._ready, self._prepared, self._preparing, self._to_remove):
             waiting.clear()
         self._changed_at = 0.0
         self._ended.clear()
