@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from shunter.execution.local.folder import QueueFolder, queue_folder
 from shunter.execution.local.journal import Journal
 from shunter.execution.local.schema import MIGRATIONS, migrate
 from shunter.execution.local.starting import start_daemon
+from shunter.execution.local.verbs import open_queue
 from tests.execution.box import Box, wait_for
 
 
@@ -201,3 +203,35 @@ def test_only_its_owner_is_served(box: Box) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script, str(box.folder.socket)], capture_output=True, text=True)
     assert done.stdout.strip() == "b''", done.stderr
+
+
+def test_no_job_starts_before_its_start_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # After a crash in between, it would start a second time.
+    folder = QueueFolder(tmp_path / "queue", "queue")
+    folder.make()
+
+    def on_disk() -> set[int]:
+        with closing(sqlite3.connect(folder.database)) as connection:
+            return {row[0] for row in connection.execute("SELECT id FROM attempts")}
+
+    asked: list[tuple[int, bool]] = []
+    with selectors.DefaultSelector() as selector:
+        verbs = open_queue(folder, {"cores": 2}, selector)
+        queue = verbs.queue
+        monkeypatch.setattr(
+            queue.supervision, "start", lambda all: asked.extend((one.attempt, one.attempt in on_disk()) for one in all)
+        )
+        command = {"command": ["true"], "folder": "/tmp"}
+        jobs = verbs.submit([command] * 4, {"PATH": os.environ["PATH"]}, 0o022, "token")["jobs"]
+        queue.flush()
+        queue.prepare(jobs[:1])
+        queue.flush()
+        # Others are prepared while ends wait for a common commit: these are not on the disk yet.
+        queue.prepare(jobs[1:])
+        assert queue.flush(now=False) is not None
+        for job in jobs[:2]:
+            queue.start(job, 0, "it is tested")
+        queue.flush(now=False)
+        queue.close()
+    assert len(asked) == 2
+    assert all(is_there for _, is_there in asked)

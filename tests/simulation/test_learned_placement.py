@@ -113,9 +113,7 @@ def test_it_is_what_the_run_folder_says_and_stays_so(tmp_path: Path, workload: W
 
 def test_what_it_refuses(tmp_path: Path, workload: Workload, hosts: str) -> None:
     jobs = write_policy(tmp_path / "jobs" / "best")
-    with pytest.raises(
-        InputError, match=r"policy\.json: this policy chooses jobs \(pick-job\), not hosts; give it as --po"
-    ):
+    with pytest.raises(InputError, match=r"policy\.json: this policy chooses jobs, not hosts; give it as --po"):
         resolve_scheduler(placement=jobs)
     with pytest.raises(InputError, match=r"this policy chooses hosts \(pick-host\), not jobs; give it as --placement"):
         resolve_scheduler(policy=hosts)
