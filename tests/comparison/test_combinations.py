@@ -41,6 +41,7 @@ def test_all_are_the_policies_that_need_no_file() -> None:
         "fifo",
         "first-available",
         "linear",
+        "pairs",
         "qssf",
         "srtf",
         "las",

@@ -24,7 +24,8 @@ ALL = "all"
 NOT_ALL = {
     "fifo": "a second name of fcfs",
     "first-available": "fcfs under a placement of its own",
-    "linear": "its weights are searched by 'shunter tune'",
+    "linear": "'shunter tune' searches its weights",
+    "pairs": "'shunter tune' searches its weights",
     "qssf": "saf with the estimate history",
     "srtf": "stops running jobs",
     "las": "stops running jobs",
