@@ -478,3 +478,15 @@ def test_words_beside_the_bar() -> None:
     assert first == "12,346 steps/s · return -1.25 · validation 1.000 × f2/easy"
     assert "return -1.25 · validation 1.000" in words(Progress(128, 128, {"steps_per_s": 1.0}, -0.5, 2.0))
     assert BarWords("f2/easy")(Progress(64, 128, {"steps_per_s": 5.0}, None, 1.0)) == "5 steps/s"
+
+
+def test_a_training_that_ends_before_it_learns_says_so(tmp_path: Path) -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "training": {"algorithm": "d3qn", "steps": 4096},
+        "d3qn": {"learn_after": 4096},
+    }
+    assert TrainRequest(changes).resolved(tmp_path / "out").notes == (
+        "nothing will be learned: learning begins after 4,096 steps (--learn-after), and 4,096 are played",
+    )
+    changes["d3qn"]["learn_after"] = 4095
+    assert TrainRequest(changes).resolved(tmp_path / "out").notes == ()

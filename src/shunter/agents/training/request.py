@@ -134,7 +134,7 @@ class TrainRequest:
         self._check_environment(kind, self._said(told, "data", "workload") is not None)
         with self.naming_options():
             config = load_config(self.config, self.preset or kind, self.changes, beginning)
-        return Resolved(config, tuple(beginning_notes(config, beginning)))
+        return Resolved(config, (*beginning_notes(config, beginning), *_learning_notes(config)))
 
     def _of_run(self, folder: Path) -> Resolved:
         """Returns the configuration of a run that has begun: its own file has what preset, file and beginning said."""
@@ -236,6 +236,16 @@ def check_run_folder(folder: Path, force: bool) -> None:
             f"--out {folder}: the folder holds a run; give another, --resume to go on with it, or --force to "
             "overwrite it"
         )
+
+
+def _learning_notes(config: TrainConfig) -> list[str]:
+    """Returns a line if a training is over before it learns."""
+    begins, steps = getattr(config.algorithm, "learn_after", 0), config.training.steps
+    if begins < steps:
+        return []
+    return [
+        f"nothing will be learned: learning begins after {begins:,} steps (--learn-after), and {steps:,} are played"
+    ]
 
 
 def check_init(config: TrainConfig, folder: Path) -> None:
