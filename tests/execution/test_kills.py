@@ -18,9 +18,9 @@ def test_every_acknowledged_job_runs_once_though_daemon_and_clients_are_killed(b
     lines = tmp_path / "lines.txt"
     told = soak(box, lines, KILLS, seed=1, most_s=120)
     # On a machine that is too busy there are fewer than asked for, but some there must be.
-    assert told.kills["daemon"] >= 5
-    assert told.kills["client"] >= 3
-    assert len(told.acknowledged) >= 15
+    assert told.kills["daemon"] >= 10
+    assert told.kills["client"] >= 5
+    assert len(told.acknowledged) >= 30
     ran = Counter(map(int, lines.read_text().split()))
     assert [number for number in told.acknowledged if ran[number] == 0] == []
     # Also those whose client was killed before it heard of them, if they were taken, run once and not twice.
