@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::dispatch::eft::start_now;
+use crate::dispatch::eft::Forecast;
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::room::Room;
 use crate::model::free::Free;
@@ -232,7 +232,13 @@ impl Head {
     }
 
     /// How long, at full speed, a job of a shape may last at most that starts now; none: it does not fit.
-    pub(super) fn bound_ms(&mut self, simulation: &Simulation, shape: u32) -> Option<i64> {
+    /// `forecast` is that of types, where jobs wait for those on which they end first.
+    pub(super) fn bound_ms(
+        &mut self,
+        simulation: &Simulation,
+        shape: u32,
+        forecast: Option<&mut Forecast>,
+    ) -> Option<i64> {
         let setup = &simulation.setup;
         let (free, rule) = (&simulation.machine.free, setup.config.placement);
         if self.is_quick_to_bound(simulation) {
@@ -240,7 +246,10 @@ impl Head {
             let bound_ms = if needs_no_place { self.longest_ms(simulation) } else { i64::MAX };
             return simulation.machine.fits(setup, shape).then_some(bound_ms);
         }
-        let on_type = if setup.config.ends_first() { Some(start_now(simulation, shape)?) } else { None };
+        let on_type = match forecast {
+            Some(forecast) => Some(forecast.start_now(simulation, shape)?),
+            None => None,
+        };
         let reach = on_type.map_or_else(|| setup.reach_of(shape), |(one, _)| setup.reach_of_type(shape, one));
         // The number of the job matters only where each is placed anew.
         let placement = setup.search(free, reach, 0).choose(rule)?;
@@ -327,7 +336,7 @@ pub(super) struct Earliest {
 /// instant.
 pub(super) fn earliest_within<'a>(
     simulation: &Simulation,
-    expected: &[Expected],
+    expected: impl IntoIterator<Item = &'a Expected>,
     reach_at: &dyn Fn(i64) -> Reach<'a>,
     patient_until_ms: Option<i64>,
 ) -> Earliest {
@@ -350,8 +359,8 @@ pub(super) fn earliest_within<'a>(
 
 /// When what is free, growing as running jobs end, is enough for a job for which it is not enough now. All that ends at
 /// that instant has been given back then. From `patient_until_ms` on the job takes nodes that it does not take before.
-fn earliest_ms<R>(
-    expected: &[Expected],
+fn earliest_ms<'a, R>(
+    expected: impl IntoIterator<Item = &'a Expected>,
     now_ms: i64,
     mut patient_until_ms: Option<i64>,
     free: &mut R,

@@ -7,7 +7,7 @@ use crate::model::job::Shape;
 use crate::order::pairs::{free_by_type, PairFeatures, PairScore};
 use crate::order::ranking::{Candidate, Turn};
 use crate::order::scores::{ascending_bits, LEAST_SIZE};
-use crate::place::types::OnType;
+use crate::place::types::{ByAsk, OnType};
 use crate::sim::simulation::Simulation;
 
 /// A pair that is accepted. They sort as they take turns.
@@ -32,9 +32,6 @@ struct PairScene {
     /// Nothing runs: somebody has to start, so that nothing is refused.
     is_idle: bool,
 }
-
-/// By type of one shape: by how much it would be slowed for being apart, if it fits now.
-type ShapeNow = Box<[Option<f64>]>;
 
 /// Everything that fits and is accepted starts, the best pair first.
 pub(super) fn greedy_pass(simulation: &mut Simulation) {
@@ -72,14 +69,9 @@ pub(crate) struct Offer {
 
 /// All pairs that fit now, those that are refused as well. The order is up to date.
 pub(crate) fn offers(simulation: &Simulation) -> Vec<Offer> {
-    let candidates = simulation.waiting.candidates();
     let mut found = Vec::new();
-    let mut scene: Option<PairScene> = None;
-    each_with_room(simulation, true, |one, now| {
-        let scene = scene.get_or_insert_with(|| PairScene::of(simulation, candidates));
-        scene.each_pair(simulation, one, now, true, |place, score, accepted| {
-            found.push(Offer { job: one.job, place, score, accepted });
-        });
+    each_pair(simulation, true, |one, place, score, accepted| {
+        found.push(Offer { job: one.job, place, score, accepted });
     });
     found
 }
@@ -150,61 +142,79 @@ fn start_pair(simulation: &mut Simulation, head: Option<&mut Head>, job: u32, pl
 
 /// The pairs that are accepted now, in the order of their turns; or only those that fit.
 fn accepted_pairs(simulation: &Simulation, must_fit: bool) -> Vec<Pair> {
-    let candidates = simulation.waiting.candidates();
     let mut pairs = Vec::new();
-    let mut scene: Option<PairScene> = None;
-    each_with_room(simulation, must_fit, |one, now| {
-        // Mostly nobody fits: then nothing else is worked out.
-        let scene = scene.get_or_insert_with(|| PairScene::of(simulation, candidates));
-        let is_first = simulation.waiting.queue.is_first(one.job);
-        scene.each_pair(simulation, one, now, must_fit, |place, score, accepted| {
+    each_pair(simulation, must_fit, |one, place, score, accepted| {
+        if accepted {
             let score = ascending_bits(score);
-            if accepted {
-                pairs.push(Pair { rank: if is_first { 0 } else { score }, job: one.job, score, place });
-            }
-        });
+            let rank = if simulation.waiting.queue.is_first(one.job) { 0 } else { score };
+            pairs.push(Pair { rank, job: one.job, score, place });
+        }
     });
     pairs.sort_unstable();
     pairs
 }
 
-/// Visits the candidates with what is so of their shapes now; or only those that fit on some type.
-fn each_with_room(simulation: &Simulation, must_fit: bool, mut visit: impl FnMut(&Candidate, &ShapeNow)) {
-    let mut known: Vec<Option<ShapeNow>> = vec![None; simulation.setup.jobs.shapes.len()];
-    let each_anew = places_each_anew(simulation);
+/// Visits the pairs of all candidates, or only those that fit: which of its types, the score, and whether it is accepted.
+fn each_pair(simulation: &Simulation, must_fit: bool, mut visit: impl FnMut(&Candidate, u32, f64, bool)) {
+    let mut room = RoomNow::new(simulation);
+    let mut scene: Option<PairScene> = None;
     for one in simulation.waiting.candidates() {
-        let now = &mut known[one.shape as usize];
-        if each_anew {
-            *now = None;
-        }
-        let now = now.get_or_insert_with(|| shape_now(simulation, one.job, one.shape));
-        if !must_fit || now.iter().any(Option::is_some) {
-            visit(one, now);
+        for (place, on_type) in simulation.setup.types_for(one.shape).iter().enumerate() {
+            let apart = room.apart(simulation, one, on_type);
+            if must_fit && apart.is_none() {
+                continue;
+            }
+            // Mostly nobody fits: then nothing else is worked out.
+            let scene = scene.get_or_insert_with(|| PairScene::of(simulation));
+            let pair = scene.features(simulation, one, place, apart.unwrap_or(0.0));
+            let takes_any = scene.is_idle || simulation.waiting.queue.is_first(one.job);
+            let accepted = takes_any || scene.score.accepts(&pair);
+            visit(one, place as u32, scene.score.score(&pair), accepted);
         }
     }
 }
 
-/// Whether a job of a shape fits on each of its types now, and how much slower it is there for being apart.
-fn shape_now(simulation: &Simulation, job: u32, shape: u32) -> ShapeNow {
-    let apart = |one: &OnType| {
-        if !simulation.fits_on(job, one) {
+/// What has room in a pass, looked at once for all that is alike.
+struct RoomNow {
+    fits: ByAsk<bool>,
+    /// By shape and what it asks for on a type: by how much it would be slowed for being apart.
+    apart: HashMap<(u32, u32), f64>,
+    /// Jobs of one shape may fit on different nodes.
+    each_anew: bool,
+}
+
+impl RoomNow {
+    fn new(simulation: &Simulation) -> Self {
+        let fits = ByAsk::new(simulation.setup.type_table());
+        RoomNow { fits, apart: HashMap::new(), each_anew: places_each_anew(simulation) }
+    }
+
+    /// By how much a job would be slowed on a type for being apart; none: it does not fit there now.
+    fn apart(&mut self, simulation: &Simulation, one: &Candidate, on_type: &OnType) -> Option<f64> {
+        let fits = || simulation.fits_on(one.job, on_type);
+        if !(if self.each_anew { fits() } else { self.fits.get(on_type, fits) }) {
             return None;
         }
         let setup = &simulation.setup;
-        if setup.locality.as_ref().and_then(|locality| locality.spreads(shape)).is_none() {
+        if setup.locality.as_ref().and_then(|locality| locality.spreads(one.shape)).is_none() {
             return Some(0.0);
         }
-        let placement = simulation.placement_on(job, one)?;
-        let together_micro = setup.cluster.speed_micro(&one.shape, &placement);
-        Some((together_micro as f64 / setup.speed_micro(shape, &placement) as f64).ln())
-    };
-    simulation.setup.types_for(shape).iter().map(apart).collect()
+        let key = (one.shape, on_type.ask);
+        if let Some(&apart) = self.apart.get(&key).filter(|_| !self.each_anew) {
+            return Some(apart);
+        }
+        let placement = simulation.placement_on(one.job, on_type)?;
+        let together_micro = setup.cluster.speed_micro(&on_type.shape, &placement);
+        let apart = (together_micro as f64 / setup.speed_micro(one.shape, &placement) as f64).ln();
+        self.apart.insert(key, apart);
+        Some(apart)
+    }
 }
 
 impl PairScene {
-    fn of(simulation: &Simulation, candidates: &[Candidate]) -> Self {
+    fn of(simulation: &Simulation) -> Self {
         let (setup, free) = (&simulation.setup, &simulation.machine.free);
-        let sizes = &setup.sizes;
+        let (sizes, candidates) = (&setup.sizes, simulation.waiting.candidates());
         let area: f64 = candidates.iter().map(|one| one.r * one.n.max(LEAST_SIZE)).sum();
         PairScene {
             score: PairScore::new(&setup.config.policy_parameters),
@@ -215,27 +225,11 @@ impl PairScene {
         }
     }
 
-    /// Visits the pairs of a candidate: which of its types, the score, and whether it is accepted.
-    fn each_pair(
-        &self,
-        simulation: &Simulation,
-        one: &Candidate,
-        now: &ShapeNow,
-        must_fit: bool,
-        mut visit: impl FnMut(u32, f64, bool),
-    ) {
-        let is_first = simulation.waiting.queue.is_first(one.job);
-        let types = simulation.setup.types_for(one.shape);
-        let facts = simulation.setup.pair_facts(one.shape);
-        let job = one.pair_job(simulation.now_ms());
-        for (place, apart) in now.iter().enumerate() {
-            if must_fit && apart.is_none() {
-                continue;
-            }
-            let free = types[place].gpu_type.map_or(self.free_part, |gpu_type| self.free[gpu_type as usize]);
-            let pair = PairFeatures::of(&job, &facts[place], free, self.queue, apart.unwrap_or(0.0));
-            let accepted = self.is_idle || is_first || self.score.accepts(&pair);
-            visit(place as u32, self.score.score(&pair), accepted);
-        }
+    /// A candidate on one of its types, where it is slowed by so much for being apart.
+    fn features(&self, simulation: &Simulation, one: &Candidate, place: usize, apart: f64) -> PairFeatures {
+        let gpu_type = simulation.setup.types_for(one.shape)[place].gpu_type;
+        let free = gpu_type.map_or(self.free_part, |gpu_type| self.free[gpu_type as usize]);
+        let facts = &simulation.setup.pair_facts(one.shape)[place];
+        PairFeatures::of(&one.pair_job(simulation.now_ms()), facts, free, self.queue, apart)
     }
 }

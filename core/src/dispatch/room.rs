@@ -22,7 +22,8 @@ impl Room {
         let mut groups = Vec::new();
         for (group, members) in reach.cluster.groups_for(reach.shape).iter().enumerate() {
             let mut tasks = 0;
-            for &node in members {
+            let suits = reach.cluster.suits_group(members, reach.shape);
+            for &node in members.iter().filter(|_| suits) {
                 let capacity = free.capacity(reach.cluster, node, reach.shape);
                 nodes[node as usize] = (group as u32, capacity);
                 tasks += u64::from(capacity);

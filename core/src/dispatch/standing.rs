@@ -1,7 +1,7 @@
 //! Greedy and EASY over an order that stands still: the queue's index finds who may start, without a scan.
 
 use crate::dispatch::beside::{start_beside, ByShape, Head, PoolTerms};
-use crate::dispatch::eft;
+use crate::dispatch::eft::Forecast;
 use crate::dispatch::promises::Blocked;
 use crate::order::queue::Fresh;
 use crate::sim::job_state::Phase;
@@ -111,23 +111,25 @@ fn first_indexed_beside(simulation: &Simulation, terms: PoolTerms) -> Option<u32
 pub(super) fn fill_nodes(simulation: &mut Simulation, mut head: Option<&mut Head>) {
     // Shapes are asked about, not jobs: all entries must be in the index.
     simulation.waiting.queue.settle();
-    let ends_first = simulation.setup.config.ends_first();
-    let is_quick = head.as_ref().map_or(!ends_first, |head| head.is_quick_to_bound(simulation));
+    let mut forecast = simulation.setup.config.ends_first().then(|| Forecast::new(simulation));
+    let is_quick = head.as_ref().is_none_or(|head| head.is_quick_to_bound(simulation));
     let mut bounds = ByShape::new(is_quick);
     let mut from = 0;
     loop {
         let shapes = simulation.setup.jobs.shape_cores.count_within(simulation.machine.free.total_cores_milli());
-        let found = simulation.waiting.queue.first_allowed(shapes, from, i64::MAX, |shape| match &mut head {
-            None if ends_first => bounds.get(shape, || eft::bound_ms(simulation, shape)),
-            None => simulation.machine.fits(&simulation.setup, shape).then_some(i64::MAX),
-            Some(head) => bounds.get(shape, || head.bound_ms(simulation, shape)),
-        });
+        let found =
+            simulation.waiting.queue.first_allowed(shapes, from, i64::MAX, |shape| match (&mut head, &mut forecast) {
+                (Some(head), forecast) => bounds.get(shape, || head.bound_ms(simulation, shape, forecast.as_mut())),
+                (None, Some(forecast)) => forecast.bound_ms(simulation, shape),
+                (None, None) => simulation.machine.fits(&simulation.setup, shape).then_some(i64::MAX),
+            });
         let Some(entry) = found else { return };
         from = entry + 1;
         let job = simulation.waiting.queue.job_at(entry);
         let is_head = head.as_ref().is_some_and(|head| head.job == job);
         if !is_head && start_beside(simulation, head.as_deref_mut(), job) {
             bounds.forget();
+            forecast.iter_mut().for_each(Forecast::forget);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::model::config::Policy;
 use crate::model::job::Jobs;
 use crate::model::speeds::FULL_SPEED;
 use crate::order::scores::seconds;
-use crate::place::types::{types_of, OnType};
+use crate::place::types::OnType;
 use crate::sim::simulation::Simulation;
 
 /// How long it takes until a type has room that never has it, as far as is known: as long as the clock of features goes.
@@ -268,7 +268,7 @@ fn held_by(simulation: &Simulation, job: u32) -> Held {
 /// A shape on each type that can hold it, by their numbers.
 fn pairs_of(simulation: &Simulation, shape: usize) -> ShapePairs {
     let setup = &simulation.setup;
-    let mut types = types_of(&setup.cluster, &setup.shapes()[shape]);
+    let mut types = setup.types_for(shape as u32).to_vec();
     types.sort_by_key(column_of);
     let prices = &setup.config.type_prices;
     let best = types.iter().map(|one| one.speed_micro).max().unwrap_or(FULL_SPEED);

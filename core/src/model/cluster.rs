@@ -202,6 +202,11 @@ impl Cluster {
         }
     }
 
+    /// Whether a job may use one of these groups at all: where it must hold all of a job, its GPUs are of one type.
+    pub(crate) fn suits_group(&self, group: &[u32], shape: &Shape) -> bool {
+        !self.binds_to_pool(shape) || group.first().is_some_and(|&node| self.suits(node, shape))
+    }
+
     /// Which nodes of each of these groups are close together.
     pub(crate) fn areas_for(&self, shape: &Shape) -> &[Areas] {
         match self.scope(shape) {

@@ -136,7 +136,8 @@ impl Free {
 
     /// Whether a job of this shape could start.
     pub fn fits(&self, cluster: &Cluster, shape: &Shape) -> bool {
-        !self.is_too_little(shape) && cluster.groups_for(shape).iter().any(|group| self.fits_on(cluster, shape, group))
+        let fits_on = |group: &Vec<u32>| cluster.suits_group(group, shape) && self.fits_on(cluster, shape, group);
+        !self.is_too_little(shape) && cluster.groups_for(shape).iter().any(fits_on)
     }
 
     /// Whether it could start on these nodes.

@@ -1,5 +1,7 @@
 //! Types of GPUs for a job: which can hold it, how fast it is there, what it costs there, and which it accepts.
 
+use std::collections::HashMap;
+
 use crate::model::cluster::Cluster;
 use crate::model::codes::from_code;
 use crate::model::job::Shape;
@@ -28,6 +30,9 @@ pub(crate) struct OnType {
     pub(crate) speed_micro: i64,
     /// What it asks for, on this type alone: whoever searches nodes for this shape finds them there or nowhere.
     pub(crate) shape: Shape,
+    /// The number of what is asked for there. Kinds of jobs differ in speed and mostly in nothing else: pairs of one number
+    /// have room at the same times.
+    pub(crate) ask: u32,
 }
 
 impl OnType {
@@ -38,17 +43,59 @@ impl OnType {
     }
 }
 
+/// The types that can hold each shape of a table, and what is asked for on them.
+pub(crate) struct TypeTable {
+    pub(crate) by_shape: Vec<Vec<OnType>>,
+    /// By the number of what is asked for, the type on which it is; none: it goes anywhere.
+    pub(crate) asks: Vec<Option<u32>>,
+}
+
+impl TypeTable {
+    /// `by_kind`: which nodes a job may use depends on its kind as well.
+    pub(crate) fn new(cluster: &Cluster, shapes: &[Shape], by_kind: bool) -> Self {
+        let mut by_shape: Vec<Vec<OnType>> = shapes.iter().map(|shape| types_of(cluster, shape)).collect();
+        let (mut asks, mut known) = (Vec::new(), HashMap::new());
+        for one in by_shape.iter_mut().flatten() {
+            let tells_apart = by_kind || one.gpu_type.is_none();
+            let asked = Shape { kind: one.shape.kind.filter(|_| tells_apart), ..one.shape.clone() };
+            one.ask = *known.entry(asked).or_insert_with(|| {
+                asks.push(one.gpu_type);
+                asks.len() as u32 - 1
+            });
+        }
+        TypeTable { by_shape, asks }
+    }
+}
+
+/// What is known of some of the things that are asked for on types, by their numbers.
+pub(crate) struct ByAsk<T>(Vec<Option<T>>);
+
+impl<T: Copy> ByAsk<T> {
+    pub(crate) fn new(table: &TypeTable) -> Self {
+        ByAsk(vec![None; table.asks.len()])
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, on_type: &OnType, work_out: impl FnOnce() -> T) -> T {
+        *self.0[on_type.ask as usize].get_or_insert_with(work_out)
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.0.fill(None);
+    }
+}
+
 /// The types that can hold a job of this shape, in the order of the cluster's pools.
-pub(crate) fn types_of(cluster: &Cluster, shape: &Shape) -> Vec<OnType> {
+fn types_of(cluster: &Cluster, shape: &Shape) -> Vec<OnType> {
     if !cluster.binds_to_pool(shape) {
-        return vec![OnType { gpu_type: None, speed_micro: FULL_SPEED, shape: shape.clone() }];
+        return vec![OnType { gpu_type: None, speed_micro: FULL_SPEED, shape: shape.clone(), ask: 0 }];
     }
     let on_type = |pool: &Vec<u32>| {
         let gpu_type = cluster.nodes[pool[0] as usize].gpu_type.filter(|_| cluster.suits(pool[0], shape))?;
         let shape = Shape { gpu_types: 1 << gpu_type, ..shape.clone() };
         let holds = cluster.empty.fits_on(cluster, &shape, pool);
         let speed_micro = cluster.speed_on(pool[0], &shape);
-        holds.then_some(OnType { gpu_type: Some(gpu_type), speed_micro, shape })
+        holds.then_some(OnType { gpu_type: Some(gpu_type), speed_micro, shape, ask: 0 })
     };
     cluster.groups_for(shape).iter().filter_map(on_type).collect()
 }

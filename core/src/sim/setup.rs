@@ -15,7 +15,7 @@ use crate::order::scores::order;
 use crate::place::locality::{Locality, Reach};
 use crate::place::placement::Placement;
 use crate::place::rules::{Rule, Search};
-use crate::place::types::{check_types, types_of, within_price, OnType};
+use crate::place::types::{check_types, within_price, OnType, TypeTable};
 use crate::sim::job_state::JobState;
 
 /// As everywhere in Shunter.
@@ -37,7 +37,7 @@ pub struct Setup {
     /// The shapes with the types of GPUs that they accept by their prices, where jobs keep to prices.
     priced: Option<Arc<[Shape]>>,
     /// By shape, the types of GPUs that can hold it; worked out when first asked for.
-    types: OnceLock<Arc<[Vec<OnType>]>>,
+    types: OnceLock<Arc<TypeTable>>,
     /// The same with what a score over pairs sees of them.
     facts: OnceLock<Arc<[Vec<PairFacts>]>>,
     /// One node on which only cores bind: a job fits exactly if its cores do.
@@ -91,8 +91,13 @@ impl Setup {
 
     /// The types of GPUs that can hold a shape, in the order of the cluster's pools. A job without GPUs goes anywhere.
     pub(crate) fn types_for(&self, shape: u32) -> &[OnType] {
-        let work_out = || self.shapes().iter().map(|shape| types_of(&self.cluster, shape)).collect();
-        &self.types.get_or_init(work_out)[shape as usize]
+        &self.type_table().by_shape[shape as usize]
+    }
+
+    /// The types of GPUs that can hold each shape.
+    pub(crate) fn type_table(&self) -> &TypeTable {
+        let work_out = || TypeTable::new(&self.cluster, self.shapes(), self.locality.is_some()).into();
+        self.types.get_or_init(work_out)
     }
 
     /// What is always the same of a shape on each of its types.
