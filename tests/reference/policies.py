@@ -123,9 +123,10 @@ def score(state: State, place: int, looked_at: Sequence[int]) -> float:
 def in_order(state: State) -> Order:
     """Returns the waiting jobs in their order: those beyond the guard's bound first, then by score.
 
-    An order that moves is made among those that have waited longest.
+    An order that moves is made among those that have waited longest; scores over pairs look at all.
     """
-    looked_at = sorted(state.waiting)[: state.config.scan_depth if state.moves else None]
+    looks_at_all = not state.moves or state.policy.name == "pairs"
+    looked_at = sorted(state.waiting)[: None if looks_at_all else state.config.scan_depth]
     scores = {place: score(state, place, looked_at) for place in looked_at}
     bound_ms = math.inf if state.config.max_wait_ms is None else state.config.max_wait_ms
     starving = frozenset(place for place in looked_at if state.now_ms - state.jobs[place].submit_ms >= bound_ms)

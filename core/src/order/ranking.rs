@@ -163,7 +163,9 @@ impl Ranking {
             Policy::Pairs => Score::Pairs,
             _ => Score::Standing,
         };
-        Some(Ranking { score, depth: config.scan_depth as usize, candidates: Vec::new() })
+        // Pairs are for clusters with long queues, and looking at them is quick: what is alike is looked at once.
+        let depth = if config.policy == Policy::Pairs { usize::MAX } else { config.scan_depth as usize };
+        Some(Ranking { score, depth, candidates: Vec::new() })
     }
 
     /// How many more waiting jobs the ranking has room for.
