@@ -4,6 +4,7 @@
     python -m benchmarks.gpu_pairs --jobs venus philly drawn --load 0.7 0.9 1.0 --arrivals poisson bursty
     python -m benchmarks.gpu_pairs --estimate 'noisy?sigma=1' 'noisy?sigma=2'
     python -m benchmarks.gpu_pairs --control like one-speed half --generations 0      without a tuned score: quick
+    python -m benchmarks.gpu_pairs --jobs venus --load 0.9 1.0 --write runs/pairs     logs to learn from
 
 36 V100, 36 P100 and 36 K80, four to a node. Run times and GPUs are drawn from the jobs of a log (cut at 2 days; jobs of
 more than 8 GPUs are left out), the kind of each job is drawn from a table of measured speeds, which is looked for in
@@ -18,7 +19,7 @@ import argparse
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from shunter import Cluster, Workload, read_workload
 from shunter.model.cluster import Node
+from shunter.model.cluster_file import write_cluster
 from shunter.model.kinds import KindTable
 from shunter.model.log import Log
 from shunter.policies.prices import mix_of, training_prices
@@ -36,6 +38,8 @@ from shunter.policies.scheduler import Scheduler, resolve_scheduler
 from shunter.simulation import WindowRunner
 from shunter.tuning.search import search
 from shunter.tuning.space import SPACES, spec_text
+from shunter.tuning.tuned_file import section
+from shunter.workloads.write import write_table
 
 SHARED = Path(__file__).parents[2] / "shared"
 FILES = {"venus": "helios/venus_gpu_jobs_clip48h.csv.gz", "philly": "philly/philly_sia.csv.gz"}
@@ -44,8 +48,14 @@ NODES, GPUS_PER_NODE = 9, 4
 LONGEST_S, MOST_GPUS = 2 * 86_400.0, 8
 JUDGED, TRAINED = range(8), range(100, 106)
 """The seeds of the jobs that are judged, and of those that prices and scores are fitted on."""
+LEARNED, LEARNED_JOBS = range(100, 101), 72_000
+"""The seed and the number of the jobs that a policy may learn from, which come one after the other."""
+APART_S = 1e9
+"""Between the beginnings of the jobs of two seeds."""
 BURSTY_SHAPE = 0.1
 """Gaps between bursty arrivals have a gamma distribution of this shape: they vary 3.2 times as much as Poisson's."""
+STOPPING = {"preemption_overhead_s": 30.0, "min_run_s": 300.0}
+"""What it takes to start a job again that was stopped, and how long nobody is stopped: for policies that stop jobs."""
 HOUR_S = 3600.0
 
 
@@ -115,7 +125,7 @@ class Cell:
         # The gaps have a mean of 1: they are stretched until the fluid assignment is busy for this part of the time.
         gap_s = self.least_work_s(self._log(pl.concat(parts))) / self.load
         stretched = [
-            part.with_columns(submit_s=pl.col("submit_s") * gap_s + place * 1e9) for place, part in enumerate(parts)
+            part.with_columns(submit_s=pl.col("submit_s") * gap_s + place * APART_S) for place, part in enumerate(parts)
         ]
         return self._log(pl.concat(stretched))
 
@@ -151,23 +161,25 @@ class Judge:
         return np.asarray((found.end_ms.reshape(seeds, count) - self._submit_ms).mean(axis=1) / 1000 / HOUR_S)
 
 
-def tuned_score(cell: Cell, log: Log, pairs: str, generations: int, population: int) -> str:
-    """Returns the score over pairs that does best on other jobs, compared with sjf on each job's fastest type."""
-    judge, space = Judge(log, TRAINED), SPACES["pairs"]
-    base = judge.turnaround_h(scheduler_of(cell, "sjf"))
+def tuned_score(cells: list[Cell], pairs: str, generations: int, population: int) -> dict[str, float]:
+    """Returns the weights of a score over pairs that are best on other jobs, against sjf on each job's fastest type."""
+    judges, space = [(cell, Judge(cell.drawn(TRAINED), TRAINED)) for cell in cells], SPACES["pairs"]
+    bases = [judge.turnaround_h(scheduler_of(cell, "sjf")) for cell, judge in judges]
+
+    def cost(text: str) -> float:
+        own = [judge.turnaround_h(scheduler_of(cell, text, pairs)) for cell, judge in judges]
+        return float(np.log(np.divide(own, bases)).mean())
 
     def costs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-        texts = [spec_text("pairs", space.parameters(vector)) for vector in vectors]
-        own = [judge.turnaround_h(scheduler_of(cell, text, pairs)) for text in texts]
-        return np.array([np.log(one / base).mean() for one in own])
+        return np.array([cost(spec_text("pairs", space.parameters(vector))) for vector in vectors])
 
     found = search(costs, space.center, space.spread, generations=generations, population=population, seed=0)
-    return spec_text("pairs", space.parameters(found))
+    return space.parameters(found)
 
 
 def scheduler_of(cell: Cell, policy: str, pairs: str = "any") -> Scheduler:
     """Returns a way to schedule; reservations and expected ends go by the estimate, as everything does here."""
-    common = {"dispatch": "greedy", "placement": "fastest", "reserve_by": "estimate"}
+    common = {"dispatch": "greedy", "placement": "fastest", "reserve_by": "estimate", **STOPPING}
     return resolve_scheduler(policy=policy, estimate=cell.estimate, pairs=pairs, **common)  # type: ignore[arg-type]
 
 
@@ -179,12 +191,15 @@ def rows_of(cell: Cell, generations: int, population: int) -> dict[str, NDArray[
     ways = {
         "sjf, own fastest": ("sjf", "any"),
         "fcfs, own fastest": ("fcfs", "any"),
+        "las, own fastest": ("las", "any"),
+        "srtf, own fastest": ("srtf", "any"),
+        "gittins, price": ("gittins", prices),
         "fcfs, price": ("fcfs", prices),
         "sjf, price": ("sjf", prices),
         "sjf, eft": ("sjf", "eft"),
     }
     if generations:
-        tuned = tuned_score(cell, training, prices, generations, population)
+        tuned = spec_text("pairs", tuned_score([cell], prices, generations, population))
         print(f"{cell}: {prices}\n{tuned}", file=sys.stderr, flush=True)
         ways["pairs, tuned"] = (tuned, prices)
     return {name: judge.turnaround_h(scheduler_of(cell, policy, pairs)) for name, (policy, pairs) in ways.items()}
@@ -209,6 +224,34 @@ def print_cells(cells: list[Cell], generations: int = 12, population: int = 20) 
     print()
 
 
+def write_logs(cells: list[Cell], folder: Path, generations: int, population: int) -> None:
+    """Writes a log for each cell, with the jobs to learn from and then those that are judged; and a tuned score."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_cluster(cells[0].cluster, folder / "cluster.toml")
+    for cell in cells:
+        known = replace(cell, count=LEARNED_JOBS).drawn(LEARNED).workload
+        judged = cell.drawn(JUDGED).workload
+        later = judged.jobs.with_columns(pl.col("submit_s") + APART_S, pl.col("job_id") + len(known))
+        file = folder / f"{cell.jobs}-{cell.load:g}-{cell.arrivals}.csv"
+        write_table(replace(known, jobs=pl.concat([known.jobs, later])), file)
+        print(file, flush=True)
+    for jobs in dict.fromkeys(cell.jobs for cell in cells):
+        alike = [cell for cell in cells if cell.jobs == jobs]
+        # All loads have the same jobs, and so the same prices.
+        prices = training_prices([alike[0].drawn(TRAINED)], (0.0, 1.0))
+        weights = tuned_score(alike, prices.text, generations, population)
+        sections = [
+            section("policy", {"kind": "pairs", **weights, "size_by": "gpus"}),
+            section("settings", {"dispatch": "greedy"}),
+            section("estimate", {"kind": alike[0].estimate}),
+            section("pairs", {"kind": "price", "factor": prices.factor}),
+            section("pairs.prices", prices.prices),
+        ]
+        file = folder / f"{jobs}.toml"
+        file.write_text("\n".join(sections))
+        print(file, flush=True)
+
+
 def pairs() -> None:
     """Prints the part of docs/results-gpu.md on pairs that takes least time."""
     print("### Which job on which type\n")
@@ -226,9 +269,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=3000, help="how many jobs each seed has")
     parser.add_argument("--generations", type=int, default=12, help="of the search; 0: without a tuned score")
     parser.add_argument("--population", type=int, default=20)
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write logs, the cluster and tuned scores instead")
     given = parser.parse_args()
     told = product(given.jobs, given.load, given.arrivals, given.estimate, given.control)
-    print_cells([Cell(*one, given.count) for one in told], given.generations, given.population)
+    cells = [Cell(*one, given.count) for one in told]
+    if given.write:
+        write_logs(cells, given.write, given.generations, given.population)
+    else:
+        print_cells(cells, given.generations, given.population)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python -m benchmarks.gpu_results                       everything, about 25 minutes of CPU time
     python -m benchmarks.gpu_results venus failures        some parts (--help names them)
     python -m benchmarks.gpu_results preemption            policies that stop jobs, about 4 minutes
+    python -m benchmarks.gpu_results backlog               gittins on short and long logs, about 3 minutes
     python -m benchmarks.gpu_results pairs                 which job on which type of GPU (see gpu_pairs.py)
 
 The logs are looked for in SHUNTER_TRACES, or ../shared/traces. All policies run under `greedy`, which the preemptive
@@ -27,7 +28,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.gpu_pairs import pairs
+from benchmarks.gpu_pairs import Cell, pairs
 from shunter import Cluster, Workload, read_cluster, read_workload
 from shunter.errors import InputError
 from shunter.metrics.table import compute_metrics
@@ -273,6 +274,8 @@ STOPPING = (
     Run("srsf", note="perfect", options=(*COSTS, ("estimate", "perfect"))),
 )
 """The last is what the others are measured by."""
+BACKLOGS, BACKLOG_SEEDS = (3_000, 6_000, 12_000, 24_000), 8
+BACKLOG_RUNS = (STOPPING[0], STOPPING[2], STOPPING[5], STOPPING[-1])
 
 
 def preemption() -> None:
@@ -306,12 +309,45 @@ def preemption() -> None:
         print(flush=True)
 
 
+def backlog() -> None:
+    """Prints how far `gittins` is behind srsf that knows run times, at load 1.0, the longer the log is."""
+    print("### Gittins, and how long the queue has grown\n")
+    cluster = read_cluster("generate:helios-like?nodes=36")
+    print(f"Load 1.0 on {cluster.total_gpus} GPUs, Poisson arrivals; mean of seeds 0 - {BACKLOG_SEEDS - 1}\n")
+    print("| jobs drawn from | jobs | fcfs, h | las, h | gittins, h | srsf (perfect), h | gittins to srsf |")
+    print(f"|---|{'---:|' * 6}")
+    for name in ("venus", "philly"):
+        source = Cell(name, 1.0).source
+        for count in BACKLOGS:
+            found = np.array([turnarounds_h(source, cluster, count, seed) for seed in range(BACKLOG_SEEDS)])
+            ratios = found[:, 2] / found[:, 3]
+            spread = f"{ratios.mean():.3f} ± {ratios.std(ddof=1) / np.sqrt(len(ratios)):.3f}"
+            print(
+                f"| {name} | {count:,} | {' | '.join(f'{h:.2f}' for h in found.mean(axis=0))} | {spread} |", flush=True
+            )
+    print()
+
+
+def turnarounds_h(source: pl.DataFrame, cluster: Cluster, count: int, seed: int) -> list[float]:
+    """Returns the mean turnaround of jobs that are drawn from others, under four policies."""
+    random = np.random.default_rng([seed, count])
+    rows = source[random.integers(0, len(source), count).tolist()]
+    jobs = rows.select("run_s", tasks="gpus", gpus_per_task=pl.lit(1.0), cores_per_task=pl.lit(0.0)).with_columns(
+        job_id=pl.Series(np.arange(1, count + 1)), submit_s=pl.Series(np.cumsum(random.exponential(1.0, count)))
+    )
+    drawn = Workload.from_frame(jobs, name="drawn")
+    squeezed = scale_arrivals(drawn, offered_load(drawn, cluster) or 1.0)
+    schedules = [run.simulate(squeezed, cluster) for run in BACKLOG_RUNS]
+    return [float(schedule.turnaround_s[schedule.ended].mean()) / HOUR_S for schedule in schedules]
+
+
 PARTS: dict[str, Callable[[], None]] = {
     **{name: lambda sample=sample: compare(sample) for name, sample in SAMPLES.items()},  # type: ignore[misc]
     "windows": windows,
     "failures": failures,
     "overhead": overhead,
     "preemption": preemption,
+    "backlog": backlog,
     "pairs": pairs,
 }
 
