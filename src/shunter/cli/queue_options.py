@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 
-import typer
-
 from shunter.checks import seconds_of
+from shunter.cli.parsing import Argument, Option, echo
 from shunter.errors import InputError
 
 QueueOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--queue",
         "-q",
         metavar="NAME|PATH",
@@ -21,18 +20,16 @@ QueueOption = Annotated[
         help="The queue: a name, or a path with a slash in it.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-IdsArgument = Annotated[
-    list[str], typer.Argument(metavar="JOB...", show_default=False, help="Ids: 12, 12,13 or 20-29.")
-]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
+IdsArgument = Annotated[list[str], Argument(metavar="JOB...", show_default=False, help="Ids: 12, 12,13 or 20-29.")]
 GroupOption = Annotated[
-    str | None, typer.Option("--group", "-g", metavar="NAME", show_default="all", help="Only this group.")
+    str | None, Option("--group", "-g", metavar="NAME", show_default="all", help="Only this group.")
 ]
 
 
 def echo_json(value: object) -> None:
     """Prints what ``--json`` asks for."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def parse_ids(texts: Iterable[str]) -> list[int]:

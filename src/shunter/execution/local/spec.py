@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -162,6 +161,8 @@ def command_of(words: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _is_program(word: str) -> bool:
+    import shutil
+
     # A file of many lines names few programs.
     return bool(_PLAIN_WORD.fullmatch(word)) and ("/" in word or shutil.which(word) is not None)
 
