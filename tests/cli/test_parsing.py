@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -26,6 +27,7 @@ def verb(
     loud: Annotated[bool, Option("--loud", "-l", help="Say it louder.")] = False,
     big: Annotated[bool, Option("--big", "-b")] = False,
     color: Annotated[bool | None, Option("--color/--no-color")] = None,
+    place: Annotated[Path | None, Option(metavar="DIR")] = None,
     size: Annotated[int, Option(parser=even, show_default="two", help="An even number.")] = 2,
 ) -> None:
     """Do something. It is not told what.
@@ -43,7 +45,17 @@ def run(*words: str) -> dict[str, Any]:
 
 
 def test_what_is_not_given_has_its_default() -> None:
-    told = {"first": "x", "more": None, "count": 3, "each": None, "loud": False, "big": False, "color": None, "size": 2}
+    told = {
+        "first": "x",
+        "more": None,
+        "place": None,
+        "count": 3,
+        "each": None,
+        "loud": False,
+        "big": False,
+        "color": None,
+        "size": 2,
+    }
     assert run("x") == {**told, "given": {"first"}}
 
 
@@ -61,6 +73,7 @@ def test_what_is_not_given_has_its_default() -> None:
         (["x", "--no-color"], {"color": False}),
         (["x", "y", "-l", "z"], {"more": ["y", "z"], "loud": True}),
         (["--", "-n", "-l"], {"first": "-n", "more": ["-l"], "loud": False}),
+        (["x", "--place", "a/b"], {"place": Path("a/b")}),
         (["-", "--size", "4"], {"first": "-", "size": 4}),
     ],
 )
@@ -114,6 +127,7 @@ def test_the_help(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         "  -l, --loud            Say it louder.  [default: off]\n"
         "  -b, --big             [default: off]\n"
         "  --color / --no-color  [default: off]\n"
+        "  --place DIR           [default: none]\n"
         "  --size SIZE           An even number.  [default: (two)]\n"
         "  -h, --help            Show this message and exit.\n"
     )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter as Declared
 from inspect import signature
+from pathlib import Path
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from shunter.checks import check_name
@@ -68,7 +69,9 @@ def number(text: str) -> float:
         raise BadParameter(f"{text!r} is not a number") from None
 
 
-_PARSERS: Final[dict[object, Callable[[str], Any]]] = {str: str, int: whole_number, float: number}
+_PARSERS: Final[dict[object, Callable[[str], Any]]] = {
+    str: str, int: whole_number, float: number, Path: Path, bool: bool,
+}  # fmt: skip
 """What reads the text of an option that brings no parser of its own, by its type."""
 
 
@@ -135,8 +138,7 @@ class Parameter:
         """Whether it may be given several times, or takes all words that are left."""
         self.is_switch = kinds[0] is bool
         self.names, self.off_names = _names(said.names or (f"--{self.name.replace('_', '-')}",))
-        usual = _PARSERS.get(get_args(kinds[0])[0] if self.is_many else kinds[0], str)
-        self._parse = said.parser or usual
+        self._parse = said.parser or _PARSERS[get_args(kinds[0])[0] if self.is_many else kinds[0]]
 
     @property
     def metavar(self) -> str:
