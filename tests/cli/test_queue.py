@@ -100,6 +100,26 @@ def test_jobs_come_from_files(running: Command, tmp_path: Path, name: str, text:
     assert running("logs", 1).out == "b\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("jobs.csv", "command,after\ntrue,x\n", "jobs.csv line 2: after is 'x'; expected a whole number"),
+        ("jobs.csv", "command,cores\ntrue,many\n", "jobs.csv line 2: cores is 'many'; expected a whole number"),
+        ("jobs.csv", "command\ntrue,1\n", "jobs.csv line 2: has more cells than the header"),
+        ("jobs.csv", 'command\n"true" x\n', "jobs.csv line 2: ',' expected after '\"'; mend it"),
+        ("jobs.toml", "[[job]]\ncommand = 'x'\ncores = 'two'\n", "jobs.toml: job 1: cores is 'two'"),
+        ("jobs.jsonl", '{"command": []}\n', "jobs.jsonl line 1: there is no command"),
+        ("jobs.jsonl", '{"command": "true"}\n{"command": [""]}\n', "jobs.jsonl line 2: there is no command"),
+        ("jobs.txt", "# nothing\n", "jobs.txt: there is no job in it; write at least one"),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line(
+    queue: Path, shunter: Command, tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert expected in shunter("queue", "submit", "--file", name).error()
+
+
 def test_words_of_other_queues(running: Command) -> None:
     assert running("add", "--", "sleep", "300").out == "Submitted job 1\n"
     assert running("sbatch", "--hold", "true").out == "Submitted job 2\n"
@@ -125,6 +145,13 @@ def test_people_read_tables(running: Command) -> None:
     assert "fcfs, dispatch easy, estimate requested" in status
     assert running("follow", 1).out == "hello\n"
     assert running("logs", 1, "--lines", 0).out == ""
+
+
+def test_a_job_is_one_line_of_the_table(running: Command) -> None:
+    running("submit", "--hold", "--name", "two\nlines", "echo a\n\techo b")
+    _, row, _ = running("list").out.splitlines()
+    assert "two\\nlines" in row
+    assert row.endswith("echo a\\n echo b")
 
 
 def test_the_policy_can_be_changed(running: Command, tmp_path: Path) -> None:

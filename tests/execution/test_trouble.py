@@ -190,6 +190,27 @@ def test_a_restart_of_the_machine_is_noticed(tmp_path: Path) -> None:
         box.stop()
 
 
+@pytest.mark.parametrize("left", [b"", b"\0" * 100, b"1 2 x\nstart_ms \n"])
+def test_a_record_that_a_power_failure_has_emptied_is_none(tmp_path: Path, left: bytes) -> None:
+    """The records of short jobs need not be on the disk when their supervisors end."""
+    box = Box(tmp_path / "queue")
+    box.start()
+    try:
+        [job] = box.submit("exec sleep 300")
+        box.until(job, "running")
+        process, attempt = box.supervisor(job), box.show(job)["tried"][0]["id"]
+        box.kill()
+        subprocess.run(["pkill", "-KILL", "-s", str(process)], check=False)
+        box.folder.claim(attempt).rename(box.folder.record(attempt))
+        box.folder.record(attempt).write_bytes(left)
+        with closing(sqlite3.connect(box.folder.database)) as connection, connection:
+            connection.execute("UPDATE attempts SET boot_id = 'before'")
+        box.start()
+        assert box.show(job)["state"] == "lost"
+    finally:
+        box.stop()
+
+
 def test_only_its_owner_is_served(box: Box) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become another user")

@@ -10,17 +10,16 @@ from shunter.cli.queue_options import (
     IdsArgument,
     JsonOption,
     QueueOption,
+    ask_daemon,
     echo_json,
     ids_text,
     parse_ids,
     seconds_of_option,
 )
-from shunter.execution.local.client import ask
-from shunter.execution.local.folder import queue_folder
 
 
 def _change(queue: str | None, json: bool, verb: str, said: str, **words: Any) -> None:  # noqa: ANN401 - JSON values
-    answer = ask(queue_folder(queue), verb, **words)
+    answer = ask_daemon(queue, verb, **words)
     if json:
         echo_json(answer)
     else:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from shunter.cli.parsing import Argument, Option, echo
-from shunter.cli.queue_options import JsonOption, QueueOption, echo_json, seconds_of_option
+from shunter.cli.queue_options import JsonOption, QueueOption, ask_daemon, echo_json, seconds_of_option
 from shunter.errors import InputError, visible
-from shunter.execution.local.client import ask
 from shunter.execution.local.folder import queue_folder
 from shunter.execution.local.spec import memory_mb
 
@@ -111,11 +110,12 @@ def stop(queue: QueueOption = None, json: JsonOption = False) -> None:
 
         shunter queue stop
     """
-    answer = ask(queue_folder(queue), "stop")
+    answer = ask_daemon(queue, "stop")
     if json:
         echo_json(answer)
     else:
-        left = f"; {answer['running']} jobs go on running" if answer["running"] else ""
+        count = answer["running"]
+        left = f"; {count} job{' goes' if count == 1 else 's go'} on running" if count else ""
         echo(f"Stopped (process {answer['process']}){left}")
 
 
@@ -126,7 +126,7 @@ def status(queue: QueueOption = None, json: JsonOption = False) -> None:
 
         shunter queue status
     """
-    told = ask(queue_folder(queue), "status")
+    told = ask_daemon(queue, "status")
     if json:
         echo_json(told)
         return
@@ -173,7 +173,7 @@ def policy(
         shunter queue policy runs/first
     """
     words = policy_words(name, dispatch, estimate, max_wait)
-    told = ask(queue_folder(queue), "policy", **({"words": words} if words else {}))
+    told = ask_daemon(queue, "policy", **({"words": words} if words else {}))
     if json:
         echo_json(told)
     else:

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Final
 
 from shunter.cli.commands import EXIT_DIFFERENT
 from shunter.cli.parsing import Argument, Exit, Option, echo
-from shunter.cli.queue_options import GroupOption, JsonOption, QueueOption, echo_json, parse_ids
+from shunter.cli.queue_options import GroupOption, JsonOption, QueueOption, ask_daemon, echo_json, parse_ids
 from shunter.errors import InputError, visible
-from shunter.execution.local.client import ask
 from shunter.execution.local.folder import queue_folder
 from shunter.execution.local.outputs import read_output
 from shunter.execution.local.spec import OVER, STATES
@@ -44,7 +43,7 @@ def list_(
         shunter queue list --all --state failed --state lost
     """
     states = state or (list(STATES) if all else None)
-    answer = ask(queue_folder(queue), "list", states=states, group=group, most=most)
+    answer = ask_daemon(queue, "list", states=states, group=group, most=most)
     if json:
         echo_json(answer)
         return
@@ -60,7 +59,7 @@ def show(job: JobArgument, queue: QueueOption = None, json: JsonOption = False) 
 
         shunter queue show 12
     """
-    told = ask(queue_folder(queue), "show", job=job)
+    told = ask_daemon(queue, "show", job=job)
     if json:
         echo_json(told)
         return
@@ -81,11 +80,10 @@ def logs(
 
         shunter queue logs 12 -f
     """
-    folder = queue_folder(queue)
-    path = Path(ask(folder, "show", job=job)["output"])
+    path = Path(ask_daemon(queue, "show", job=job)["output"])
     place = _print_from(path, 0, lines)
     while follow:
-        is_over = ask(folder, "show", job=job)["state"] in OVER
+        is_over = ask_daemon(queue, "show", job=job)["state"] in OVER
         # What was printed before the end was seen is printed too.
         place = _print_from(path, place, None)
         if is_over:
@@ -133,7 +131,7 @@ def wait(
 
         shunter queue wait 12 && echo done
     """
-    ended: list[dict[str, Any]] = ask(queue_folder(queue), "wait", jobs=parse_ids(jobs) if jobs else None)["jobs"]
+    ended: list[dict[str, Any]] = ask_daemon(queue, "wait", jobs=parse_ids(jobs) if jobs else None)["jobs"]
     failed = [one for one in ended if one["state"] != "done"]
     if json:
         echo_json({"jobs": ended})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from shunter.checks import seconds_of
 from shunter.cli.parsing import Argument, Option, echo
-from shunter.errors import InputError
+from shunter.errors import InputError, visible
+from shunter.execution.local.client import ask
+from shunter.execution.local.folder import queue_folder
 
 QueueOption = Annotated[
     str | None,
@@ -25,6 +27,11 @@ IdsArgument = Annotated[list[str], Argument(metavar="JOB...", show_default=False
 GroupOption = Annotated[
     str | None, Option("--group", "-g", metavar="NAME", show_default="all", help="Only this group.")
 ]
+
+
+def ask_daemon(queue: str | None, verb: str, **words: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """Asks the daemon of the queue that an option names; returns its answer."""
+    return ask(queue_folder(queue), verb, tell=lambda text: echo(visible(text), err=True), **words)
 
 
 def echo_json(value: object) -> None:

@@ -7,9 +7,16 @@ from typing import Annotated, Any
 
 from shunter.checks import declarations
 from shunter.cli.parsing import Argument, Option, echo
-from shunter.cli.queue_options import JsonOption, QueueOption, echo_json, ids_text, parse_ids, seconds_of_option
+from shunter.cli.queue_options import (
+    JsonOption,
+    QueueOption,
+    ask_daemon,
+    echo_json,
+    ids_text,
+    parse_ids,
+    seconds_of_option,
+)
 from shunter.errors import InputError
-from shunter.execution.local.client import ask
 from shunter.execution.local.folder import QueueFolder, queue_folder
 from shunter.execution.local.spec import JobSpec, SpecReader, command_of, memory_mb
 
@@ -88,12 +95,11 @@ def submit(
         "on_lost": on_lost, "nice": nice, "hold": hold,
     }  # fmt: skip
     jobs = _jobs({key: value for key, value in usual.items() if value is not None}, command or [], jobs_file)
-    where = queue_folder(queue)
     if start:
-        _start_if_needed(where)
+        _start_if_needed(queue_folder(queue))
     # By the token the daemon knows a submission again that is asked twice.
     words = {"environment": _environment(env or []), "umask": _umask(), "token": os.urandom(16).hex()}
-    answer = ask(where, "submit", jobs=[job.to_json() for job in jobs], **words)
+    answer = ask_daemon(queue, "submit", jobs=[job.to_json() for job in jobs], **words)
     if json:
         echo_json(answer)
     else:

@@ -71,7 +71,19 @@ class Decider:
         """Whether the first in line may start whenever it fits; a learned policy is asked each time."""
         from shunter.policies.native import NativePolicy
 
-        return isinstance(self.scheduler.policy, NativePolicy)
+        try:
+            return isinstance(self.scheduler.policy, NativePolicy)
+        # Its file may be gone since the queue was told of it.
+        except Exception:
+            return False
+
+    def described(self) -> dict[str, Any]:
+        """Returns who decides, as people are told; of a policy that cannot be read, what names it."""
+        names = ("policy", "dispatch", "estimate", "max_wait_s")
+        try:
+            return {name: getattr(self.scheduler.settings, name) for name in names}
+        except Exception:
+            return {name: self._words.get(name) for name in names}
 
     def decide(self, view: View) -> Plan:
         """Returns who starts now."""

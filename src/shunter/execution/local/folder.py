@@ -41,7 +41,9 @@ class QueueFolder:
     @property
     def option(self) -> str:
         """What names this queue on a command line; nothing for the usual one."""
-        return "" if self.text == USUAL else f" --queue {self.text}"
+        from shlex import quote
+
+        return "" if self.text == USUAL else f" --queue {quote(self.text)}"
 
     def claim(self, attempt: int) -> Path:
         """Returns the file that only one process can make: it runs the attempt."""

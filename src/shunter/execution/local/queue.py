@@ -16,6 +16,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
@@ -82,6 +83,7 @@ class LocalQueue:
         self._starts: deque[float] = deque(maxlen=MOST_PREPARED)
         self._changed_at = 0.0
         self._to_remove: list[int] = []
+        self._outputs_to_remove: list[Path] = []
         self._environments: dict[int, Environment] = {}
         self._cluster: Cluster | None = None
         self._resume_at = 0.0
@@ -246,6 +248,9 @@ class LocalQueue:
         for attempt in self._to_remove:
             self.folder.record(attempt).unlink(missing_ok=True)
         self._to_remove.clear()
+        for output in self._outputs_to_remove:
+            output.unlink(missing_ok=True)
+        self._outputs_to_remove.clear()
         requests, self._to_spawn = self._to_spawn, []
         if requests:
             self.supervision.start(requests)
@@ -344,6 +349,17 @@ class LocalQueue:
                 )
         self.on_change()
 
+    def forget(self, rows: Sequence[sqlite3.Row]) -> None:
+        """Forgets jobs that are over, of which rows have id, state and attempts, with what they have printed."""
+        gone = {row["id"] for row in rows}
+        self.journal.delete_jobs(gone)
+        self._ended = deque((one for one in self._ended if one.id not in gone), maxlen=LEARNED_FROM)
+        for row in rows:
+            self.counts[row["state"]] -= 1
+            output = self.folder.output(row["id"])
+            earlier = (output.with_name(f"{output.name}.{number}") for number in range(1, row["attempts"]))
+            self._outputs_to_remove += [output, *earlier]
+
     def trim_outputs(self) -> None:
         """Keeps what running jobs print from filling the disk; looks now and then only."""
         moment = time.monotonic()
@@ -365,7 +381,8 @@ class LocalQueue:
         """Takes up what the journal holds: after a start, after a crash, or after changes that could not be written."""
         self.supervision.forget()
         self.machine.release_all()
-        for waiting in (self._to_spawn, self._ready, self._prepared, self._preparing, self._to_remove):
+        lists = (self._to_spawn, self._ready, self._to_remove, self._outputs_to_remove)
+        for waiting in (*lists, self._prepared, self._preparing):
             waiting.clear()
         self._changed_at = 0.0
         self._ended.clear()

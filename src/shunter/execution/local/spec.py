@@ -78,7 +78,7 @@ class JobSpec:
     def __post_init__(self) -> None:
         check_fields(self)
         _check_command(self.command)
-        _check_words((self.folder, self.name, self.group))
+        check_texts((self.folder, self.name, self.group))
         if not self.folder.startswith("/"):
             raise InputError(f"folder is {self.folder!r}; expected a path from the root")
         if any(one < 1 for one in self.after):
@@ -133,7 +133,7 @@ class SpecReader:
         try:
             _check_command(command)
         except InputError as error:
-            raise InputError(f"{where} {error}") from None
+            raise InputError(f"{where}: {error}") from None
         job = copy.copy(alike)
         # The class is frozen, and its other fields have been checked.
         object.__setattr__(job, "command", tuple(command))
@@ -144,6 +144,16 @@ def _check_command(command: Sequence[str]) -> None:
     if not command or not command[0]:
         raise InputError("there is no command; give one behind --, as in: shunter queue submit -- sleep 10")
     _check_words(command)
+
+
+def check_texts(texts: Iterable[str]) -> None:
+    """Raises an error if one of some texts cannot be written into the journal."""
+    _check_words(texts)
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{text[:20]!a} is not UTF-8; call it otherwise") from None
 
 
 def _check_words(words: Iterable[str]) -> None:
