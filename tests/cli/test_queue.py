@@ -147,6 +147,12 @@ def test_people_read_tables(running: Command) -> None:
     assert running("logs", 1, "--lines", 0).out == ""
 
 
+def test_wait_says_which_limit_a_job_exceeded(running: Command) -> None:
+    running("submit", "--time", "0.1", "sleep 60")
+    assert running("wait", 1).out == "job 1: failed, time limit exceeded\n0 of 1 jobs succeeded\n"
+    assert "the job (sleep) can never run" in running("submit", "--cores", 3, "--", "sleep", 1).error()
+
+
 def test_a_job_is_one_line_of_the_table(running: Command) -> None:
     running("submit", "--hold", "--name", "two\nlines", "echo a\n\techo b")
     _, row, _ = running("list").out.splitlines()

@@ -270,3 +270,24 @@ def test_the_spawner_may_be_killed(box: Box) -> None:
     ends = box.wait(running, *jobs)
     assert [ends[job]["code"] for job in (running, *jobs)] == [3, 0, 0]
     assert [ends[job]["state"] for job in jobs] == ["done", "done"]
+
+
+def test_decisions_go_on_after_jobs_with_gpus_and_on_a_smaller_machine(tmp_path: Path) -> None:
+    box = Box(tmp_path / "queue", cores=4, gpus=2, memory_mb=1000)
+    box.start()
+    try:
+        jobs = [*box.submit("true", gpus=2, memory_mb=900), *box.submit("true", cores=4)]
+        box.wait()
+        [running] = box.submit("exec sleep 300", cores=3, gpus=1, memory_mb=900)
+        box.until(running, "running")
+        box.kill()
+        box.changes = {"cores": 2, "gpus": 0, "memory_mb": 500}
+        box.start()
+        [small] = box.submit("true")
+        # Those that have ended, and the one that runs, are larger than what there is now.
+        box.ask("cancel", jobs=[running])
+        assert {one["state"] for one in box.wait(*jobs, small).values()} == {"done"}
+        status = box.ask("status")
+        assert (status["policy_failures"], status["last_failure"]) == (0, None)
+    finally:
+        box.stop()

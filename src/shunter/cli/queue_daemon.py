@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from shunter.cli.parsing import Argument, Option, echo
-from shunter.cli.queue_options import JsonOption, QueueOption, ask_daemon, echo_json, seconds_of_option
+from shunter.cli.queue_options import JsonOption, QueueOption, ask_daemon, echo_json, seconds_of_option, times_text
 from shunter.errors import InputError, visible
 from shunter.execution.local.folder import queue_folder
 from shunter.execution.local.spec import memory_mb
@@ -142,7 +142,7 @@ def status(queue: QueueOption = None, json: JsonOption = False) -> None:
     echo(f"GPUs      {told['free_gpus']} of {told['gpus']} free" if told["gpus"] else "GPUs      none")
     echo(f"Policy    {_policy_text(told)}")
     if told["policy_failures"]:
-        what = f"failed {told['policy_failures']} times, and fcfs decided instead"
+        what = f"failed {times_text(told['policy_failures'])}, and fcfs decided instead"
         echo(visible(f"          {what}; last: {told['last_failure']}"))
     echo(f"Daemon    process {told['process']}, {told['folder']}")
 

@@ -137,12 +137,19 @@ def wait(
         echo_json({"jobs": ended})
     else:
         for one in failed[:20]:
-            how = "" if one["code"] is None else f", exit code {one['code']}"
-            how = how if one["signal"] is None else f", signal {one['signal']}"
-            echo(f"job {one['id']}: {one['state']}{how}")
+            echo(f"job {one['id']}: {one['state']}{_how(one)}")
         echo(f"{len(ended) - len(failed):,} of {len(ended):,} jobs succeeded")
     if failed:
         raise Exit(EXIT_DIFFERENT)
+
+
+def _how(ended: dict[str, Any]) -> str:
+    """Returns how a job ended that did not succeed."""
+    if ended["cause"] in ("time-limit", "memory"):
+        return f", {ended['cause'].replace('-', ' ')} exceeded"
+    if ended["signal"] is not None:
+        return f", signal {ended['signal']}"
+    return "" if ended["code"] is None else f", exit code {ended['code']}"
 
 
 def export(

@@ -66,6 +66,11 @@ def ids_text(ids: Sequence[int]) -> str:
     return f"{len(ids)} jobs{':' if ids else ''} {', '.join(map(str, ids[:10]))}{more}".rstrip()
 
 
+def times_text(count: int) -> str:
+    """Returns how often: ``once``, ``3 times``."""
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def seconds_of_option(option: str, text: str | None) -> float | None:
     """Returns the seconds that an option was given; None if it was not given."""
     found = None if text is None else seconds_of(text)

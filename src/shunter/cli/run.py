@@ -12,6 +12,7 @@ from shunter.cli.options import JsonOption, path
 from shunter.cli.outputs import print_json, step
 from shunter.cli.parsing import Argument, Exit, Option, echo
 from shunter.cli.queue_daemon import DispatchOption, EstimateOption, MaxWaitOption, policy_words
+from shunter.cli.queue_options import times_text
 from shunter.errors import InputError, visible
 from shunter.execution.local.folder import queue_folder
 
@@ -247,7 +248,7 @@ def _print(result: RunResult, model: Path | None, json: bool) -> None:
 
     told = summary(result.rows)
     if result.policy_failures:
-        what = f"the policy failed {result.policy_failures} times, and fcfs decided instead"
+        what = f"the policy failed {times_text(result.policy_failures)}, and fcfs decided instead"
         echo(visible(f"{what}; last: {result.last_failure}"), err=True)
     if json:
         told |= {"interrupted": result.is_interrupted, "policy_failures": result.policy_failures}

@@ -111,4 +111,4 @@ class Decider:
         except Exception as error:
             line = tuple(job.id for job in view.waiting)
             failure = f"{failure}; {FALLBACK}: {type(error).__name__}: {error}"
-            return Plan(FALLBACK, line, line, {}, time.perf_counter() - began, failure)
+            return Plan(FALLBACK, line, (), {}, time.perf_counter() - began, failure)

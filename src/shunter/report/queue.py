@@ -16,7 +16,7 @@ from shunter.report.terminal import Console
 NAME_WIDTH: Final = 16
 MOST_ROWS: Final = 50
 """So many jobs of a run are shown; its files have all."""
-LEAST_WIDTH: Final = 20
+LEAST_WIDTH: Final = 12
 """Of a command, however narrow the terminal is."""
 COLORS: Final = {"running": "green", "failed": "red", "lost": "red", "held": "yellow", "cancelled": "yellow"}
 

@@ -77,7 +77,7 @@ def _csv(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise InputError(f"{path} line {rows.line_num}: {error}; mend it") from None
+            raise InputError(f"{path} line {rows.reader.line_num}: {error}; mend it") from None
         if row is None:
             return
         where = f"{path} line {rows.line_num}"

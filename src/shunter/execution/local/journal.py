@@ -274,7 +274,7 @@ def shown(row: sqlite3.Row) -> dict[str, Any]:
 
 def _told(path: Path, error: sqlite3.Error) -> JournalError:
     """Returns what a user is told of an error of SQLite's."""
-    text = str(error)
+    text = " ".join(str(error).split())
     if "full" in text or "disk I/O" in text:
         return JournalError(f"{path}: the disk is full ({text}); make room, then try again")
     if isinstance(error, sqlite3.OperationalError):

@@ -85,7 +85,8 @@ class LocalQueue:
         self._to_remove: list[int] = []
         self._outputs_to_remove: list[Path] = []
         self._environments: dict[int, Environment] = {}
-        self._cluster: Cluster | None = None
+        self._cluster: tuple[tuple[int, int, int], Cluster] | None = None
+        """The machine as decisions see it, by its cores, memory and GPUs."""
         self._resume_at = 0.0
         self._trim_at = 0.0
         self.supervision = Supervision(folder, self.id, selector, self._take_end)
@@ -98,14 +99,24 @@ class LocalQueue:
 
     def view(self) -> View:
         """Returns what is known."""
-        if self._cluster is None:
-            from shunter.model.cluster import Cluster, Node
-
-            here = Node("here", float(self.machine.cores), self.machine.memory_mb, self.machine.gpus)
-            self._cluster = Cluster.from_nodes((here,), "here")
         waiting = [entry.seen for entry in self.board.ready(SHOWN_AT_ONCE)]
         running = [entry.seen for entry in self.board.running.values()]
-        return View(time.time(), self._cluster, waiting, running, tuple(self._ended))
+        return View(time.time(), self._shown_cluster(running), waiting, running, tuple(self._ended))
+
+    def _shown_cluster(self, running: Sequence[SeenJob]) -> Cluster:
+        """Returns the machine, at least as large as what runs on it: it may have been larger at the last start."""
+        from shunter.model.cluster import Cluster, Node
+
+        size = (
+            max(self.machine.cores, sum(job.cores for job in running)),
+            max(self.machine.memory_mb, sum(job.memory_mb for job in running)),
+            max(self.machine.gpus, 1 + max((gpu for job in running for gpu in job.devices), default=-1)),
+        )
+        if self._cluster is None or self._cluster[0] != size:
+            cores, memory_mb, gpus = size
+            here = Node("here", float(cores), memory_mb, gpus)
+            self._cluster = (size, Cluster.from_nodes((here,), "here"))
+        return self._cluster[1]
 
     def may_start(self, job: int) -> bool:
         """The guard: returns whether a job waits, may start, and fits into what is really free."""

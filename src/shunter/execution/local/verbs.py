@@ -77,7 +77,8 @@ class Verbs:
         for place, spec in enumerate(specs, 1):
             refusal = self.queue.machine.refusal(spec.cores, spec.memory_mb, spec.gpus)
             if refusal is not None:
-                raise InputError(f"job {place} ({spec.name or spec.command[0]}) can never run: {refusal}")
+                which = "the job" if len(specs) == 1 else f"job {place} of {len(specs)}"
+                raise InputError(f"{which} ({spec.name or spec.command[0]}) can never run: {refusal}")
         shared = {"environment": journal.environment(environment), "umask": umask, "submit_s": time.time()}
         ids: list[int] = []
         skipped = []
