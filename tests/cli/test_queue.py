@@ -150,6 +150,8 @@ def test_people_read_tables(running: Command) -> None:
 def test_wait_says_which_limit_a_job_exceeded(running: Command) -> None:
     running("submit", "--time", "0.1", "sleep 60")
     assert running("wait", 1).out == "job 1: failed, time limit exceeded\n0 of 1 jobs succeeded\n"
+    running("submit", "--", "/no/such/program")
+    assert running("wait", 2).out.startswith("job 2: failed (/no/such/program: No such file or directory")
     assert "the job (sleep) can never run" in running("submit", "--cores", 3, "--", "sleep", 1).error()
 
 
@@ -179,6 +181,8 @@ def test_the_policy_can_be_changed(running: Command, tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["submit"], "give a command behind --, or --file with jobs: shunter queue submit -- sleep 10"),
+        (["submit", " "], "there is no command; give one behind --"),
+        (["cancel", "5-1"], "job '5-1': expected the lower id first, and at most a million"),
         (["submit", "--memory", "4X", "true"], "memory is '4X'; write 4G, 500M, or a number of megabytes"),
         (["submit", "--time", "soon", "true"], "--time is 'soon'; write 90m, 36h, 1d, 2h30m, or a number of seconds"),
         (["submit", "--cores", "0", "true"], "the job: cores is 0; expected a whole number from 1 to 1000000"),
@@ -214,6 +218,14 @@ def test_submit_starts_the_daemon_if_asked_to(queue: Path, shunter: Command) -> 
     assert shunter("queue", "submit", "--start", "true").out == "Submitted job 2\n"
     ended = shunter("queue", "wait", "1-2", "--json").json()
     assert [job["state"] for job in ended["jobs"]] == ["done", "done"]
+
+
+def test_stop_returns_when_the_daemon_has_ended(running: Command) -> None:
+    process = running("status", "--json").json()["process"]
+    assert running("stop").out == f"Stopped (process {process})\n"
+    stat = Path(f"/proc/{process}/stat")
+    # It is a child of this process, which does not wait for it.
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_environments_are_not_exported(running: Command, tmp_path: Path) -> None:

@@ -110,7 +110,10 @@ def stop(queue: QueueOption = None, json: JsonOption = False) -> None:
 
         shunter queue stop
     """
+    from shunter.execution.local.starting import wait_for_end
+
     answer = ask_daemon(queue, "stop")
+    wait_for_end(answer["process"])
     if json:
         echo_json(answer)
     else:

@@ -149,7 +149,9 @@ def _how(ended: dict[str, Any]) -> str:
         return f", {ended['cause'].replace('-', ' ')} exceeded"
     if ended["signal"] is not None:
         return f", signal {ended['signal']}"
-    return "" if ended["code"] is None else f", exit code {ended['code']}"
+    if ended["code"] is not None:
+        return f", exit code {ended['code']}"
+    return visible(f" ({ended['error']})") if ended["error"] else ""
 
 
 def export(

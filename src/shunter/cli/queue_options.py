@@ -50,8 +50,8 @@ def parse_ids(texts: Iterable[str]) -> list[int]:
         first, dash, last = word.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()) or len(first) > 18 or len(last) > 18:
             raise InputError(f"job {word!r}: expected an id, as in 12, 12,13 or 20-29")
-        if dash and int(last) - int(first) > 1_000_000:
-            raise InputError(f"job {word!r}: expected at most a million ids")
+        if dash and not 0 <= int(last) - int(first) <= 1_000_000:
+            raise InputError(f"job {word!r}: expected the lower id first, and at most a million")
         ids += range(int(first), int(last or first) + 1)
     return list(dict.fromkeys(ids))
 

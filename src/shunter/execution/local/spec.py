@@ -141,7 +141,8 @@ class SpecReader:
 
 
 def _check_command(command: Sequence[str]) -> None:
-    if not command or not command[0]:
+    is_blank = tuple(command[:-1]) == SHELL and not command[-1].strip()
+    if not command or not command[0] or is_blank:
         raise InputError("there is no command; give one behind --, as in: shunter queue submit -- sleep 10")
     _check_words(command)
 
@@ -153,7 +154,7 @@ def check_texts(texts: Iterable[str]) -> None:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise InputError(f"{text[:20]!a} is not UTF-8; call it otherwise") from None
+            raise InputError(f"{text[-60:]!a} is not UTF-8; call it otherwise") from None
 
 
 def _check_words(words: Iterable[str]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 from shunter.errors import InputError
@@ -57,6 +60,14 @@ def start_daemon(folder: QueueFolder, changes: dict[str, Any]) -> int:
                 return process.pid
         time.sleep(0.02)
     raise InputError(f"queue {folder.text}: the daemon does not answer; see {folder.log}")
+
+
+def wait_for_end(process: int) -> None:
+    """Waits until a daemon that was told to stop has ended: then its queue can be started again, or moved."""
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process)
+        select.select([descriptor], [], [], PATIENCE_S)
+        os.close(descriptor)
 
 
 def _holder(folder: QueueFolder) -> int | None:
