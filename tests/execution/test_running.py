@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
+import sys
 import time
+import uuid
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from shunter.errors import InputError
+from shunter.execution.local.folder import QueueFolder
+from shunter.execution.local.verbs import open_queue
 from tests.execution.box import Box, is_alive, wait_for
 
 
@@ -291,3 +296,26 @@ def test_decisions_go_on_after_jobs_with_gpus_and_on_a_smaller_machine(tmp_path:
         assert (status["policy_failures"], status["last_failure"]) == (0, None)
     finally:
         box.stop()
+
+
+def test_a_long_chain_is_skipped_to_its_end(tmp_path: Path) -> None:
+    folder = QueueFolder(tmp_path / "queue", "queue")
+    folder.make()
+    length = 2 * sys.getrecursionlimit()
+    with selectors.DefaultSelector() as selector:
+        verbs = open_queue(folder, {"cores": 2}, selector)
+
+        def submit(after: list[int]) -> int:
+            spec = {"command": ["true"], "folder": "/tmp", "after": after}
+            added: list[int] = verbs.submit([spec], {}, 0o022, uuid.uuid4().hex)["jobs"]
+            return added[0]
+
+        first = last = submit([])
+        for _ in range(length):
+            last = submit([last])
+        # One that waits for two jobs of the chain is skipped once.
+        submit([last - 1, last])
+        verbs.cancel([first])
+        assert (verbs.queue.counts["cancelled"], verbs.queue.counts["skipped"]) == (1, length + 1)
+        assert verbs.show(last)["error"] == f"job {last - 1}, which it waits for, did not succeed"
+        verbs.queue.close()

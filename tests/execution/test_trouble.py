@@ -85,6 +85,13 @@ def test_a_damaged_journal_is_one_line_with_a_way_out(tmp_path: Path) -> None:
         start_daemon(folder, {})
 
 
+def test_a_fault_of_the_daemon_is_one_line_with_its_log(tmp_path: Path) -> None:
+    folder = QueueFolder(tmp_path / "queue", "queue")
+    folder.make()
+    with pytest.raises(InputError, match=r"by a fault of its own \(TypeError: .*\); see .*daemon\.log"):
+        start_daemon(folder, {"cores": "two"})
+
+
 def test_a_journal_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "queue.sqlite"
     Journal(path).close()

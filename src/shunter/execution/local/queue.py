@@ -345,20 +345,29 @@ class LocalQueue:
         self.on_change()
 
     def finish(self, job: int, state: str, **told: Any) -> None:  # noqa: ANN401 - columns
-        """Ends a job: it is over, and those that waited for it may start, or are skipped."""
-        self.journal.change_job(job, state=state, **told)
-        self.unprepare(job)
-        self.counts[state] += 1
-        self.over.append(job)
-        for entry in self.board.remove(job):
-            mode = next(self.journal.read("SELECT after_mode FROM jobs WHERE id = ?", (entry.seen.id,)))["after_mode"]
-            if state == "done" or mode == "any":
-                self.board.satisfy(entry, job)
-            else:
-                self.finish(
-                    entry.seen.id, "skipped", end_s=time.time(), error=f"job {job}, which it waits for, did not succeed"
-                )
+        """Ends a job: it is over, and those that waited for it may start, or are skipped, and so on along a chain."""
+        ending = [(job, state, told)]
+        while ending:
+            job, state, told = ending.pop()
+            # It may have waited for several that did not succeed.
+            if job not in self.board.entries:
+                continue
+            self.journal.change_job(job, state=state, **told)
+            self.unprepare(job)
+            self.counts[state] += 1
+            self.over.append(job)
+            why = {"end_s": time.time(), "error": f"job {job}, which it waits for, did not succeed"}
+            for entry in self.board.remove(job):
+                if state == "done" or self._waits_for_any_end(entry.seen.id):
+                    self.board.satisfy(entry, job)
+                else:
+                    ending.append((entry.seen.id, "skipped", why))
         self.on_change()
+
+    def _waits_for_any_end(self, job: int) -> bool:
+        """Returns whether a job waits for the end of others, however they end."""
+        [row] = self.journal.read("SELECT after_mode FROM jobs WHERE id = ?", (job,))
+        return bool(row["after_mode"] == "any")
 
     def forget(self, rows: Sequence[sqlite3.Row]) -> None:
         """Forgets jobs that are over, of which rows have id, state and attempts, with what they have printed."""
