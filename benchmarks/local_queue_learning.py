@@ -1,6 +1,6 @@
 """Whether ``shunter run --train`` shortens waits: policies that learned on executed jobs, beside fifo and sjf.
 
-    PYTHONPATH=. python benchmarks/local_queue_learning.py [--episodes 30] [--seeds 3] [--draws 5]
+    PYTHONPATH=. python benchmarks/local_queue_learning.py [--episodes 30] [--seeds 3] [--draws 8]
 
 Jobs are made up and sleep, on four counted cores: each seed learns on draws of its own, and all are judged on the same
 draws, which nobody has learned on. All runs of a step go on at once: jobs that sleep do not disturb each other.
@@ -44,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--episodes", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--draws", type=int, default=8)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         models = {f"learned, seed {seed}": Path(folder) / f"model-{seed}" for seed in range(given.seeds)}

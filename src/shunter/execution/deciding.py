@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.execution.view import USUAL_TIME_S, Plan, View
+from shunter.execution.view import USUAL_TIME_S, Plan, SeenJob, View
 
 if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
     from shunter.policies.scheduler import Scheduler
 
 FALLBACK: Final = "fcfs"
@@ -84,6 +86,21 @@ class Decider:
             return {name: getattr(self.scheduler.settings, name) for name in names}
         except Exception:
             return {name: self._words.get(name) for name in names}
+
+    def warm_up(self, cluster: Cluster) -> None:
+        """Loads what deciding takes, by a decision that nobody carries out: otherwise the first jobs wait for it.
+
+        Raises:
+            InputError: There is no such policy.
+        """
+        from shunter.execution.planning import plan
+
+        now_s = time.time()
+        job = SeenJob(1, now_s, cores=1, memory_mb=0, gpus=0, requested_s=1.0, kind="", priority=0)
+        scheduler = self.scheduler
+        # One that fails does so again when it counts.
+        with suppress(Exception):
+            plan(View(now_s, cluster, (job,), (), ()), scheduler, now_s)
 
     def decide(self, view: View) -> Plan:
         """Returns who starts now."""
