@@ -28,7 +28,8 @@ def test_a_job_has_its_command_folder_environment_and_output(box: Box, tmp_path:
     [job] = box.submit(
         'pwd; echo "$SHUNTER_JOB_ID $SHUNTER_CORES"; echo wrong >&2; umask; exit 7', folder=str(tmp_path)
     )
-    assert box.wait(job)[job] == {"id": job, "state": "failed", "code": 7, "signal": None}
+    ended = {"id": job, "state": "failed", "code": 7, "signal": None, "cause": None, "error": None}
+    assert box.wait(job)[job] == ended
     assert output(box, job).splitlines() == [str(tmp_path), f"{job} 1", "wrong", "0022"]
     told = box.show(job)
     assert told["attempts"] == 1
