@@ -220,6 +220,13 @@ def test_submit_starts_the_daemon_if_asked_to(queue: Path, shunter: Command) -> 
     assert [job["state"] for job in ended["jobs"]] == ["done", "done"]
 
 
+def test_many_at_once_start_one_daemon(queue: Path, shunter: Command) -> None:
+    words = [sys.executable, "-m", "shunter", "queue", "submit", "--start", "true"]
+    clients = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+    said = sorted(client.communicate(timeout=120)[0] for client in clients)
+    assert said == [f"Submitted job {number}\n" for number in range(1, 5)]
+
+
 def test_stop_returns_when_the_daemon_has_ended(running: Command) -> None:
     process = running("status", "--json").json()["process"]
     assert running("stop").out == f"Stopped (process {process})\n"

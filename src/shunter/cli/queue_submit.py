@@ -17,7 +17,7 @@ from shunter.cli.queue_options import (
     seconds_of_option,
 )
 from shunter.errors import InputError
-from shunter.execution.local.folder import QueueFolder, queue_folder
+from shunter.execution.local.folder import queue_folder
 from shunter.execution.local.spec import JobSpec, SpecReader, command_of, memory_mb
 
 _SAID = declarations(JobSpec)
@@ -96,7 +96,9 @@ def submit(
     }  # fmt: skip
     jobs = _jobs({key: value for key, value in usual.items() if value is not None}, command or [], jobs_file)
     if start:
-        _start_if_needed(queue_folder(queue))
+        from shunter.execution.local.starting import start_if_needed
+
+        start_if_needed(queue_folder(queue))
     # By the token the daemon knows a submission again that is asked twice.
     words = {"environment": _environment(env or []), "umask": _umask(), "token": os.urandom(16).hex()}
     answer = ask_daemon(queue, "submit", jobs=[job.to_json() for job in jobs], **words)
@@ -113,16 +115,6 @@ def _jobs(usual: dict[str, Any], command: list[str], file: str | None) -> list[J
     from shunter.execution.local.job_file import read_jobs
 
     return read_jobs(file, usual)
-
-
-def _start_if_needed(where: QueueFolder) -> None:
-    connection = where.connect()
-    if connection is not None:
-        connection.close()
-        return
-    from shunter.execution.local.starting import start_daemon
-
-    start_daemon(where, {})
 
 
 def _umask() -> int:

@@ -93,6 +93,19 @@ class QueueFolder:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
 
+    def is_taken(self) -> bool:
+        """Returns whether a process runs the queue, or is about to."""
+        import fcntl
+
+        try:
+            with self.lock.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
     def open_log(self) -> BinaryIO:
         """Opens the log of the daemon, for its owner alone; one that has grown long is put aside."""
         if self.log.exists() and self.log.stat().st_size > LONGEST_LOG:

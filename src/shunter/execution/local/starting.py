@@ -60,6 +60,30 @@ def start_daemon(folder: QueueFolder, changes: dict[str, Any]) -> int:
     raise InputError(f"queue {folder.text}: the daemon does not answer; see {folder.log}")
 
 
+def start_if_needed(folder: QueueFolder) -> None:
+    """Starts the daemon unless one serves; of several who want that at once, one starts it, and all go on.
+
+    Raises:
+        InputError: It does not start.
+    """
+    if _serves(folder):
+        return
+    try:
+        start_daemon(folder, {})
+    except InputError:
+        while not _serves(folder):
+            if not folder.is_taken():
+                raise
+            time.sleep(0.02)
+
+
+def _serves(folder: QueueFolder) -> bool:
+    connection = folder.connect()
+    if connection is not None:
+        connection.close()
+    return connection is not None
+
+
 def wait_for_end(process: int) -> None:
     """Waits until a daemon that was told to stop has ended: then its queue can be started again, or moved."""
     with suppress(ProcessLookupError):
