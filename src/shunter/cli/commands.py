@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from typing import Annotated, Any, Final, NoReturn
 
 from shunter.checks import check_name
-from shunter.cli.parsing import Argument, Command, Context, Exit, Group, Option, Parameter, UsageError, echo
+from shunter.cli.parsing import Argument, Command, Context, Entry, Exit, Group, Option, Parameter, UsageError, echo
 from shunter.errors import InputError, ShunterError, visible
 
 EXIT_DIFFERENT: Final = 1
@@ -173,9 +173,9 @@ class Shunter(VerbGroup):
         """
         return self.load(check_name("verb", word, self.verbs))
 
-    def headings(self) -> dict[str, list[tuple[str, str]]]:
+    def headings(self) -> dict[str, list[Entry]]:
         """Returns the verbs with what each does, group by group."""
-        found: dict[str, list[tuple[str, str]]] = {}
+        found: dict[str, list[Entry]] = {}
         for name, verb in VERBS.items():
             found.setdefault(verb.group, []).append((name, verb.summary))
         return found

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from inspect import getdoc
 from shutil import get_terminal_size
 from typing import Final
 
-from shunter.cli.parsing import HELP, Command, Group, Parameter
+from shunter.cli.parsing import HELP, Command, Entry, Group, Parameter
 
 WIDEST, NARROWEST = 78, 50
 """How many characters a line has; more are hard to read."""
@@ -17,35 +16,17 @@ MOST_LEFT: Final = 30
 ARGUMENTS, OPTIONS = "Arguments", "Options"
 """The first heading, and the last one."""
 
-Entry = tuple[str, str]
-"""What stands to the left and to the right in a list."""
-
 
 def help_text(command: Command, path: str) -> str:
     """Returns the help of a command; `path` is the words that lead to it."""
     width = max(min(get_terminal_size().columns - 2, WIDEST), NARROWEST)
     parts = [_filled(" ".join([f"Usage: {path}", *_usage(command)]), width, later=" " * len(f"Usage: {path} "))]
-    parts.append(_described(getdoc(command.function) or "", width))
+    parts.append(_described(command.text, width))
     lists = _lists(command)
     if isinstance(command, Group):
-        lists |= command_lists(command)
+        lists |= command.headings()
     parts += [f"{heading}:\n{_listed(entries, width)}" for heading, entries in lists.items()]
     return "\n\n".join(part for part in parts if part)
-
-
-def command_lists(group: Group) -> dict[str, list[Entry]]:
-    """Returns the verbs of a group with what each does, by their headings."""
-    headings = getattr(group, "headings", None)
-    if headings is not None:
-        found: dict[str, list[Entry]] = headings()
-        return found
-    return {"Commands": [(name, summary(group.load(name))) for name in group.verbs]}
-
-
-def summary(command: Command) -> str:
-    """Returns the first sentence of what a command does."""
-    first = " ".join((getdoc(command.function) or "").partition("\n\n")[0].split())
-    return first.partition(". ")[0].removesuffix(".") + "."
 
 
 def _usage(command: Command) -> list[str]:

@@ -14,13 +14,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter as Declared
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args, get_origin
 
 from shunter.checks import check_name
 
 HELP: Final = ("-h", "--help")
+Entry = tuple[str, str]
+"""What stands to the left and to the right in a list of the help."""
 Written = dict[str, list[str | bool]]
 """What a command line says, by the names of parameters: texts, and which way switches are turned."""
 
@@ -205,6 +207,11 @@ class Command:
         self._signature = signature(function, eval_str=True)
         self._own: list[Parameter] | None = None
 
+    @property
+    def text(self) -> str:
+        """What the help says of it: the text of its function."""
+        return getdoc(self.function) or ""
+
     def own_parameters(self) -> list[Parameter]:
         """Returns the options and arguments that the function declares."""
         declared = self._signature.parameters.values()
@@ -362,6 +369,11 @@ class Group(Command):
     def command(self, name: str, function: Callable[..., Any], module: object) -> Command:
         """Returns the command that a function of a module is."""
         return Command(name, function)
+
+    def headings(self) -> dict[str, list[Entry]]:
+        """Returns the verbs with the first sentence of what each does, by the headings of the help."""
+        sentences = ((name, " ".join(self.load(name).text.partition("\n\n")[0].split())) for name in self.verbs)
+        return {"Commands": [(name, text.partition(". ")[0].removesuffix(".") + ".") for name, text in sentences]}
 
     def parse(self, context: Context, words: Sequence[str]) -> list[str]:
         """Fills the context; returns the verb and its words."""
