@@ -25,12 +25,12 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 HELLO = '''"""``shunter hello``: greets."""
 
-import typer
+from shunter.cli.parsing import echo
 
 
 def hello(name: str = "you") -> None:
     """Greet somebody."""
-    typer.echo(f"hello {name}")
+    echo(f"hello {name}")
 '''
 POLICY = """
 import shunter

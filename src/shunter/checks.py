@@ -12,7 +12,6 @@ import re
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -70,6 +69,8 @@ def check_name(
     names = list(names)
     if value in names:
         return value
+    from difflib import get_close_matches
+
     written = str(value).lower().replace("_", "-")
     nearest = get_close_matches(written, names, n=5)
     # Letters are often swapped: sfj is sjf, though srf is as near.

@@ -57,7 +57,7 @@ def shunter(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
     def run(*arguments: object) -> Answer:
         with pytest.raises(SystemExit) as exit_:
-            app([str(argument) for argument in arguments], prog_name="shunter")
+            app([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         assert isinstance(exit_.value.code, int)
         return Answer(exit_.value.code, captured.out, captured.err)

@@ -1,4 +1,4 @@
-"""The options that verbs share: what Typer sees of them, and what reaches the verb."""
+"""The options that verbs share: what a command sees of them, and what reaches the verb."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from inspect import Parameter, signature
 from typing import Annotated
 
 import pytest
-import typer
 
 from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, takes
+from shunter.cli.parsing import Command, Option
 from shunter.cli.running import RunArguments
 from shunter.errors import InputError
 from shunter.model.settings import SETTING_NAMES
 
-CountOption = Annotated[int, typer.Option(metavar="N")]
+CountOption = Annotated[int, Option(metavar="N")]
 SEEN: list[tuple[RunArguments, int, bool]] = []
 
 
@@ -25,9 +25,7 @@ def verb(*, json: JsonOption = False, shared: RunArguments, count: CountOption) 
 
 
 def run(*arguments: str) -> tuple[RunArguments, int, bool]:
-    app = typer.Typer(add_completion=False)
-    app.command()(verb)
-    app(list(arguments), standalone_mode=False)
+    Command("verb", verb).run(arguments, "verb")
     return SEEN.pop()
 
 

@@ -100,6 +100,26 @@ def test_jobs_come_from_files(running: Command, tmp_path: Path, name: str, text:
     assert running("logs", 1).out == "b\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("jobs.csv", "command,after\ntrue,x\n", "jobs.csv line 2: after is 'x'; expected a whole number"),
+        ("jobs.csv", "command,cores\ntrue,many\n", "jobs.csv line 2: cores is 'many'; expected a whole number"),
+        ("jobs.csv", "command\ntrue,1\n", "jobs.csv line 2: has more cells than the header"),
+        ("jobs.csv", 'command\n"true" x\n', "jobs.csv line 2: ',' expected after '\"'; mend it"),
+        ("jobs.toml", "[[job]]\ncommand = 'x'\ncores = 'two'\n", "jobs.toml: job 1: cores is 'two'"),
+        ("jobs.jsonl", '{"command": []}\n', "jobs.jsonl line 1: there is no command"),
+        ("jobs.jsonl", '{"command": "true"}\n{"command": [""]}\n', "jobs.jsonl line 2: there is no command"),
+        ("jobs.txt", "# nothing\n", "jobs.txt: there is no job in it; write at least one"),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line(
+    queue: Path, shunter: Command, tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert expected in shunter("queue", "submit", "--file", name).error()
+
+
 def test_words_of_other_queues(running: Command) -> None:
     assert running("add", "--", "sleep", "300").out == "Submitted job 1\n"
     assert running("sbatch", "--hold", "true").out == "Submitted job 2\n"
@@ -127,6 +147,21 @@ def test_people_read_tables(running: Command) -> None:
     assert running("logs", 1, "--lines", 0).out == ""
 
 
+def test_wait_says_which_limit_a_job_exceeded(running: Command) -> None:
+    running("submit", "--time", "0.1", "sleep 60")
+    assert running("wait", 1).out == "job 1: failed, time limit exceeded\n0 of 1 jobs succeeded\n"
+    running("submit", "--", "/no/such/program")
+    assert running("wait", 2).out.startswith("job 2: failed (/no/such/program: No such file or directory")
+    assert "the job (sleep) can never run" in running("submit", "--cores", 3, "--", "sleep", 1).error()
+
+
+def test_a_job_is_one_line_of_the_table(running: Command) -> None:
+    running("submit", "--hold", "--name", "two\nlines", "echo a\n\techo b")
+    _, row, _ = running("list").out.splitlines()
+    assert "two\\nlines" in row
+    assert row.endswith("echo a\\n echo b")
+
+
 def test_the_policy_can_be_changed(running: Command, tmp_path: Path) -> None:
     assert running("policy", "sjf", "--max-wait", "2h").out == (
         "sjf, dispatch easy, estimate requested, nobody waits longer than 7200 s\n"
@@ -146,6 +181,8 @@ def test_the_policy_can_be_changed(running: Command, tmp_path: Path) -> None:
     ("words", "expected"),
     [
         (["submit"], "give a command behind --, or --file with jobs: shunter queue submit -- sleep 10"),
+        (["submit", " "], "there is no command; give one behind --"),
+        (["cancel", "5-1"], "job '5-1': expected the lower id first, and at most a million"),
         (["submit", "--memory", "4X", "true"], "memory is '4X'; write 4G, 500M, or a number of megabytes"),
         (["submit", "--time", "soon", "true"], "--time is 'soon'; write 90m, 36h, 1d, 2h30m, or a number of seconds"),
         (["submit", "--cores", "0", "true"], "the job: cores is 0; expected a whole number from 1 to 1000000"),
@@ -181,6 +218,21 @@ def test_submit_starts_the_daemon_if_asked_to(queue: Path, shunter: Command) -> 
     assert shunter("queue", "submit", "--start", "true").out == "Submitted job 2\n"
     ended = shunter("queue", "wait", "1-2", "--json").json()
     assert [job["state"] for job in ended["jobs"]] == ["done", "done"]
+
+
+def test_many_at_once_start_one_daemon(queue: Path, shunter: Command) -> None:
+    words = [sys.executable, "-m", "shunter", "queue", "submit", "--start", "true"]
+    clients = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(4)]
+    said = sorted(client.communicate(timeout=120)[0] for client in clients)
+    assert said == [f"Submitted job {number}\n" for number in range(1, 5)]
+
+
+def test_stop_returns_when_the_daemon_has_ended(running: Command) -> None:
+    process = running("status", "--json").json()["process"]
+    assert running("stop").out == f"Stopped (process {process})\n"
+    stat = Path(f"/proc/{process}/stat")
+    # It is a child of this process, which does not wait for it.
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_environments_are_not_exported(running: Command, tmp_path: Path) -> None:

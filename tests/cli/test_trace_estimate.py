@@ -151,7 +151,7 @@ def test_help(shunter: Command, arguments: list[str]) -> None:
 
 
 def test_errors_of_the_group_are_one_line(shunter: Command) -> None:
-    assert "No such command 'estimates'" in shunter("trace", "estimates").error()
+    assert "unknown verb of trace 'estimates'; did you mean 'estimate'?" in shunter("trace", "estimates").error()
     assert "no log is given; name a file" in shunter("trace", "estimate").error()
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from shunter.agents.algorithms import ALGORITHMS
 from shunter.agents.training.config import config_from, load_config
 from shunter.agents.training.option_table import training_options
+from shunter.cli.parsing import BadParameter, Context
 from shunter.cli.train_options import (
     Sections,
     TrainCommand,
@@ -32,14 +32,14 @@ class Given:
 
     def __init__(self) -> None:
         self.changes: Sections = {}
-        self.app = typer.Typer(add_completion=False)
 
-        @self.app.command(cls=TrainCommand)
-        def verb(context: typer.Context) -> None:
+        def verb(context: Context) -> None:
             self.changes = given_changes(context, [])
 
+        self.command = TrainCommand("verb", verb)
+
     def __call__(self, *arguments: str) -> Sections:
-        self.app(list(arguments), standalone_mode=False)
+        self.command.run(arguments, "verb")
         return self.changes
 
 
@@ -94,7 +94,7 @@ def test_what_is_drawn_for_hosts() -> None:
 
 @pytest.mark.parametrize("text", ["1:2:3", "x", "1:", ""])
 def test_ranges_that_are_wrong(text: str) -> None:
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(BadParameter):
         whole_range(text)
 
 
@@ -125,7 +125,7 @@ def test_sizes() -> None:
 
 @pytest.mark.parametrize("text", ["p95-wait=2", "wait", "wait=x", "=1"])
 def test_bounds_that_are_wrong(text: str) -> None:
-    with pytest.raises(typer.BadParameter):
+    with pytest.raises(BadParameter):
         bound(text)
 
 

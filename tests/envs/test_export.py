@@ -32,7 +32,7 @@ def shunter(capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(*arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as exit_:
-            app([str(argument) for argument in ("envs", *arguments)], prog_name="shunter")
+            app([str(argument) for argument in ("envs", *arguments)])
         captured = capsys.readouterr()
         assert isinstance(exit_.value.code, int)
         return exit_.value.code, captured.out, captured.err

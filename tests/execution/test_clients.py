@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from shunter.errors import InputError
 from shunter.execution.local.client import ask
 from tests.execution.box import Box
 from tests.execution.kills import CLIENT
+from tests.support import PROJECT
 
 CLIENTS, BATCHES, BATCH = 20, 3, 2
 
@@ -98,7 +101,11 @@ def test_the_policy_is_kept_over_a_restart(box: Box) -> None:
 
 def test_environments_reach_the_job_and_nobody_else(box: Box) -> None:
     secret = "hunter2-secret"
-    words = {"jobs": [{"command": ["/bin/sh", "-c", "echo $TOKEN"], "folder": "/tmp"}], "umask": 18, "token": "once"}
+    words: dict[str, Any] = {
+        "jobs": [{"command": ["/bin/sh", "-c", "echo $TOKEN"], "folder": "/tmp"}],
+        "umask": 18,
+        "token": "once",
+    }
     [job] = ask(box.folder, "submit", environment={"PATH": os.environ["PATH"], "TOKEN": secret}, **words)["jobs"]
     box.wait(job)
     assert box.folder.output(job).read_text() == f"{secret}\n"
@@ -110,7 +117,12 @@ def test_environments_reach_the_job_and_nobody_else(box: Box) -> None:
 
 
 def test_a_submission_that_is_repeated_happens_once(box: Box) -> None:
-    words = {"jobs": [{"command": ["true"], "folder": "/tmp"}], "environment": {}, "umask": 18, "token": "twice"}
+    words: dict[str, Any] = {
+        "jobs": [{"command": ["true"], "folder": "/tmp"}],
+        "environment": {},
+        "umask": 18,
+        "token": "twice",
+    }
     assert ask(box.folder, "submit", **words) == ask(box.folder, "submit", **words)
     box.wait()
     assert box.ask("status")["counts"]["done"] == 1
@@ -153,3 +165,65 @@ def test_a_client_that_does_not_read_keeps_nobody_waiting(box: Box) -> None:
         states = json.dumps({"verb": "list", "states": ["done"], "most": 1000}).encode()
         lazy.sendall(b"\n".join([states] * 20) + b"\n")
         assert box.ask("status")["counts"]["done"] == 200
+
+
+def test_a_policy_whose_file_is_gone_is_stood_in_for(box: Box, tmp_path: Path) -> None:
+    policy = tmp_path / "mine.py"
+    policy.write_text((PROJECT / "examples" / "my_policy.py").read_text())
+    box.ask("policy", words={"policy": str(policy)})
+    box.kill()
+    policy.unlink()
+    box.start()
+    [job] = box.submit("true")
+    assert box.wait(job)[job]["state"] == "done"
+    status = box.ask("status")
+    assert status["policy"] == str(policy)
+    assert status["policy_failures"] == 1
+    assert "there is no such file" in status["last_failure"]
+    assert box.ask("policy", words={"policy": "sjf"})["policy"] == "sjf"
+
+
+@pytest.mark.parametrize("field", ["name", "group"])
+def test_a_list_with_a_job_that_cannot_be_written_is_refused_whole(box: Box, field: str) -> None:
+    good = {"command": ["true"], "folder": "/tmp"}
+    words: dict[str, Any] = {"environment": {"PATH": os.environ["PATH"]}, "umask": 18, "token": "once"}
+    with pytest.raises(InputError, match=r"job 2: '\\udcff' is not UTF-8"):
+        ask(box.folder, "submit", jobs=[good, {**good, field: "\udcff"}], **words)
+    with pytest.raises(InputError, match="is not UTF-8"):
+        box.ask("pause", group="\udcff")
+    assert not any(box.ask("status")["counts"].values())
+
+
+def test_ids_are_never_used_again(box: Box) -> None:
+    for kept_over_a_restart in (False, True):
+        jobs = box.submit("true", "exit 3", retries=1)
+        box.wait()
+        output = box.folder.output(jobs[1])
+        assert (output.exists(), output.with_name(f"{output.name}.1").exists()) == (True, True)
+        tried = [one["id"] for job in jobs for one in box.show(job)["tried"]]
+        assert box.ask("clean")["jobs"][-2:] == jobs
+        assert not list(output.parent.iterdir())
+        if kept_over_a_restart:
+            box.kill()
+            box.start()
+        [later] = box.submit("true")
+        assert box.wait(later)[later]["state"] == "done"
+        assert later == jobs[-1] + 1
+        assert min(one["id"] for one in box.show(later)["tried"]) > max(tried)
+    # Policies refuse two jobs with one id.
+    assert box.ask("status")["policy_failures"] == 0
+
+
+def test_a_daemon_that_is_silent_is_told_of(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shunter.execution.local.client.SILENCE_S", 0.2)
+    assert box.process is not None
+    box.process.send_signal(signal.SIGSTOP)
+    told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        assert box.process is not None
+        box.process.send_signal(signal.SIGCONT)
+
+    assert ask(box.folder, "status", tell=tell)["cores"] == 2
+    assert told == [f"queue {box.folder.text}: its daemon has not answered for 0.2 s; waiting"]

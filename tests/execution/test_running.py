@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
+import sys
 import time
+import uuid
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from shunter.errors import InputError
+from shunter.execution.local.folder import QueueFolder
+from shunter.execution.local.verbs import open_queue
 from tests.execution.box import Box, is_alive, wait_for
 
 
@@ -23,7 +28,8 @@ def test_a_job_has_its_command_folder_environment_and_output(box: Box, tmp_path:
     [job] = box.submit(
         'pwd; echo "$SHUNTER_JOB_ID $SHUNTER_CORES"; echo wrong >&2; umask; exit 7', folder=str(tmp_path)
     )
-    assert box.wait(job)[job] == {"id": job, "state": "failed", "code": 7, "signal": None}
+    ended = {"id": job, "state": "failed", "code": 7, "signal": None, "cause": None, "error": None}
+    assert box.wait(job)[job] == ended
     assert output(box, job).splitlines() == [str(tmp_path), f"{job} 1", "wrong", "0022"]
     told = box.show(job)
     assert told["attempts"] == 1
@@ -270,3 +276,47 @@ def test_the_spawner_may_be_killed(box: Box) -> None:
     ends = box.wait(running, *jobs)
     assert [ends[job]["code"] for job in (running, *jobs)] == [3, 0, 0]
     assert [ends[job]["state"] for job in jobs] == ["done", "done"]
+
+
+def test_decisions_go_on_after_jobs_with_gpus_and_on_a_smaller_machine(tmp_path: Path) -> None:
+    box = Box(tmp_path / "queue", cores=4, gpus=2, memory_mb=1000)
+    box.start()
+    try:
+        jobs = [*box.submit("true", gpus=2, memory_mb=900), *box.submit("true", cores=4)]
+        box.wait()
+        [running] = box.submit("exec sleep 300", cores=3, gpus=1, memory_mb=900)
+        box.until(running, "running")
+        box.kill()
+        box.changes = {"cores": 2, "gpus": 0, "memory_mb": 500}
+        box.start()
+        [small] = box.submit("true")
+        # Those that have ended, and the one that runs, are larger than what there is now.
+        box.ask("cancel", jobs=[running])
+        assert {one["state"] for one in box.wait(*jobs, small).values()} == {"done"}
+        status = box.ask("status")
+        assert (status["policy_failures"], status["last_failure"]) == (0, None)
+    finally:
+        box.stop()
+
+
+def test_a_long_chain_is_skipped_to_its_end(tmp_path: Path) -> None:
+    folder = QueueFolder(tmp_path / "queue", "queue")
+    folder.make()
+    length = 2 * sys.getrecursionlimit()
+    with selectors.DefaultSelector() as selector:
+        verbs = open_queue(folder, {"cores": 2}, selector)
+
+        def submit(after: list[int]) -> int:
+            spec = {"command": ["true"], "folder": "/tmp", "after": after}
+            added: list[int] = verbs.submit([spec], {}, 0o022, uuid.uuid4().hex)["jobs"]
+            return added[0]
+
+        first = last = submit([])
+        for _ in range(length):
+            last = submit([last])
+        # One that waits for two jobs of the chain is skipped once.
+        submit([last - 1, last])
+        verbs.cancel([first])
+        assert (verbs.queue.counts["cancelled"], verbs.queue.counts["skipped"]) == (1, length + 1)
+        assert verbs.show(last)["error"] == f"job {last - 1}, which it waits for, did not succeed"
+        verbs.queue.close()

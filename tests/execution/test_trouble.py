@@ -85,6 +85,13 @@ def test_a_damaged_journal_is_one_line_with_a_way_out(tmp_path: Path) -> None:
         start_daemon(folder, {})
 
 
+def test_a_fault_of_the_daemon_is_one_line_with_its_log(tmp_path: Path) -> None:
+    folder = QueueFolder(tmp_path / "queue", "queue")
+    folder.make()
+    with pytest.raises(InputError, match=r"by a fault of its own \(TypeError: .*\); see .*daemon\.log"):
+        start_daemon(folder, {"cores": "two"})
+
+
 def test_a_journal_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "queue.sqlite"
     Journal(path).close()
@@ -186,6 +193,27 @@ def test_a_restart_of_the_machine_is_noticed(tmp_path: Path) -> None:
         assert box.show(lost)["state"] == "lost"
         assert "its supervisor or the machine was stopped" in box.show(lost)["error"]
         assert box.until(again, "running")["attempts"] == 2
+    finally:
+        box.stop()
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 100, b"1 2 x\nstart_ms \n"])
+def test_a_record_that_a_power_failure_has_emptied_is_none(tmp_path: Path, left: bytes) -> None:
+    """The records of short jobs need not be on the disk when their supervisors end."""
+    box = Box(tmp_path / "queue")
+    box.start()
+    try:
+        [job] = box.submit("exec sleep 300")
+        box.until(job, "running")
+        process, attempt = box.supervisor(job), box.show(job)["tried"][0]["id"]
+        box.kill()
+        subprocess.run(["pkill", "-KILL", "-s", str(process)], check=False)
+        box.folder.claim(attempt).rename(box.folder.record(attempt))
+        box.folder.record(attempt).write_bytes(left)
+        with closing(sqlite3.connect(box.folder.database)) as connection, connection:
+            connection.execute("UPDATE attempts SET boot_id = 'before'")
+        box.start()
+        assert box.show(job)["state"] == "lost"
     finally:
         box.stop()
 

@@ -127,7 +127,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, str]]:
 def run(*arguments: object) -> None:
     """Runs the command line in this process."""
     with pytest.raises(SystemExit) as exit_:
-        app([str(argument) for argument in arguments], prog_name="shunter")
+        app([str(argument) for argument in arguments])
     assert exit_.value.code == 0
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-import typer
-
 from shunter.cli.options import POLICY, SETTINGS, SITE, WINDOW, ForceOption, JsonOption, given_options, path, takes
 from shunter.cli.outputs import check_outputs, print_json, save_figure, step
+from shunter.cli.parsing import Context, Option
 from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
@@ -20,19 +19,17 @@ REPORT, WAITS, WAITS_CSV = "calibration.json", "waits.parquet", "waits.csv"
 
 OutOption = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "-o", parser=path, metavar="DIR", help="Write the report, the waits of each job and a manifest."
-    ),
+    Option("--out", "-o", parser=path, metavar="DIR", help="Write the report, the waits of each job and a manifest."),
 ]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(parser=path, metavar="FILE", help="Draw simulated against logged waits: a .png, .svg or .pdf file."),
+    Option(parser=path, metavar="FILE", help="Draw simulated against logged waits: a .png, .svg or .pdf file."),
 ]
 
 
 @takes(SITE | POLICY | WINDOW | SETTINGS)
 def calibrate(
-    context: typer.Context,
+    context: Context,
     arguments: RunArguments,
     out: OutOption = None,
     force: ForceOption = False,

@@ -11,16 +11,12 @@ import sys
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from importlib import import_module
-from inspect import Parameter, Signature
+from inspect import Parameter as Declared
 from io import TextIOWrapper
-from typing import Annotated, Any, Final
-
-import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
+from typing import Annotated, Any, Final, NoReturn
 
 from shunter.checks import check_name
+from shunter.cli.parsing import Argument, Command, Context, Entry, Exit, Group, Option, Parameter, UsageError, echo
 from shunter.errors import InputError, ShunterError, visible
 
 EXIT_DIFFERENT: Final = 1
@@ -76,8 +72,6 @@ OPTION_GROUPS: Final = {
     "What comes out": ("metric", "top", "out", "force", "plot", "save", "json", "threads", "on"),
 }  # fmt: skip
 """The groups in which the help of a verb shows its options, by the names of their parameters."""
-OTHER_OPTIONS: Final = "Options"
-ARGUMENTS: Final = "Arguments"
 WORKLOAD: Final = "workload"
 """The option for a job log; wherever a verb has it, the log may be given by its place instead."""
 BY_PLACE: Final = "file"
@@ -85,183 +79,119 @@ BY_PLACE: Final = "file"
 _GROUP_OF: Final = {name: group for group, names in OPTION_GROUPS.items() for name in names}
 
 
-class GroupedCommand(TyperCommand):
-    """A verb whose help shows its options in groups, each with its default; ``FILE`` stands for ``--workload FILE``."""
+class GroupedCommand(Command):
+    """A verb whose help shows its options in groups; ``FILE`` stands for ``--workload FILE``."""
 
-    _log: Any = None
+    _log: Parameter | None = None
     """The option ``--workload``, if the verb has one and it has been looked at."""
-    _by_place: Sequence[Any] = ()
-    """The argument that stands for it."""
     _needs_log = False
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
+    def own_parameters(self) -> list[Parameter]:
         """Returns the options and arguments of the verb, and the argument that stands for ``--workload``."""
-        own = self.own_params(ctx)
-        # Click asks several times for one command line, and must see the same objects.
+        own = self.declared_parameters()
+        self._log = next((one for one in own if one.name == WORKLOAD and not one.said.hidden), None)
         if self._log is None:
-            self._log = next((one for one in own if one.name == WORKLOAD and not one.hidden), None)
-            if self._log is not None:
-                self._let_come_by_place(own)
-        return [*own, *self._by_place]
-
-    def own_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context
-        """Returns the options and arguments that the verb declares."""
-        return list(super().get_params(ctx))
-
-    def _let_come_by_place(self, own: list[Any]) -> None:
+            return own
+        # The log may come either way: `parse` sees whether it has come.
+        self._needs_log, self._log.is_required = self._log.is_required, False
         # Behind a list of other things, a verb has to tell a log from them itself.
-        if all(one.param_type_name == "option" or one.nargs > 0 for one in own):
-            self._by_place = [_argument_for(self._log)]
-            self._log.help = f"The same as {self._log.metavar}, written as an option."
-        # The log may come either way: `parse_args` sees whether it has come.
-        self._needs_log, self._log.required = self._log.required, False
+        if any(one.is_many for one in own if not one.is_option):
+            return own
+        place = _argument_for(self._log)
+        self._log.help = f"The same as {self._log.metavar}, written as an option."
+        return [*own, place]
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's context
+    def declared_parameters(self) -> list[Parameter]:
+        """Returns the options and arguments that the verb declares."""
+        return super().own_parameters()
+
+    def parse(self, context: Context, words: Sequence[str]) -> list[str]:
         """Reads the command line; a log that is given by its place becomes the value of ``--workload``."""
-        rest = list(super().parse_args(ctx, args))
-        words = self.logs_by_place(ctx)
-        if words:
-            if ctx.params[WORKLOAD]:
-                raise InputError(f"the log is given twice, as {words[0]} and with --workload; give it once")
-            if len(words) > 1 and not self._log.multiple:
-                raise InputError(f"several logs are given: {', '.join(words)}; name one")
-            ctx.params[WORKLOAD] = words if self._log.multiple else words[0]
-            ctx.set_parameter_source(WORKLOAD, type(ctx.get_parameter_source(WORKLOAD)).COMMANDLINE)
-        elif self._needs_log and not ctx.params[WORKLOAD] and not ctx.resilient_parsing:
-            help = f"'{ctx.command_path} --help'"
-            raise InputError(f"no job log is given (see {help}); name one, as in: {self.example(ctx)}")
+        rest = super().parse(context, words)
+        if self._log is None:
+            return rest
+        logs = self.logs_by_place(context)
+        if logs:
+            if context.params[WORKLOAD]:
+                raise InputError(f"the log is given twice, as {logs[0]} and with --workload; give it once")
+            if len(logs) > 1 and not self._log.is_many:
+                raise InputError(f"several logs are given: {', '.join(logs)}; name one")
+            context.params[WORKLOAD] = logs if self._log.is_many else logs[0]
+            context.given.add(WORKLOAD)
+        elif self._needs_log and not context.params[WORKLOAD]:
+            help = f"'{context.path} --help'"
+            raise InputError(f"no job log is given (see {help}); name one, as in: {self.example(context)}")
         return rest
 
-    def example(self, ctx: Any) -> str:  # noqa: ANN401 - Click's context
+    def example(self, context: Context) -> str:
         """Returns a command that names a log, for whoever has named none."""
-        return f"{ctx.command_path} log.swf.gz"
+        return f"{context.path} log.swf.gz"
 
-    def logs_by_place(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context
+    def logs_by_place(self, context: Context) -> list[str]:
         """Returns the logs that are given by their place, having taken them out of the context."""
-        given = ctx.params.pop(BY_PLACE, None) or []
+        context.given.discard(BY_PLACE)
+        given = context.params.pop(BY_PLACE, None) or []
         return [given] if isinstance(given, str) else list(given)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Click's types, which Typer hides
-        """Writes the options, group by group; those of the verb alone come last."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                group, shown = self.group_of(parameter.name), record[0]
-                if parameter.param_type_name == "argument":
-                    # Click would show the type of a list behind the name.
-                    group, shown = ARGUMENTS, str(parameter.metavar)
-                groups.setdefault(group, []).append((shown, _with_default(parameter, record[1])))
-        order = [ARGUMENTS, *(group for group in groups if group not in (ARGUMENTS, OTHER_OPTIONS)), OTHER_OPTIONS]
-        for name in (group for group in order if group in groups):
-            with formatter.section(name):
-                formatter.write_dl(groups[name])
 
     def group_of(self, parameter: str) -> str:
         """Returns the group of an option, by the name of its parameter."""
-        return _GROUP_OF.get(parameter, OTHER_OPTIONS)
+        return _GROUP_OF.get(parameter, super().group_of(parameter))
 
 
-def _argument_for(option: Any) -> Any:  # noqa: ANN401 - Click's parameters, which Typer hides
+def _argument_for(option: Parameter) -> Parameter:
     """Returns an argument that takes what an option takes."""
     from shunter.cli.options import given_text
 
-    kind = list[str] | None if option.multiple else str | None
-    shown = typer.Argument(parser=given_text, metavar=option.metavar, help=option.help, show_default=False)
-    place = Parameter(BY_PLACE, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown])
-    (argument,) = typer_params([place])
-    return argument
+    kind = list[str] | None if option.is_many else str | None
+    shown = Argument(parser=given_text, metavar=option.metavar, help=option.help, show_default=False)
+    return Parameter(Declared(BY_PLACE, Declared.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown]))
 
 
-def typer_params(parameters: Sequence[Parameter]) -> list[Any]:
-    """Returns options and arguments as Click knows them, made by Typer of a function that has them as parameters."""
+class VerbGroup(Group):
+    """A command with verbs of its own that look at logs."""
 
-    def declared() -> None: ...
-
-    declared.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    app = typer.Typer(add_completion=False)
-    app.command()(declared)
-    return list(get_command(app).params)
+    def command(self, name: str, function: Callable[..., Any], module: object) -> Command:
+        """Returns the command that a function of a module is; the module may say what kind of command."""
+        kind: type[Command] = getattr(module, "COMMAND", GroupedCommand)
+        return kind(name, function)
 
 
-def _with_default(parameter: Any, text: str) -> str:  # noqa: ANN401 - Click's parameters, which Typer hides
-    """Returns the help of an option with its default; Click says nothing where the default is None or a flag is off."""
-    is_said = any(mark in text for mark in ("[default", "[required", "; required]", "; default"))
-    if is_said or parameter.param_type_name != "option" or parameter.name == "help":
-        return text
-    return f"{text}  [default: {'off' if parameter.is_flag else 'none'}]"
-
-
-def load_verb(name: str) -> Any:  # noqa: ANN401 - Click's commands, which Typer hides
-    """Imports a verb and returns its command."""
-    python_name = name.replace("-", "_")
-    module = import_module(f"shunter.cli.{python_name}")
-    entry = getattr(module, python_name)
-    # Verbs with verbs of their own (trace, envs) are Typer's apps already.
-    if not isinstance(entry, typer.Typer):
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name, cls=getattr(module, "COMMAND", GroupedCommand))(entry)
-        entry = app
-    command = get_command(entry)
-    command.name = name
-    return command
-
-
-class Shunter(TyperGroup):
+class Shunter(VerbGroup):
     """The command ``shunter``: all verbs, with one line for each error."""
 
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,  # noqa: ANN401 - passed on as it came
-    ) -> Any:  # noqa: ANN401 - the type of the method that this one overrides
-        """Runs the command line and exits with its code."""
-
-        def run() -> object:
-            # Alone, Click would print its own errors in several lines, and exit.
-            return super(Shunter, self).main(
-                args, prog_name, complete_var, standalone_mode=False, windows_expand_args=windows_expand_args, **extra
-            )
-
+    def __call__(self, words: Sequence[str] | None = None) -> NoReturn:
+        """Runs a command line, by default that of this process, and exits with its code."""
+        given = sys.argv[1:] if words is None else words
         # What one command line trusts, another in the same process need not.
-        sys.exit(copy_context().run(run_with_one_line_errors, run))
+        sys.exit(copy_context().run(run_with_one_line_errors, lambda: self.run(given, self.name)))
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context
-        """Returns the names of all verbs."""
-        return list(VERBS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - Click's context and commands
+    def find(self, word: str) -> Command:
         """Returns a verb.
 
         Raises:
             InputError: There is none of this name.
         """
-        return load_verb(check_name("verb", cmd_name, VERBS))
+        return self.load(check_name("verb", word, self.verbs))
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - Click's types
-        """Writes the verbs, group by group, with a whole line each."""
-        for group in dict.fromkeys(verb.group for verb in VERBS.values()):
-            with formatter.section(group):
-                formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items() if verb.group == group])
+    def headings(self) -> dict[str, list[Entry]]:
+        """Returns the verbs with what each does, group by group."""
+        found: dict[str, list[Entry]] = {}
+        for name, verb in VERBS.items():
+            found.setdefault(verb.group, []).append((name, verb.summary))
+        return found
 
 
 def run_with_one_line_errors(run: Callable[[], object]) -> int:
     """Runs a function and returns the exit code; for an error that the user can mend it prints ``error: ...``."""
     try:
-        code = run()
-        if code == EXIT_INTERRUPTED:  # Newer versions of Typer catch the interrupt themselves.
-            raise KeyboardInterrupt
+        code = _exit_code(run)
         if sys.stdout is not None:  # It is None where the shell has closed it.
             sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return code
     except BrokenPipeError:
         _forget_standard_output()
         return EXIT_DIFFERENT
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         print_error("interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:
@@ -270,6 +200,14 @@ def run_with_one_line_errors(run: Callable[[], object]) -> int:
             raise
         print_error(message)
         return EXIT_BAD_INPUT
+
+
+def _exit_code(run: Callable[[], object]) -> int:
+    try:
+        run()
+    except Exit as end:
+        return end.code
+    return 0
 
 
 def print_error(message: str) -> None:
@@ -290,13 +228,9 @@ def _message_of(error: Exception) -> str | None:
         # Whoever opens a file names it in the error. An error without a name comes from the stream of results.
         where = "standard output" if error.filename is None else error.filename
         return f"{where}: {reason}"
-    # Typer's own errors (a missing option, a word for a number) have no public base class.
-    format_message = getattr(error, "format_message", None)
-    if format_message is None:
-        return None
-    message, context = format_message().rstrip("."), getattr(error, "ctx", None)
-    help = f"'{'shunter' if context is None else context.command_path} --help'"
-    return f"{message} See {help}" if message.endswith("?") else f"{message}; see {help}"
+    if isinstance(error, UsageError):
+        return f"{error}; see '{error.path} --help'"
+    return None
 
 
 def _forget_standard_output() -> None:
@@ -308,37 +242,34 @@ def _forget_standard_output() -> None:
     os.close(nowhere)
 
 
-app = typer.Typer(
-    cls=Shunter,
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
         from shunter import __version__
 
-        typer.echo(f"shunter {__version__}")
-        raise typer.Exit
+        echo(f"shunter {__version__}")
+        raise Exit
 
 
-@app.callback(invoke_without_command=True)
-def root(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
-    ] = False,
-) -> None:
+VersionOption = Annotated[
+    bool, Option("--version", help="Print the version and exit.", show_default=False, callback=_print_version)
+]
+
+
+def root(version: VersionOption = False) -> None:
     """Replay a job log on a cluster under any scheduling policy, and measure what comes out.
 
     For instance:
 
         shunter simulate log.swf.gz --policy sjf --dispatch easy
     """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+
+
+def _home(verb: str) -> str:
+    name = verb.replace("-", "_")
+    return f"shunter.cli.{name}:{name}"
+
+
+app = Shunter("shunter", root, {verb: _home(verb) for verb in VERBS})
 
 
 def main() -> None:
@@ -347,4 +278,4 @@ def main() -> None:
         # A terminal that cannot show a character shows a question mark; closed streams are None.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    app(prog_name="shunter")
+    app()

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shunter.cli.options import (
     LOAD,
     SETTINGS,
@@ -22,9 +20,9 @@ from shunter.cli.options import (
     path,
     takes,
     takes_fields,
-    whole_number,
 )
 from shunter.cli.outputs import check_outputs, print_json, save_figure, step
+from shunter.cli.parsing import Context, Option, whole_number
 from shunter.cli.running import RunArguments, read_inputs
 from shunter.engines.choice import LOCAL, check_on
 from shunter.errors import InputError
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 PoliciesOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--policy",
         metavar="A,B,...",
         help="Policies (see 'shunter policies'), files, or folders of runs, with commas between them; all: every "
@@ -46,7 +44,7 @@ PoliciesOption = Annotated[
 ]
 DispatchesOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--dispatch",
         metavar="A,B,...",
         show_default="easy; greedy for a policy that never waits",
@@ -54,11 +52,11 @@ DispatchesOption = Annotated[
     ),
 ]
 PlacementsOption = Annotated[
-    str, typer.Option("--placement", metavar="A,B,...", help="Placements, with commas between them.")
+    str, Option("--placement", metavar="A,B,...", help="Placements, with commas between them.")
 ]
 EstimatesOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--estimate",
         metavar="A,B,...",
         show_default="requested; history with qssf",
@@ -67,13 +65,13 @@ EstimatesOption = Annotated[
 ]
 BaselineOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="A/B", show_default="the first", help="The combination that all are held against, such as fcfs/easy."
     ),
 ]
 TopOption = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="N", show_default="all", help="How many of the best the tables show."),
+    Option(parser=whole_number, metavar="N", show_default="all", help="How many of the best the tables show."),
 ]
 
 
@@ -83,7 +81,7 @@ class ComparisonOutputs:
 
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
             "-o",
             parser=path,
@@ -94,7 +92,7 @@ class ComparisonOutputs:
     force: ForceOption = False
     plot: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             parser=path,
             metavar="FILE",
             help="Draw the metric, waits by size and utilization: a .png, .svg or .pdf file.",
@@ -139,7 +137,7 @@ class ComparisonOutputs:
 @takes_fields(WindowArguments)
 @takes_fields(ComparisonOutputs)
 def compare(
-    context: typer.Context,
+    context: Context,
     *,
     policy: PoliciesOption = "all",
     dispatch: DispatchesOption = None,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from shunter.cli.commands import GroupedCommand
+from shunter.cli.commands import VerbGroup
 from shunter.cli.options import (
     ClusterOption,
     JsonOption,
@@ -16,17 +14,17 @@ from shunter.cli.options import (
     given_options,
     given_text,
     path,
-    whole_number,
 )
 from shunter.cli.outputs import check_folder, print_json, step
+from shunter.cli.parsing import Context, Option, echo, whole_number
 from shunter.errors import InputError, visible
 
 OutOption = Annotated[
-    Path, typer.Option("--out", "-o", parser=path, metavar="DIR", help="Write the episodes to this folder.")
+    Path, Option("--out", "-o", parser=path, metavar="DIR", help="Write the episodes to this folder.")
 ]
 WorkloadOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         parser=given_text,
         metavar="FILE",
         show_default="none: PickHost's episodes",
@@ -35,14 +33,14 @@ WorkloadOption = Annotated[
 ]
 PartOption = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="NAME|A:B",
         help="The part of the log to take windows from: train, validation, report, or fractions of its jobs.",
     ),
 ]
 WindowsOption = Annotated[
     int | None,
-    typer.Option(
+    Option(
         parser=whole_number,
         metavar="K",
         show_default="as many as there are, at most 1000",
@@ -50,31 +48,28 @@ WindowsOption = Annotated[
     ),
 ]
 SeedOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="The seed by which the windows to choose from are drawn.")
+    int, Option(parser=whole_number, metavar="N", help="The seed by which the windows to choose from are drawn.")
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what this command wrote to --out before.")]
+ForceOption = Annotated[bool, Option("--force", help="Overwrite what this command wrote to --out before.")]
 
 LOG_ONLY = ("cluster", "part", "windows", "length", "warmup", "seed")
 """Options that mean nothing without a log."""
 
-envs = typer.Typer(rich_markup_mode=None)
 
-
-@envs.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
+def root() -> None:
     """Export the environments that policies learn in.
 
     For instance:
 
         shunter envs export log.swf.gz --out episodes
     """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
-@envs.command("export", cls=GroupedCommand)
+envs = VerbGroup("envs", root, {"export": "shunter.cli.envs:export"})
+
+
 def export(
-    context: typer.Context,
+    context: Context,
     out: OutOption,
     workload: WorkloadOption = None,
     cluster: ClusterOption = None,
@@ -121,10 +116,10 @@ def export(
     for episode in index["episodes"]:
         jobs = f"{episode['measured']} jobs" + (f" after {episode['warmup']}" if episode["warmup"] else "")
         file = visible(str(out / episode["jobs"][0]))
-        typer.echo(f"seed {episode['seed']}: episode {episode['episode']}, {jobs}, {file}")
+        echo(f"seed {episode['seed']}: episode {episode['episode']}, {jobs}, {file}")
 
 
-def _check_no_log(context: typer.Context) -> None:
+def _check_no_log(context: Context) -> None:
     for name in LOG_ONLY:
         # Given, and not just at its default: silently ignored options are the worst kind.
         if name in given_options(context):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import asdict, replace
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from shunter.cli.commands import GroupedCommand
 from shunter.cli.compare import ComparisonOutputs, check_top
@@ -21,9 +19,9 @@ from shunter.cli.options import (
     listed_names,
     takes,
     takes_fields,
-    whole_number,
 )
 from shunter.cli.outputs import print_json, step
+from shunter.cli.parsing import Argument, Context, Option, whole_number
 from shunter.cli.running import RunArguments, read_inputs
 from shunter.errors import InputError
 
@@ -32,7 +30,7 @@ BROUGHT = ("policy", "dispatch", "estimate")
 
 PlacementOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         parser=given_text,
         metavar="DIR",
         show_default="as the checkpoints were trained",
@@ -43,7 +41,7 @@ PlacementOption = Annotated[
 
 CheckpointsArgument = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="CHECKPOINT",
         show_default="the newest run under runs/",
         help="Folders of runs (their best checkpoint is taken) or of checkpoints, such as runs/first or "
@@ -52,7 +50,7 @@ CheckpointsArgument = Annotated[
 ]
 AgainstOption = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="all|none|A/B,...",
         help="The classics: all of them under every dispatch rule, none, or some, such as fcfs/easy,f2/easy. They are "
         "run with requested times, and with the estimates of the checkpoints.",
@@ -60,7 +58,7 @@ AgainstOption = Annotated[
 ]
 AlsoOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="FILE.toml",
         show_default="none",
         help="A policy that is judged like the checkpoints: what 'shunter tune' wrote, also FILE.toml/RULE. Give it "
@@ -68,29 +66,29 @@ AlsoOption = Annotated[
     ),
 ]
 TopOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="How many of the best classics the tables show.")
+    int, Option(parser=whole_number, metavar="N", help="How many of the best classics the tables show.")
 ]
 
 
 class EvaluateCommand(GroupedCommand):
     """Takes a file among the checkpoints, which are folders, for the log."""
 
-    def logs_by_place(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's context, which Typer hides
+    def logs_by_place(self, context: Context) -> list[str]:
         """Returns the logs among the words, and leaves the checkpoints."""
-        words = list(ctx.params["checkpoints"] or ())
+        words = list(context.params["checkpoints"] or ())
         policy = next((word for word in words if word.endswith(".toml")), None)
         if policy is not None:
             raise InputError(f"{policy} is neither a checkpoint nor a log; name a policy with --also {policy}")
         logs = [word for word in words if _is_log(word)]
-        ctx.params["checkpoints"] = [word for word in words if word not in logs]
+        context.params["checkpoints"] = [word for word in words if word not in logs]
         return logs
 
-    def example(self, ctx: Any) -> str:  # noqa: ANN401 - Click's context
+    def example(self, context: Context) -> str:
         """Returns a command with the checkpoints that are named, and the log that the first was trained on."""
         from shunter.policies.catalog import PICK_HOST
         from shunter.policies.checkpoint import read_record, trained_on
 
-        checkpoints = list(ctx.params["checkpoints"] or ())
+        checkpoints = list(context.params["checkpoints"] or ())
         log = trained_on(checkpoints[0]) if checkpoints else ["log.swf.gz"]
         if checkpoints and read_record(checkpoints[0])["options"].get("kind") == PICK_HOST:
             return shlex.join(["shunter", "compare", *log, "--placement", f"best-fit,{checkpoints[0]}"])
@@ -112,7 +110,7 @@ COMMAND = EvaluateCommand
 @takes_fields(WindowArguments, part="0.7:1")
 @takes_fields(ComparisonOutputs)
 def evaluate(
-    context: typer.Context,
+    context: Context,
     *,
     checkpoints: CheckpointsArgument = None,
     against: AgainstOption = "all",

@@ -5,31 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from shunter.cli.options import JsonOption, given_text, whole_number
+from shunter.cli.options import JsonOption, given_text
 from shunter.cli.outputs import print_json
+from shunter.cli.parsing import Argument, Option, whole_number
 from shunter.errors import InputError
 
 RunArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         parser=given_text, metavar="RUN",
         help="A folder that 'shunter simulate --out' has written; leave it out with --queue.",
     ),
 ]  # fmt: skip
 JobArgument = Annotated[
-    str | None, typer.Argument(parser=given_text, metavar="JOB", show_default=False, help="The job's id.")
+    str | None, Argument(parser=given_text, metavar="JOB", show_default=False, help="The job's id.")
 ]
 QueueOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--queue", "-q", parser=given_text, metavar="NAME|PATH", show_default="none",
         help="Explain a job of this local queue. Its daemon need not run.",
     ),
 ]  # fmt: skip
 TopOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="How many of the jobs that it waited for are named.")
+    int, Option(parser=whole_number, metavar="N", help="How many of the jobs that it waited for are named.")
 ]
 
 

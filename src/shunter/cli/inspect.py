@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from shunter.cli.options import (
     ClusterOption,
     JsonOption,
@@ -17,10 +15,11 @@ from shunter.cli.options import (
     given_text,
 )
 from shunter.cli.outputs import print_json
+from shunter.cli.parsing import Argument, Option
 
 CheckpointArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="CHECKPOINT",
         parser=given_text,
         help="The folder of a checkpoint, or of a run: then its best checkpoint.",
@@ -28,7 +27,7 @@ CheckpointArgument = Annotated[
 ]
 InspectedWorkloadOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--workload",
         parser=given_text,
         metavar="FILE",

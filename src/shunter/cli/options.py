@@ -1,12 +1,12 @@
 """The options that verbs share, and how they reach a verb.
 
-Typer learns the options of a verb from its signature. A verb that simulates has one parameter of the type
+The options of a verb are told by its signature. A verb that simulates has one parameter of the type
 `RunArguments`, and says which groups of options fill it::
 
     @takes(SITE | LOAD | SETTINGS)
     def verb(arguments: RunArguments, json: JsonOption = False) -> None:
 
-Typer is shown a signature in which these options stand in the place of that parameter. When it calls, one object is
+The command sees a signature in which these options stand in the place of that parameter. When it calls, one object is
 made of their values, and the verb is called with it. What a verb takes in its own way (a list, another default) is a
 parameter of its own, and not in the groups. The options of settings follow from the fields of `Settings`.
 
@@ -25,9 +25,8 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_origin, get_type_hints
 
-import typer
-
 from shunter.checks import TIME, seconds_of
+from shunter.cli.parsing import BadParameter, Context, Option, number, whole_number
 from shunter.cli.running import DEFAULT_WORDS, RunArguments
 from shunter.errors import InputError
 from shunter.model.settings import DECLARED, SETTING_NAMES, Settings
@@ -37,27 +36,11 @@ if TYPE_CHECKING:
     from shunter.comparison.contest import Contest
 
 
-def whole_number(text: str) -> int:
-    """Returns the whole number that an option was given."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a whole number") from None
-
-
-def number(text: str) -> float:
-    """Returns the number that an option was given."""
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number") from None
-
-
 def duration(text: str) -> float:
     """Returns the seconds that an option was given: ``36h``, ``2h30m``, ``90``."""
     found = seconds_of(text)
     if found is None:
-        raise typer.BadParameter(f"{text!r} is not a time; write 90m, 36h, 1d, 2h30m, or a number of seconds")
+        raise BadParameter(f"{text!r} is not a time; write 90m, 36h, 1d, 2h30m, or a number of seconds")
     return found
 
 
@@ -68,13 +51,13 @@ def offered_load(text: str) -> float:
     try:
         return parse_load(text)
     except InputError:
-        raise typer.BadParameter(f"{text!r} is not a load; write 0.9 or 90%") from None
+        raise BadParameter(f"{text!r} is not a load; write 0.9 or 90%") from None
 
 
 def given_text(text: str) -> str:
     """Returns the text that an option was given, which must not be empty."""
     if not text.strip():
-        raise typer.BadParameter("it is empty; give a name")
+        raise BadParameter("it is empty; give a name")
     return text
 
 
@@ -93,7 +76,7 @@ def path(text: str) -> Path:
 
 WorkloadOption = Annotated[
     str,
-    typer.Option(
+    Option(
         parser=given_text,
         metavar="FILE",
         help="A job log (SWF, sacct, lsb.acct, CSV, Parquet and others, also .gz; a pattern such as 'part-*.csv' if it "
@@ -103,7 +86,7 @@ WorkloadOption = Annotated[
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="CLUSTER",
         show_default="what the log's header or the generator tells",
         help="A number of cores, a preset, a TOML file, or a generator such as generate:eda?hosts=20&seed=42.",
@@ -111,7 +94,7 @@ ClusterOption = Annotated[
 ]
 LoadOption = Annotated[
     float | None,
-    typer.Option(
+    Option(
         parser=offered_load,
         metavar="X",
         show_default="the arrivals as they are",
@@ -119,16 +102,16 @@ LoadOption = Annotated[
     ),
 ]
 StartOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="I", help="The first job of the window, counted from 0.")
+    int, Option(parser=whole_number, metavar="I", help="The first job of the window, counted from 0.")
 ]
 LengthOption = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="N", show_default="to the end", help="How many jobs the window has."),
+    Option(parser=whole_number, metavar="N", show_default="to the end", help="How many jobs the window has."),
 ]
-SeedOption = Annotated[int, typer.Option(parser=whole_number, metavar="N", help="The seed of everything random.")]
+SeedOption = Annotated[int, Option(parser=whole_number, metavar="N", help="The seed of everything random.")]
 FormatOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--format",
         metavar="NAME",
         show_default="by the file's content",
@@ -137,7 +120,7 @@ FormatOption = Annotated[
 ]
 MapOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--map",
         metavar="OURS=THEIRS",
         show_default="the table's own names",
@@ -148,7 +131,7 @@ MapOption = Annotated[
 ]
 OnlyOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--only",
         metavar="STATUS,...",
         show_default="all jobs",
@@ -156,11 +139,11 @@ OnlyOption = Annotated[
     ),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Make an error of each repair, and of each job that can never fit.")
+    bool, Option("--strict", help="Make an error of each repair, and of each job that can never fit.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--out",
         "-o",
         parser=path,
@@ -168,12 +151,10 @@ OutOption = Annotated[
         help="Write the schedule, the metrics and a manifest to this folder.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite the run in a folder.")]
+ForceOption = Annotated[bool, Option("--force", help="Let --out overwrite the run in a folder.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(
-        parser=path, metavar="FILE", help="Draw utilization, queue and a Gantt chart: a .png, .svg or .pdf file."
-    ),
+    Option(parser=path, metavar="FILE", help="Draw utilization, queue and a Gantt chart: a .png, .svg or .pdf file."),
 ]
 
 
@@ -188,22 +169,22 @@ def _trust(is_given: bool) -> bool:
 
 TrustOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--trust",
         callback=_trust,
         help="Run Python files that a file names (a manifest, a checkpoint, a training file), and not you.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")]
 WindowCountOption = Annotated[
-    int, typer.Option("--windows", parser=whole_number, metavar="K", help="How many windows of the log are simulated.")
+    int, Option("--windows", parser=whole_number, metavar="K", help="How many windows of the log are simulated.")
 ]
 WindowLengthOption = Annotated[
-    int, typer.Option("--length", parser=whole_number, metavar="N", help="How many jobs of each window are measured.")
+    int, Option("--length", parser=whole_number, metavar="N", help="How many jobs of each window are measured.")
 ]
 BlocksOption = Annotated[
     int | None,
-    typer.Option(
+    Option(
         parser=whole_number,
         metavar="B",
         show_default="as many as hold a window, at most 10",
@@ -212,22 +193,22 @@ BlocksOption = Annotated[
 ]
 WarmupOption = Annotated[
     int,
-    typer.Option(
+    Option(
         parser=whole_number,
         metavar="N",
         help="How many jobs before each window are simulated too, so that it does not begin on an empty cluster.",
     ),
 ]
 PartOption = Annotated[
-    str, typer.Option(metavar="A:B", help="The part of the log to take windows from, as fractions of its jobs.")
+    str, Option(metavar="A:B", help="The part of the log to take windows from, as fractions of its jobs.")
 ]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="N", show_default="all cores", help="How many cores to use."),
+    Option(parser=whole_number, metavar="N", show_default="all cores", help="How many cores to use."),
 ]
 OnOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--on",
         parser=given_text,
         metavar="PLACE",
@@ -241,7 +222,7 @@ OnOption = Annotated[
 class WindowArguments:
     """By what policies are compared, and in which windows of a log."""
 
-    metric: Annotated[str, typer.Option(metavar="NAME", help="The metric to compare and to sort by.")] = (
+    metric: Annotated[str, Option(metavar="NAME", help="The metric to compare and to sort by.")] = (
         "mean_bounded_slowdown"
     )
     windows: WindowCountOption = 20
@@ -286,16 +267,16 @@ def setting_help(name: str) -> str:
 
 
 def setting_option(name: str) -> object:
-    """Returns the option of a setting, as Typer takes it."""
+    """Returns the option of a setting, as a signature has it."""
     said, hint = DECLARED[name], HINTS[name]
     if hint is bool:
-        return Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=setting_help(name))]
+        return Annotated[bool, Option(f"--{name.replace('_', '-')}", help=setting_help(name))]
     kinds = getattr(hint, "__args__", (hint,))
     # Some settings take a number or text in Python; on the command line the first of these types that they take.
     parsers = ((int, whole_number), (float, duration if said.metavar == TIME else number), (str, given_text))
     kind, parse = next((kind, parse) for kind, parse in parsers if kind in kinds)
     shown = said.shown_default or (str(getattr(Settings(), name)) if said.is_open else "")
-    option = typer.Option(parser=parse, metavar=said.metavar, help=setting_help(name), show_default=shown or True)
+    option = Option(parser=parse, metavar=said.metavar, help=setting_help(name), show_default=shown or True)
     return Annotated[kind | None if said.is_open or type(None) in kinds else kind, option]
 
 
@@ -351,14 +332,10 @@ def _make(values: dict[str, Any], given: dict[str, Any]) -> RunArguments:
     return RunArguments(**{"workload": ""} | values, given=settings, asked=asked)
 
 
-def given_options(context: typer.Context) -> dict[str, Any]:
+def given_options(context: Context) -> dict[str, Any]:
     """Returns the options that the user gave, as they were understood."""
-    given = {}
-    for name, value in context.params.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT":
-            given[name] = str(value) if isinstance(value, Path) else value
-    return given
+    given = {name: value for name, value in context.params.items() if name in context.given}
+    return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
 
 def fills(
@@ -370,17 +347,17 @@ def fills(
     """
 
     def decorate(verb: Verb) -> Verb:
-        # Annotations are text in our modules; Typer and `kind` need the types.
+        # Annotations are text in our modules; commands and `kind` need the types.
         own = signature(verb, eval_str=True)
         (place,) = (name for name, parameter in own.parameters.items() if parameter.annotation is kind)
 
         @wraps(verb)
-        def called_by_typer(**given: object) -> None:
+        def called(**given: object) -> None:
             values: dict[str, Any] = {field: given.pop(_option_name(field)) for field in options}
             verb(**given, **{place: make(values, given)})
 
-        called_by_typer.__signature__ = _shown(own, place, options, _defaults(kind) | dict(defaults or {}))  # type: ignore[attr-defined]
-        return called_by_typer
+        called.__signature__ = _shown(own, place, options, _defaults(kind) | dict(defaults or {}))  # type: ignore[attr-defined]
+        return called
 
     return decorate
 
@@ -395,7 +372,7 @@ def _defaults(kind: type) -> dict[str, Any]:
 
 
 def _shown(own: Signature, place: str, options: Options, defaults: Mapping[str, Any]) -> Signature:
-    """Returns what Typer sees: first what is required, then the cluster, then the others as they stand."""
+    """Returns what a command sees: first what is required, then the cluster, then the others as they stand."""
     shown: list[Parameter] = []
     for parameter in own.parameters.values():
         if parameter.name == place:

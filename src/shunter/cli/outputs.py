@@ -15,8 +15,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import typer
-
+from shunter.cli.parsing import echo
 from shunter.errors import InputError, visible
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Pulse:
             if self._is_over.wait(max(0.0, begun + after_s - time.monotonic())):
                 return
             passed_s = round(time.monotonic() - begun)
-            typer.echo(visible(f"{self._words()} ({passed_s // 60}:{passed_s % 60:02d} min)"), err=True)
+            echo(visible(f"{self._words()} ({passed_s // 60}:{passed_s % 60:02d} min)"), err=True)
 
 
 class Step:
@@ -227,4 +226,4 @@ def print_json(result: object) -> None:
     """Prints what ``--json`` asks for, on standard output."""
     from shunter.metrics.run_folder import to_json_text
 
-    typer.echo(to_json_text(result))
+    echo(to_json_text(result))

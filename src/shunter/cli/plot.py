@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from shunter.cli.options import path
 from shunter.cli.outputs import PLOT_SUFFIXES, save_figure
+from shunter.cli.parsing import Argument, Option, echo
 from shunter.errors import InputError, visible
 
 RunsArgument = Annotated[
-    list[Path], typer.Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train', also of --seeds.")
+    list[Path], Argument(parser=path, metavar="RUN...", help="Folders of 'shunter train', also of --seeds.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--out",
         "-o",
         parser=path,
@@ -49,4 +48,4 @@ def plot(runs: RunsArgument, out: OutOption = None) -> None:
     if file.suffix.lower() not in PLOT_SUFFIXES:
         raise InputError(f"--out {file}: unknown suffix {file.suffix!r}; give a name that ends in .png, .svg or .pdf")
     save_figure(file, draw_learning(curves))
-    typer.echo(visible(f"written: {file}"))
+    echo(visible(f"written: {file}"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-
 from shunter.cli.options import JsonOption
 from shunter.cli.outputs import print_json
+from shunter.cli.parsing import echo
 from shunter.policies.catalog import DISPATCHES, ESTIMATES, PAIRS, PLACEMENTS, POLICIES
 
 KINDS = {
@@ -30,6 +29,6 @@ def policies(json: JsonOption = False) -> None:
     # One width for all lists, so that the meanings stand below each other.
     width = max(len(name) for _, names in KINDS.values() for name in names)
     for title, names in KINDS.values():
-        typer.echo(f"\n{title}" if names is not POLICIES else title)
+        echo(f"\n{title}" if names is not POLICIES else title)
         for name, meaning in names.items():
-            typer.echo(f"  {name:<{width}}  {meaning}")
+            echo(f"  {name:<{width}}  {meaning}")

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
-
-import typer
-from typer.core import TyperGroup
+from collections.abc import Callable
+from typing import Any, Final
 
 from shunter.checks import check_name
-from shunter.cli.commands import GroupedCommand
-from shunter.cli.queue_daemon import policy, start, status, stop
-from shunter.cli.queue_looking import export, follow, list_, logs, show, wait
-from shunter.cli.queue_options import (
-    GroupOption,
-    IdsArgument,
-    JsonOption,
-    QueueOption,
-    echo_json,
-    ids_text,
-    parse_ids,
-    seconds_of_option,
-)
-from shunter.cli.queue_submit import submit
-from shunter.execution.local.client import ask
-from shunter.execution.local.folder import queue_folder
+from shunter.cli.parsing import Command, Group
 
 ALIASES: Final = {
     "add": "submit", "sbatch": "submit", "ls": "list", "queue": "list", "squeue": "list", "jobs": "list",
@@ -34,24 +17,54 @@ ALIASES: Final = {
 """What users of pueue, sbatch and others type, and the verb that they mean."""
 
 
-class Queue(TyperGroup):
+_LOOKING, _CHANGING, _DAEMON = (f"shunter.cli.queue_{part}" for part in ("looking", "changing", "daemon"))
+VERBS: Final = {
+    "start": f"{_DAEMON}:start",
+    "stop": f"{_DAEMON}:stop",
+    "status": f"{_DAEMON}:status",
+    "submit": "shunter.cli.queue_submit:submit",
+    "list": f"{_LOOKING}:list_",
+    "show": f"{_LOOKING}:show",
+    "logs": f"{_LOOKING}:logs",
+    "follow": f"{_LOOKING}:follow",
+    "wait": f"{_LOOKING}:wait",
+    "cancel": f"{_CHANGING}:cancel",
+    "hold": f"{_CHANGING}:hold",
+    "release": f"{_CHANGING}:release",
+    "pause": f"{_CHANGING}:pause",
+    "resume": f"{_CHANGING}:resume",
+    "limit": f"{_CHANGING}:limit",
+    "edit": f"{_CHANGING}:edit",
+    "policy": f"{_DAEMON}:policy",
+    "clean": f"{_CHANGING}:clean",
+    "export": f"{_LOOKING}:export",
+}
+
+
+class Submit(Command):
+    """Options end where the command begins: 'submit sleep --help' is not a question to us."""
+
+    stops_at_words = True
+
+
+class Queue(Group):
     """The verbs of a queue, also by the words of other queues."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401 - Click's context and commands
+    def find(self, word: str) -> Command:
         """Returns a verb.
 
         Raises:
             InputError: There is none of this name.
         """
-        name = ALIASES.get(cmd_name, cmd_name)
-        return super().get_command(ctx, check_name("verb of queue", name, self.list_commands(ctx), synonyms=ALIASES))
+        name = ALIASES.get(word, word)
+        return self.load(check_name("verb of queue", name, self.verbs, synonyms=ALIASES))
+
+    def command(self, name: str, function: Callable[..., Any], module: object) -> Command:
+        """Returns the command that a function is."""
+        return (Submit if name == "submit" else Command)(name, function)
 
 
-queue = typer.Typer(cls=Queue, rich_markup_mode=None)
-
-
-@queue.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
+def root() -> None:
     """Run commands on this machine in the best order, and never lose one.
 
     For instance:
@@ -62,128 +75,6 @@ def root(context: typer.Context) -> None:
 
         shunter queue list
     """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
-def _change(queue: str | None, json: bool, verb: str, said: str, **words: Any) -> None:  # noqa: ANN401 - JSON values
-    answer = ask(queue_folder(queue), verb, **words)
-    if json:
-        echo_json(answer)
-    else:
-        typer.echo(said if "jobs" not in answer else f"{said} {ids_text(answer['jobs'])}")
-
-
-def cancel(jobs: IdsArgument, queue: QueueOption = None, json: JsonOption = False) -> None:
-    """Cancel jobs. Those that run get SIGTERM, and SIGKILL 10 seconds later.
-
-    For instance:
-
-        shunter queue cancel 12 20-29
-    """
-    _change(queue, json, "cancel", "Cancelled", jobs=parse_ids(jobs))
-
-
-def hold(jobs: IdsArgument, queue: QueueOption = None, json: JsonOption = False) -> None:
-    """Keep waiting jobs from starting until they are released.
-
-    For instance:
-
-        shunter queue hold 12
-    """
-    _change(queue, json, "hold", "Held", jobs=parse_ids(jobs))
-
-
-def release(jobs: IdsArgument, queue: QueueOption = None, json: JsonOption = False) -> None:
-    """Let held jobs start.
-
-    For instance:
-
-        shunter queue release 12
-    """
-    _change(queue, json, "release", "Released", jobs=parse_ids(jobs))
-
-
-def pause(group: GroupOption = None, queue: QueueOption = None, json: JsonOption = False) -> None:
-    """Start no more jobs, or none of a group. Those that run go on.
-
-    For instance:
-
-        shunter queue pause --group experiments
-    """
-    _change(queue, json, "pause", f"Paused {group or 'the queue'}", group=group)
-
-
-def resume(group: GroupOption = None, queue: QueueOption = None, json: JsonOption = False) -> None:
-    """Start jobs again after a pause.
-
-    For instance:
-
-        shunter queue resume
-    """
-    _change(queue, json, "resume", f"Resumed {group or 'the queue'}", group=group)
-
-
-def limit(
-    most: Annotated[
-        int, typer.Argument(metavar="N", help="How many may run at once; 0: as many as there is room for.")
-    ],
-    group: Annotated[str, typer.Option("--group", "-g", metavar="NAME", help="The group.")] = "default",
-    queue: QueueOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Limit how many jobs of a group run at once.
-
-    For instance:
-
-        shunter queue limit 4 --group downloads
-    """
-    said = f"Group {group}: at most {most} at once" if most else f"Group {group}: no limit"
-    _change(queue, json, "limit", said, group=group, most_running=most or None)
-
-
-def edit(
-    jobs: IdsArgument,
-    priority: Annotated[int | None, typer.Option("--priority", "-p", metavar="N", help="Higher ones go first.")] = None,
-    time: Annotated[str | None, typer.Option("--time", "-t", metavar="TIME", help="How long it may run: 2h.")] = None,
-    queue: QueueOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Change the priority or the time limit of jobs that wait.
-
-    For instance:
-
-        shunter queue edit 12 --priority 10 --time 4h
-    """
-    words = {"priority": priority, "time_s": seconds_of_option("--time", time)}
-    _change(queue, json, "edit", "Edited", jobs=parse_ids(jobs), **words)
-
-
-def clean(
-    state: Annotated[
-        list[str] | None,
-        typer.Option("--state", "-s", metavar="STATE", show_default="all that are over", help="Only these."),
-    ] = None,
-    older: Annotated[str, typer.Option(metavar="TIME", help="Only jobs that ended so long ago.")] = "0",
-    queue: QueueOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Forget jobs that are over, with what they have printed. Estimates then learn nothing of them any more.
-
-    For instance:
-
-        shunter queue clean --state done --older 7d
-    """
-    words = {"states": state or None, "older_s": seconds_of_option("--older", older)}
-    _change(queue, json, "clean", "Forgot", **words)
-
-
-# Options end where the command begins: 'submit sleep --help' is not a question to us.
-_SUBMIT: Final = {"allow_interspersed_args": False}
-for _name, _verb in (
-    ("start", start), ("stop", stop), ("status", status), ("submit", submit), ("list", list_), ("show", show),
-    ("logs", logs), ("follow", follow), ("wait", wait), ("cancel", cancel), ("hold", hold), ("release", release),
-    ("pause", pause), ("resume", resume), ("limit", limit), ("edit", edit), ("policy", policy), ("clean", clean),
-    ("export", export),
-):  # fmt: skip
-    queue.command(_name, cls=GroupedCommand, context_settings=_SUBMIT if _name == "submit" else None)(_verb)
+queue = Queue("queue", root, VERBS)

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
-from shunter.cli.queue_options import JsonOption, QueueOption, echo_json, seconds_of_option
+from shunter.cli.parsing import Argument, Option, echo
+from shunter.cli.queue_options import JsonOption, QueueOption, ask_daemon, echo_json, seconds_of_option, times_text
 from shunter.errors import InputError, visible
-from shunter.execution.local.client import ask
 from shunter.execution.local.folder import queue_folder
 from shunter.execution.local.spec import memory_mb
 
 PolicyOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME", show_default="as before; fcfs at first",
         help="Who goes first: a name, a TOML or Python file, or the folder of a run ('shunter policies').",
     ),
 ]  # fmt: skip
 DispatchOption = Annotated[
-    str | None, typer.Option(metavar="NAME", show_default="easy", help="What happens when the next job does not fit.")
+    str | None, Option(metavar="NAME", show_default="easy", help="What happens when the next job does not fit.")
 ]
 EstimateOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME", show_default="requested",
         help="The run time that the policy sees; 'posterior' learns it from the jobs of this queue that have ended.",
     ),
 ]  # fmt: skip
 MaxWaitOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", show_default="off", help="A job that has waited so long goes before all others."),
+    Option(metavar="TIME", show_default="off", help="A job that has waited so long goes before all others."),
 ]
 
 
@@ -59,19 +57,17 @@ def _whole_path(policy: str) -> str:
 
 
 def start(
-    cores: Annotated[int | None, typer.Option(metavar="N", show_default="all", help="Cores for jobs.")] = None,
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", show_default="all", help="Memory for jobs: 16G.")
-    ] = None,
+    cores: Annotated[int | None, Option(metavar="N", show_default="all", help="Cores for jobs.")] = None,
+    memory: Annotated[str | None, Option(metavar="SIZE", show_default="all", help="Memory for jobs: 16G.")] = None,
     gpus: Annotated[
-        int | None, typer.Option(metavar="N", show_default="what nvidia-smi tells", help="GPUs for jobs.")
+        int | None, Option(metavar="N", show_default="what nvidia-smi tells", help="GPUs for jobs.")
     ] = None,
     policy: PolicyOption = None,
     dispatch: DispatchOption = None,
     estimate: EstimateOption = None,
     max_wait: MaxWaitOption = None,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay in this terminal, for systemd and the like.")
+        bool, Option("--foreground", help="Stay in this terminal, for systemd and the like.")
     ] = False,
     queue: QueueOption = None,
     json: JsonOption = False,
@@ -104,7 +100,7 @@ def start(
     if json:
         echo_json({"process": process, "folder": str(folder.path)})
     else:
-        typer.echo(f"Queue {folder.text} is running (process {process}, {folder.path})")
+        echo(f"Queue {folder.text} is running (process {process}, {folder.path})")
 
 
 def stop(queue: QueueOption = None, json: JsonOption = False) -> None:
@@ -114,12 +110,16 @@ def stop(queue: QueueOption = None, json: JsonOption = False) -> None:
 
         shunter queue stop
     """
-    answer = ask(queue_folder(queue), "stop")
+    from shunter.execution.local.starting import wait_for_end
+
+    answer = ask_daemon(queue, "stop")
+    wait_for_end(answer["process"])
     if json:
         echo_json(answer)
     else:
-        left = f"; {answer['running']} jobs go on running" if answer["running"] else ""
-        typer.echo(f"Stopped (process {answer['process']}){left}")
+        count = answer["running"]
+        left = f"; {count} job{' goes' if count == 1 else 's go'} on running" if count else ""
+        echo(f"Stopped (process {answer['process']}){left}")
 
 
 def status(queue: QueueOption = None, json: JsonOption = False) -> None:
@@ -129,25 +129,25 @@ def status(queue: QueueOption = None, json: JsonOption = False) -> None:
 
         shunter queue status
     """
-    told = ask(queue_folder(queue), "status")
+    told = ask_daemon(queue, "status")
     if json:
         echo_json(told)
         return
     counts = ", ".join(f"{count:,} {state}" for state, count in told["counts"].items() if count)
     paused = [name for name, group in told["groups"].items() if group["paused"]]
-    typer.echo(f"Jobs      {counts or 'none'}")
+    echo(f"Jobs      {counts or 'none'}")
     if told["is_paused"] or paused:
-        typer.echo(f"Paused    {'the whole queue' if told['is_paused'] else visible(', '.join(paused))}")
+        echo(f"Paused    {'the whole queue' if told['is_paused'] else visible(', '.join(paused))}")
     pinned = "" if told["are_cores_pinned"] else " (more than the machine has: jobs are not kept on cores of their own)"
-    typer.echo(f"Cores     {told['free_cores']} of {told['cores']} free{pinned}")
+    echo(f"Cores     {told['free_cores']} of {told['cores']} free{pinned}")
     memory = f"{told['free_memory_mb'] / 1024:,.1f} of {told['memory_mb'] / 1024:,.1f} GB free"
-    typer.echo(f"Memory    {memory}; kept by {told['memory_kept_by']}")
-    typer.echo(f"GPUs      {told['free_gpus']} of {told['gpus']} free" if told["gpus"] else "GPUs      none")
-    typer.echo(f"Policy    {_policy_text(told)}")
+    echo(f"Memory    {memory}; kept by {told['memory_kept_by']}")
+    echo(f"GPUs      {told['free_gpus']} of {told['gpus']} free" if told["gpus"] else "GPUs      none")
+    echo(f"Policy    {_policy_text(told)}")
     if told["policy_failures"]:
-        what = f"failed {told['policy_failures']} times, and fcfs decided instead"
-        typer.echo(visible(f"          {what}; last: {told['last_failure']}"))
-    typer.echo(f"Daemon    process {told['process']}, {told['folder']}")
+        what = f"failed {times_text(told['policy_failures'])}, and fcfs decided instead"
+        echo(visible(f"          {what}; last: {told['last_failure']}"))
+    echo(f"Daemon    process {told['process']}, {told['folder']}")
 
 
 def _policy_text(told: dict[str, Any]) -> str:
@@ -157,7 +157,7 @@ def _policy_text(told: dict[str, Any]) -> str:
 
 def policy(
     name: Annotated[
-        str | None, typer.Argument(metavar="POLICY", show_default="show it", help="Who decides from now on.")
+        str | None, Argument(metavar="POLICY", show_default="show it", help="Who decides from now on.")
     ] = None,
     dispatch: DispatchOption = None,
     estimate: EstimateOption = None,
@@ -176,8 +176,8 @@ def policy(
         shunter queue policy runs/first
     """
     words = policy_words(name, dispatch, estimate, max_wait)
-    told = ask(queue_folder(queue), "policy", **({"words": words} if words else {}))
+    told = ask_daemon(queue, "policy", **({"words": words} if words else {}))
     if json:
         echo_json(told)
     else:
-        typer.echo(_policy_text(told))
+        echo(_policy_text(told))

@@ -7,32 +7,30 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import typer
-
 from shunter.cli.commands import EXIT_DIFFERENT
-from shunter.cli.queue_options import GroupOption, JsonOption, QueueOption, echo_json, parse_ids
+from shunter.cli.parsing import Argument, Exit, Option, echo
+from shunter.cli.queue_options import GroupOption, JsonOption, QueueOption, ask_daemon, echo_json, parse_ids
 from shunter.errors import InputError, visible
-from shunter.execution.local.client import ask
 from shunter.execution.local.folder import queue_folder
 from shunter.execution.local.outputs import read_output
 from shunter.execution.local.spec import OVER, STATES
 
 LOOK_S: Final = 0.2
 """How often a file is looked at that is followed."""
-JobArgument = Annotated[int, typer.Argument(metavar="JOB", show_default=False, help="The job's id.")]
+JobArgument = Annotated[int, Argument(metavar="JOB", show_default=False, help="The job's id.")]
 TailOption = Annotated[
-    int | None, typer.Option("--lines", "-n", metavar="N", show_default="all", help="Only the last N lines.")
+    int | None, Option("--lines", "-n", metavar="N", show_default="all", help="Only the last N lines.")
 ]
 
 
 def list_(
-    all: Annotated[bool, typer.Option("--all", "-A", help="Also jobs that are over.")] = False,
+    all: Annotated[bool, Option("--all", "-A", help="Also jobs that are over.")] = False,
     state: Annotated[
         list[str] | None,
-        typer.Option("--state", "-s", metavar="STATE", show_default="queued, held, running", help="Only these."),
+        Option("--state", "-s", metavar="STATE", show_default="queued, held, running", help="Only these."),
     ] = None,
     group: GroupOption = None,
-    most: Annotated[int, typer.Option("--most", "-n", metavar="N", help="At most so many: the latest.")] = 100,
+    most: Annotated[int, Option("--most", "-n", metavar="N", help="At most so many: the latest.")] = 100,
     queue: QueueOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -45,7 +43,7 @@ def list_(
         shunter queue list --all --state failed --state lost
     """
     states = state or (list(STATES) if all else None)
-    answer = ask(queue_folder(queue), "list", states=states, group=group, most=most)
+    answer = ask_daemon(queue, "list", states=states, group=group, most=most)
     if json:
         echo_json(answer)
         return
@@ -61,7 +59,7 @@ def show(job: JobArgument, queue: QueueOption = None, json: JsonOption = False) 
 
         shunter queue show 12
     """
-    told = ask(queue_folder(queue), "show", job=job)
+    told = ask_daemon(queue, "show", job=job)
     if json:
         echo_json(told)
         return
@@ -72,7 +70,7 @@ def show(job: JobArgument, queue: QueueOption = None, json: JsonOption = False) 
 
 def logs(
     job: JobArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job is over.")] = False,
+    follow: Annotated[bool, Option("--follow", "-f", help="Go on until the job is over.")] = False,
     lines: TailOption = None,
     queue: QueueOption = None,
 ) -> None:
@@ -82,11 +80,10 @@ def logs(
 
         shunter queue logs 12 -f
     """
-    folder = queue_folder(queue)
-    path = Path(ask(folder, "show", job=job)["output"])
+    path = Path(ask_daemon(queue, "show", job=job)["output"])
     place = _print_from(path, 0, lines)
     while follow:
-        is_over = ask(folder, "show", job=job)["state"] in OVER
+        is_over = ask_daemon(queue, "show", job=job)["state"] in OVER
         # What was printed before the end was seen is printed too.
         place = _print_from(path, place, None)
         if is_over:
@@ -111,7 +108,7 @@ def _print_from(path: Path, place: int, lines: int | None) -> int:
     except FileNotFoundError:
         return place
     if dropped:
-        typer.echo(f"({dropped:,} bytes before this were dropped: the output is too long)", err=True)
+        echo(f"({dropped:,} bytes before this were dropped: the output is too long)", err=True)
     shown = content
     if lines is not None:
         shown = b"".join(content.splitlines(keepends=True)[-lines:]) if lines else b""
@@ -123,7 +120,7 @@ def _print_from(path: Path, place: int, lines: int | None) -> int:
 def wait(
     jobs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="JOB...", show_default="all that are not over", help="Ids: 12 or 20-29."),
+        Argument(metavar="JOB...", show_default="all that are not over", help="Ids: 12 or 20-29."),
     ] = None,
     queue: QueueOption = None,
     json: JsonOption = False,
@@ -134,23 +131,32 @@ def wait(
 
         shunter queue wait 12 && echo done
     """
-    ended: list[dict[str, Any]] = ask(queue_folder(queue), "wait", jobs=parse_ids(jobs) if jobs else None)["jobs"]
+    ended: list[dict[str, Any]] = ask_daemon(queue, "wait", jobs=parse_ids(jobs) if jobs else None)["jobs"]
     failed = [one for one in ended if one["state"] != "done"]
     if json:
         echo_json({"jobs": ended})
     else:
         for one in failed[:20]:
-            how = "" if one["code"] is None else f", exit code {one['code']}"
-            how = how if one["signal"] is None else f", signal {one['signal']}"
-            typer.echo(f"job {one['id']}: {one['state']}{how}")
-        typer.echo(f"{len(ended) - len(failed):,} of {len(ended):,} jobs succeeded")
+            echo(f"job {one['id']}: {one['state']}{_how(one)}")
+        echo(f"{len(ended) - len(failed):,} of {len(ended):,} jobs succeeded")
     if failed:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise Exit(EXIT_DIFFERENT)
+
+
+def _how(ended: dict[str, Any]) -> str:
+    """Returns how a job ended that did not succeed."""
+    if ended["cause"] in ("time-limit", "memory"):
+        return f", {ended['cause'].replace('-', ' ')} exceeded"
+    if ended["signal"] is not None:
+        return f", signal {ended['signal']}"
+    if ended["code"] is not None:
+        return f", exit code {ended['code']}"
+    return visible(f" ({ended['error']})") if ended["error"] else ""
 
 
 def export(
-    out: Annotated[str, typer.Argument(metavar="FILE", show_default=False, help="A .csv or .parquet file to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
+    out: Annotated[str, Argument(metavar="FILE", show_default=False, help="A .csv or .parquet file to write.")],
+    force: Annotated[bool, Option("--force", help="Overwrite the file if it is there.")] = False,
     queue: QueueOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -171,5 +177,5 @@ def export(
     if json:
         echo_json(told)
         return
-    typer.echo(visible(f"Wrote {told['jobs']:,} jobs to {path}"))
-    typer.echo(visible(f"Next: shunter compare {path} --cluster {told['cluster']} --policy fcfs,sjf,f1"))
+    echo(visible(f"Wrote {told['jobs']:,} jobs to {path}"))
+    echo(visible(f"Next: shunter compare {path} --cluster {told['cluster']} --policy fcfs,sjf,f1"))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from shunter.checks import seconds_of
-from shunter.errors import InputError
+from shunter.cli.parsing import Argument, Option, echo
+from shunter.errors import InputError, visible
+from shunter.execution.local.client import ask
+from shunter.execution.local.folder import queue_folder
 
 QueueOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--queue",
         "-q",
         metavar="NAME|PATH",
@@ -21,18 +22,21 @@ QueueOption = Annotated[
         help="The queue: a name, or a path with a slash in it.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-IdsArgument = Annotated[
-    list[str], typer.Argument(metavar="JOB...", show_default=False, help="Ids: 12, 12,13 or 20-29.")
-]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
+IdsArgument = Annotated[list[str], Argument(metavar="JOB...", show_default=False, help="Ids: 12, 12,13 or 20-29.")]
 GroupOption = Annotated[
-    str | None, typer.Option("--group", "-g", metavar="NAME", show_default="all", help="Only this group.")
+    str | None, Option("--group", "-g", metavar="NAME", show_default="all", help="Only this group.")
 ]
+
+
+def ask_daemon(queue: str | None, verb: str, **words: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """Asks the daemon of the queue that an option names; returns its answer."""
+    return ask(queue_folder(queue), verb, tell=lambda text: echo(visible(text), err=True), **words)
 
 
 def echo_json(value: object) -> None:
     """Prints what ``--json`` asks for."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def parse_ids(texts: Iterable[str]) -> list[int]:
@@ -46,8 +50,8 @@ def parse_ids(texts: Iterable[str]) -> list[int]:
         first, dash, last = word.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()) or len(first) > 18 or len(last) > 18:
             raise InputError(f"job {word!r}: expected an id, as in 12, 12,13 or 20-29")
-        if dash and int(last) - int(first) > 1_000_000:
-            raise InputError(f"job {word!r}: expected at most a million ids")
+        if dash and not 0 <= int(last) - int(first) <= 1_000_000:
+            raise InputError(f"job {word!r}: expected the lower id first, and at most a million")
         ids += range(int(first), int(last or first) + 1)
     return list(dict.fromkeys(ids))
 
@@ -60,6 +64,11 @@ def ids_text(ids: Sequence[int]) -> str:
         return f"{len(ids)} jobs: {ids[0]} to {ids[-1]}"
     more = ", …" if len(ids) > 10 else ""
     return f"{len(ids)} jobs{':' if ids else ''} {', '.join(map(str, ids[:10]))}{more}".rstrip()
+
+
+def times_text(count: int) -> str:
+    """Returns how often: ``once``, ``3 times``."""
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def seconds_of_option(option: str, text: str | None) -> float | None:

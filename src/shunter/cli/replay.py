@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shunter.cli.commands import EXIT_DIFFERENT
 from shunter.cli.options import JsonOption, TrustOption, given_text
+from shunter.cli.parsing import Argument, Exit, Option, echo
 from shunter.cli.running import RunArguments
 from shunter.errors import InputError, visible
 
@@ -26,13 +25,13 @@ COMPARED = ("job_id", "start_s", "end_s", "nodes", "outcome")
 
 
 def replay(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that 'shunter simulate --out' has written.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="A folder that 'shunter simulate --out' has written.")],
     workload: Annotated[
         str | None,
-        typer.Option(parser=given_text, metavar="FILE", show_default="as recorded", help="Where the workload is now."),
+        Option(parser=given_text, metavar="FILE", show_default="as recorded", help="Where the workload is now."),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="FILE", show_default="as recorded", help="Where the cluster file is now.")
+        str | None, Option(metavar="FILE", show_default="as recorded", help="Where the cluster file is now.")
     ] = None,
     trust: TrustOption = False,
     json: JsonOption = False,
@@ -65,9 +64,9 @@ def replay(
         "version": __version__,
         "recorded_version": manifest.get("shunter"),
     }
-    typer.echo(to_json_text(report) if json else visible(replay_text(folder, report)))
+    echo(to_json_text(report) if json else visible(replay_text(folder, report)))
     if not report["same"]:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise Exit(EXIT_DIFFERENT)
 
 
 def run_again(

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from shunter.cli.commands import EXIT_DIFFERENT, EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, path
 from shunter.cli.outputs import print_json, step
+from shunter.cli.parsing import Argument, Exit, Option, echo
 from shunter.cli.queue_daemon import DispatchOption, EstimateOption, MaxWaitOption, policy_words
+from shunter.cli.queue_options import times_text
 from shunter.errors import InputError, visible
 from shunter.execution.local.folder import queue_folder
 
@@ -29,66 +29,64 @@ MODEL: Final = "runs/local-queue"
 
 JobsArgument = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="FILE", show_default="none",
         help="Jobs: a .toml, .csv or .jsonl file; any other, or - for standard input, has a command in each line.",
     ),
 ]  # fmt: skip
 GenerateOption = Annotated[
-    int | None, typer.Option(metavar="N", show_default="off", help="Make up so many jobs, in the place of a file.")
+    int | None, Option(metavar="N", show_default="off", help="Make up so many jobs, in the place of a file.")
 ]
 CoresOption = Annotated[
     str | None,
-    typer.Option(metavar="A:B", show_default=USUAL_CORES, help="With --generate: the cores of a job, drawn evenly."),
+    Option(metavar="A:B", show_default=USUAL_CORES, help="With --generate: the cores of a job, drawn evenly."),
 ]
 SecondsOption = Annotated[
     str | None,
-    typer.Option(metavar="A:B", show_default=USUAL_SECONDS, help="With --generate: how long a job runs, drawn evenly."),
+    Option(metavar="A:B", show_default=USUAL_SECONDS, help="With --generate: how long a job runs, drawn evenly."),
 ]
 SimulateOption = Annotated[
     bool,
-    typer.Option("--simulate", help="With --generate: jobs sleep; otherwise stress-ng keeps their cores busy."),
+    Option("--simulate", help="With --generate: jobs sleep; otherwise stress-ng keeps their cores busy."),
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME", show_default="fcfs",
         help="Who goes first: a name (fifo, sjf ...), a TOML or Python file, or the folder of a run.",
     ),
 ]  # fmt: skip
 CapacityOption = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", show_default="those of this machine, or of the largest job", help="How many cores jobs share."
-    ),
+    Option(metavar="N", show_default="those of this machine, or of the largest job", help="How many cores jobs share."),
 ]
 TrainOption = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--train", metavar="EPISODES", show_default="off",
         help="Learn a policy: run the jobs so many times, each time with other ones if they are made up. The run in "
         "--out goes on if there is one.",
     ),
 ]  # fmt: skip
 WindowOption = Annotated[
-    int | None, typer.Option(metavar="N", show_default="7", help="With --train: how many waiting jobs the policy sees.")
+    int | None, Option(metavar="N", show_default="7", help="With --train: how many waiting jobs the policy sees.")
 ]
 GammaOption = Annotated[
-    float | None, typer.Option(metavar="X", show_default="0.99", help="With --train: the discount of later rewards.")
+    float | None, Option(metavar="X", show_default="0.99", help="With --train: the discount of later rewards.")
 ]
 RateOption = Annotated[
-    float | None, typer.Option("--lr", metavar="X", show_default="0.01", help="With --train: the learning rate.")
+    float | None, Option("--lr", metavar="X", show_default="0.01", help="With --train: the learning rate.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--out", "-o", parser=path, metavar="DIR", show_default=f"this folder; with --train {MODEL}",
         help="Where metrics_<time>.jsonl and metrics_<time>.csv go; with --train, the model too.",
     ),
 ]  # fmt: skip
 KeepOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--queue", "-q", metavar="NAME|PATH", show_default="one that is removed at the end",
         help="Run them in this queue and keep it: estimates learn from its history, and 'shunter explain' and "
         "'shunter queue' tell of its jobs.",
@@ -101,7 +99,7 @@ def run(
     generate: GenerateOption = None,
     cores: CoresOption = None,
     seconds: SecondsOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="For the jobs that are made up, and for learning.")] = 0,
+    seed: Annotated[int, Option(metavar="N", help="For the jobs that are made up, and for learning.")] = 0,
     simulate: SimulateOption = False,
     policy: PolicyOption = None,
     dispatch: DispatchOption = None,
@@ -148,9 +146,9 @@ def run(
             result = learn_on_jobs(request, learning, _telling(tell, learning.episodes))
     _print(result, None if learning is None else where, json)
     if result.is_interrupted:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise Exit(EXIT_INTERRUPTED)
     if not all(row["success"] for row in result.rows):
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise Exit(EXIT_DIFFERENT)
 
 
 def _learning(
@@ -188,9 +186,7 @@ def _jobs(
     assert generate is not None
     works = not simulate and Synthetic.can_work()
     if not works and not simulate:
-        typer.echo(
-            f"{STRESS} is not installed (Debian: apt install {STRESS}): jobs sleep, as with --simulate", err=True
-        )
+        echo(f"{STRESS} is not installed (Debian: apt install {STRESS}): jobs sleep, as with --simulate", err=True)
     drawn = Synthetic(
         generate,
         Uniform.parse("--cores", cores or USUAL_CORES, 1, 1024),
@@ -210,7 +206,7 @@ def _capacity(given: int | None, jobs: Sequence[JobSpec]) -> int:
         return given
     if largest > here:
         told = f"a job asks for {largest} cores, and this machine has {here}"
-        typer.echo(f"{told}: {largest} are counted, and jobs share the machine's (--capacity)", err=True)
+        echo(f"{told}: {largest} are counted, and jobs share the machine's (--capacity)", err=True)
     return max(here, largest)
 
 
@@ -241,7 +237,7 @@ def _telling(tell: Callable[[int, int], None], episodes: int) -> Callable[[Progr
         tell(done, episodes)
         figures = progress.figures
         waits = f"mean wait {figures['episode/wait']:.2f} s, longest {figures['episode/max_wait_s']:.2f} s"
-        typer.echo(f"episode {done} of {episodes}: {waits}, {figures['episode/steps']:.0f} decisions", err=True)
+        echo(f"episode {done} of {episodes}: {waits}, {figures['episode/steps']:.0f} decisions", err=True)
 
     return told
 
@@ -252,8 +248,8 @@ def _print(result: RunResult, model: Path | None, json: bool) -> None:
 
     told = summary(result.rows)
     if result.policy_failures:
-        what = f"the policy failed {result.policy_failures} times, and fcfs decided instead"
-        typer.echo(visible(f"{what}; last: {result.last_failure}"), err=True)
+        what = f"the policy failed {times_text(result.policy_failures)}, and fcfs decided instead"
+        echo(visible(f"{what}; last: {result.last_failure}"), err=True)
     if json:
         told |= {"interrupted": result.is_interrupted, "policy_failures": result.policy_failures}
         print_json({**told, "files": [str(file) for file in result.files], "model": model and str(model)})
@@ -262,8 +258,8 @@ def _print(result: RunResult, model: Path | None, json: bool) -> None:
 
     print_ran(result.jobs, told, result.said)
     if result.is_interrupted:
-        typer.echo("Interrupted: the jobs that were left were ended.")
+        echo("Interrupted: the jobs that were left were ended.")
     for file in result.files:
-        typer.echo(visible(f"Wrote {file}"))
+        echo(visible(f"Wrote {file}"))
     if model is not None and result.files:
-        typer.echo(visible(f"The policy is in {model}; next: shunter run --generate 50 --policy {model}"))
+        echo(visible(f"The policy is in {model}; next: shunter run --generate 50 --policy {model}"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from shunter.cli.options import (
     LOAD,
     POLICY,
@@ -22,6 +20,7 @@ from shunter.cli.options import (
     takes,
 )
 from shunter.cli.outputs import check_outputs, save_figure, step
+from shunter.cli.parsing import Context, echo
 from shunter.cli.running import RunArguments
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 @takes(SITE | LOAD | POLICY | WINDOW | STOPS | SETTINGS)
 def simulate(
-    context: typer.Context,
+    context: Context,
     arguments: RunArguments,
     out: OutOption = None,
     force: ForceOption = False,
@@ -86,7 +85,7 @@ def _print(result: Run, json: bool, out: Path | None, plot: Path | None) -> None
     from shunter.metrics.run_folder import to_json_text
 
     if json:
-        typer.echo(to_json_text(result.result()))
+        echo(to_json_text(result.result()))
         return
     from shunter.report.tables import print_run
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from shunter.cli.commands import EXIT_DIFFERENT
-from shunter.cli.options import JsonOption, OnOption, TrustOption, path, whole_number
+from shunter.cli.options import JsonOption, OnOption, TrustOption, path
 from shunter.cli.outputs import check_plot, print_json, save_figure
+from shunter.cli.parsing import Argument, Exit, Option, whole_number
 from shunter.engines.choice import LOCAL
 from shunter.errors import InputError
 
-StudyArgument = Annotated[Path, typer.Argument(parser=path, metavar="FILE.toml", help="The study: docs/studies.md.")]
+StudyArgument = Annotated[Path, Argument(parser=path, metavar="FILE.toml", help="The study: docs/studies.md.")]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--out",
         "-o",
         parser=path,
@@ -26,12 +25,12 @@ OutOption = Annotated[
     ),
 ]
 ThreadsOption = Annotated[
-    int, typer.Option(parser=whole_number, metavar="N", help="How many cores to use: so many trainings run at a time.")
+    int, Option(parser=whole_number, metavar="N", help="How many cores to use: so many trainings run at a time.")
 ]
-ReportOption = Annotated[bool, typer.Option("--report", help="Train nothing; show what is there.")]
+ReportOption = Annotated[bool, Option("--report", help="Train nothing; show what is there.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         parser=path,
         metavar="FILE",
         help="Draw the learning curves of all variants, with a band over seeds: a .png, .svg or .pdf file.",
@@ -84,4 +83,4 @@ def study(
         print_study(found)
     # What failed is told, and scripts see it; with --report nothing was tried.
     if found.failed and not report:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise Exit(EXIT_DIFFERENT)

@@ -5,16 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from shunter.cli.commands import EXIT_DIFFERENT, GroupedCommand
+from shunter.cli.commands import EXIT_DIFFERENT, VerbGroup
 from shunter.cli.options import ClusterOption, JsonOption, path
 from shunter.cli.outputs import check_plot, print_json, save_figure, step
-from shunter.cli.trace_cluster import cluster
-from shunter.cli.trace_estimate import estimate
+from shunter.cli.parsing import Exit, Option
 from shunter.cli.trace_log import LogArguments, reads_log
-from shunter.cli.trace_prices import prices
-from shunter.cli.trace_write import anonymize, convert, generate, scale, slice_, split
 
 if TYPE_CHECKING:
     from shunter.model.workload import Workload
@@ -22,7 +17,7 @@ if TYPE_CHECKING:
 
 PlotOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         parser=path,
         metavar="FILE",
         show_default="no figure",
@@ -90,26 +85,10 @@ def check(log: LogArguments, cluster: ClusterOption = None, json: JsonOption = F
 
         print_check(checked)
     if not checked.clean:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise Exit(EXIT_DIFFERENT)
 
 
-# One line a verb, in the order of the help.
-trace = typer.Typer(rich_markup_mode=None)
-trace.command("info", cls=GroupedCommand)(info)
-trace.command("check", cls=GroupedCommand)(check)
-trace.command("convert", cls=GroupedCommand)(convert)
-trace.command("slice", cls=GroupedCommand)(slice_)
-trace.command("scale", cls=GroupedCommand)(scale)
-trace.command("split", cls=GroupedCommand)(split)
-trace.command("generate", cls=GroupedCommand)(generate)
-trace.command("anonymize", cls=GroupedCommand)(anonymize)
-trace.command("cluster", cls=GroupedCommand)(cluster)
-trace.command("estimate", cls=GroupedCommand)(estimate)
-trace.command("prices", cls=GroupedCommand)(prices)
-
-
-@trace.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
+def root() -> None:
     """Look at a job log itself: describe it, check it, convert it, and make other logs and clusters from it.
 
     For instance:
@@ -120,5 +99,22 @@ def root(context: typer.Context) -> None:
 
         shunter trace cluster nodes.txt -o cluster.toml
     """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+
+
+trace = VerbGroup(
+    "trace",
+    root,
+    {
+        "info": "shunter.cli.trace:info",
+        "check": "shunter.cli.trace:check",
+        "convert": "shunter.cli.trace_write:convert",
+        "slice": "shunter.cli.trace_write:slice_",
+        "scale": "shunter.cli.trace_write:scale",
+        "split": "shunter.cli.trace_write:split",
+        "generate": "shunter.cli.trace_write:generate",
+        "anonymize": "shunter.cli.trace_write:anonymize",
+        "cluster": "shunter.cli.trace_cluster:cluster",
+        "estimate": "shunter.cli.trace_estimate:estimate",
+        "prices": "shunter.cli.trace_prices:prices",
+    },
+)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shunter.cli.options import MapOption, given_text, path
 from shunter.cli.outputs import step
+from shunter.cli.parsing import Argument, Option, echo
 from shunter.cli.trace_log import StrictOption
 from shunter.cli.trace_output import ForceOption
 from shunter.errors import InputError
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 FilesArgument = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         parser=given_text,
         metavar="FILE",
         help="A list of machines, or a job log that tells its machine. Several files are read as one.",
@@ -28,7 +27,7 @@ FilesArgument = Annotated[
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--output",
         "--out",
         "-o",
@@ -40,18 +39,18 @@ OutputOption = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", show_default="by the content", help="The kind of list or log."),
+    Option("--format", metavar="NAME", show_default="by the content", help="The kind of list or log."),
 ]
 InferOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--infer",
         help="For a log that does not tell its machine: take what its jobs had in use at once, on each host that it "
         "names, or in all if it names none.",
     ),
 ]
 NameOption = Annotated[
-    str | None, typer.Option(metavar="NAME", show_default="the file's name", help="What tables call the cluster.")
+    str | None, Option(metavar="NAME", show_default="the file's name", help="What tables call the cluster.")
 ]
 
 
@@ -98,7 +97,7 @@ def cluster(
     if name is not None:
         found = replace(found, name=name)
     if output is None:
-        typer.echo(cluster_toml(found, list(notes)), nl=False)
+        echo(cluster_toml(found, list(notes)), nl=False)
     else:
         write_cluster(found, output, list(notes))
     _print(found, ledger, notes if infer else (), output)

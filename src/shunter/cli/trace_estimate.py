@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from shunter.cli.options import JsonOption, SeedOption, given_text, listed_names, number, path
+from shunter.cli.options import JsonOption, SeedOption, given_text, listed_names, path
 from shunter.cli.outputs import check_plot, check_toml, print_json, save_figure, step
+from shunter.cli.parsing import Option, number
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.errors import InputError
 
@@ -20,13 +19,11 @@ if TYPE_CHECKING:
 
 TrainOption = Annotated[
     float,
-    typer.Option(
-        parser=number, metavar="X", help="The share of the jobs, from the first on, that the prior is fitted on."
-    ),
+    Option(parser=number, metavar="X", help="The share of the jobs, from the first on, that the prior is fitted on."),
 ]
 EstimatesOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--estimate",
         metavar="A,B,...",
         help="Estimates to compare with the fitted posterior, with commas between them: names (see 'shunter policies'; "
@@ -35,7 +32,7 @@ EstimatesOption = Annotated[
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--save",
         "--out",
         "-o",
@@ -45,10 +42,10 @@ SaveOption = Annotated[
         help="Write the fitted prior to a .toml file, for --estimate.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --save overwrite a file.")]
+ForceOption = Annotated[bool, Option("--force", help="Let --save overwrite a file.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         parser=path,
         metavar="FILE",
         show_default="no figure",
@@ -56,7 +53,7 @@ PlotOption = Annotated[
     ),
 ]
 WorkloadOption = Annotated[
-    str | None, typer.Option(parser=given_text, metavar="FILE", help="The log, as other verbs take it.", hidden=True)
+    str | None, Option(parser=given_text, metavar="FILE", help="The log, as other verbs take it.", hidden=True)
 ]
 
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from shunter.cli.options import FormatOption, MapOption, OnlyOption, Options, Verb, fills, given_text
 from shunter.cli.outputs import step
+from shunter.cli.parsing import Argument, Option
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 FilesArgument = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         parser=given_text,
         metavar="FILE",
         help="A job log, also .gz. Several files, or a pattern in quotes, are read as one log; - is standard input. Or "
@@ -35,7 +34,7 @@ FilesArgument = Annotated[
         show_default=False,
     ),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Stop with an error where something would be repaired.")]
+StrictOption = Annotated[bool, Option("--strict", help="Stop with an error where something would be repaired.")]
 
 OPTIONS: Options = {
     "files": FilesArgument,

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shunter.cli.options import path
 from shunter.cli.outputs import check_apart, step
+from shunter.cli.parsing import Option
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 OutputOption = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--output",
         "--out",
         "-o",
@@ -28,7 +27,7 @@ OutputOption = Annotated[
         help="What to write: a name that ends in .parquet, .csv, .csv.gz, .swf or .swf.gz.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
+ForceOption = Annotated[bool, Option("--force", help="Overwrite a file that exists.")]
 
 
 def check_output(output: Path, force: bool, inputs: Mapping[str, str | Path | None]) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from shunter.cli.options import ClusterOption, JsonOption, number, path
+from shunter.cli.options import ClusterOption, JsonOption, path
 from shunter.cli.outputs import check_toml, print_json, step
+from shunter.cli.parsing import Option, echo, number
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.errors import InputError
 
@@ -18,13 +17,11 @@ if TYPE_CHECKING:
 
 TrainOption = Annotated[
     float,
-    typer.Option(
-        parser=number, metavar="X", help="The share of the jobs, from the first on, whose mix the prices are for."
-    ),
+    Option(parser=number, metavar="X", help="The share of the jobs, from the first on, whose mix the prices are for."),
 ]
 FactorOption = Annotated[
     float,
-    typer.Option(
+    Option(
         parser=number,
         metavar="X",
         help="How many times the cost on its cheapest type a job takes: at 1 only the cheapest, at 1.2 also those that "
@@ -33,7 +30,7 @@ FactorOption = Annotated[
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--save",
         "--out",
         "-o",
@@ -43,7 +40,7 @@ SaveOption = Annotated[
         help="Write the prices to a .toml file, for --pairs.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --save overwrite a file.")]
+ForceOption = Annotated[bool, Option("--force", help="Let --save overwrite a file.")]
 
 
 @reads_log
@@ -89,10 +86,10 @@ def prices(
         print_json(_object(pairs, found, train) | {"version": __version__})
         return
     for name, price in pairs.prices.items():
-        typer.echo(f"{name:<16} {price:8.3f}")
-    typer.echo(f"A job takes types that cost it at most {factor:g} times its cheapest: price x time there.")
+        echo(f"{name:<16} {price:8.3f}")
+    echo(f"A job takes types that cost it at most {factor:g} times its cheapest: price x time there.")
     if save is not None:
-        typer.echo(f"Written: {save}")
+        echo(f"Written: {save}")
 
 
 def _object(pairs: Pairs, log: Log, train: float) -> dict[str, object]:

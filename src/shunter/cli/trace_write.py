@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from shunter.cli.options import ClusterOption, LengthOption, LoadOption, number, path, whole_number
+from shunter.cli.options import ClusterOption, LengthOption, LoadOption, path
 from shunter.cli.outputs import check_apart, step
+from shunter.cli.parsing import Argument, Option, echo, number, whole_number
 from shunter.cli.trace_log import LogArguments, reads_log
 from shunter.cli.trace_output import ForceOption, OutputOption, check_file, check_output, write_workload
 from shunter.errors import InputError
@@ -33,11 +32,11 @@ def convert(log: LogArguments, output: OutputOption, force: ForceOption = False)
 
 StartOption = Annotated[
     int | None,
-    typer.Option(parser=whole_number, metavar="I", show_default="the first", help="The first job, counted from 0."),
+    Option(parser=whole_number, metavar="I", show_default="the first", help="The first job, counted from 0."),
 ]
 FromOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--from",
         metavar="TIME",
         show_default="the first job's",
@@ -46,7 +45,7 @@ FromOption = Annotated[
 ]
 ToOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--to",
         metavar="TIME",
         show_default="the end",
@@ -95,7 +94,7 @@ def slice_(
 
 FactorOption = Annotated[
     float | None,
-    typer.Option(
+    Option(
         parser=number,
         metavar="X",
         show_default="none",
@@ -140,11 +139,11 @@ def scale(
 
 
 PlacesOption = Annotated[
-    bool, typer.Option("--places", help="Replace the names of queues, partitions, qualities of service and kinds too.")
+    bool, Option("--places", help="Replace the names of queues, partitions, qualities of service and kinds too.")
 ]
 SecretSeedOption = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--seed",
         parser=whole_number,
         metavar="N",
@@ -152,7 +151,7 @@ SecretSeedOption = Annotated[
         help="Draw the names from this number, so that they can be drawn again; keep it secret.",
     ),
 ]
-ShiftOption = Annotated[bool, typer.Option("--shift", help="Move the log in time so that it begins at 0.")]
+ShiftOption = Annotated[bool, Option("--shift", help="Move the log in time so that it begins at 0.")]
 
 
 @reads_log
@@ -180,11 +179,11 @@ def anonymize(
 
     write_workload(without_names(log.read(), seed=seed, places=places, shift=shift), output)
     if seed is None:
-        typer.echo("names were drawn from a secret that is kept nowhere: nobody can draw them again (--seed N could)")
+        echo("names were drawn from a secret that is kept nowhere: nobody can draw them again (--seed N could)")
 
 
 SpecArgument = Annotated[
-    str, typer.Argument(metavar="GENERATOR", help="A generator and its parameters: 'lublin?jobs=10000&cores=256'.")
+    str, Argument(metavar="GENERATOR", help="A generator and its parameters: 'lublin?jobs=10000&cores=256'.")
 ]
 
 
@@ -208,7 +207,7 @@ def generate(spec: SpecArgument, output: OutputOption, force: ForceOption = Fals
 
 FolderOption = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--output",
         "--out",
         "-o",
@@ -218,14 +217,14 @@ FolderOption = Annotated[
     ),
 ]
 SharesOption = Annotated[
-    str, typer.Option(metavar="A,B,C", help="The shares of train, validation and report; 0 leaves a part out.")
+    str, Option(metavar="A,B,C", help="The shares of train, validation and report; 0 leaves a part out.")
 ]
 ByOption = Annotated[
     str,
-    typer.Option(metavar="jobs|time", help="What is divided by these shares: the number of jobs, or the span of time."),
+    Option(metavar="jobs|time", help="What is divided by these shares: the number of jobs, or the span of time."),
 ]
 EndingOption = Annotated[
-    str, typer.Option("--as", metavar="ENDING", help="What to write: parquet, csv, csv.gz, swf or swf.gz.")
+    str, Option("--as", metavar="ENDING", help="What to write: parquet, csv, csv.gz, swf or swf.gz.")
 ]
 
 

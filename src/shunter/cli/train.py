@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shunter.cli.commands import EXIT_DIFFERENT, EXIT_INTERRUPTED
 from shunter.cli.options import JsonOption, OnOption, TrustOption, path
 from shunter.cli.outputs import print_json
+from shunter.cli.parsing import Context, Exit, Option, echo
 from shunter.cli.train_options import SetOption, TrainCommand, given_changes
 from shunter.engines.choice import LOCAL
 from shunter.errors import InputError
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
     from shunter.agents.training.request import TrainRequest
 
 COMMAND = TrainCommand
-"""Typer makes the verb of it, since its options follow from the declared keys of a training file."""
+"""The kind of command that the verb is: its options follow from the declared keys of a training file."""
 
 PresetOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME",
         show_default="that of --env: pick-job, pick-job-and-type or pick-host",
         help="The options to start from: pick-job, pick-job-committed, pick-job-and-type, pick-host, or quick "
@@ -33,7 +32,7 @@ PresetOption = Annotated[
 ]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         parser=path,
         metavar="FILE",
         show_default="none",
@@ -42,7 +41,7 @@ ConfigOption = Annotated[
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--out",
         "-o",
         parser=path,
@@ -53,16 +52,16 @@ OutOption = Annotated[
 ]
 ResumeOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--resume",
         help="Go on with the run in --out, by its own config.toml. Options for how long to train, how often to "
         "validate and what to judge on may be given anew (--steps, --eval-every, --patience, --threads, --report ...).",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite the run in --out.")]
+ForceOption = Annotated[bool, Option("--force", help="Overwrite the run in --out.")]
 SeedsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="N|LIST",
         show_default="one run, with --seed",
         help="Train once for each of so many seeds (5: from 0 to 4), or for each of these (0,1,7). Each run goes to a "
@@ -72,14 +71,14 @@ SeedsOption = Annotated[
 ]
 PrintConfigOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--print-config", help="Print the training file that these options mean, with the help of each key, and exit."
     ),
 ]
 
 
 def train(
-    context: typer.Context,
+    context: Context,
     settings: SetOption = None,
     preset: PresetOption = None,
     config: ConfigOption = None,
@@ -139,7 +138,7 @@ def _train_once(request: TrainRequest, trust: bool, json: bool) -> None:
         print_training(training)
     # Ctrl-C saves a checkpoint and tells how to go on; scripts still see that the training did not end.
     if training.is_interrupted:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise Exit(EXIT_INTERRUPTED)
 
 
 def _train_seeds(request: TrainRequest, seeds: str, on: str, trust: bool, json: bool) -> None:
@@ -159,7 +158,7 @@ def _train_seeds(request: TrainRequest, seeds: str, on: str, trust: bool, json: 
 
         print_seeds(report)
     if report.failed:
-        raise typer.Exit(EXIT_DIFFERENT)
+        raise Exit(EXIT_DIFFERENT)
 
 
 def _print_config(request: TrainRequest) -> None:
@@ -167,4 +166,4 @@ def _print_config(request: TrainRequest) -> None:
     from shunter.agents.training.config_text import commented_toml
 
     request.check()
-    typer.echo(commented_toml(request.resolved(request.folder()).config), nl=False)
+    echo(commented_toml(request.resolved(request.folder()).config), nl=False)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
-import typer
-
 from shunter.checks import NOTHING, TIME
-from shunter.cli.commands import GroupedCommand, typer_params
-from shunter.cli.options import duration, given_text, number, whole_number
+from shunter.cli.commands import GroupedCommand
+from shunter.cli.options import duration, given_text
+from shunter.cli.parsing import BadParameter, Context, number, whole_number
+from shunter.cli.parsing import Option as CommandOption
+from shunter.cli.parsing import Parameter as CommandParameter
 from shunter.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def whole_range(text: str) -> list[int]:
     """Returns the range of whole numbers that an option was given: ``1:8``, or ``4`` for 4 alone."""
     ends = [whole_number(part.strip()) for part in text.split(":")]
     if len(ends) > 2:
-        raise typer.BadParameter(f"{text!r} is no range; expected two whole numbers, as in 1:8, or one")
+        raise BadParameter(f"{text!r} is no range; expected two whole numbers, as in 1:8, or one")
     return [ends[0], ends[-1]]
 
 
@@ -57,7 +58,7 @@ def bound(text: str) -> tuple[str, float]:
     """Returns the bound that an option was given: ``mean-wait=1.1``."""
     name, equals, factor = text.partition("=")
     if not equals or name not in BOUNDED:
-        raise typer.BadParameter(f"{text!r} is no bound; expected mean-wait=X or utilization=X, as in mean-wait=1.1")
+        raise BadParameter(f"{text!r} is no bound; expected mean-wait=X or utilization=X, as in mean-wait=1.1")
     return BOUNDED[name], number(factor)
 
 
@@ -83,7 +84,7 @@ SEVERAL: Final = ("workload", "cluster", "bound")
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
+    CommandOption(
         "--set",
         parser=given_text,
         metavar="KEY=VALUE",
@@ -96,14 +97,9 @@ SetOption = Annotated[
 class TrainCommand(GroupedCommand):
     """A command with one option for each declared key of a training file, besides those of its function."""
 
-    _made: list[Any] | None = None
-
-    def own_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Click's context, which Typer hides
+    def declared_parameters(self) -> list[CommandParameter]:
         """Returns the options: those of a training first."""
-        # Click asks several times for one command line.
-        if self._made is None:
-            self._made = _training_params()
-        return [*self._made, *super().own_params(ctx)]
+        return [*_training_parameters(), *super().declared_parameters()]
 
     def group_of(self, parameter: str) -> str:
         """Returns the section of the training file that an option stands for, in words."""
@@ -112,23 +108,23 @@ class TrainCommand(GroupedCommand):
         option = training_options().get(parameter.replace("_", "-"))
         return SECTIONS[option.keys[0][0]] if option is not None else super().group_of(parameter)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Click's context, and whatever the function returns
+    def invoke(self, context: Context, rest: list[str]) -> None:
         """Puts what the options of a training say, by section and key, into the context, for `given_changes`."""
         from shunter.agents.training.option_table import training_options
 
         changes: Sections = {}
         for name, option in training_options().items():
-            value = ctx.params.pop(_parameter_name(name), None)
+            value = context.params.pop(_parameter_name(name), None)
             # Only what was given: everything else comes from preset, file and beginning.
             if value not in (None, (), []):
                 value = dict(value) if name == "bound" else list(value) if name in SEVERAL else value
                 for section, key in option.keys:
                     changes.setdefault(section, {})[key] = value
-        ctx.meta[CHANGES] = changes
-        return super().invoke(ctx)
+        context.meta[CHANGES] = changes
+        super().invoke(context, rest)
 
 
-def given_changes(context: typer.Context, texts: Iterable[str]) -> Sections:
+def given_changes(context: Context, texts: Iterable[str]) -> Sections:
     """Returns what the options of a training say, and ``--set``.
 
     Raises:
@@ -139,13 +135,14 @@ def given_changes(context: typer.Context, texts: Iterable[str]) -> Sections:
     return changes
 
 
-def _training_params() -> list[Any]:
-    """Returns the options as Click knows them."""
+def _training_parameters() -> list[CommandParameter]:
+    """Returns the options of a training."""
     from shunter.agents.training.config import load_config
     from shunter.agents.training.option_table import default_text, training_options
 
     sections = load_config(preset="pick-job").sections()
-    return typer_params([_parameter(option, default_text(option, sections)) for option in training_options().values()])
+    made = (_parameter(option, default_text(option, sections)) for option in training_options().values())
+    return [CommandParameter(one) for one in made]
 
 
 def _parameter_name(option: str) -> str:
@@ -155,14 +152,14 @@ def _parameter_name(option: str) -> str:
 def _parameter(option: Option, default: str) -> Parameter:
     name = _parameter_name(option.name)
     if _is_switch(option):
-        switch = typer.Option(
+        switch = CommandOption(
             f"--{option.name}/--no-{option.name}",
             help=option.said.help,
             show_default=option.said.shown_default or ("on" if default == "True" else "off"),
         )
         return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[bool | None, switch])
     choices = ", ".join(option.said.choices)
-    shown = typer.Option(
+    shown = CommandOption(
         f"--{option.name}",
         parser=_parser(option),
         metavar=option.said.metavar,

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from shunter.agents.training.train import Watcher
 from shunter.cli.commands import EXIT_INTERRUPTED
 from shunter.cli.outputs import Pulse, is_terminal, step
+from shunter.cli.parsing import Exit, echo
 from shunter.errors import visible
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class TrainingScreen(Watcher):
 
     def note(self, text: str) -> None:
         """Prints a line."""
-        typer.echo(visible(text), err=True)
+        echo(visible(text), err=True)
 
     def stage(self, description: str) -> AbstractContextManager[Callable[[int, int], None]]:
         """Shows a bar once the work has taken a second."""
@@ -108,10 +107,10 @@ def many_runs(description: str, remedy: str) -> Iterator[Told]:
         def told(record: Record, done: int, total: int) -> None:
             bar(done, total)
             if record.error is not None:
-                typer.echo(visible(f"{record.task.name} failed: {record.error}"), err=True)
+                echo(visible(f"{record.task.name} failed: {record.error}"), err=True)
 
         try:
             yield told
         except KeyboardInterrupt:
-            typer.echo(f"interrupted: every run is saved; {remedy}", err=True)
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+            echo(f"interrupted: every run is saved; {remedy}", err=True)
+            raise Exit(EXIT_INTERRUPTED) from None

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from shunter.cli.options import (
     LOAD,
     POLICY,
@@ -20,14 +18,13 @@ from shunter.cli.options import (
     duration,
     given_text,
     listed_names,
-    number,
     path,
     setting_help,
     takes,
     takes_fields,
-    whole_number,
 )
 from shunter.cli.outputs import check_plot, check_toml, print_json, save_figure, step
+from shunter.cli.parsing import Option, number, whole_number
 from shunter.cli.running import RunArguments, read_inputs
 from shunter.engines.choice import LOCAL, check_on
 
@@ -36,7 +33,7 @@ if TYPE_CHECKING:
 
 WorkloadsOption = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "--workload",
         parser=given_text,
         metavar="FILE",
@@ -46,7 +43,7 @@ WorkloadsOption = Annotated[
 ]
 ClustersOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--cluster",
         parser=given_text,
         metavar="CLUSTER",
@@ -56,14 +53,14 @@ ClustersOption = Annotated[
 ]
 OutOption = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--out", "-o", parser=path, metavar="FILE", help="Write the policy: a .toml file, for --policy and --estimate."
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Let --out overwrite a file.")]
+ForceOption = Annotated[bool, Option("--force", help="Let --out overwrite a file.")]
 PlotOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         parser=path, metavar="FILE", help="Draw the search and the result on later days: a .png, .svg or .pdf file."
     ),
 ]
@@ -83,7 +80,7 @@ class SearchArguments:
 
     kind: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="What is searched: linear, a weighted score with two gates; multifactor, Slurm's weights; pairs, a "
             "score over jobs and types of GPUs that may refuse a type.",
@@ -91,7 +88,7 @@ class SearchArguments:
     ] = "linear"
     objective: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="What is to become better: bounded-slowdown, slowdown, mean-wait, p95-wait, p99-wait, max-wait, "
             "turnaround, utilization, fairness, or any metric by its full name.",
@@ -99,7 +96,7 @@ class SearchArguments:
     ] = "bounded-slowdown"
     bounds: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--bound",
             metavar="NAME=X",
             show_default="none",
@@ -109,7 +106,7 @@ class SearchArguments:
     ] = None
     site: Annotated[
         str,
-        typer.Option(
+        Option(
             "--baseline",
             "--site",
             metavar="A/B",
@@ -118,21 +115,21 @@ class SearchArguments:
     ] = "fcfs/easy"
     train: Annotated[
         float,
-        typer.Option(
+        Option(
             parser=number, metavar="X", help="The part of each log's jobs, from the first on, that tuning may look at."
         ),
     ] = 0.6
     report: Annotated[
-        str, typer.Option(metavar="A:B", help="The part of each log on which the result is judged, behind --train.")
+        str, Option(metavar="A:B", help="The part of each log on which the result is judged, behind --train.")
     ] = "0.7:1"
     windows: WindowCountOption = 40
     report_windows: Annotated[
-        int, typer.Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
+        int, Option(parser=whole_number, metavar="K", help="How many windows of each log it is judged on.")
     ] = 20
     length: WindowLengthOption = 1024
     warmup: Annotated[
         int | None,
-        typer.Option(
+        Option(
             parser=whole_number,
             metavar="N",
             show_default="half of --length",
@@ -141,15 +138,13 @@ class SearchArguments:
         ),
     ] = None
     generations: Annotated[
-        int, typer.Option(parser=whole_number, metavar="N", help="How often candidates are drawn around the best.")
+        int, Option(parser=whole_number, metavar="N", help="How often candidates are drawn around the best.")
     ] = 30
-    population: Annotated[int, typer.Option(parser=whole_number, metavar="N", help="How many are drawn each time.")] = (
-        32
-    )
+    population: Annotated[int, Option(parser=whole_number, metavar="N", help="How many are drawn each time.")] = 32
     threads: ThreadsOption = None
     estimate: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             show_default="the best of requested, last-two and posterior on training days",
             help=f"{setting_help('estimate')} Training days choose among three; name one to have that.",
@@ -157,7 +152,7 @@ class SearchArguments:
     ] = None
     max_wait_s: Annotated[
         str | None,
-        typer.Option(
+        Option(
             parser=guards,
             metavar="TIME,...",
             show_default="off; the table has off, 7d, 3d, 1d and 12h",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from shunter.cli.options import LOAD, POLICY, SETTINGS, SITE, STOPS, WINDOW, JsonOption, takes
 from shunter.cli.outputs import print_json, step
+from shunter.cli.parsing import Option
 from shunter.cli.running import RunArguments
 
 ChangeOption = Annotated[
     list[str],
-    typer.Option(
+    Option(
         metavar="NAME=VALUE,...",
         help="What is different; give it several times for several cases. cores=+25% (or 1.5x, +64, 512), "
         "cluster=FILE, load=1.2x (or 0.9, or 90%), request=0.5x, limit=24h, or any setting: policy=sjf, "

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
-from shunter.execution.view import USUAL_TIME_S, Plan, View
+from shunter.execution.view import USUAL_TIME_S, Plan, SeenJob, View
 
 if TYPE_CHECKING:
+    from shunter.model.cluster import Cluster
     from shunter.policies.scheduler import Scheduler
 
 FALLBACK: Final = "fcfs"
@@ -71,7 +73,34 @@ class Decider:
         """Whether the first in line may start whenever it fits; a learned policy is asked each time."""
         from shunter.policies.native import NativePolicy
 
-        return isinstance(self.scheduler.policy, NativePolicy)
+        try:
+            return isinstance(self.scheduler.policy, NativePolicy)
+        # Its file may be gone since the queue was told of it.
+        except Exception:
+            return False
+
+    def described(self) -> dict[str, Any]:
+        """Returns who decides, as people are told; of a policy that cannot be read, what names it."""
+        names = ("policy", "dispatch", "estimate", "max_wait_s")
+        try:
+            return {name: getattr(self.scheduler.settings, name) for name in names}
+        except Exception:
+            return {name: self._words.get(name) for name in names}
+
+    def warm_up(self, cluster: Cluster) -> None:
+        """Loads what deciding takes, by a decision that nobody carries out: otherwise the first jobs wait for it.
+
+        Raises:
+            InputError: There is no such policy.
+        """
+        from shunter.execution.planning import plan
+
+        now_s = time.time()
+        job = SeenJob(1, now_s, cores=1, memory_mb=0, gpus=0, requested_s=1.0, kind="", priority=0)
+        scheduler = self.scheduler
+        # One that fails does so again when it counts.
+        with suppress(Exception):
+            plan(View(now_s, cluster, (job,), (), ()), scheduler, now_s)
 
     def decide(self, view: View) -> Plan:
         """Returns who starts now."""
@@ -99,4 +128,4 @@ class Decider:
         except Exception as error:
             line = tuple(job.id for job in view.waiting)
             failure = f"{failure}; {FALLBACK}: {type(error).__name__}: {error}"
-            return Plan(FALLBACK, line, line, {}, time.perf_counter() - began, failure)
+            return Plan(FALLBACK, line, (), {}, time.perf_counter() - began, failure)

@@ -137,8 +137,8 @@ def _snapshot(shown: Sequence[SeenJob], view: View) -> Snapshot:
         Phase.COMPLETED if job.end_s is not None else Phase.WAITING if job.start_s is None else Phase.RUNNING
         for job in shown
     ]
-    # Every job that has started is on the one machine.
-    on_nodes = [phase != Phase.WAITING for phase in phases]
+    # Whoever runs is on the one machine. Where those were that have ended does not matter, and it may have changed.
+    on_nodes = [phase == Phase.RUNNING for phase in phases]
     devices = [job.devices if phase == Phase.RUNNING else () for job, phase in zip(shown, phases, strict=True)]
     flat = [device for held in devices for device in held]
     nodes = sum(on_nodes)

@@ -16,7 +16,7 @@ from shunter.report.terminal import Console
 NAME_WIDTH: Final = 16
 MOST_ROWS: Final = 50
 """So many jobs of a run are shown; its files have all."""
-LEAST_WIDTH: Final = 20
+LEAST_WIDTH: Final = 12
 """Of a command, however narrow the terminal is."""
 COLORS: Final = {"running": "green", "failed": "red", "lost": "red", "held": "yellow", "cancelled": "yellow"}
 
@@ -81,7 +81,15 @@ def print_choice(kept: Mapping[str, Any]) -> None:
 def _table(jobs: Sequence[Mapping[str, Any]], width: int) -> Table:
     """Returns a table with a line for each job; on a narrow terminal commands are cut, and nothing else."""
     rows = [
-        (str(job["id"]), job["state"], job["name"][:NAME_WIDTH], str(job["cores"]), _waited(job), _ran(job), _exit(job))
+        (
+            str(job["id"]),
+            job["state"],
+            _one_line(job["name"])[:NAME_WIDTH],
+            str(job["cores"]),
+            _waited(job),
+            _ran(job),
+            _exit(job),
+        )
         for job in jobs
     ]
     names = ("job", "state", "name", "cores", "waited", "ran", "exit")
@@ -148,7 +156,15 @@ def _command(job: Mapping[str, Any], most: int | None) -> str:
     words = job["command"]
     # What was written for the shell is shown as it was written.
     text = words[2] if words[:2] == ["/bin/sh", "-c"] and len(words) == 3 else shlex.join(words)
-    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
+    if most is None:
+        return text
+    text = _one_line(text)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    """Returns a text as it stands in a cell of a table."""
+    return text.replace("\n", "\\n").replace("\t", " ")
 
 
 def _clock(time_s: float) -> str:

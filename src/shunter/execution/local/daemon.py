@@ -221,7 +221,13 @@ class Daemon:
 
     def _ends(self, jobs: set[int]) -> dict[str, Any]:
         found = (self.queue.journal.job(job) for job in sorted(jobs))
-        return {"jobs": [{name: one[name] for name in ("id", "state", "code", "signal")} for one in found if one]}
+        return {
+            "jobs": [
+                {name: one[name] for name in ("id", "state", "code", "signal", "cause", "error")}
+                for one in found
+                if one
+            ]
+        }
 
     def _stop(self) -> dict[str, Any]:
         self._is_stopping = True

@@ -41,7 +41,9 @@ class QueueFolder:
     @property
     def option(self) -> str:
         """What names this queue on a command line; nothing for the usual one."""
-        return "" if self.text == USUAL else f" --queue {self.text}"
+        from shlex import quote
+
+        return "" if self.text == USUAL else f" --queue {quote(self.text)}"
 
     def claim(self, attempt: int) -> Path:
         """Returns the file that only one process can make: it runs the attempt."""
@@ -90,6 +92,19 @@ class QueueFolder:
             raise InputError(f"queue {self.text}: a daemon is running already; see {how}") from None
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())
+
+    def is_taken(self) -> bool:
+        """Returns whether a process runs the queue, or is about to."""
+        import fcntl
+
+        try:
+            with self.lock.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
     def open_log(self) -> BinaryIO:
         """Opens the log of the daemon, for its owner alone; one that has grown long is put aside."""

@@ -12,7 +12,6 @@ import tempfile
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,9 +43,7 @@ class Foreground:
         self.queue, self.loop = self.verbs.queue, self.verbs.loop
         self.queue.on_change = self._change
         self._is_changed = True
-        # What deciding takes is loaded at the first decision otherwise, and jobs would wait for that.
-        import_module("shunter.execution.planning")
-        _ = self.loop.decider.scheduler, self.queue.view()
+        self.loop.decider.warm_up(self.queue.view().cluster)
 
     def _change(self) -> None:
         self._is_changed = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -95,9 +96,10 @@ def write_history(folder: QueueFolder, path: Path) -> dict[str, Any]:
 
 def _cores(folder: QueueFolder, frame: pl.DataFrame) -> int:
     """Returns the cores of the queue, or of its machine."""
-    from shunter.execution.local.journal import Journal
     from shunter.execution.local.machine import Machine
 
-    given = Journal(folder.database).settings().get("cores")
+    # Read only: the daemon alone writes the journal.
+    told = read_rows(folder, "SELECT value FROM meta WHERE key = 'cores'")
+    given = json.loads(told[0]["value"]) if told else None
     largest: int = max(frame["cores_per_task"].to_list())
     return max(Machine(given, None, 0).cores, largest)

@@ -59,7 +59,7 @@ def _toml(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(jobs, list):
         raise InputError(f"{path}: expected a table [[job]] for each job")
     for place, table in enumerate(jobs, 1):
-        yield f"{path}: job {place}:", table
+        yield f"{path}: job {place}", table
 
 
 def _jsonl(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -68,29 +68,40 @@ def _jsonl(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
             table = parse_json(line, f"{path} line {number}")
             if not isinstance(table, dict):
                 raise InputError(f"{path} line {number}: expected an object with a command")
-            yield f"{path} line {number}:", table
+            yield f"{path} line {number}", table
 
 
 def _csv(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
-        where = f"{path} line {number}:"
+    rows = csv.DictReader(io.StringIO(text), strict=True)
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise InputError(f"{path} line {rows.reader.line_num}: {error}; mend it") from None
+        if row is None:
+            return
+        where = f"{path} line {rows.line_num}"
         if None in row:
-            raise InputError(f"{where} has more cells than the header")
+            raise InputError(f"{where}: has more cells than the header")
         table: dict[str, Any] = {name: value for name, value in row.items() if value}
         for name in WHOLE:
             if name in table:
-                try:
-                    table[name] = int(table[name])
-                except ValueError:
-                    raise InputError(f"{where} {name} is {table[name]!r}; expected a whole number") from None
+                table[name] = _whole(where, name, table[name])
         if "after" in table:
-            table["after"] = [int(one) for one in table["after"].replace(",", " ").split()]
+            table["after"] = [_whole(where, "after", one) for one in table["after"].replace(",", " ").split()]
         if "hold" in table:
             table["hold"] = table["hold"].lower() in ("1", "true", "yes")
         yield where, table
 
 
+def _whole(where: str, name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{where}: {name} is {text!r}; expected a whole number") from None
+
+
 def _lines(text: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
-            yield f"{path} line {number}:", {"command": line.strip()}
+            yield f"{path} line {number}", {"command": line.strip()}

@@ -54,6 +54,8 @@ class Journal:
         except sqlite3.Error as error:
             raise _told(path, error) from None
         self._environments: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+        """By table: the last id that was given away."""
 
     def _check(self) -> None:
         """Looks for damage, quickly: a long list of jobs must not keep a queue from starting."""
@@ -87,6 +89,7 @@ class Journal:
             self._db.execute("ROLLBACK")
         self.is_changed = False
         self._environments.clear()
+        self._last.clear()
 
     def _write(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
         try:
@@ -127,6 +130,17 @@ class Journal:
 
     # ---- jobs ----
 
+    def _new_id(self, table: str) -> int:
+        """Returns an id that no row of a table has, nor ever had: users, files and decisions name rows by it."""
+        self._last[table] = self._last_id(table) + 1
+        return self._last[table]
+
+    def _last_id(self, table: str) -> int:
+        if table not in self._last:
+            [row] = self.read(f"SELECT max(id) AS id FROM {table}")
+            self._last[table] = max(row["id"] or 0, self.settings().get(f"last_of_{table}", 0))
+        return self._last[table]
+
     def environment(self, values: Mapping[str, str]) -> int:
         """Returns the number of an environment; jobs with the same one share it."""
         content = json.dumps(values, sort_keys=True)
@@ -149,16 +163,17 @@ class Journal:
 
     def add_job(self, spec: JobSpec, **others: Any) -> int:  # noqa: ANN401 - columns
         """Adds a job and returns its id."""
+        job = self._new_id("jobs")
         values = {
-            "name": spec.name, "command": json.dumps(spec.command), "folder": spec.folder, "cores": spec.cores,
+            "id": job, "name": spec.name,
+            "command": json.dumps(spec.command), "folder": spec.folder, "cores": spec.cores,
             "memory_mb": spec.memory_mb, "gpus": spec.gpus, "time_s": spec.time_s, "priority": spec.priority,
             "group": spec.group, "after_mode": spec.after_mode, "retries": spec.retries, "on_lost": spec.on_lost,
             "nice": spec.nice, "state": "held" if spec.hold else "queued", **others,
         }  # fmt: skip
         names = ", ".join(f'"{name}"' for name in values)
         marks = ", ".join("?" * len(values))
-        job = self._write(f"INSERT INTO jobs ({names}) VALUES ({marks})", tuple(values.values())).lastrowid
-        assert job is not None
+        self._write(f"INSERT INTO jobs ({names}) VALUES ({marks})", tuple(values.values()))
         for needs in spec.after:
             self._write("INSERT OR IGNORE INTO dependencies VALUES (?, ?)", (job, needs))
         return job
@@ -169,7 +184,8 @@ class Journal:
         self._write(f"UPDATE jobs SET {assignments} WHERE id = ?", (*values.values(), job))
 
     def delete_jobs(self, jobs: Iterable[int]) -> None:
-        """Forgets jobs that are over."""
+        """Forgets jobs that are over; their ids are not used again."""
+        self.set(last_of_jobs=self._last_id("jobs"), last_of_attempts=self._last_id("attempts"))
         for job in jobs:
             self._write("DELETE FROM jobs WHERE id = ?", (job,))
             self._write("DELETE FROM attempts WHERE job = ?", (job,))
@@ -204,13 +220,12 @@ class Journal:
 
     def add_attempt(self, job: int, boot_id: str, cpus: Sequence[int], gpus: Sequence[int], decision: int) -> int:
         """Writes down that a job is about to be started; returns the number of the attempt."""
-        values = (job, boot_id, time.time(), json.dumps(list(cpus)), json.dumps(list(gpus)), decision)
-        attempt = self._write(
-            "INSERT INTO attempts (job, state, boot_id, asked_s, cpus, gpus, decision) "
-            "VALUES (?, 'started', ?, ?, ?, ?, ?)",
-            values,
-        ).lastrowid
-        assert attempt is not None
+        attempt = self._new_id("attempts")
+        self._write(
+            "INSERT INTO attempts (id, job, state, boot_id, asked_s, cpus, gpus, decision) "
+            "VALUES (?, ?, 'started', ?, ?, ?, ?, ?)",
+            (attempt, job, boot_id, time.time(), json.dumps(list(cpus)), json.dumps(list(gpus)), decision),
+        )
         return attempt
 
     def change_attempt(self, attempt: int, **values: Any) -> None:  # noqa: ANN401 - columns
@@ -259,7 +274,7 @@ def shown(row: sqlite3.Row) -> dict[str, Any]:
 
 def _told(path: Path, error: sqlite3.Error) -> JournalError:
     """Returns what a user is told of an error of SQLite's."""
-    text = str(error)
+    text = " ".join(str(error).split())
     if "full" in text or "disk I/O" in text:
         return JournalError(f"{path}: the disk is full ({text}); make room, then try again")
     if isinstance(error, sqlite3.OperationalError):

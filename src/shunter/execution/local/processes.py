@@ -39,7 +39,7 @@ class Identity:
         """Returns what the first line of a claim says; None if it is not, or not yet, whole."""
         line, end, _ = text.partition("\n")
         words = line.split()
-        if len(words) != 3 or not end:
+        if len(words) != 3 or not end or not all(word.isdecimal() for word in words[:2]):
             return None
         return cls(int(words[0]), int(words[1]), words[2])
 

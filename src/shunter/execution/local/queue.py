@@ -16,6 +16,7 @@ import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from shunter.errors import InputError
@@ -82,8 +83,10 @@ class LocalQueue:
         self._starts: deque[float] = deque(maxlen=MOST_PREPARED)
         self._changed_at = 0.0
         self._to_remove: list[int] = []
+        self._outputs_to_remove: list[Path] = []
         self._environments: dict[int, Environment] = {}
-        self._cluster: Cluster | None = None
+        self._cluster: tuple[tuple[int, int, int], Cluster] | None = None
+        """The machine as decisions see it, by its cores, memory and GPUs."""
         self._resume_at = 0.0
         self._trim_at = 0.0
         self.supervision = Supervision(folder, self.id, selector, self._take_end)
@@ -96,14 +99,24 @@ class LocalQueue:
 
     def view(self) -> View:
         """Returns what is known."""
-        if self._cluster is None:
-            from shunter.model.cluster import Cluster, Node
-
-            here = Node("here", float(self.machine.cores), self.machine.memory_mb, self.machine.gpus)
-            self._cluster = Cluster.from_nodes((here,), "here")
         waiting = [entry.seen for entry in self.board.ready(SHOWN_AT_ONCE)]
         running = [entry.seen for entry in self.board.running.values()]
-        return View(time.time(), self._cluster, waiting, running, tuple(self._ended))
+        return View(time.time(), self._shown_cluster(running), waiting, running, tuple(self._ended))
+
+    def _shown_cluster(self, running: Sequence[SeenJob]) -> Cluster:
+        """Returns the machine, at least as large as what runs on it: it may have been larger at the last start."""
+        from shunter.model.cluster import Cluster, Node
+
+        size = (
+            max(self.machine.cores, sum(job.cores for job in running)),
+            max(self.machine.memory_mb, sum(job.memory_mb for job in running)),
+            max(self.machine.gpus, 1 + max((gpu for job in running for gpu in job.devices), default=-1)),
+        )
+        if self._cluster is None or self._cluster[0] != size:
+            cores, memory_mb, gpus = size
+            here = Node("here", float(cores), memory_mb, gpus)
+            self._cluster = (size, Cluster.from_nodes((here,), "here"))
+        return self._cluster[1]
 
     def may_start(self, job: int) -> bool:
         """The guard: returns whether a job waits, may start, and fits into what is really free."""
@@ -246,6 +259,9 @@ class LocalQueue:
         for attempt in self._to_remove:
             self.folder.record(attempt).unlink(missing_ok=True)
         self._to_remove.clear()
+        for output in self._outputs_to_remove:
+            output.unlink(missing_ok=True)
+        self._outputs_to_remove.clear()
         requests, self._to_spawn = self._to_spawn, []
         if requests:
             self.supervision.start(requests)
@@ -329,20 +345,40 @@ class LocalQueue:
         self.on_change()
 
     def finish(self, job: int, state: str, **told: Any) -> None:  # noqa: ANN401 - columns
-        """Ends a job: it is over, and those that waited for it may start, or are skipped."""
-        self.journal.change_job(job, state=state, **told)
-        self.unprepare(job)
-        self.counts[state] += 1
-        self.over.append(job)
-        for entry in self.board.remove(job):
-            mode = next(self.journal.read("SELECT after_mode FROM jobs WHERE id = ?", (entry.seen.id,)))["after_mode"]
-            if state == "done" or mode == "any":
-                self.board.satisfy(entry, job)
-            else:
-                self.finish(
-                    entry.seen.id, "skipped", end_s=time.time(), error=f"job {job}, which it waits for, did not succeed"
-                )
+        """Ends a job: it is over, and those that waited for it may start, or are skipped, and so on along a chain."""
+        ending = [(job, state, told)]
+        while ending:
+            job, state, told = ending.pop()
+            # It may have waited for several that did not succeed.
+            if job not in self.board.entries:
+                continue
+            self.journal.change_job(job, state=state, **told)
+            self.unprepare(job)
+            self.counts[state] += 1
+            self.over.append(job)
+            why = {"end_s": time.time(), "error": f"job {job}, which it waits for, did not succeed"}
+            for entry in self.board.remove(job):
+                if state == "done" or self._waits_for_any_end(entry.seen.id):
+                    self.board.satisfy(entry, job)
+                else:
+                    ending.append((entry.seen.id, "skipped", why))
         self.on_change()
+
+    def _waits_for_any_end(self, job: int) -> bool:
+        """Returns whether a job waits for the end of others, however they end."""
+        [row] = self.journal.read("SELECT after_mode FROM jobs WHERE id = ?", (job,))
+        return bool(row["after_mode"] == "any")
+
+    def forget(self, rows: Sequence[sqlite3.Row]) -> None:
+        """Forgets jobs that are over, of which rows have id, state and attempts, with what they have printed."""
+        gone = {row["id"] for row in rows}
+        self.journal.delete_jobs(gone)
+        self._ended = deque((one for one in self._ended if one.id not in gone), maxlen=LEARNED_FROM)
+        for row in rows:
+            self.counts[row["state"]] -= 1
+            output = self.folder.output(row["id"])
+            earlier = (output.with_name(f"{output.name}.{number}") for number in range(1, row["attempts"]))
+            self._outputs_to_remove += [output, *earlier]
 
     def trim_outputs(self) -> None:
         """Keeps what running jobs print from filling the disk; looks now and then only."""
@@ -365,7 +401,8 @@ class LocalQueue:
         """Takes up what the journal holds: after a start, after a crash, or after changes that could not be written."""
         self.supervision.forget()
         self.machine.release_all()
-        for waiting in (self._to_spawn, self._ready, self._prepared, self._preparing, self._to_remove):
+        lists = (self._to_spawn, self._ready, self._to_remove, self._outputs_to_remove)
+        for waiting in (*lists, self._prepared, self._preparing):
             waiting.clear()
         self._changed_at = 0.0
         self._ended.clear()

@@ -35,14 +35,17 @@ class EndRecord:
 
 
 def read_end(path: Path) -> EndRecord | None:
-    """Returns the record of an end; None if there is none."""
+    """Returns the record of an end; None if there is none, or a power failure has left an empty one."""
     try:
         text = path.read_text(errors="replace")
     except FileNotFoundError:
         return None
     # The first line says who supervised it.
-    told = dict(line.split(" ", 1) for line in text.splitlines()[1:])
-    number = {name: int(told[name]) for name in ("start_ms", "end_ms", "cpu_ms", "most_resident_kb")}
+    told = dict(line.partition(" ")[::2] for line in text.splitlines()[1:])
+    try:
+        number = {name: int(told[name]) for name in ("start_ms", "end_ms", "cpu_ms", "most_resident_kb")}
+    except (KeyError, ValueError):
+        return None
     return EndRecord(
         start_s=number["start_ms"] / 1000,
         end_s=number["end_ms"] / 1000,
@@ -58,7 +61,7 @@ def read_end(path: Path) -> EndRecord | None:
 def read_claim(path: Path) -> Identity | None:
     """Returns the supervisor that has claimed an attempt; None if none has, or it has not said its name yet."""
     try:
-        return Identity.parse(path.read_text())
+        return Identity.parse(path.read_text(errors="replace"))
     except FileNotFoundError:
         return None
 

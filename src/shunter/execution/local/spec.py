@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -79,7 +78,7 @@ class JobSpec:
     def __post_init__(self) -> None:
         check_fields(self)
         _check_command(self.command)
-        _check_words((self.folder, self.name, self.group))
+        check_texts((self.folder, self.name, self.group))
         if not self.folder.startswith("/"):
             raise InputError(f"folder is {self.folder!r}; expected a path from the root")
         if any(one < 1 for one in self.after):
@@ -134,7 +133,7 @@ class SpecReader:
         try:
             _check_command(command)
         except InputError as error:
-            raise InputError(f"{where} {error}") from None
+            raise InputError(f"{where}: {error}") from None
         job = copy.copy(alike)
         # The class is frozen, and its other fields have been checked.
         object.__setattr__(job, "command", tuple(command))
@@ -142,9 +141,20 @@ class SpecReader:
 
 
 def _check_command(command: Sequence[str]) -> None:
-    if not command or not command[0]:
+    is_blank = tuple(command[:-1]) == SHELL and not command[-1].strip()
+    if not command or not command[0] or is_blank:
         raise InputError("there is no command; give one behind --, as in: shunter queue submit -- sleep 10")
     _check_words(command)
+
+
+def check_texts(texts: Iterable[str]) -> None:
+    """Raises an error if one of some texts cannot be written into the journal."""
+    _check_words(texts)
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{text[-60:]!a} is not UTF-8; call it otherwise") from None
 
 
 def _check_words(words: Iterable[str]) -> None:
@@ -162,6 +172,8 @@ def command_of(words: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _is_program(word: str) -> bool:
+    import shutil
+
     # A file of many lines names few programs.
     return bool(_PLAIN_WORD.fullmatch(word)) and ("/" in word or shutil.which(word) is not None)
 

@@ -19,7 +19,7 @@ from shunter.execution.local.folder import QueueFolder
 from shunter.execution.local.journal import Journal
 from shunter.execution.local.machine import Machine
 from shunter.execution.local.queue import LocalQueue, entry_of
-from shunter.execution.local.spec import ACTIVE, MOST_CORES, OVER, STATES, JobSpec, SpecReader
+from shunter.execution.local.spec import ACTIVE, MOST_CORES, OVER, STATES, JobSpec, SpecReader, check_texts
 from shunter.execution.loop import Loop
 
 MOST_JOBS: Final = 1_000_000
@@ -62,6 +62,7 @@ class Verbs:
         """Adds jobs; the same token a second time adds nothing, and answers as the first time."""
         if not isinstance(token, str) or not isinstance(jobs, list) or not 1 <= len(jobs) <= MOST_JOBS:
             raise InputError(f"jobs: expected a list of 1 to {MOST_JOBS:,} jobs, and a token")
+        check_texts((token,))
         seen = self.queue.journal.submission(token)
         if seen is None:
             reader = SpecReader()
@@ -76,7 +77,8 @@ class Verbs:
         for place, spec in enumerate(specs, 1):
             refusal = self.queue.machine.refusal(spec.cores, spec.memory_mb, spec.gpus)
             if refusal is not None:
-                raise InputError(f"job {place} ({spec.name or spec.command[0]}) can never run: {refusal}")
+                which = "the job" if len(specs) == 1 else f"job {place} of {len(specs)}"
+                raise InputError(f"{which} ({spec.name or spec.command[0]}) can never run: {refusal}")
         shared = {"environment": journal.environment(environment), "umask": umask, "submit_s": time.time()}
         ids: list[int] = []
         skipped = []
@@ -179,10 +181,7 @@ class Verbs:
             "memory_kept_by": machine.memory_kept_by,
             "gpus": machine.gpus,
             "free_gpus": machine.free_gpus,
-            "policy": decider.scheduler.settings.policy,
-            "dispatch": decider.scheduler.settings.dispatch,
-            "estimate": decider.scheduler.settings.estimate,
-            "max_wait_s": decider.scheduler.settings.max_wait_s,
+            **decider.described(),
             "policy_failures": decider.failures,
             "last_failure": decider.last_failure or None,
             "refused_starts": self.loop.refused,
@@ -291,14 +290,10 @@ class Verbs:
             raise InputError(f"states are {states!r}; expected some of {', '.join(OVER)}")
         before_s = time.time() - number("older", older_s, 0, unit="seconds")
         marks = ", ".join("?" * len(wanted))
-        query = f"SELECT id, state FROM jobs WHERE state IN ({marks}) AND end_s <= ?"
-        found = {row["id"]: row["state"] for row in self.queue.journal.read(query, [*wanted, before_s])}
-        self.queue.journal.delete_jobs(found)
-        for job, state in found.items():
-            self.queue.counts[state] -= 1
-            for output in self.queue.folder.output(job).parent.glob(f"{job}.log*"):
-                output.unlink(missing_ok=True)
-        return {"jobs": sorted(found)}
+        query = f"SELECT id, state, attempts FROM jobs WHERE state IN ({marks}) AND end_s <= ? ORDER BY id"
+        found = list(self.queue.journal.read(query, [*wanted, before_s]))
+        self.queue.forget(found)
+        return {"jobs": [row["id"] for row in found]}
 
     def policy(self, words: object = None) -> Answer:
         """Says who decides; with words, lets somebody else decide from now on, without a restart."""
@@ -366,4 +361,5 @@ def _environment(value: object) -> dict[str, str]:
 def _text(name: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(f"{name} is {value!r}; expected a name")
+    check_texts((value or "",))
     return value
