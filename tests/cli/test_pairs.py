@@ -76,6 +76,21 @@ def test_a_tuned_score_brings_its_prices(shunter: Command, inputs: list[str], tm
     assert resolved["pairs"] == "score?factor=1.2&V100=2.0&K80=1.0"
 
 
+def test_a_type_that_is_refused_for_a_time_and_taken_at_last(
+    shunter: Command, inputs: list[str], tmp_path: Path, out: Path
+) -> None:
+    log = tmp_path / "late.csv"
+    # Job 2 refuses K80 until it has waited for an hour; job 3 comes then, so that it is asked again.
+    log.write_text(
+        "job_id,submit_s,run_s,tasks,gpus_per_task,kind\n1,0,9000,1,1,bert\n2,1,100,1,1,bert\n3,3700,9000,1,1,bert\n"
+    )
+    cluster = inputs[inputs.index("--cluster") + 1]
+    policy = "pairs?lost_slower=1&accept=0&accept_wait=5"
+    shunter("simulate", log, "--cluster", cluster, "--policy", policy, "--dispatch", "greedy", "--out", out)
+    text = shunter("explain", out, "2").out
+    assert "because it refused K80: the score over pairs was against it for a time" in " ".join(text.split())
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

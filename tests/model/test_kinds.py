@@ -71,6 +71,17 @@ def test_a_kind_that_is_not_named_has_the_row_for_all_others(tmp_path: Path) -> 
     assert cluster.kind_rows(jobs(("gan", 1, 1), (None, 1, 1), ("bert", 1, 1))).tolist() == [0, 0, 1]
 
 
+def test_what_stands_in_for_a_kind_is_counted(tmp_path: Path) -> None:
+    asked = jobs(("gan", 1, 1), (None, 1, 1), ("bert", 1, 1), (None, 1, 0), ("gan", 1, 0))
+    others, nodes = lab(tmp_path, TABLE + "*,1,1,1,1,\n").kinds, lab(tmp_path).kinds
+    assert others is not None
+    assert nodes is not None
+    counted = {rule: touched.sum() for rule, touched in others.stand_ins(asked).items()}
+    unknown = 'a kind that speeds.csv does not have: the row "*" stands in'
+    assert counted == {'no kind: the row "*" stands in': 1, unknown: 1}
+    assert nodes.stand_ins(asked.drop("kind"))["no kind: the speed of its nodes stands in"].sum() == 3
+
+
 def test_a_kind_runs_only_where_it_has_a_speed(tmp_path: Path) -> None:
     cluster = lab(tmp_path)
     asked = jobs(("bert", 1, 1), ("resnet", 2, 1), ("resnet", 16, 1), (None, 8, 1))

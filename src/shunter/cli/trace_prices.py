@@ -88,6 +88,7 @@ def prices(
     for name, price in pairs.prices.items():
         echo(f"{name:<16} {price:8.3f}")
     echo(f"A job takes types that cost it at most {factor:g} times its cheapest: price x time there.")
+    echo("Large gangs and a low load can lose by prices: see what they do, and 'eft', with 'shunter what-if'.")
     if save is not None:
         echo(f"Written: {save}")
 

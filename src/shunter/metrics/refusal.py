@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from shunter.metrics.record import Record
 
 _MICRO: Final = 1_000_000
+GREEDY: Final = ("greedy", "0")
+"""The dispatch rule under which whatever fits starts, as it may be written."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,12 @@ class Refusal:
             dear = {name: cost[name] / cost[best] for name in types if cost[name] > pairs.factor * cost[best]}
             return cls({name: f"price {ratio:.2g} × its {best}" for name, ratio in dear.items()})
         own = _started_on(record, row)
+        if own is None:
+            return None
         why = "the score over pairs was against it" if pairs.kind == SCORE else "it would have ended later there"
-        return None if own is None else cls({name: f"{why}, and it waited for {own}" for name in types if name != own})
+        refused = {name: f"{why}, and it waited for {own}" for name in types if name != own}
+        # Under greedy nothing else keeps a job from a type that has room: it refused for a time what it took at last.
+        return cls(refused | {own: f"{why} for a time"} if record.dispatch in GREEDY else refused)
 
     def note(self, with_room: list[str], lasted_ms: float) -> bool:
         """Takes note of a stretch of time, and returns whether only types that it refused had room."""

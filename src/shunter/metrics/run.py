@@ -122,6 +122,8 @@ def result_object(schedule: Schedule, metrics: dict[str, float | None], seconds:
         "workload": schedule.workload.name,
         "cluster": schedule.cluster.name,
         "size_by": schedule.size_by,
+        "pairs": settings.pairs,
+        "wait_for_locality": settings.wait_for_locality,
         "seed": settings.seed,
         "version": __version__,
         "seconds": round(seconds, 6),

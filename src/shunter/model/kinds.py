@@ -136,6 +136,17 @@ class KindTable:
                 raise self._unknown(str(kind), jobs["job_id"][int(places[0])] if "job_id" in jobs.columns else None)
         return found
 
+    def stand_ins(self, jobs: pl.DataFrame) -> dict[str, pl.Series]:
+        """Returns what stands in for a kind that a job with GPUs has not, or that has no row, and for which jobs."""
+        kinds = jobs[KIND] if KIND in jobs.columns else pl.Series(KIND, [None] * jobs.height, dtype=pl.String)
+        has_gpus = jobs["gpus_per_task"] > 0
+        unnamed, unknown = has_gpus & kinds.is_null(), has_gpus & ~kinds.is_in(self.kinds).fill_null(value=True)
+        instead = f'the row "{OTHERS}"' if OTHERS in self.kinds else "the speed of its nodes"
+        return {
+            f"no kind: {instead} stands in": unnamed,
+            f'a kind that {self.where} does not have: the row "{OTHERS}" stands in': unknown,
+        }
+
     def runs_on(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the types that jobs of these rows run on, as bits; all of them for a job without a row."""
         masks = np.array([*(row.runs_on for row in self.rows), (1 << len(self.types)) - 1], dtype=np.int64)

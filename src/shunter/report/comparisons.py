@@ -20,6 +20,7 @@ from shunter.model.size import size_note
 from shunter.report.tables import (
     NAME_WIDTH,
     folded,
+    gpu_rules,
     ledger_table,
     print_fitted,
     print_line,
@@ -125,7 +126,9 @@ def _common_words(comparison: Comparison) -> str:
     settings = [one.combination.settings for one in comparison.scored]
     places = {one.combination.scheduler.placement.label for one in comparison.scored}
     shared = [places, {f"estimate {each.estimate}" for each in settings}]
-    return "".join(f" · {escape(words.pop())}" for words in shared if len(words) == 1)
+    rules = {gpu_rules(each) for each in settings}
+    told = "".join(f" · {escape(words.pop())}" for words in shared if len(words) == 1)
+    return told + (escape(rules.pop()) if len(rules) == 1 else "")
 
 
 def metric_table(comparison: Comparison, rows: Sequence[dict[str, Any]], most: int = NAME_WIDTH) -> Table:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shunter.metrics.run import Run
     from shunter.model.log import Ledger
     from shunter.model.schedule import Schedule
+    from shunter.model.settings import Settings
 
 ANY_WIDTH: Final = 10_000
 """No table is as wide."""
@@ -129,10 +130,18 @@ def run_title(run: Run) -> str:
     others = "".join(f", {counts[name]:,} {name}" for name in ("killed", "failed", "unfinished") if counts[name])
     return (
         f"[bold]{escape(schedule.workload.name)}[/bold] on {escape(cluster)}\n"
-        f"{escape(settings.policy)} · {settings.dispatch} · {settings.placement} · "
+        f"{escape(settings.policy)} · {settings.dispatch} · {settings.placement}{escape(gpu_rules(settings))} · "
         f"estimate {escape(settings.estimate)}{_bases(settings.estimate, bases)}{sizes}\n"
         f"{len(schedule):,} jobs, {counts['rejected']:,} rejected{others}, simulated in {run.seconds:.3g} s"
     )
+
+
+def gpu_rules(settings: Settings) -> str:
+    """Returns which types of GPUs and which nodes jobs wait for, where they wait for any."""
+    kind = settings.pairs.partition("?")[0]
+    pairs = f" · pairs {kind}" if kind != "any" else ""
+    locality = settings.wait_for_locality
+    return pairs + (f" · waits for locality: {locality}" if locality != "never" else "")
 
 
 def _bases(estimate: str, bases: dict[str, int]) -> str:

@@ -314,6 +314,8 @@ def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) ->
     if any(node.memory_mb is not None for node in cluster.nodes):
         no_memory = workload.jobs["memory_mb_per_task"].is_null()
         ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
+    for rule, touched in (cluster.kinds.stand_ins(workload.jobs) if cluster.kinds else {}).items():
+        ledger = _plus(ledger, workload, touched, rule)
     order = scheduler.policy.order
     for column, rule in [*(order.stand_ins() if order else {}).items(), *scheduler.estimate.stand_ins().items()]:
         ledger = _plus(ledger, workload, workload.jobs[column].is_null(), rule)
