@@ -2,7 +2,7 @@
 
     python benchmarks/startup.py [--rounds 7]
 
-The promises are 0.4 s for the help and 60 ms for a client, on a quiet machine. Python's own start stands beside them.
+The promises are 0.4 s for the help and 80 ms for a client, on a quiet machine. Python's own start stands beside them.
 Compiled modules are kept, as an installed Shunter has them, whatever PYTHONDONTWRITEBYTECODE says.
 """
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from click import UsageError
 
-from shunter.cli.parsing import Argument, BadParameter, Command, Context, Exit, Group, Option, UsageError
+from shunter.cli.parsing import Argument, BadParameter, Command, Context, Exit, Group, Option, error_text
 
 SEEN: list[dict[str, Any]] = []
 
@@ -99,13 +100,13 @@ def test_words_are_understood(words: list[str], expected: dict[str, Any]) -> Non
 def test_words_that_mean_nothing(words: list[str], expected: str) -> None:
     with pytest.raises(UsageError) as told:
         run(*words)
-    assert (str(told.value), told.value.path) == (expected, "shunter verb")
+    assert error_text(told.value) == f"{expected}; see 'shunter verb --help'"
 
 
 def test_a_word_too_many() -> None:
     def alone(one: Annotated[str, Argument()]) -> None: ...
 
-    with pytest.raises(UsageError, match=r"Got unexpected extra argument\(s\) \(b c\)"):
+    with pytest.raises(UsageError, match=r"Got unexpected extra arguments \(b c\)"):
         Command("alone", alone).run(["a", "b", "c"], "alone")
 
 
@@ -114,7 +115,7 @@ def test_the_help(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     with pytest.raises(Exit) as end:
         # Whatever else is wrong, whoever asks for help gets it.
         run("--count", "many", "--help")
-    assert end.value.code == 0
+    assert end.value.exit_code == 0
     assert capsys.readouterr().out == (
         "Usage: shunter verb [OPTIONS] FIRST [MORE]...\n\n"
         "  Do something. It is not told what.\n\n"
@@ -143,5 +144,5 @@ def test_a_group_finds_its_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     assert SEEN.pop()["loud"]
     group.run([], "group")
     assert capsys.readouterr().out.endswith("Commands:\n  verb  Do something.\n")
-    with pytest.raises(UsageError, match="No such option: --loud"):
+    with pytest.raises(UsageError, match=r"No such option.*--loud"):
         group.run(["--loud", "verb", "x"], "group")

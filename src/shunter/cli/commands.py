@@ -15,8 +15,23 @@ from inspect import Parameter as Declared
 from io import TextIOWrapper
 from typing import Annotated, Any, Final, NoReturn
 
+import click
+from click.core import ParameterSource
+
 from shunter.checks import check_name
-from shunter.cli.parsing import Argument, Command, Context, Entry, Exit, Group, Option, Parameter, UsageError, echo
+from shunter.cli.parsing import (
+    Argument,
+    Command,
+    Entry,
+    Exit,
+    Group,
+    Option,
+    Parameter,
+    echo,
+    error_text,
+    is_many,
+    parameter,
+)
 from shunter.errors import InputError, ShunterError, visible
 
 EXIT_DIFFERENT: Final = 1
@@ -89,13 +104,13 @@ class GroupedCommand(Command):
     def own_parameters(self) -> list[Parameter]:
         """Returns the options and arguments of the verb, and the argument that stands for ``--workload``."""
         own = self.declared_parameters()
-        self._log = next((one for one in own if one.name == WORKLOAD and not one.said.hidden), None)
+        self._log = next((one for one in own if one.name == WORKLOAD and not getattr(one, "hidden", False)), None)
         if self._log is None:
             return own
-        # The log may come either way: `parse` sees whether it has come.
-        self._needs_log, self._log.is_required = self._log.is_required, False
+        # The log may come either way: `parse_args` sees whether it has come.
+        self._needs_log, self._log.required = self._log.required, False
         # Behind a list of other things, a verb has to tell a log from them itself.
-        if any(one.is_many for one in own if not one.is_option):
+        if any(one.nargs < 0 for one in own):
             return own
         place = _argument_for(self._log)
         self._log.help = f"The same as {self._log.metavar}, written as an option."
@@ -105,31 +120,30 @@ class GroupedCommand(Command):
         """Returns the options and arguments that the verb declares."""
         return super().own_parameters()
 
-    def parse(self, context: Context, words: Sequence[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Reads the command line; a log that is given by its place becomes the value of ``--workload``."""
-        rest = super().parse(context, words)
+        rest = super().parse_args(ctx, args)
         if self._log is None:
             return rest
-        logs = self.logs_by_place(context)
+        logs = self.logs_by_place(ctx)
         if logs:
-            if context.params[WORKLOAD]:
+            if ctx.params[WORKLOAD]:
                 raise InputError(f"the log is given twice, as {logs[0]} and with --workload; give it once")
-            if len(logs) > 1 and not self._log.is_many:
+            if len(logs) > 1 and not is_many(self._log):
                 raise InputError(f"several logs are given: {', '.join(logs)}; name one")
-            context.params[WORKLOAD] = logs if self._log.is_many else logs[0]
-            context.given.add(WORKLOAD)
-        elif self._needs_log and not context.params[WORKLOAD]:
-            help = f"'{context.path} --help'"
-            raise InputError(f"no job log is given (see {help}); name one, as in: {self.example(context)}")
+            ctx.params[WORKLOAD] = logs if is_many(self._log) else logs[0]
+            ctx.set_parameter_source(WORKLOAD, ParameterSource.COMMANDLINE)
+        elif self._needs_log and not ctx.params[WORKLOAD]:
+            help = f"'{ctx.command_path} --help'"
+            raise InputError(f"no job log is given (see {help}); name one, as in: {self.example(ctx)}")
         return rest
 
-    def example(self, context: Context) -> str:
+    def example(self, context: click.Context) -> str:
         """Returns a command that names a log, for whoever has named none."""
-        return f"{context.path} log.swf.gz"
+        return f"{context.command_path} log.swf.gz"
 
-    def logs_by_place(self, context: Context) -> list[str]:
+    def logs_by_place(self, context: click.Context) -> list[str]:
         """Returns the logs that are given by their place, having taken them out of the context."""
-        context.given.discard(BY_PLACE)
         given = context.params.pop(BY_PLACE, None) or []
         return [given] if isinstance(given, str) else list(given)
 
@@ -142,15 +156,15 @@ def _argument_for(option: Parameter) -> Parameter:
     """Returns an argument that takes what an option takes."""
     from shunter.cli.options import given_text
 
-    kind = list[str] | None if option.is_many else str | None
-    shown = Argument(parser=given_text, metavar=option.metavar, help=option.help, show_default=False)
-    return Parameter(Declared(BY_PLACE, Declared.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown]))
+    kind = list[str] | None if is_many(option) else str | None
+    shown = Argument(parser=given_text, metavar=option.metavar, help=option.help or "", show_default=False)
+    return parameter(Declared(BY_PLACE, Declared.KEYWORD_ONLY, default=None, annotation=Annotated[kind, shown]))
 
 
 class VerbGroup(Group):
     """A command with verbs of its own that look at logs."""
 
-    def command(self, name: str, function: Callable[..., Any], module: object) -> Command:
+    def made(self, name: str, function: Callable[..., Any], module: object) -> Command:
         """Returns the command that a function of a module is; the module may say what kind of command."""
         kind: type[Command] = getattr(module, "COMMAND", GroupedCommand)
         return kind(name, function)
@@ -163,9 +177,9 @@ class Shunter(VerbGroup):
         """Runs a command line, by default that of this process, and exits with its code."""
         given = sys.argv[1:] if words is None else words
         # What one command line trusts, another in the same process need not.
-        sys.exit(copy_context().run(run_with_one_line_errors, lambda: self.run(given, self.name)))
+        sys.exit(copy_context().run(run_with_one_line_errors, lambda: self.run(given, "shunter")))
 
-    def find(self, word: str) -> Command:
+    def find(self, word: str) -> click.Command:
         """Returns a verb.
 
         Raises:
@@ -206,7 +220,7 @@ def _exit_code(run: Callable[[], object]) -> int:
     try:
         run()
     except Exit as end:
-        return end.code
+        return end.exit_code
     return 0
 
 
@@ -228,8 +242,8 @@ def _message_of(error: Exception) -> str | None:
         # Whoever opens a file names it in the error. An error without a name comes from the stream of results.
         where = "standard output" if error.filename is None else error.filename
         return f"{where}: {reason}"
-    if isinstance(error, UsageError):
-        return f"{error}; see '{error.path} --help'"
+    if isinstance(error, click.UsageError):
+        return error_text(error)
     return None
 
 
@@ -242,7 +256,7 @@ def _forget_standard_output() -> None:
     os.close(nowhere)
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
         from shunter import __version__
 

@@ -7,6 +7,8 @@ import shlex
 from dataclasses import asdict, replace
 from typing import Annotated
 
+import click
+
 from shunter.cli.commands import GroupedCommand
 from shunter.cli.compare import ComparisonOutputs, check_top
 from shunter.cli.options import (
@@ -73,7 +75,7 @@ TopOption = Annotated[
 class EvaluateCommand(GroupedCommand):
     """Takes a file among the checkpoints, which are folders, for the log."""
 
-    def logs_by_place(self, context: Context) -> list[str]:
+    def logs_by_place(self, context: click.Context) -> list[str]:
         """Returns the logs among the words, and leaves the checkpoints."""
         words = list(context.params["checkpoints"] or ())
         policy = next((word for word in words if word.endswith(".toml")), None)
@@ -83,7 +85,7 @@ class EvaluateCommand(GroupedCommand):
         context.params["checkpoints"] = [word for word in words if word not in logs]
         return logs
 
-    def example(self, context: Context) -> str:
+    def example(self, context: click.Context) -> str:
         """Returns a command with the checkpoints that are named, and the log that the first was trained on."""
         from shunter.policies.catalog import PICK_HOST
         from shunter.policies.checkpoint import read_record, trained_on

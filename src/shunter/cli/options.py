@@ -158,7 +158,7 @@ PlotOption = Annotated[
 ]
 
 
-def _trust(is_given: bool) -> bool:
+def _trust(context: Context, option: object, is_given: bool) -> bool:
     """Lets Python files be run that files name, as long as this command runs."""
     if is_given:
         from shunter.policies.trust import trust_files

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import click
+
 from shunter.checks import check_name
 from shunter.cli.parsing import Command, Group
 
@@ -44,13 +46,13 @@ VERBS: Final = {
 class Submit(Command):
     """Options end where the command begins: 'submit sleep --help' is not a question to us."""
 
-    stops_at_words = True
+    allow_interspersed_args = False
 
 
 class Queue(Group):
     """The verbs of a queue, also by the words of other queues."""
 
-    def find(self, word: str) -> Command:
+    def find(self, word: str) -> click.Command:
         """Returns a verb.
 
         Raises:
@@ -59,7 +61,7 @@ class Queue(Group):
         name = ALIASES.get(word, word)
         return self.load(check_name("verb of queue", name, self.verbs, synonyms=ALIASES))
 
-    def command(self, name: str, function: Callable[..., Any], module: object) -> Command:
+    def made(self, name: str, function: Callable[..., Any], module: object) -> Command:
         """Returns the command that a function is."""
         return (Submit if name == "submit" else Command)(name, function)
 

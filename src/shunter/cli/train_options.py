@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
+import click
+
 from shunter.checks import NOTHING, TIME
 from shunter.cli.commands import GroupedCommand
 from shunter.cli.options import duration, given_text
-from shunter.cli.parsing import BadParameter, Context, number, whole_number
+from shunter.cli.parsing import BadParameter, Context, number, parameter, whole_number
 from shunter.cli.parsing import Option as CommandOption
 from shunter.cli.parsing import Parameter as CommandParameter
 from shunter.errors import InputError
@@ -108,20 +110,20 @@ class TrainCommand(GroupedCommand):
         option = training_options().get(parameter.replace("_", "-"))
         return SECTIONS[option.keys[0][0]] if option is not None else super().group_of(parameter)
 
-    def invoke(self, context: Context, rest: list[str]) -> None:
+    def invoke(self, ctx: click.Context) -> None:
         """Puts what the options of a training say, by section and key, into the context, for `given_changes`."""
         from shunter.agents.training.option_table import training_options
 
         changes: Sections = {}
         for name, option in training_options().items():
-            value = context.params.pop(_parameter_name(name), None)
+            value = ctx.params.pop(_parameter_name(name), None)
             # Only what was given: everything else comes from preset, file and beginning.
             if value not in (None, (), []):
                 value = dict(value) if name == "bound" else list(value) if name in SEVERAL else value
                 for section, key in option.keys:
                     changes.setdefault(section, {})[key] = value
-        context.meta[CHANGES] = changes
-        super().invoke(context, rest)
+        ctx.meta[CHANGES] = changes
+        super().invoke(ctx)
 
 
 def given_changes(context: Context, texts: Iterable[str]) -> Sections:
@@ -142,7 +144,7 @@ def _training_parameters() -> list[CommandParameter]:
 
     sections = load_config(preset="pick-job").sections()
     made = (_parameter(option, default_text(option, sections)) for option in training_options().values())
-    return [CommandParameter(one) for one in made]
+    return [parameter(one) for one in made]
 
 
 def _parameter_name(option: str) -> str:
