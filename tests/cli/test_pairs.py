@@ -82,7 +82,7 @@ def test_a_type_that_is_refused_for_a_time_and_taken_at_last(
     log = tmp_path / "late.csv"
     # Job 2 refuses K80 until it has waited for an hour; job 3 comes then, so that it is asked again.
     log.write_text(
-        "job_id,submit_s,run_s,tasks,gpus_per_task,kind\n1,0,9000,1,1,bert\n2,1,100,1,1,bert\n3,3700,9000,1,1,bert\n"
+        "job_id,submit_s,run_s,tasks,gpus_per_task,kind\n1,0,9000,1,1,narrow\n2,1,100,1,1,narrow\n3,3700,9000,1,1,narrow\n"
     )
     cluster = inputs[inputs.index("--cluster") + 1]
     policy = "pairs?lost_slower=1&accept=0&accept_wait=5"

@@ -77,7 +77,7 @@ def test_what_stands_in_for_a_kind_is_counted(tmp_path: Path) -> None:
     assert others is not None
     assert nodes is not None
     counted = {rule: touched.sum() for rule, touched in others.stand_ins(asked).items()}
-    unknown = 'a kind that speeds.csv does not have: the row "*" stands in'
+    unknown = 'a kind without a row of speeds: the row "*" stands in'
     assert counted == {'no kind: the row "*" stands in': 1, unknown: 1}
     assert nodes.stand_ins(asked.drop("kind"))["no kind: the speed of its nodes stands in"].sum() == 3
 

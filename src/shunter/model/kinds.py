@@ -144,7 +144,7 @@ class KindTable:
         instead = f'the row "{OTHERS}"' if OTHERS in self.kinds else "the speed of its nodes"
         return {
             f"no kind: {instead} stands in": unnamed,
-            f'a kind that {self.where} does not have: the row "{OTHERS}" stands in': unknown,
+            f'a kind without a row of speeds: the row "{OTHERS}" stands in': unknown,
         }
 
     def runs_on(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
