@@ -38,7 +38,7 @@ fn serve(simulation: &mut Simulation, backfill: bool) -> bool {
         return true;
     }
     if backfill {
-        fill_nodes(simulation, Some(&mut Head::committed(commitment)));
+        fill_nodes(simulation, Some(&mut Head::committed(commitment)), 0);
     }
     false
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::model::peaks::{asked, Amounts};
 use crate::model::shape_cores::ShapeCores;
+use crate::model::shape_tree::ShapeTree;
 use crate::order::gittins::KnownRuns;
 use crate::order::learner::Known;
 use crate::order::window_cache::WindowCache;
@@ -59,6 +61,12 @@ impl Shape {
         } else {
             self.total_cores_milli()
         }
+    }
+
+    /// What a task asks for.
+    #[inline]
+    pub(crate) fn asked(&self) -> Amounts {
+        asked(self.cores_milli, self.memory_mb, self.gpu_milli)
     }
 
     /// Milli-cores over all tasks.
@@ -135,6 +143,8 @@ pub struct Jobs {
     pub(crate) known_runs: WindowCache<KnownRuns>,
     /// What the jobs ask for; worked out when first asked for.
     classes: OnceLock<Vec<Class>>,
+    /// The shapes arranged by what they ask for; worked out when first asked for.
+    shape_tree: OnceLock<ShapeTree>,
 }
 
 impl Jobs {
@@ -183,6 +193,7 @@ impl Jobs {
             known: WindowCache::default(),
             known_runs: WindowCache::default(),
             classes: OnceLock::new(),
+            shape_tree: OnceLock::new(),
             shape_cores: ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
             shapes,
@@ -202,6 +213,11 @@ impl Jobs {
     /// When a job ended in reality; without a logged wait, when it could have ended at the earliest.
     pub fn logged_end_ms(&self, job: usize) -> i64 {
         self.submit_ms[job] + self.logged_wait_ms[job].max(0) + self.run_ms[job]
+    }
+
+    /// The shapes, arranged by what they ask for.
+    pub(crate) fn shape_tree(&self) -> &ShapeTree {
+        self.shape_tree.get_or_init(|| ShapeTree::new(&self.shapes))
     }
 
     /// The requests for GPUs that jobs make most often.

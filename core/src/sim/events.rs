@@ -132,7 +132,7 @@ impl Simulation {
             if is_down == self.machine.free.is_down(node) {
                 continue;
             }
-            self.machine.free.set_down(node, is_down);
+            self.machine.set_down(node, is_down);
             self.disturb();
             self.promises.plan_again();
             if is_down {
@@ -180,7 +180,7 @@ impl Simulation {
             if instant_ms > self.now_ms() {
                 return;
             }
-            self.promises.forget_last_pass();
+            self.forget_last_pass();
             let standing = standing_of(self, job);
             self.waiting.put_first(&self.setup, job, &self.states[job as usize], standing);
         }

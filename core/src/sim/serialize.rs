@@ -155,7 +155,7 @@ impl Simulation {
         failures.read(input, self.clock.now_ms)?;
         for node in 0..self.setup.cluster.nodes.len() as u32 {
             if failures.is_down(node) {
-                self.machine.free.set_down(node, true);
+                self.machine.set_down(node, true);
             }
         }
         Ok(())

@@ -319,7 +319,12 @@ impl Simulation {
 
     /// A running job gives back what it uses.
     pub(crate) fn end_run(&mut self, job: u32, now_ms: i64) {
+        self.forget_last_pass();
         let is_early = self.machine.end_run(&self.setup, job, &self.states, now_ms);
+        if let Some(projection) = &mut self.promises.projection {
+            let state = &self.states[job as usize];
+            projection.remove_run(job, state.segment_start_ms + self.setup.span_on(state, &state.placement));
+        }
         self.promises.release(is_early);
         self.accounts.stop(&self.setup, job, &self.states[job as usize], self.clock.now_ms);
     }
@@ -339,6 +344,13 @@ impl Simulation {
         self.promises.forget(job);
         self.start_on(job, placement);
         Ok(())
+    }
+
+    /// How the last pass ended says nothing of the next; what it worked out of the time to come still holds.
+    pub(crate) fn forget_last_pass(&mut self) {
+        if let Some(blocked) = self.promises.blocked.take() {
+            blocked.head.close(self);
+        }
     }
 
     /// Something was done from outside the rule.

@@ -266,7 +266,7 @@ impl Simulation {
                     failures.tell(node, down);
                 }
                 if failures.is_down(node) {
-                    self.machine.free.set_down(node, true);
+                    self.machine.set_down(node, true);
                 }
             }
         }

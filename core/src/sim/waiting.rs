@@ -31,7 +31,7 @@ impl Waiting {
         let Setup { jobs, window, config, .. } = setup;
         let guarded = config.max_wait_ms.is_some();
         Waiting {
-            queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config)),
+            queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config), !setup.is_pool),
             ranking: Ranking::new(config),
             contest: config.policy.preempts().then(|| Contest::new(window.len())),
             guard_cursor: 0,
