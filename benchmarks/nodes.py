@@ -1,7 +1,7 @@
 """How fast clusters of thousands of nodes are simulated, and how the time grows with the number of jobs.
 
-    python benchmarks/nodes.py                      everything, about ten minutes
-    python benchmarks/nodes.py --quick              a tenth of the jobs, without bars; under two minutes
+    python benchmarks/nodes.py                      everything; takes long where a goal is missed
+    python benchmarks/nodes.py --quick              a tenth of the jobs, without goals
     python benchmarks/nodes.py --only easy          the cases whose names hold this
     python benchmarks/nodes.py --against FOLDER     beside another checkout, and whether the schedules are equal
 
