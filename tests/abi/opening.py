@@ -86,7 +86,7 @@ def open_jobs(
         integers(gpu_types or [0] * jobs),
     ]
     kinds = ffi.NULL if kind is None else pointer(integers(kind))
-    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, jobs)
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, ffi.NULL, jobs)
 
 
 def open_policy(kind: str, hosts: int = 2) -> Handle:

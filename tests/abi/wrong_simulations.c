@@ -168,15 +168,15 @@ typedef struct Batch {
     const ShunterConfig *config;
     const double *scores;
     const size_t *first;
-    int64_t *start, *end, *held, *lost;
+    int64_t *eligible, *start, *end, *held, *lost;
     uint8_t *phase, *basis;
     size_t scores_length, windows, count, threads;
 } Batch;
 
 static int32_t run_batch(uint64_t cluster, uint64_t jobs, Batch batch) {
     return shunter_batch_run(cluster, jobs, batch.config, batch.scores, batch.scores_length, batch.first, batch.windows,
-                             batch.count, batch.threads, batch.start, batch.end, batch.held, batch.lost,
-                             batch.phase, batch.basis);
+                             batch.count, batch.threads, batch.eligible, batch.start, batch.end, batch.held,
+                             batch.lost, batch.phase, batch.basis);
 }
 
 #define BAD_BATCH(field, value)                         \

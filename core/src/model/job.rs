@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::model::conditions::{ConditionColumns, Conditions};
 use crate::model::shape_cores::ShapeCores;
 use crate::order::gittins::KnownRuns;
 use crate::order::learner::Known;
@@ -93,6 +94,8 @@ pub struct Columns<'a> {
     pub gpu_types: &'a [i64],
     /// A row of the cluster's table of speeds, or `UNKNOWN` for none; empty if no job has one.
     pub kind: &'a [i64],
+    /// What keeps jobs from waiting for nodes.
+    pub conditions: ConditionColumns<'a>,
 }
 
 impl Columns<'_> {
@@ -118,6 +121,8 @@ pub struct Jobs {
     pub shapes: Vec<Shape>,
     /// How many cores each shape needs.
     pub shape_cores: ShapeCores,
+    /// What keeps jobs from waiting for nodes, where anything does.
+    pub conditions: Option<Conditions>,
     /// Tells this table from any other.
     pub fingerprint: u64,
     /// For each job, its user; all that are unknown have the last number.
@@ -174,6 +179,7 @@ impl Jobs {
             submit_ms: columns.submit_ms.to_vec(),
             run_ms: columns.run_ms.to_vec(),
             requested_ms: columns.requested_ms.to_vec(),
+            conditions: Conditions::new(&columns.conditions, count)?,
             fingerprint: fingerprint(columns),
             user: columns.user.iter().map(|&user| if user == UNKNOWN { unknown_user } else { user as u32 }).collect(),
             users: unknown_user as usize + usize::from(columns.user.contains(&UNKNOWN)),
@@ -315,6 +321,7 @@ fn fingerprint(columns: &Columns) -> u64 {
         hash.add(column.len() as u64);
         column.iter().for_each(|&value| hash.add(value as u64));
     }
+    columns.conditions.add_to(&mut hash);
     hash.finish()
 }
 

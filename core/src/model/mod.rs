@@ -3,6 +3,7 @@
 pub mod areas;
 pub mod cluster;
 pub(crate) mod codes;
+pub mod conditions;
 pub mod config;
 pub mod free;
 pub mod job;
