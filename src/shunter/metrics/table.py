@@ -69,6 +69,8 @@ class Measures(ABC):
     """Which of the measured jobs completed."""
     cancelled: NDArray[np.bool_]
     """Which of the measured jobs left the queue before they had started."""
+    may_leave: bool
+    """Whether any job can."""
     makespan_s: Values
     """From the first submit of a job that was not rejected to the last end."""
     completed_in_all: Values
@@ -140,6 +142,7 @@ class ScheduleMeasures(Measures):
         self.ended = schedule.ended
         self.completed = np.asarray(schedule.outcome == Outcome.COMPLETED)
         self.cancelled = schedule.cancelled
+        self.may_leave = schedule.eligible_s is not None
         self.wait_s = schedule.wait_s
         self.first_wait_s = schedule.queue_wait_s
         self.run_s = schedule.run_time_s
@@ -354,8 +357,8 @@ _TABLE: Final = (
         _completion_rate,
     ),
     Metric(
-        "cancelled_jobs", COUNT, LOWER, "jobs that left the queue before they had started",
-        lambda jobs: np.sum(jobs.cancelled, axis=-1).astype(np.float64),
+        "cancelled_jobs", COUNT, LOWER, "jobs that left the queue before they had started; null where none can",
+        lambda jobs: np.where(jobs.may_leave, np.sum(jobs.cancelled, axis=-1), np.nan),
     ),
     Metric(
         "mean_queue_length", "jobs", LOWER, "(1/*M*) ∫ jobs waiting at *t* dt",

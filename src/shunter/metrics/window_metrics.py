@@ -11,6 +11,7 @@ import polars as pl
 
 from shunter.checks import check_name
 from shunter.metrics.table import MILLISECONDS, Measures, Values, window_metrics
+from shunter.model.conditions import has_conditions
 from shunter.model.schedule import Phase, bounded_slowdown, whole_milliseconds
 from shunter.simulation.core_inputs import numbers
 
@@ -35,6 +36,7 @@ class WindowColumns:
         self.index = windows.simulated_first.astype(np.int64)[:, None] + np.arange(windows.simulated_length)
         self.warmup = windows.warmup
         self.cluster = cluster
+        self.may_leave = has_conditions(jobs)
         self.submit_ms = whole_milliseconds(numbers(jobs["submit_s"])).astype(np.int64)[self.index]
         tasks = jobs["tasks"].to_numpy()
         self.cores = (tasks * numbers(jobs["cores_per_task"]))[self.index]
@@ -81,6 +83,7 @@ class WindowMeasures(Measures):
         self.tells_memory = columns.tells_memory
         self.ended = self._ended_in_all[:, self._measured]
         self.completed = results.phase[:, self._measured] == Phase.COMPLETED
+        self.may_leave = columns.may_leave
         self.cancelled = results.phase[:, self._measured] == Phase.CANCELLED
 
     @cached_property

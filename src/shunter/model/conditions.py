@@ -65,7 +65,9 @@ class Conditions:
 
 def has_conditions(jobs: pl.DataFrame) -> bool:
     """Returns whether any job of a table has a condition."""
-    return any(jobs[name].null_count() < jobs.height for name in CONDITION_COLUMNS if name in jobs.columns)
+    # An array alone keeps nobody waiting: only its limit does.
+    told = [name for name in CONDITION_COLUMNS if name in jobs.columns and name != "array_id"]
+    return any(jobs[name].null_count() < jobs.height for name in told)
 
 
 def parse_needs(text: str) -> Iterator[Need]:
