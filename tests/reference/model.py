@@ -74,8 +74,11 @@ class RefJob:
 
     @property
     def logged_end_ms(self) -> int:
-        """When it had ended in reality, as far as the log tells."""
-        return self.submit_ms + (self.logged_wait_ms or 0) + self.run_ms
+        """When it had ended in reality, as far as the log tells; one that left never has."""
+        if self.cancel_ms is not None and self.logged_wait_ms is None:
+            return 2**63 - 1
+        eligible_ms = max(self.submit_ms, self.begin_ms or self.submit_ms, self.release_ms or self.submit_ms)
+        return eligible_ms + (self.logged_wait_ms or 0) + self.run_ms
 
 
 @dataclass(frozen=True)

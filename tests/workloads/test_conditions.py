@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.metrics.explanation import explain
 from shunter.metrics.explanation_text import conclusion, explanation_object
 from shunter.metrics.record import Record
-from shunter.metrics.run import compute_metrics
+from shunter.metrics.table import compute_metrics
 from shunter.model.cluster import Cluster
 from shunter.model.schedule import Outcome, Schedule
 from shunter.simulation import simulate

@@ -205,9 +205,17 @@ impl Jobs {
         Some(self.user[job]).filter(|&user| user != self.unknown_user)
     }
 
-    /// When a job ended in reality; without a logged wait, when it could have ended at the earliest.
+    /// When a job ended in reality; without a logged wait, when it could have ended at the earliest. One that left
+    /// before it had started never did.
     pub fn logged_end_ms(&self, job: usize) -> i64 {
-        self.submit_ms[job] + self.logged_wait_ms[job].max(0) + self.run_ms[job]
+        let waited_ms = self.logged_wait_ms[job];
+        let conditions = self.conditions.as_ref();
+        if waited_ms == UNKNOWN && conditions.is_some_and(|conditions| conditions.cancel_ms(job).is_some()) {
+            return i64::MAX;
+        }
+        // Waits count from when a job might run.
+        let not_before_ms = conditions.map_or(i64::MIN, |conditions| conditions.not_before_ms(job));
+        self.submit_ms[job].max(not_before_ms) + waited_ms.max(0) + self.run_ms[job]
     }
 
     /// The requests for GPUs that jobs make most often.

@@ -270,6 +270,13 @@ def _arrays(jobs: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.array(numbers, dtype=np.int64), limits["array_limit"].to_numpy().astype(np.int64)
 
 
+def that_ran(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Returns the jobs without those of which the log says that they left before they had started."""
+    if "cancel_s" not in jobs.columns:
+        return jobs
+    return jobs.filter(pl.col("cancel_s").is_null() | pl.col("logged_wait_s").is_not_null())
+
+
 def shifted(jobs: pl.DataFrame, submit_s: pl.Expr) -> dict[str, pl.Expr]:
     """Returns the columns of times as they are if jobs are submitted at other times: as long after that as before."""
     return {name: submit_s + (pl.col(name) - pl.col("submit_s")) for name in TIMES if name in jobs.columns}

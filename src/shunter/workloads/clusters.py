@@ -12,6 +12,7 @@ import polars as pl
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
+from shunter.model.conditions import that_ran
 from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.log import Ledger
 from shunter.workloads.formats import FORMATS, detect_format
@@ -127,6 +128,7 @@ def _pool(jobs: pl.DataFrame) -> tuple[Node, ...]:
 
 def _most_together(jobs: pl.DataFrame, amount: str) -> float:
     """Returns the most of a resource that jobs had at one time; a job that ends makes room for one that starts then."""
+    jobs = that_ran(jobs)
     size = pl.col("tasks") * pl.col(amount)
     start_s = pl.col("submit_s") + pl.col("logged_wait_s").fill_null(0.0)
     starts = jobs.select(time_s=start_s, change=size)
