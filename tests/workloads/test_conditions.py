@@ -17,6 +17,7 @@ from shunter.model.schedule import Outcome, Schedule
 from shunter.simulation import simulate
 from shunter.workloads.load import scale_arrivals
 from shunter.workloads.reading import read_workload
+from shunter.workloads.variants import anonymize
 
 HEADER = "job_id,submit_s,run_s,requested_s,tasks,begin_s,release_s,cancel_s,depends_on,array_id,array_limit,user,name"
 LINES = [
@@ -99,6 +100,27 @@ def test_a_window_has_conditions_of_its_own_jobs_alone(tmp_path: Path) -> None:
 def test_a_dependency_on_an_array_is_on_all_of_its_jobs(tmp_path: Path) -> None:
     lines = ["1,0,10,10,1,,,,,x,1,,", "2,0,10,10,1,,,,,x,1,,", "3,0,5,5,1,,,,afterany:x,,,,"]
     assert simulate(read_workload(write(tmp_path, *lines)), Cluster.pool(4)).start_s.tolist() == [0, 10, 20]
+
+
+def test_anonymous_jobs_keep_their_conditions(tmp_path: Path) -> None:
+    lines = [
+        "17,100,10,10,1,,,,,x,1,ann,a",
+        "18,100,10,10,1,,,,,x,1,ann,a",
+        '19,110,5,5,1,150,,200,"afterok:17:18,afterany:x,singleton",,,ann,a',
+    ]
+    workload = read_workload(write(tmp_path, *lines))
+    jobs = anonymize(workload, seed=1, shift=True).jobs
+    assert jobs["array_id"].to_list() == ["array1", "array1", None]
+    assert jobs["depends_on"][2] == "afterok:1:2,afterany:array1,singleton"
+    assert (jobs["begin_s"][2], jobs["cancel_s"][2]) == (50, 100)
+
+
+def test_a_part_of_a_log_can_be_written_and_read_again(tmp_path: Path) -> None:
+    from shunter.workloads.write import write_table
+
+    workload = read_workload(write(tmp_path, *LINES)).window(2)
+    write_table(workload, tmp_path / "part.csv")
+    assert read_workload(tmp_path / "part.csv").jobs["depends_on"].to_list() == [*[None] * 6, "singleton"]
 
 
 def test_tables_are_written_and_read_again(tmp_path: Path) -> None:

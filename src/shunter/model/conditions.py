@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -268,6 +269,26 @@ def _arrays(jobs: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     number_of = {array: number for number, array in enumerate(limits["array_id"].to_list())}
     numbers = [number_of.get(array, -1) for array in jobs["array_id"].to_list()]
     return np.array(numbers, dtype=np.int64), limits["array_limit"].to_numpy().astype(np.int64)
+
+
+def renamed_needs(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.Series:
+    """Returns ``depends_on`` with other names for jobs and arrays; needs of those that have none are left out."""
+
+    def renamed(text: str) -> str | None:
+        kept = [need for need in parse_needs(text) if need.kind == SINGLETON or need.on in names]
+        # Neighbors of one kind stand together, as people write them.
+        groups = [(kind, list(needs)) for kind, needs in groupby(kept, key=lambda need: need.kind)]
+        words = [":".join([kind, *(names[need.on] for need in needs if need.on)]) for kind, needs in groups]
+        return ",".join(words) or None
+
+    cells = [None if text is None else renamed(text) for text in jobs["depends_on"].to_list()]
+    return pl.Series("depends_on", cells, dtype=pl.String)
+
+
+def own_names(jobs: pl.DataFrame) -> dict[str, str]:
+    """Returns the names by which jobs may depend on others of the table: of jobs and of arrays."""
+    columns = [jobs[name].cast(pl.String) for name in ("array_id", "job_id") if name in jobs.columns]
+    return {name: name for column in columns for name in column.drop_nulls().to_list()}
 
 
 def that_ran(jobs: pl.DataFrame) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -12,6 +13,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.files import Writer, csv_writer, write_file
+from shunter.model.conditions import own_names, renamed_needs
 from shunter.workloads.formats.parquet import CLUSTER_KEY
 from shunter.workloads.reading import read_cluster
 
@@ -45,6 +47,10 @@ def write_table(workload: Workload, path: str | Path) -> list[str]:
     """
     path = Path(path)
     check_ending(path)
+    if "depends_on" in workload.jobs.columns:
+        # A part of a log may have lost jobs on which others depend: a table that names them could not be read again.
+        needs = renamed_needs(workload.jobs, own_names(workload.jobs))
+        workload = replace(workload, jobs=workload.jobs.with_columns(needs))
     name = path.name.lower()
     lost: list[str] = []
     content: Writer

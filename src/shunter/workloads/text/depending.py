@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from shunter.model.conditions import KINDS, SINGLETON, parse_needs
+from shunter.model.conditions import KINDS, own_names, renamed_needs
 from shunter.workloads.text.repairs import PLACE, Repairs
 
 NOT_THERE: Final = "depends on a job that is not in the log: taken as over"
@@ -37,18 +37,13 @@ def pbs_dependency(text: str | None) -> str | None:
 
 
 def without_strangers(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Returns the jobs without dependencies on jobs that the log does not have, and none on themselves."""
+    """Returns the jobs without dependencies on jobs that the log does not have."""
     if "depends_on" not in frame.columns:
         return frame
-    known = set(frame["job_id"].cast(pl.String).to_list())
-    cells, ids, first, count = frame["depends_on"].to_list(), frame["job_id"].cast(pl.String).to_list(), 0, 0
-    for row, text in enumerate(cells):
-        if text is None:
-            continue
-        needs = list(parse_needs(text))
-        kept = [need for need in needs if need.kind == SINGLETON or (need.on in known and need.on != ids[row])]
-        first, count = (first if count else row), count + (len(kept) < len(needs))
-        cells[row] = ",".join(f"{need.kind}:{need.on}".rstrip(":") for need in kept) or None
-    if count:
-        repairs.tell(NOT_THERE, count, frame[PLACE][first], f"job {ids[first]}")
-    return frame.with_columns(pl.Series("depends_on", cells, dtype=pl.String))
+    known = renamed_needs(frame, own_names(frame))
+    # Each need is written with its kind, so that as many needs are as many colons.
+    lost = frame["depends_on"].str.count_matches(":") > known.fill_null("").str.count_matches(":")
+    if lost.any():
+        row = int(lost.arg_max() or 0)
+        repairs.tell(NOT_THERE, int(lost.sum()), frame[PLACE][row], f"job {frame['job_id'][row]}")
+    return frame.with_columns(known)
