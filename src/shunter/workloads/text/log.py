@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.conditions import TIMES
+from shunter.model.conditions import TIME_LIMIT_S, TIMES
 from shunter.model.workload import (
     AMOUNT_LIMIT,
     CORES_LIMIT,
@@ -203,8 +203,9 @@ def _mend(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         frame = repairs.replace(frame, wrong, "logged_wait_s", None, "wait negative or absurd: taken as unknown")
     for column in TIMES:
         if column in frame.columns:
-            wrong = pl.col(column) < pl.col("submit_s")
-            frame = repairs.replace(frame, wrong, column, None, f"{column} before the submit time: taken as unknown")
+            wrong = ~pl.col(column).is_between(pl.col("submit_s"), TIME_LIMIT_S)
+            rule = f"{column} before the submit time or absurd: taken as unknown"
+            frame = repairs.replace(frame, wrong, column, None, rule)
     if "priority" in frame.columns:
         wrong = ~pl.col("priority").is_between(-AMOUNT_LIMIT, AMOUNT_LIMIT)
         frame = repairs.replace(frame, wrong, "priority", None, "priority absurd: taken as unknown")
