@@ -298,6 +298,12 @@ def that_ran(jobs: pl.DataFrame) -> pl.DataFrame:
     return jobs.filter(pl.col("cancel_s").is_null() | pl.col("logged_wait_s").is_not_null())
 
 
+def waits_from_s(jobs: pl.DataFrame) -> pl.Series:
+    """Returns from when the log counts each job's wait: its submit time, or the time before which it could not run."""
+    names = [name for name in ("submit_s", "begin_s", "release_s") if name in jobs.columns]
+    return jobs.select(pl.max_horizontal(names)).to_series()
+
+
 def shifted(jobs: pl.DataFrame, submit_s: pl.Expr) -> dict[str, pl.Expr]:
     """Returns the columns of times as they are if jobs are submitted at other times: as long after that as before."""
     return {name: submit_s + (pl.col(name) - pl.col("submit_s")) for name in TIMES if name in jobs.columns}
