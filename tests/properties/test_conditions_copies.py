@@ -29,7 +29,7 @@ POLICIES = ["sjf", "saf", *MOVING, *GATED]
 STOPPING = ["srtf", "srsf", "las", "las?first_s=3600", "gittins?bins=5&shortest_s=1&growth=2&decay=0.8"]
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(
     scene=conditional_scenes(),
     config=random_configs(policies=POLICIES, estimates=ESTIMATES),
@@ -42,7 +42,7 @@ def test_forks_and_bytes_continue_alike(scene: Scene, config: Config, count: int
     check_continue_alike([original, original.fork(), reopen(scene, original.serialize())], seed)
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(
     scene=conditional_scenes(),
     config=random_configs(dispatches=["strict", "greedy", "easy"], policies=POLICIES),
@@ -58,18 +58,18 @@ def test_a_snapshot_continues_the_run(scene: Scene, config: Config, count: int) 
     assert observe(loaded) == observe(original)
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(scene=conditional_scenes(), config=random_configs(dispatches=["strict", "greedy", "easy", "2"]))
 def test_a_decision_is_what_the_simulation_does(scene: Scene, config: Config) -> None:
-    simulation = open_scene(scene, config)
+    simulation, tables = open_scene(scene, config), (workload_of(scene.jobs), cluster_of(scene.nodes))
     while simulation.advance():
-        decision = decide(simulation.snapshot(), workload_of(scene.jobs), cluster_of(scene.nodes), settings_of(config))
+        decision = decide(simulation.snapshot(), *tables, settings_of(config))
         before = simulation.status().starts
         simulation.dispatch()
         assert len(decision.starts) == simulation.status().starts - before
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(
     scene=conditional_scenes(),
     config=random_configs(estimates=ESTIMATES),
@@ -88,7 +88,7 @@ def test_windows(scene: Scene, config: Config, first: int, length: int) -> None:
     assert found.start_ms[0].tolist() == [-1 if start_ms is None else start_ms for start_ms in wanted.start_ms]
 
 
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(scene=conditional_scenes(), config=random_configs())
 def test_conservation(scene: Scene, config: Config) -> None:
     """Nothing is lost or doubled; no job runs before it may, or with more of its array than may run at once."""
@@ -128,7 +128,7 @@ def observe_core(scene: Scene, config: Config) -> list[tuple[int | None, int | N
 
 
 @pytest.mark.parametrize("keep_progress", [True, False])
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     scene=conditional_scenes(),
     config=random_configs(dispatches=["strict", "greedy", "easy", "conservative", "2"], policies=POLICIES),
@@ -139,7 +139,7 @@ def test_preemption(keep_progress: bool, scene: Scene, config: Config, seed: int
 
 
 @pytest.mark.parametrize("policy", STOPPING)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(scene=conditional_scenes(), config=random_configs(dispatches=["greedy"], estimates=["requested", "last-two"]))
 def test_policies_that_stop_jobs(policy: str, scene: Scene, config: Config) -> None:
     check_equal(scene, replace(config, policy=policy, minimum_run_ms=2000, preemption_overhead_ms=700))
@@ -165,7 +165,7 @@ def test_environments(mode: str, data: st.DataObject, seed: int) -> None:
     play_conditional(replace(play, scene=scene), seed)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_hosts(data: st.DataObject, seed: int) -> None:
     play = data.draw(random_host_plays())
