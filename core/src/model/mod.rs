@@ -4,6 +4,7 @@ pub mod areas;
 pub(crate) mod at_least;
 pub mod cluster;
 pub(crate) mod codes;
+pub mod conditions;
 pub mod config;
 pub mod free;
 pub mod groups;

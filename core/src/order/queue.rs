@@ -196,6 +196,33 @@ impl Queue {
         self.waiting.iter().map(|key| self.job_of[key as usize])
     }
 
+    /// The next waiting jobs of the table behind one, or from its beginning, where the order is that of the table.
+    pub fn in_table_after(&self, job: Option<u32>, most: usize) -> Vec<u32> {
+        let (count, from) = (self.key_of.len() as u32, job.map_or(0, |job| job + 1));
+        let first_key = if self.guarded { count } else { 0 };
+        // Those that the guard puts first have keys of their own, in the same order.
+        let put_first = |from| self.waiting.at_least(from).filter(|&key| self.guarded && key < count);
+        let usual = |from| self.waiting.at_least(first_key + from).map(|key| key - first_key);
+        let (mut one, mut other) = (put_first(from), usual(from));
+        let mut found = Vec::new();
+        while found.len() < most {
+            let next = match (one, other) {
+                (Some(first), Some(second)) => first.min(second),
+                (first, second) => match first.or(second) {
+                    Some(next) => next,
+                    None => break,
+                },
+            };
+            found.push(next);
+            if one == Some(next) {
+                one = put_first(next + 1);
+            } else {
+                other = usual(next + 1);
+            }
+        }
+        found
+    }
+
     /// The policy's order of all jobs, waiting or not.
     pub fn order(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         let first_key = if self.guarded { self.key_of.len() } else { 0 };
