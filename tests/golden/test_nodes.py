@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shunter.model.schedule import Outcome, RejectReason
@@ -77,6 +79,29 @@ def test_a_newcomer_sends_another_to_nodes_where_it_delays_nobody(simulator: Sim
     observed = simulator(jobs, [RefNode(4000), RefNode(4000), RefNode(3000)], Config(policy="sjf", dispatch="easy"))
     assert starts_s(observed) == [0, 10, 3, 3]
     assert nodes(observed) == [{0: 1}, {0: 1, 1: 1}, {2: 1}, {1: 1}]
+
+
+@pytest.mark.parametrize("gpus", [0.0, 1.0])
+def test_jobs_of_another_partition_do_not_delay_the_head(simulator: Simulator, gpus: float) -> None:
+    """B waits for the left partition. C has the right one for itself, and may run on when B's time has come.
+
+    Two nodes of 2 cores, each a partition::
+
+        second        0         1         2
+                      0123456789012345678901
+        node 0 core 1 AAAAAAAAAABB..........
+               core 2 AAAAAAAAAABB..........
+        node 1 core 1 ..CCCCCCCCCCCCCCCCCCCC
+               core 2 ..CCCCCCCCCCCCCCCCCCCC
+    """
+    jobs = [
+        replace(job(0, 10, tasks=2, gpus=gpus), partition="left"),  # A
+        replace(job(1, 2, tasks=2, gpus=gpus), partition="left"),  # B, the head
+        replace(job(2, 20, tasks=2, gpus=gpus), partition="right"),  # C
+    ]
+    cluster = [RefNode(2000, gpus=2, partition=name) for name in ("left", "right")]
+    observed = simulator(jobs, cluster, Config(policy="fcfs", dispatch="easy"))
+    assert starts_s(observed) == [0, 10, 2]
 
 
 def test_two_reservations_stand_in_each_others_way(simulator: Simulator) -> None:

@@ -121,7 +121,8 @@ impl Horizon {
     pub(super) fn fits_beside_parts(&self, reach: &Reach, shape: &Shape, parts: impl Iterator<Item = Part>) -> bool {
         let Some(spare) = self.rooms[0].checked_sub(u64::from(reach.shape.tasks)) else { return false };
         let mut lost = 0;
-        for Part { node, tasks } in parts {
+        let group = &reach.cluster.groups_for(reach.shape)[0];
+        for Part { node, tasks } in parts.filter(|part| is_in(reach, group, part.node)) {
             let taken = [shape.cores_milli, shape.memory_mb].map(|amount| amount * i64::from(tasks));
             let capacity = |taken| u64::from(self.free.capacity_beside(reach.cluster, node, reach.shape, taken));
             lost += capacity([0, 0]) - capacity(taken);
@@ -143,9 +144,8 @@ impl Horizon {
         let groups = reach.cluster.groups_for(reach.shape);
         let on_nodes = |free: &Free| -> Vec<u64> {
             let capacity = |node: u32| u64::from(free.capacity(reach.cluster, node, reach.shape));
-            let is_in = |group: &Group, node: u32| groups.len() == 1 || group.binary_search(&node).is_ok();
             let nodes = || placement.parts().map(|part| part.node);
-            groups.iter().map(|group| nodes().filter(|&node| is_in(group, node)).map(capacity).sum()).collect()
+            groups.iter().map(|group| nodes().filter(|&node| is_in(reach, group, node)).map(capacity).sum()).collect()
         };
         let before = on_nodes(&self.free);
         let beside = self.free.lent(shape, placement, on_nodes);
@@ -170,4 +170,9 @@ impl Horizon {
         }
         self.at_ms = at_ms;
     }
+}
+
+/// Whether a node is one of a group; in most clusters the only group has them all.
+fn is_in(reach: &Reach, group: &Group, node: u32) -> bool {
+    group.len() == reach.cluster.nodes.len() || group.binary_search(&node).is_ok()
 }

@@ -76,8 +76,10 @@ impl Promises {
         self.freed += 1;
     }
 
-    /// A job was started from outside: nothing is promised to it any more.
+    /// A job was started from outside, or has left: nothing is promised to it any more.
     pub(crate) fn forget(&mut self, job: u32) {
+        // What it holds is in the projection.
+        self.projection.take_if(|_| self.holders.contains(&job));
         self.holders.retain(|&holder| holder != job);
         self.commitment = self.commitment.filter(|commitment| commitment.job != job);
     }
