@@ -6,7 +6,6 @@ use crate::dispatch::beside::Head;
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::standing::fill_nodes;
 use crate::model::config::Dispatch;
-use crate::sim::events::earlier;
 use crate::sim::simulation::Simulation;
 
 /// Moves on until a job is to be chosen. False: nothing is to come.
@@ -17,8 +16,6 @@ pub(crate) fn advance(simulation: &mut Simulation, backfill: bool) -> bool {
         }
     }
     // One event at a time: exactly one job arrives before the next is chosen, as in RLScheduler.
-    // A job that has just started may let others wait.
-    simulation.settle();
     while simulation.waiting.queue.is_empty() {
         if !one_event(simulation) {
             return false;
@@ -41,7 +38,7 @@ fn serve(simulation: &mut Simulation, backfill: bool) -> bool {
         return true;
     }
     if backfill {
-        fill_nodes(simulation, Some(&mut Head::committed(commitment)), 0);
+        fill_nodes(simulation, Some(&mut Head::committed(commitment)));
     }
     false
 }
@@ -57,18 +54,10 @@ pub(crate) fn commit(simulation: &mut Simulation, job: u32) {
     }
 }
 
-/// One event, and what it means for those that are held. False: nothing is to come.
-fn one_event(simulation: &mut Simulation) -> bool {
-    let happens = one_change(simulation);
-    simulation.settle();
-    happens
-}
-
 /// What happens to nodes, one arrival, or one completion if that is strictly earlier. False: nothing is to come.
-fn one_change(simulation: &mut Simulation) -> bool {
+fn one_event(simulation: &mut Simulation) -> bool {
     let end = simulation.next_end_ms();
-    // Those that are held, or leave, at a time of their own count as arrivals behind all others of that time.
-    let submit = earlier(simulation.next_submit_ms(), simulation.next_gate_ms());
+    let submit = simulation.next_submit_ms();
     let failure = simulation.next_failure_ms(end.is_none() && submit.is_none());
     let failure = failure.filter(|&failure_ms| submit.is_none_or(|submit_ms| failure_ms <= submit_ms));
     if let Some(failure_ms) = failure.filter(|&failure_ms| end.is_none_or(|end_ms| failure_ms < end_ms)) {
@@ -81,9 +70,7 @@ fn one_change(simulation: &mut Simulation) -> bool {
     match (submit, end) {
         (Some(submit_ms), end) if end.is_none_or(|end_ms| submit_ms <= end_ms) => {
             simulation.move_clock(simulation.now_ms().max(submit_ms));
-            if simulation.next_submit_ms() == Some(submit_ms) {
-                simulation.arrive();
-            }
+            simulation.arrive();
         }
         (_, Some(end_ms)) => {
             simulation.move_clock(simulation.now_ms().max(end_ms));

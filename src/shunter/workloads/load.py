@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
-from shunter.model.conditions import shifted
 from shunter.model.size import work_of
 from shunter.model.workload import SUBMIT_LIMIT_S
 
@@ -90,10 +89,8 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
             f"{workload.name}: arrivals cannot be stretched {factor:.6g}-fold; expected a factor above 0 that keeps "
             f"the last one within {SUBMIT_LIMIT_S:g} s"
         )
-    moved_s = first_s + (pl.col("submit_s") - first_s) * factor
     stretched = {
-        **shifted(workload.jobs, moved_s),
-        "submit_s": moved_s,
+        "submit_s": first_s + (pl.col("submit_s") - first_s) * factor,
         "logged_wait_s": pl.lit(None, dtype=pl.Float64),
     }
     return workload.derived(
