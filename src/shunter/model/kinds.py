@@ -124,7 +124,7 @@ class KindTable:
         """
         found = np.full(jobs.height, NO_KIND, dtype=np.int64)
         gpus = jobs["tasks"].to_numpy() * jobs["gpus_per_task"].to_numpy()
-        kinds = jobs[KIND] if KIND in jobs.columns else pl.Series(KIND, [None] * jobs.height, dtype=pl.String)
+        kinds = _kinds_of(jobs)
         asked = pl.DataFrame({KIND: kinds}).with_row_index("job").filter(pl.Series(gpus > 0))
         for (kind,), group in asked.group_by(KIND, maintain_order=True):
             places = group["job"].to_numpy()
@@ -138,7 +138,7 @@ class KindTable:
 
     def stand_ins(self, jobs: pl.DataFrame) -> dict[str, pl.Series]:
         """Returns what stands in for a kind that a job with GPUs has not, or that has no row, and for which jobs."""
-        kinds = jobs[KIND] if KIND in jobs.columns else pl.Series(KIND, [None] * jobs.height, dtype=pl.String)
+        kinds = _kinds_of(jobs)
         has_gpus = jobs["gpus_per_task"] > 0
         unnamed, unknown = has_gpus & kinds.is_null(), has_gpus & ~kinds.is_in(self.kinds).fill_null(value=True)
         instead = f'the row "{OTHERS}"' if OTHERS in self.kinds else "the speed of its nodes"
@@ -167,6 +167,11 @@ class KindTable:
             f'{self.where}: has no kind "{kind}", of which {whose} is; {hint} its row, or one with the kind "{OTHERS}" '
             "for all others"
         )
+
+
+def _kinds_of(jobs: pl.DataFrame) -> pl.Series:
+    """Returns the column of kinds; a table without it has jobs without kinds."""
+    return jobs[KIND] if KIND in jobs.columns else pl.Series(KIND, [None] * jobs.height, dtype=pl.String)
 
 
 def read_kinds(path: Path, types: Sequence[str], reference: str | None, slowdown: Slowdown) -> KindTable:
