@@ -176,7 +176,17 @@ enum ShunterPhase {
     SHUNTER_PHASE_COMPLETED = 3,
     SHUNTER_PHASE_KILLED = 4,    /* at its request */
     SHUNTER_PHASE_REJECTED = 5,  /* it could never run */
-    SHUNTER_PHASE_FAILED = 6     /* its nodes failed under it 1,000 times */
+    SHUNTER_PHASE_FAILED = 6,    /* its nodes failed under it 1,000 times */
+    SHUNTER_PHASE_HELD = 7,      /* submitted, but may not wait for nodes yet */
+    SHUNTER_PHASE_CANCELLED = 8  /* it left before it had started */
+};
+
+/* What a job needs of another before it may wait for nodes. */
+enum ShunterDependency {
+    SHUNTER_DEPENDENCY_AFTER = 0,       /* it has started, or will never start */
+    SHUNTER_DEPENDENCY_AFTER_OK = 1,    /* it has ended well */
+    SHUNTER_DEPENDENCY_AFTER_ANY = 2,   /* it has ended */
+    SHUNTER_DEPENDENCY_AFTER_NOT_OK = 3 /* it has ended, but not well */
 };
 
 /* Why a job can never run here. */
@@ -240,7 +250,7 @@ typedef struct ShunterSnapshot {
     size_t stops;              /* how many runs did not end their jobs */
     uint8_t *phase;            /* by job: enum ShunterPhase */
     int64_t *start_ms;         /* by job: its latest start, if it runs or has ended */
-    int64_t *end_ms;           /* by job: its end, if it has ended */
+    int64_t *end_ms;           /* by job: its end, if it has ended, or when it left */
     ShunterPlaces places;      /* by job: where it runs, ran, or holds a reservation */
     uint8_t *down;             /* by node: 1 if it is down; null: as the configured events say */
     int64_t *reserved_ms;      /* by job: when its reservation begins, or SHUNTER_NO_TIME */
@@ -249,6 +259,8 @@ typedef struct ShunterSnapshot {
                                   SHUNTER_UNKNOWN */
     int64_t *start_number;     /* by job: the number of its latest start, which breaks ties among ends; or
                                   SHUNTER_UNKNOWN */
+    int64_t *eligible_ms;      /* by job: since when it may wait for nodes, from which waits count; or SHUNTER_NO_TIME:
+                                  since its submit time */
     uint32_t *stop_job;        /* by run that did not end its job, in the order in which they were stopped: the job */
     int64_t *stop_start_ms;
     int64_t *stop_end_ms;
@@ -310,6 +322,25 @@ typedef struct ShunterSpeeds {
                                       1,000,000,000; null for none */
     const int64_t *kind_slowdown_micro; /* the same three for each kind on each type; null: as for jobs without a kind */
 } ShunterSpeeds;
+
+/*
+ * What keeps jobs from waiting for nodes, and when they leave the queue. Arrays may be null: then no job has such a thing.
+ * A job that can never wait, since a dependency can no longer be met, leaves. Jobs that are not simulated are over.
+ */
+typedef struct ShunterConditions {
+    const int64_t *not_before_ms; /* by job: the time before which it may not wait, or SHUNTER_NO_TIME */
+    const int64_t *cancel_ms;     /* by job: when it leaves if it has not started, or SHUNTER_NO_TIME */
+    const uint8_t *fails;         /* by job: 1 if it does not end well, though it runs to its end */
+    const int64_t *group;         /* by job: the number of a group, below `jobs`, or SHUNTER_UNKNOWN */
+    const uint8_t *single;        /* by job: 1 if it waits until all earlier jobs of its group are over */
+    const int64_t *array;         /* by job: the number of its array, or SHUNTER_UNKNOWN */
+    const int64_t *array_limit;   /* by array: how many of its jobs may wait for nodes or run at once, 1 or more */
+    size_t arrays;
+    const uint32_t *dependent;    /* by dependency: the job that depends */
+    const uint32_t *depends_on;   /* by dependency: the job on which it depends */
+    const uint8_t *dependency;    /* by dependency: enum ShunterDependency */
+    size_t dependencies;
+} ShunterConditions;
 
 /* What a simulation is asked to do. Durations are at most 10^12 ms. */
 typedef struct ShunterConfig {
@@ -410,6 +441,7 @@ int32_t shunter_cluster_open(
  * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN. gpu_types has a bit for
  * each type of GPU that would do; 0 means any, and bit 62 a type that no node has. kind is the number of one of the
  * cluster's kinds, or SHUNTER_UNKNOWN for a job that runs as fast as its nodes are; where `kind` is null, no job has one.
+ * `conditions` may be null: then all jobs wait for nodes as soon as they are submitted.
  */
 int32_t shunter_jobs_open(
     const int64_t *submit_ms,
@@ -424,6 +456,7 @@ int32_t shunter_jobs_open(
     const int64_t *logged_wait_ms,
     const int64_t *gpu_types,
     const int64_t *kind,
+    const ShunterConditions *conditions,
     size_t jobs,
     uint64_t *handle);
 
@@ -545,6 +578,12 @@ int32_t shunter_simulation_jobs(
     size_t capacity);
 
 /*
+ * Tells of each job since when it may wait for nodes, from which waits count; of one that left before, when it left.
+ * `capacity` is the exact number of jobs.
+ */
+int32_t shunter_simulation_eligible(uint64_t simulation, int64_t *eligible_ms, size_t capacity);
+
+/*
  * Tells of each job how long it has held nodes in runs that are over, and how much of that brought it nothing. `capacity` is
  * the exact number of jobs.
  */
@@ -595,8 +634,9 @@ int32_t shunter_simulation_placements(
 
 /*
  * Simulates `windows` windows of `count` jobs each, beginning at the jobs `first`, to their ends, on at most `threads`
- * threads. The results are `windows` rows of `count` values: first start and end, or SHUNTER_UNKNOWN; how long the job
- * held nodes, and how much of that brought it nothing; enum ShunterPhase; enum ShunterBasis. They do not depend on the number of threads. `scores`, for the policies that want
+ * threads. The results are `windows` rows of `count` values: since when the job may run; first start and end, or
+ * SHUNTER_UNKNOWN; how long the job held nodes, and how much of that brought it nothing; enum ShunterPhase; enum
+ * ShunterBasis. They do not depend on the number of threads. `scores`, for the policies that want
  * them, are those of all jobs of the table.
  */
 int32_t shunter_batch_run(
@@ -609,6 +649,7 @@ int32_t shunter_batch_run(
     size_t windows,
     size_t count,
     size_t threads,
+    int64_t *eligible_ms,
     int64_t *start_ms,
     int64_t *end_ms,
     int64_t *held_ms,

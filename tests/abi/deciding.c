@@ -32,7 +32,7 @@ void read_decision(uint64_t decision, Told *told) {
 void load_copy(uint64_t running, uint64_t loaded) {
     uint8_t phase[JOBS], down[ROOM], by_failure[ROOM];
     int64_t start_ms[JOBS], end_ms[JOBS], node_offsets[ROOM], device_offsets[ROOM], reserved_ms[JOBS], done_ms[JOBS];
-    int64_t limit_ms[JOBS], start_number[JOBS], stop_start_ms[ROOM], stop_end_ms[ROOM];
+    int64_t limit_ms[JOBS], start_number[JOBS], eligible_ms[JOBS], stop_start_ms[ROOM], stop_end_ms[ROOM];
     int32_t nodes[ROOM], tasks[ROOM], devices[ROOM], millis[ROOM];
     uint32_t stop_job[ROOM];
     ShunterSnapshot told;
@@ -54,6 +54,7 @@ void load_copy(uint64_t running, uint64_t loaded) {
     told.done_ms = done_ms;
     told.limit_ms = limit_ms;
     told.start_number = start_number;
+    told.eligible_ms = eligible_ms;
     told.stop_job = stop_job;
     told.stop_start_ms = stop_start_ms;
     told.stop_end_ms = stop_end_ms;

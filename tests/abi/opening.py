@@ -69,6 +69,7 @@ def open_jobs(
     logged_wait_ms: Sequence[int] | None = None,
     gpu_types: Sequence[int] | None = None,
     kind: Sequence[int] | None = None,
+    conditions: Any = ffi.NULL,  # noqa: ANN401 - a structure of the core's
 ) -> Handle:
     """Opens a table of jobs that request what they run; what is not given is 1 task, unknown, nothing, or any."""
     jobs = len(submit_ms)
@@ -86,7 +87,7 @@ def open_jobs(
         integers(gpu_types or [0] * jobs),
     ]
     kinds = ffi.NULL if kind is None else pointer(integers(kind))
-    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, jobs)
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, conditions, jobs)
 
 
 def open_policy(kind: str, hosts: int = 2) -> Handle:

@@ -176,7 +176,7 @@ static size_t place_anywhere(uint64_t context, const ShunterScene *scene, uint32
 static void asked_by_windows(uint64_t cluster, uint64_t jobs) {
     enum { WINDOWS = 8, COUNT = 3 };
     static const size_t first[WINDOWS] = {0, 1, 0, 1, 0, 1, 0, 1};
-    int64_t start[2][WINDOWS * COUNT], end[2][WINDOWS * COUNT], held[2][WINDOWS * COUNT], lost[2][WINDOWS * COUNT];
+    int64_t eligible[2][WINDOWS * COUNT], start[2][WINDOWS * COUNT], end[2][WINDOWS * COUNT], held[2][WINDOWS * COUNT], lost[2][WINDOWS * COUNT];
     uint8_t phase[2][WINDOWS * COUNT], basis[2][WINDOWS * COUNT];
     size_t i;
     for (i = 0; i < 2; i++) {
@@ -186,8 +186,8 @@ static void asked_by_windows(uint64_t cluster, uint64_t jobs) {
             config.placer = place_anywhere;
             config.placer_context = 7;
         }
-        OK(shunter_batch_run(cluster, jobs, &config, NULL, 0, first, WINDOWS, COUNT, 4, start[i], end[i], held[i],
-                             lost[i], phase[i], basis[i]));
+        OK(shunter_batch_run(cluster, jobs, &config, NULL, 0, first, WINDOWS, COUNT, 4, eligible[i], start[i], end[i],
+                             held[i], lost[i], phase[i], basis[i]));
     }
     EXPECT(memcmp(start[0], start[1], sizeof *start) == 0 && memcmp(end[0], end[1], sizeof *end) == 0);
     EXPECT(memcmp(phase[0], phase[1], sizeof *phase) == 0);

@@ -15,7 +15,7 @@ from shunter.model.schedule import Phase
 from shunter.native import Handle, check, opened, pointer
 from tests.abi.opening import UNKNOWN, Config, integers
 
-FUTURE, WAITING, RUNNING, COMPLETED, KILLED, REJECTED, FAILED = Phase
+FUTURE, WAITING, RUNNING, COMPLETED, KILLED, REJECTED, FAILED, HELD, CANCELLED = Phase
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tests.abi import declarations
 
 FUNCTIONS = sorted(name for name in dir(lib) if name.startswith("shunter_"))
 STRUCTURES = [
+    "ShunterConditions",
     "ShunterConfig",
     "ShunterDecision",
     "ShunterEnvConfig",

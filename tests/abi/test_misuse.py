@@ -158,10 +158,10 @@ def test_a_saved_state_that_puts_a_job_first_without_a_guard_is_refused() -> Non
     )
     simulation.run(1)
     words = saved_words(simulation)
-    # The fourth last of a waiting job's words says whether the guard has put it first; the running job has 21 words,
+    # The fifth last of a waiting job's words says whether the guard has put it first; the running job has 22 words,
     # and the last two of all say that nobody looks at it again, and that nothing was stopped.
-    is_first = len(words) - 2 - 21 - 4
-    assert words[is_first : is_first + 4] == [0, 0, 0, 0]
+    is_first = len(words) - 2 - 22 - 5
+    assert words[is_first : is_first + 5] == [0, 0, 0, 0, 0]
     words[is_first] = 1
     with pytest.raises(InputError):
         simulation.restore(sealed(words))

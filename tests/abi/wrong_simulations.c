@@ -168,15 +168,15 @@ typedef struct Batch {
     const ShunterConfig *config;
     const double *scores;
     const size_t *first;
-    int64_t *start, *end, *held, *lost;
+    int64_t *eligible, *start, *end, *held, *lost;
     uint8_t *phase, *basis;
     size_t scores_length, windows, count, threads;
 } Batch;
 
 static int32_t run_batch(uint64_t cluster, uint64_t jobs, Batch batch) {
     return shunter_batch_run(cluster, jobs, batch.config, batch.scores, batch.scores_length, batch.first, batch.windows,
-                             batch.count, batch.threads, batch.start, batch.end, batch.held, batch.lost,
-                             batch.phase, batch.basis);
+                             batch.count, batch.threads, batch.eligible, batch.start, batch.end, batch.held,
+                             batch.lost, batch.phase, batch.basis);
 }
 
 #define BAD_BATCH(field, value)                         \
@@ -190,9 +190,9 @@ static void windows(uint64_t cluster, uint64_t jobs) {
     ShunterConfig config = easy();
     static const size_t first[2] = {0, 1}, late[2] = {0, 3}, absurd[2] = {0, SIZE_MAX};
     static const double scores[JOBS] = {4, 3, 2, 1}, infinite[JOBS] = {4, 3, INFINITY, 1};
-    int64_t start[6], end[6], held[6], lost[6];
+    int64_t eligible[6], start[6], end[6], held[6], lost[6];
     uint8_t phase[6], basis[6];
-    Batch right = {&config, NULL, first, start, end, held, lost, phase, basis, 0, 2, 3, 2};
+    Batch right = {&config, NULL, first, eligible, start, end, held, lost, phase, basis, 0, 2, 3, 2};
     OK(run_batch(cluster, jobs, right));
     EXPECT(held[0] == 10000 && lost[0] == 0 && held[5] == 0);
     EXPECT(start[0] == 0 && end[0] == 10000 && phase[0] == SHUNTER_PHASE_COMPLETED);
@@ -204,6 +204,7 @@ static void windows(uint64_t cluster, uint64_t jobs) {
     OK(run_batch(cluster, jobs, right));
     BAD_BATCH(config, NULL);
     BAD_BATCH(first, NULL);
+    BAD_BATCH(eligible, NULL);
     BAD_BATCH(start, NULL);
     BAD_BATCH(end, NULL);
     BAD_BATCH(held, NULL);

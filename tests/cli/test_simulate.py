@@ -60,7 +60,7 @@ def test_tables_for_people(shunter: Command, log: Path) -> None:
     untold = {
         "memory_utilization", "gpu_utilization", "flops_weighted_utilization", "mean_fragmentation", "nodes_per_job",
         "mean_partly_used_nodes", "load_imbalance", "preemptions", "failures", "migrations", "lost_gpu_hours",
-        "milp_fallbacks", "mean_first_wait_s",
+        "milp_fallbacks", "mean_first_wait_s", "cancelled_jobs",
     }  # fmt: skip
     assert shown == set(METRICS) - untold
     assert "–" not in answer.out.split("ledger")[0]

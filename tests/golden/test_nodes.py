@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shunter.model.schedule import Outcome, RejectReason
@@ -47,6 +49,59 @@ def test_easy_places_the_head_anew(simulator: Simulator) -> None:
     observed = simulator(jobs, [RefNode(8000, 8)] * 2, Config(dispatch="easy"))
     assert starts_s(observed) == [0, 0, 10, 2, 3, 15, 5]
     assert nodes(observed) == [{0: 1}, {1: 1}, {1: 1}, {0: 1}, {0: 1}, {1: 1}, {1: 1}]
+
+
+def test_a_newcomer_sends_another_to_nodes_where_it_delays_nobody(simulator: Simulator) -> None:
+    """C would take node 1, which B needs at second 10; when D takes a part of it, C has room on node 2 alone.
+
+    Two nodes of 4 cores and one of 3; the shortest goes first::
+
+        second        0         1         2
+                      01234567890123456789012
+        node 0 core 1 AAAAAAAAAABB...........
+               core 2 AAAAAAAAAABB...........
+               core 3 AAAAAAAAAABB...........
+               core 4 AAAAAAAAAABB...........
+        node 1 core 1 ...DDD....BB...........
+               core 2 ...DDD....BB...........
+               core 3 ..........BB...........
+               core 4 ..........BB...........
+        node 2 core 1 ...CCCCCCCCCCCCCCCCCCCC
+               core 2 ...CCCCCCCCCCCCCCCCCCCC
+               core 3 ...CCCCCCCCCCCCCCCCCCCC
+    """
+    jobs = [
+        job(0, 10, cores=4),  # A
+        job(1, 2, tasks=2, cores=4),  # B, the head
+        job(2, 20, cores=3),  # C
+        job(3, 3, cores=2),  # D
+    ]
+    observed = simulator(jobs, [RefNode(4000), RefNode(4000), RefNode(3000)], Config(policy="sjf", dispatch="easy"))
+    assert starts_s(observed) == [0, 10, 3, 3]
+    assert nodes(observed) == [{0: 1}, {0: 1, 1: 1}, {2: 1}, {1: 1}]
+
+
+@pytest.mark.parametrize("gpus", [0.0, 1.0])
+def test_jobs_of_another_partition_do_not_delay_the_head(simulator: Simulator, gpus: float) -> None:
+    """B waits for the left partition. C has the right one for itself, and may run on when B's time has come.
+
+    Two nodes of 2 cores, each a partition::
+
+        second        0         1         2
+                      0123456789012345678901
+        node 0 core 1 AAAAAAAAAABB..........
+               core 2 AAAAAAAAAABB..........
+        node 1 core 1 ..CCCCCCCCCCCCCCCCCCCC
+               core 2 ..CCCCCCCCCCCCCCCCCCCC
+    """
+    jobs = [
+        replace(job(0, 10, tasks=2, gpus=gpus), partition="left"),  # A
+        replace(job(1, 2, tasks=2, gpus=gpus), partition="left"),  # B, the head
+        replace(job(2, 20, tasks=2, gpus=gpus), partition="right"),  # C
+    ]
+    cluster = [RefNode(2000, gpus=2, partition=name) for name in ("left", "right")]
+    observed = simulator(jobs, cluster, Config(policy="fcfs", dispatch="easy"))
+    assert starts_s(observed) == [0, 10, 2]
 
 
 def test_two_reservations_stand_in_each_others_way(simulator: Simulator) -> None:

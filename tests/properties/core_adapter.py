@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from shunter.model.cluster import Cluster, Node
+from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.schedule import Outcome, RejectReason, Schedule
 from shunter.model.workload import Workload
 from tests.properties.observed import Observed, ObservedJob
@@ -31,13 +32,41 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
             "queue": [job.queue for job in jobs],
             "priority": [job.priority for job in jobs],
             "logged_wait_s": [None if job.logged_wait_ms is None else job.logged_wait_ms / 1000 for job in jobs],
+            **condition_columns(jobs),
         },
         schema_overrides={
             **dict.fromkeys(["requested_s", "memory_mb_per_task", "priority", "logged_wait_s"], pl.Float64),
-            **dict.fromkeys(["partition", "user", "queue"], pl.String),
+            **dict.fromkeys(["partition", "user", "queue", "status"], pl.String),
+            **CONDITION_COLUMNS,
+            "name": pl.String,
         },
     )
     return Workload.from_frame(frame, name="property")
+
+
+def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
+    """Returns what keeps jobs from waiting, as a workload has it; nothing where no job has any of it."""
+    told = [(job.begin_ms, job.release_ms, job.cancel_ms, job.needs, job.singleton, job.array) for job in jobs]
+    if all(one == (None, None, None, (), False, None) for one in told) and not any(job.fails for job in jobs):
+        return {}
+
+    def seconds(time_ms: int | None) -> float | None:
+        return None if time_ms is None else time_ms / 1000
+
+    def needs(job: RefJob) -> str | None:
+        words = [f"{kind}:{other}" for kind, other in job.needs] + ["singleton"] * job.singleton
+        return ",".join(words) or None
+
+    return {
+        "begin_s": [seconds(job.begin_ms) for job in jobs],
+        "release_s": [seconds(job.release_ms) for job in jobs],
+        "cancel_s": [seconds(job.cancel_ms) for job in jobs],
+        "depends_on": [needs(job) for job in jobs],
+        "array_id": [job.array for job in jobs],
+        "array_limit": [job.array_limit for job in jobs],
+        "name": [job.name for job in jobs],
+        "status": ["failed" if job.fails else None for job in jobs],
+    }
 
 
 def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
@@ -88,6 +117,7 @@ def observe_row(schedule: Schedule, row: int) -> ObservedJob:
         Outcome(schedule.outcome[row]),
         RejectReason(schedule.reject_reason[row]),
         tuple(sorted(nodes)),
+        milliseconds(schedule.eligible_ms[row] / 1000) if np.isfinite(schedule.start_s[row]) else None,
     )
 
 

@@ -21,6 +21,8 @@ class ObservedJob:
     reject_reason: RejectReason
     nodes: tuple[tuple[int, int], ...]
     """(node, tasks), by node number."""
+    eligible_ms: int | None = None
+    """Since when it might run, if it did."""
 
 
 Observed: TypeAlias = list[ObservedJob]
@@ -31,7 +33,14 @@ Simulator: TypeAlias = Callable[[Sequence[RefJob], Sequence[RefNode], Config], O
 def observe(result: Result) -> Observed:
     """Returns what the reference simulator's result shows."""
     return [
-        ObservedJob(start_ms, end_ms, outcome, reason, result.nodes(job))
+        ObservedJob(
+            start_ms,
+            end_ms,
+            outcome,
+            reason,
+            result.nodes(job),
+            None if start_ms is None else result.eligible_ms[job],
+        )
         for job, (start_ms, end_ms, outcome, reason) in enumerate(
             zip(result.start_ms, result.end_ms, result.outcome, result.reject_reason, strict=True)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.reference.conditions import next_change_ms, settle
 from tests.reference.holding import Running
 from tests.reference.resources import empty, without
 from tests.reference.state import State
@@ -11,6 +12,7 @@ def run_committed(state: State, backfill: bool) -> None:
     """Runs the whole simulation."""
     state.change_nodes()
     while True:
+        settle(state)
         if state.waiting:
             if not run_until_started(state, state.order().jobs[0], backfill):
                 return
@@ -24,7 +26,7 @@ def earliest_completion(state: State) -> Running | None:
 
 
 def run_until_started(state: State, job: int, backfill: bool) -> bool:
-    """Lets events come one at a time until the committed job fits, and starts it; False: it never does."""
+    """Lets events come one at a time until the committed job fits, and starts it, or leaves; False: neither happens."""
     allocation = state.place(job, state.free_now())
     bound_ms = earliest_start_ms(state, job) if allocation is None else state.now_ms
     while allocation is None:
@@ -32,6 +34,9 @@ def run_until_started(state: State, job: int, backfill: bool) -> bool:
             start_those_that_end_before(state, bound_ms)
         if not one_event(state):
             return False
+        settle(state)
+        if job not in state.waiting:
+            return True
         allocation = state.place(job, state.free_now())
     state.start(job, allocation)
     return True
@@ -42,7 +47,7 @@ def one_event(state: State) -> bool:
 
     Of an arrival and a completion at one moment the arrival comes first, unless a node event lies between them.
     """
-    submit_ms, first, node_ms = state.next_submit_ms(), earliest_completion(state), next_node_event_ms(state)
+    submit_ms, first, node_ms = next_arrival_ms(state), earliest_completion(state), next_node_event_ms(state)
     if node_ms is not None and (submit_ms is None or node_ms <= submit_ms):
         if first is None or node_ms < first.end_ms:
             state.now_ms = max(state.now_ms, node_ms)
@@ -51,16 +56,23 @@ def one_event(state: State) -> bool:
         submit_ms = None
     if submit_ms is not None and (first is None or submit_ms <= first.end_ms):
         state.now_ms = submit_ms
-        state.arrive()
+        if state.next_submit_ms() == submit_ms:
+            state.arrive()
     elif first is not None:
         state.now_ms = first.end_ms
         state.end(first)
     return submit_ms is not None or first is not None
 
 
+def next_arrival_ms(state: State) -> int | None:
+    """Returns when the next job arrives, may wait or leaves."""
+    submit_ms = state.next_submit_ms()
+    return min([*next_change_ms(state), *([] if submit_ms is None else [submit_ms])], default=None)
+
+
 def next_node_event_ms(state: State) -> int | None:
     """Returns when nodes change next, as long as that could matter to anybody."""
-    if state.running or state.next_submit_ms() is not None or (state.waiting and state.failures.may_bring_back()):
+    if state.running or next_arrival_ms(state) is not None or (state.waiting and state.failures.may_bring_back()):
         return state.failures.next_ms()
     return None
 

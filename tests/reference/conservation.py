@@ -82,10 +82,10 @@ def check_end(account: Account, job: int) -> None:
     result, outcome = account.result, account.result.outcome[job]
     ending = [segment for segment in account.segments_of(job) if segment.ending]
     assert len(ending) == (outcome in ENDED), f"job {job} is {outcome!r} with the last segments {ending}"
-    assert (result.end_ms[job] is not None) == (outcome in ENDED)
+    assert (result.end_ms[job] is not None) == (outcome in (*ENDED, Outcome.CANCELLED))
     assert (result.reject_reason[job] is RejectReason.NONE) == (outcome is not Outcome.REJECTED)
-    if outcome is Outcome.REJECTED:
-        assert not account.segments_of(job), f"job {job} was rejected, but ran"
+    if outcome in (Outcome.REJECTED, Outcome.CANCELLED):
+        assert not account.segments_of(job), f"job {job} was rejected or left, but ran"
     if outcome in (Outcome.COMPLETED, Outcome.KILLED):
         assert (outcome is Outcome.KILLED) == is_killed(account.jobs[job], account.config)
     stops = sum(segment.by_failure for segment in account.segments_of(job))

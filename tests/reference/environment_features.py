@@ -105,7 +105,7 @@ def cluster_features(state: State, order: Order) -> list[float]:
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     area = sum(at_least_a_second(state, job) * state.sizes.size(state.jobs[job]) for job in order.jobs)
     urgency = sum(HOUR_S / max(state.estimate_s(job), 10.0) for job in order.jobs)
-    waits_s = [state.wait_s(state.jobs[job]) for job in state.waiting]
+    waits_s = [state.wait_s(job) for job in order.jobs]
     return [
         state.free_cores_milli() / state.total_cores_milli,
         sum(node.memory_mb or 0 for node in free) / memory_mb if memory_mb else 0.0,
@@ -129,7 +129,7 @@ def up_alone(state: State, free: FreeNodes) -> list[Free]:
 
 def recent_arrivals(state: State) -> int:
     """Returns how many jobs were submitted within the last hour, rejected ones included."""
-    return sum(state.wait_s(job) < HOUR_S for job in state.jobs[: state.arrived])
+    return sum(state.now_ms - job.submit_ms < 1000 * HOUR_S for job in state.jobs[: state.arrived])
 
 
 def reservation_features(state: State) -> list[float]:
@@ -176,7 +176,7 @@ def user_part(state: State, place: int) -> float:
 def what_it_is(state: State, place: int, priority: float) -> list[float]:
     """Returns what is told of a job whatever may be done with it."""
     job = state.jobs[place]
-    e, n, w = at_least_a_second(state, place), state.sizes.size(job), state.wait_s(job)
+    e, n, w = at_least_a_second(state, place), state.sizes.size(job), state.wait_s(place)
     capacity, free = state.sizes.capacity_milli / 1000, state.free_milli() / 1000
     gpus_milli = 1000 * sum(node.gpus for node in state.nodes)
     memory_mb = sum(node.memory_mb or 0 for node in state.nodes)

@@ -40,10 +40,15 @@ def interval_numbers(state: State, from_ms: int, until_ms: int) -> list[float]:
     came = [job for job in range(state.arrived) if from_ms <= state.jobs[job].submit_ms < until_ms]
     can_run = [job for job in came if reject_reason(state.jobs[job], state.nodes) is RejectReason.NONE]
     area = sum(max(state.estimate_s(job), 1.0) * state.sizes.size(state.jobs[job]) for job in can_run)
-    ended = [end_ms for end_ms in state.result.end_ms if end_ms is not None and from_ms <= end_ms < until_ms]
+    started = [
+        end_ms
+        for end_ms, start_ms in zip(state.result.end_ms, state.result.start_ms, strict=True)
+        if start_ms is not None
+    ]
+    ended = [end_ms for end_ms in started if end_ms is not None and from_ms <= end_ms < until_ms]
     waits_s = [
-        (start_ms - job.submit_ms) / 1000
-        for job, start_ms in zip(state.jobs, state.result.start_ms, strict=True)
+        (start_ms - state.since_ms(job)) / 1000
+        for job, start_ms in enumerate(state.result.start_ms)
         if start_ms is not None and from_ms <= start_ms < until_ms
     ]
     used = sum(

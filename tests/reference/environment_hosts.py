@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.reference.asking import Ask, TasksOn
+from tests.reference.conditions import settle
 from tests.reference.environment import Decisions, Environment, Limits, Seen
 from tests.reference.environment_rewards import Reward
 from tests.reference.model import Share
@@ -26,6 +27,7 @@ def host_decisions(state: State) -> Decisions:
         state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
+        settle(state)
         while (ask := head_that_fits(state)) is not None:
             yield from tasks_of_head(state, ask)
         next_ms = next_instant(state)

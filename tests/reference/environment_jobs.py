@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tests.reference.committed import one_event, run_until_started
+from tests.reference.conditions import settle
 from tests.reference.dispatch import backfill, plan
 from tests.reference.environment import Decisions, Environment, Limits, Seen
 from tests.reference.environment_features import Choice, Runner, View, delays, observation
@@ -60,6 +61,7 @@ def instant_decisions(state: State, options: PickJobOptions, reward: Reward) -> 
         state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
+        settle(state)
         yield from pass_decisions(state, options, reward)
         coming = [next_instant(state), *stops_reviews_ms(state, options)]
         next_ms = min((time_ms for time_ms in coming if time_ms is not None), default=None)
@@ -85,7 +87,7 @@ def runners(state: State, options: PickJobOptions, order: Order) -> list[Runner]
 def may_stop(state: State, running: Running) -> bool:
     """Tells whether a running job may be stopped: it has run, long enough, and the guard would not put it first."""
     bound_ms, ran_ms = state.config.max_wait_ms, state.now_ms - running.start_ms
-    first = bound_ms is not None and state.now_ms - state.jobs[running.job].submit_ms >= bound_ms
+    first = bound_ms is not None and state.now_ms - state.since_ms(running.job) >= bound_ms
     return ran_ms > 0 and ran_ms >= state.config.minimum_run_ms and not first
 
 
@@ -128,6 +130,7 @@ def committed_decisions(state: State, options: PickJobOptions, reward: Reward) -
     """Asks whenever a job waits, and moves the clock until the one that was chosen has started."""
     state.change_nodes()
     while True:
+        settle(state)
         if not state.waiting:
             if not one_event(state):
                 return

@@ -6,6 +6,7 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
+from tests.reference.conditions import settle
 from tests.reference.environment_features import (
     HOUR_S,
     Choice,
@@ -92,6 +93,7 @@ def pair_decisions(state: State, window: int) -> Generator[SeenPairs, int, None]
         complete(state)
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
+        settle(state)
         yield from pass_over_pairs(state, window)
         next_ms = next_instant(state)
 

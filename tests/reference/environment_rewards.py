@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import pvariance
 from typing import TypeAlias
 
-from shunter.model.schedule import RejectReason
+from shunter.model.schedule import Outcome, RejectReason
 from tests.reference.model import Allocation, Stop, lasting_ms, restart_ms
 from tests.reference.resources import reject_reason
 from tests.reference.state import State
@@ -107,7 +107,7 @@ def objectives(state: State, begin_ms: int, reward: Reward, log: bool) -> dict[s
     """Returns every objective so far."""
     measured = measured_jobs(state, reward)
     elapsed_s = (state.now_ms - begin_ms) / 1000
-    ended = sum(state.result.end_ms[job] is not None for job in measured)
+    ended = sum(has_ended(state, job) for job in measured)
     return {
         **{name: mean_of_jobs(state, reward, name, log) for name in OF_JOBS},
         "utilization": used_s(state) / (state.sizes.capacity_milli / 1000 * elapsed_s) if elapsed_s else 0.0,
@@ -129,8 +129,8 @@ def runnable_jobs(state: State) -> list[int]:
 
 
 def in_the_queue_so_far(state: State) -> list[int]:
-    """Returns the jobs that wait or have waited: those that have arrived and were not rejected."""
-    return [job for job in runnable_jobs(state) if job < state.arrived]
+    """Returns the jobs that wait or have waited: those that may run and were not rejected."""
+    return [job for job in runnable_jobs(state) if state.result.eligible_ms[job] is not None]
 
 
 @dataclass(frozen=True)
@@ -152,15 +152,22 @@ def stops_of(state: State, job: int) -> list[Stop]:
 
 def holds_nodes(state: State, job: int) -> bool:
     """Tells whether a job runs, or has ended."""
-    return any(running.job == job for running in state.running) or state.result.end_ms[job] is not None
+    return any(running.job == job for running in state.running) or has_ended(state, job)
+
+
+def has_ended(state: State, job: int) -> bool:
+    """Tells whether a job ran to an end."""
+    return state.result.end_ms[job] is not None and state.result.start_ms[job] is not None
 
 
 def wait_s(state: State, job: int) -> float:
-    """Returns for how long a job has held no nodes, until now or until its latest start."""
+    """Returns for how long a job has held no nodes, until now, until its latest start, or until it left."""
     start_ms = state.result.latest_start_ms[job]
     until_ms = start_ms if start_ms is not None and holds_nodes(state, job) else state.now_ms
+    if state.result.outcome[job] is Outcome.CANCELLED:
+        until_ms = state.result.end_ms[job] or 0
     held_ms = sum(stop.end_ms - stop.start_ms for stop in stops_of(state, job))
-    return (until_ms - state.jobs[job].submit_ms - held_ms) / 1000
+    return (until_ms - state.since_ms(job) - held_ms) / 1000
 
 
 def lost_s(state: State, job: int) -> float:
@@ -193,13 +200,13 @@ def wait_at_latest_start_s(state: State, job: int) -> float:
     if start_ms is None:
         return 0.0
     before = [stop for stop in stops_of(state, job) if stop.end_ms <= start_ms and stop.start_ms < start_ms]
-    return (start_ms - state.jobs[job].submit_ms - sum(stop.end_ms - stop.start_ms for stop in before)) / 1000
+    return (start_ms - state.since_ms(job) - sum(stop.end_ms - stop.start_ms for stop in before)) / 1000
 
 
 def mean_of_jobs(state: State, reward: Reward, name: str, log: bool) -> float:
-    """Returns a mean over the measured jobs; those that have not arrived count nothing yet."""
+    """Returns a mean over the measured jobs; those that have not begun to wait count nothing yet."""
     measured = measured_jobs(state, reward)
-    here = [job for job in measured if job < state.arrived]
+    here = [job for job in measured if state.result.eligible_ms[job] is not None]
     told = replace(reward, log=log)
     return sum(value_of(state, job, delay_of(state, job), name, told) for job in here) / len(measured)
 

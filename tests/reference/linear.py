@@ -20,7 +20,7 @@ def linear_score(state: State, place: int, looked_at: Sequence[int]) -> float:
     """Returns the job's score now; the queue is that of the jobs that the pass looks at."""
     r, n = at_least_a_second(state, place), size(state, place)
     capacity = state.sizes.capacity_milli / 1000
-    x, y, w = math.log(r / DAY_S), math.log(n / capacity), state.wait_s(state.jobs[place])
+    x, y, w = math.log(r / DAY_S), math.log(n / capacity), state.wait_s(place)
     f = state.free_milli() / state.sizes.capacity_milli
     area = added(at_least_a_second(state, other) * size(state, other) for other in looked_at)
     q = math.log(1 + area / (capacity * HOUR_S))
@@ -67,7 +67,7 @@ def is_passed_over(state: State, order: Order, place: int) -> bool:
 def is_held_back(state: State, place: int) -> bool:
     """Tells whether the job, though it fits, has to leave room for shorter ones to come."""
     job, policy = state.jobs[place], state.policy
-    if not state.running or state.wait_s(job) >= policy.number("hold_patience_s", math.inf):
+    if not state.running or state.wait_s(place) >= policy.number("hold_patience_s", math.inf):
         return False
     left = (1000 * state.free_milli() - state.sizes.micro(job)) / (1000 * state.sizes.capacity_milli)
     length = math.log(at_least_a_second(state, place) / policy.number("hold_from_s", HOUR_S))

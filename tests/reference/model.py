@@ -35,6 +35,22 @@ class RefJob:
     """How fast its kind runs on each type of GPU, in millionths; None: as fast as its nodes are."""
     slowdown_micro: tuple[tuple[int, int, int], ...] | None = None
     """By how much slower its kind is on each type if it is spread; None: as the configuration says."""
+    begin_ms: int | None = None
+    """It may not wait for nodes before."""
+    release_ms: int | None = None
+    """It is held until then."""
+    cancel_ms: int | None = None
+    """It leaves then, if it has not started."""
+    needs: tuple[tuple[str, int], ...] = ()
+    """(after, afterok, afterany or afternotok; a job's place in the table): what it needs of other jobs."""
+    singleton: bool = False
+    """It waits until all earlier jobs of its user and name are over."""
+    name: str | None = None
+    array: str | None = None
+    array_limit: int | None = None
+    """How many of its array may wait for nodes or run at once."""
+    fails: bool = False
+    """It does not end well, though it runs to its end."""
 
     @property
     def total_cores_milli(self) -> int:
@@ -58,8 +74,11 @@ class RefJob:
 
     @property
     def logged_end_ms(self) -> int:
-        """When it had ended in reality, as far as the log tells."""
-        return self.submit_ms + (self.logged_wait_ms or 0) + self.run_ms
+        """When it had ended in reality, as far as the log tells; one that left never has."""
+        if self.cancel_ms is not None and self.logged_wait_ms is None:
+            return 2**63 - 1
+        eligible_ms = max(self.submit_ms, self.begin_ms or self.submit_ms, self.release_ms or self.submit_ms)
+        return eligible_ms + (self.logged_wait_ms or 0) + self.run_ms
 
 
 @dataclass(frozen=True)
@@ -152,6 +171,14 @@ class Reject:
 
 
 @dataclass(frozen=True)
+class Leave:
+    """A job left before it had started."""
+
+    time_ms: int
+    job: int
+
+
+@dataclass(frozen=True)
 class Start:
     """A job started, for the first time or again."""
 
@@ -185,7 +212,7 @@ class End:
     outcome: Outcome
 
 
-Event: TypeAlias = Reject | Start | Preempt | Fail | End
+Event: TypeAlias = Reject | Leave | Start | Preempt | Fail | End
 
 
 @dataclass(frozen=True)
@@ -222,6 +249,8 @@ class Result:
     """Of the latest start."""
     estimate_ms: list[int | None]
     """What the policy saw at the latest start."""
+    eligible_ms: list[int | None]
+    """Since when the job may wait for nodes."""
     failures: list[int]
     """How often nodes went down under the job."""
     events: list[Event] = field(default_factory=list)
@@ -239,6 +268,7 @@ class Result:
             reject_reason=[RejectReason.NONE] * jobs,
             allocation=[()] * jobs,
             estimate_ms=[None] * jobs,
+            eligible_ms=[None] * jobs,
             failures=[0] * jobs,
         )
 

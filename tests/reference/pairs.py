@@ -153,7 +153,7 @@ def features(state: State, job: int, one: OnType, looked_at: Sequence[int]) -> d
     units = state.sizes.capacity_milli / 1000
     area = added(at_least_a_second(state, other) * size(state, other) for other in looked_at)
     speed = one.speed_micro / USUAL_MICRO
-    wait_s = state.wait_s(state.jobs[job])
+    wait_s = state.wait_s(job)
     cheapest = min(cost(each, state.config) for each in types)
     return {
         "estimate": math.log(r / DAY_S) - math.log(speed),

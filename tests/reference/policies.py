@@ -61,10 +61,10 @@ def formula_score(policy: str, r: float, n: float, s: float, w: float, aging: fl
     return scores[policy]
 
 
-def multifactor_score(state: State, job: RefJob) -> float:
+def multifactor_score(state: State, place: int, job: RefJob) -> float:
     """Returns the negative of Slurm's priority."""
     policy = state.policy
-    age = min(state.wait_s(job) / policy.number("max_age_s", WEEK_S), 1)
+    age = min(state.wait_s(place) / policy.number("max_age_s", WEEK_S), 1)
     part = state.sizes.size(job) / (state.sizes.capacity_milli / 1000)
     moving = (
         policy.number("age", 1000) * age
@@ -86,7 +86,7 @@ SCORES: dict[str, PlaceScore] = {
     "random": lambda state, place, job: random_score(state.config.seed, state.number(place)),
     "random-feasible": lambda state, place, job: feasible_score(state.config.seed, state.number(place), state.now_ms),
     "fair-share": lambda state, place, job: state.usage.used_by_share(job.user, state.now_ms),
-    "multifactor": lambda state, place, job: multifactor_score(state, job),
+    "multifactor": lambda state, place, job: multifactor_score(state, place, job),
     "qssf": lambda state, place, job: state.estimate_s(place) * state.sizes.size(job),
     "srtf": lambda state, place, job: measure(state, place),
     "las": lambda state, place, job: measure(state, place),
@@ -115,7 +115,7 @@ def score(state: State, place: int, looked_at: Sequence[int]) -> float:
         r=state.estimate_s(place),
         n=state.sizes.size(job),
         s=s,
-        w=state.wait_s(job),
+        w=state.wait_s(place),
         aging=state.policy.number("aging", 1),
     )
 
@@ -129,6 +129,6 @@ def in_order(state: State) -> Order:
     looked_at = sorted(state.waiting)[: None if looks_at_all else state.config.scan_depth]
     scores = {place: score(state, place, looked_at) for place in looked_at}
     bound_ms = math.inf if state.config.max_wait_ms is None else state.config.max_wait_ms
-    starving = frozenset(place for place in looked_at if state.now_ms - state.jobs[place].submit_ms >= bound_ms)
+    starving = frozenset(place for place in looked_at if state.now_ms - state.since_ms(place) >= bound_ms)
     by_score = sorted(set(looked_at) - starving, key=lambda place: (scores[place], place))
     return Order(sorted(starving) + by_score, starving, scores)

@@ -86,7 +86,7 @@ def thresholds(state: State) -> list[int]:
 def key(state: State, job: int) -> Key:
     """Returns where a job stands now, whether it waits or runs; those whom the guard puts first are before all."""
     bound_ms = state.config.max_wait_ms
-    starving = bound_ms is not None and state.now_ms - state.jobs[job].submit_ms >= bound_ms
+    starving = bound_ms is not None and state.now_ms - state.since_ms(job) >= bound_ms
     return (not starving, 0 if starving else measure(state, job), job)
 
 

@@ -1,10 +1,11 @@
-"""The reference simulator: completions, node events, arrivals, one pass; then the next instant."""
+"""The reference simulator: completions, node events, arrivals, those that leave or may wait, one pass; and again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tests.reference.committed import run_committed
+from tests.reference.conditions import next_change_ms, settle
 from tests.reference.dispatch import scheduling_pass
 from tests.reference.model import Config, Pass, RefJob, RefNode, Result
 from tests.reference.pairs import within_price
@@ -39,6 +40,7 @@ def run_instants(state: State) -> None:
         state.change_nodes()
         while state.next_submit_ms() == state.now_ms:
             state.arrive()
+        settle(state)
         pending_preemptions = preempt_due(state, pending_preemptions)
         scheduling_pass(state)
         record_pass(state)
@@ -65,12 +67,12 @@ def next_instant(state: State) -> int | None:
 
     None: nothing is to come that could change anything.
     """
-    moments = [running.end_ms for running in state.running] + reviews_ms(state)
+    moments = [running.end_ms for running in state.running] + reviews_ms(state) + next_change_ms(state)
     submit_ms = state.next_submit_ms()
     if submit_ms is not None:
         moments.append(submit_ms)
     if state.config.max_wait_ms is not None:
-        bounds = [state.jobs[job].submit_ms + state.config.max_wait_ms for job in state.waiting]
+        bounds = [state.since_ms(job) + state.config.max_wait_ms for job in state.waiting]
         moments += [bound for bound in bounds if bound > state.now_ms]
     patience = [state.patient_until_ms(job) for job in state.waiting]
     moments += [until_ms for until_ms in patience if until_ms is not None and until_ms > state.now_ms]

@@ -19,6 +19,7 @@ from tests.reference.model import (
     Config,
     End,
     Fail,
+    Leave,
     Preempt,
     RefJob,
     RefNode,
@@ -53,6 +54,8 @@ class State:
     before: Sequence[RefJob] = ()
     """The jobs of the log before the first one."""
     arrived: int = 0
+    held: list[int] = field(default_factory=list)
+    """Those that were submitted, but may not wait for nodes yet."""
     waiting: list[int] = field(default_factory=list)
     running: list[Running] = field(default_factory=list)
     reservations: dict[int, Reservation] = field(default_factory=dict)
@@ -116,9 +119,14 @@ class State:
         """Returns the nodes that are not down now."""
         return [node for node in range(len(self.nodes)) if node not in self.failures.down]
 
-    def wait_s(self, job: RefJob) -> float:
+    def since_ms(self, job: int) -> int:
+        """Returns since when a job may wait for nodes; of one that may not yet, when it was submitted."""
+        eligible_ms = self.result.eligible_ms[job]
+        return self.jobs[job].submit_ms if eligible_ms is None else eligible_ms
+
+    def wait_s(self, job: int) -> float:
         """Returns how long a waiting job has waited."""
-        return (self.now_ms - job.submit_ms) / 1000
+        return (self.now_ms - self.since_ms(job)) / 1000
 
     def number(self, job: int) -> int:
         """Returns the job's place in the log, by which everything random is drawn."""
@@ -138,7 +146,7 @@ class State:
         self.histograms.learn(job, run_ms)
 
     def arrive(self) -> None:
-        """Lets the next job of the table arrive: it waits, or is rejected."""
+        """Lets the next job of the table arrive: it is held, until it may wait, or is rejected."""
         job = self.arrived
         self.arrived += 1
         by_estimate = self.config.reserve_by == "estimate"
@@ -146,11 +154,25 @@ class State:
         self.arrival_limit_ms[job] = max(1, self.estimate_ms(job) if by_estimate else request)
         reason = reject_reason(self.jobs[job], self.nodes, self.config.mix)
         if reason is RejectReason.NONE:
-            self.waiting.append(job)
+            self.held.append(job)
             return
         self.result.outcome[job] = Outcome.REJECTED
         self.result.reject_reason[job] = reason
         self.result.events.append(Reject(self.now_ms, job, reason))
+
+    def wait(self, job: int) -> None:
+        """Lets a held job wait for nodes."""
+        self.held.remove(job)
+        self.waiting.append(job)
+        self.result.eligible_ms[job] = self.now_ms
+
+    def leave(self, job: int) -> None:
+        """Lets a job leave that has not started."""
+        (self.waiting if job in self.waiting else self.held).remove(job)
+        self.reservations.pop(job, None)
+        self.result.outcome[job] = Outcome.CANCELLED
+        self.result.end_ms[job] = self.now_ms
+        self.result.events.append(Leave(self.now_ms, job))
 
     def next_submit_ms(self) -> int | None:
         """Returns when the next job arrives, or None if all have."""
@@ -182,7 +204,7 @@ class State:
     def patient_until_ms(self, job: int) -> int | None:
         """Returns until when a gang waits for nodes that are close together, if that is a matter of time."""
         wait_ms = self.config.locality_wait_ms
-        return self.jobs[job].submit_ms + wait_ms if wait_ms and is_gang(self.jobs[job]) else None
+        return self.since_ms(job) + wait_ms if wait_ms and is_gang(self.jobs[job]) else None
 
     def waits_for_locality(self, job: int, at_ms: int) -> bool:
         """Tells whether a job does not take any nodes at a time."""

@@ -81,22 +81,23 @@ def finish(simulation: Simulation) -> dict[str, Any]:
 
 def observe(simulation: Simulation) -> Observed:
     """Returns what became of each job."""
-    states = simulation.job_states()
+    states, eligible_ms = simulation.job_states(), simulation.eligible_ms()
     return [
         ObservedJob(
             _known(states.start_ms[job], states.phase[job]),
-            _known(states.end_ms[job], states.phase[job]),
+            _known(states.end_ms[job], states.phase[job], Outcome.CANCELLED),
             _OUTCOMES[states.phase[job]],
             RejectReason(states.reject_reason[job]),
             nodes_of(simulation, job),
+            _known(eligible_ms[job], states.phase[job]),
         )
         for job in range(len(states.phase))
     ]
 
 
-def _known(time_ms: np.int64, phase: np.uint8) -> int | None:
+def _known(time_ms: np.int64, phase: np.uint8, *more: Outcome) -> int | None:
     """A submit time may be negative, so that only the phase tells whether a time is there."""
-    return int(time_ms) if _OUTCOMES[phase] in (Outcome.COMPLETED, Outcome.KILLED) else None
+    return int(time_ms) if _OUTCOMES[phase] in (Outcome.COMPLETED, Outcome.KILLED, *more) else None
 
 
 def nodes_of(simulation: Simulation, job: int) -> tuple[tuple[int, int], ...]:

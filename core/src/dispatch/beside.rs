@@ -2,18 +2,15 @@
 //!
 //! Every rule with one reservation asks here, whatever its order, and so do the environments.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use crate::dispatch::eft::Forecast;
+use crate::dispatch::horizon::Horizon;
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::room::Room;
 use crate::model::free::Free;
 use crate::model::job::Shape;
-use crate::model::random::mix;
 use crate::model::speeds::{worked_ms, FULL_SPEED};
 use crate::place::locality::Reach;
-use crate::place::placement::Placement;
+use crate::place::placement::{Part, Placement};
 use crate::place::rules::Rule;
 use crate::sim::machine::Expected;
 use crate::sim::simulation::Simulation;
@@ -34,7 +31,7 @@ enum Beside {
     /// On a pool, cores say it all: how many milli-cores the head leaves.
     Cores(i64),
     /// What is free, the head not being placed: it may be put elsewhere, as long as it fits.
-    Nodes(Box<Free>),
+    Nodes(Box<Horizon>),
     /// Nothing: committed rules let only those start that end before.
     Nothing,
 }
@@ -92,6 +89,23 @@ impl Head {
         can_reserve(simulation, job).then(|| Head::at_earliest(simulation, job))
     }
 
+    /// The same, from where the last head has left the horizon; `close` leaves it for the next.
+    pub(super) fn next(simulation: &mut Simulation, job: u32) -> Option<Self> {
+        if !can_reserve(simulation, job) {
+            return None;
+        }
+        let horizon = simulation.machine.horizon.take();
+        let on_type = on_type(simulation, job);
+        Some(Head::from_horizon(simulation, job, on_type, horizon))
+    }
+
+    /// Nobody is promised anything any more.
+    pub(crate) fn close(self, simulation: &mut Simulation) {
+        if let Beside::Nodes(horizon) = self.beside {
+            simulation.machine.horizon = Some(horizon);
+        }
+    }
+
     /// The job that is committed, and when it was expected to start.
     pub(crate) fn committed(commitment: Commitment) -> Self {
         // Others end strictly before.
@@ -100,13 +114,15 @@ impl Head {
 
     /// When a job that does not fit now does, if running jobs end when expected; if it never does, the last of these ends.
     pub(crate) fn at_earliest(simulation: &Simulation, job: u32) -> Self {
-        // What a job waits for that ends first on one type does not change once it is promised.
-        let on_type = simulation.setup.config.ends_first().then(|| simulation.wanted_now(job).clone());
-        Head::wanting(simulation, job, on_type)
+        Head::wanting(simulation, job, on_type(simulation, job))
     }
 
     /// The same for a job that takes some types of GPUs alone.
     pub(crate) fn wanting(simulation: &Simulation, job: u32, wanted: Option<Shape>) -> Self {
+        Head::from_horizon(simulation, job, wanted, None)
+    }
+
+    fn from_horizon(simulation: &Simulation, job: u32, wanted: Option<Shape>, horizon: Option<Box<Horizon>>) -> Self {
         if simulation.setup.is_pool {
             let (expected, now_ms) = (simulation.machine.expected(), simulation.now_ms());
             let needed = simulation.cores_milli(job);
@@ -117,10 +133,9 @@ impl Head {
         }
         let asked = wanted.as_ref().unwrap_or_else(|| simulation.shape_of(job));
         let reach_at = |instant_ms: i64| simulation.reach_as(job, asked, instant_ms);
-        let expected = simulation.machine.expected();
-        let earliest = earliest_within(simulation, expected, &reach_at, simulation.patient_until_ms(job));
-        let beside = Beside::Nodes(Box::new(earliest.free));
-        Head { job, reserved_ms: earliest.last_ms, wanted: wanted.map(Box::new), beside }
+        let mut horizon = horizon.unwrap_or_else(|| Box::new(Horizon::new(simulation.machine.free.clone())));
+        let reserved_ms = horizon.seek(simulation, &reach_at, simulation.patient_until_ms(job));
+        Head { job, reserved_ms, wanted: wanted.map(Box::new), beside: Beside::Nodes(horizon) }
     }
 
     /// Where the head may go at an instant.
@@ -134,8 +149,8 @@ impl Head {
         let found = match &self.beside {
             Beside::Cores(_) => Some(Placement::single(0, simulation.shape_of(self.job).tasks)),
             // Whoever places from outside is asked only about what is free now.
-            Beside::Nodes(free) if simulation.setup.config.placement != Rule::External => {
-                simulation.place_within(free, self.job, self.reach_at(simulation, self.reserved_ms))
+            Beside::Nodes(then) if simulation.setup.config.placement != Rule::External => {
+                simulation.place_within(then.free(), self.job, self.reach_at(simulation, self.reserved_ms))
             }
             _ => None,
         };
@@ -153,7 +168,7 @@ impl Head {
     pub(crate) fn spare_cores_milli(&self, simulation: &Simulation) -> i64 {
         match &self.beside {
             Beside::Cores(spare) => *spare,
-            Beside::Nodes(free) => free.total_cores_milli() - simulation.cores_milli(self.job),
+            Beside::Nodes(then) => then.free().total_cores_milli() - simulation.cores_milli(self.job),
             Beside::Nothing => 0,
         }
     }
@@ -166,7 +181,7 @@ impl Head {
             // Nobody holds GPUs on a pool, so that as many are free then as now.
             Beside::Cores(_) if sizes.by_gpus => left(&simulation.machine.free),
             Beside::Cores(spare) => *spare as f64 / sizes.capacity_milli.max(1) as f64,
-            Beside::Nodes(free) => left(free),
+            Beside::Nodes(then) => left(then.free()),
             Beside::Nothing => 0.0,
         }
     }
@@ -189,7 +204,10 @@ impl Head {
         if leaves_room {
             match &mut self.beside {
                 Beside::Cores(spare) => *spare -= shape.total_cores_milli(),
-                Beside::Nodes(free) => free.take(shape, placement),
+                Beside::Nodes(then) => {
+                    let wanted = self.wanted.as_deref().unwrap_or_else(|| simulation.shape_of(self.job));
+                    then.take(&simulation.reach_as(self.job, wanted, self.reserved_ms), shape, placement);
+                }
                 Beside::Nothing => {}
             }
         }
@@ -201,13 +219,9 @@ impl Head {
         match &mut self.beside {
             Beside::Cores(spare) => shape.total_cores_milli() <= *spare,
             Beside::Nothing => false,
-            Beside::Nodes(free) => {
-                // The head is not tied to nodes: it may move to others, as long as it starts in time.
-                free.take(shape, placement);
+            Beside::Nodes(then) => {
                 let wanted = self.wanted.as_deref().unwrap_or_else(|| simulation.shape_of(self.job));
-                let head_fits = simulation.reach_as(self.job, wanted, self.reserved_ms).fits(free);
-                free.give(shape, placement);
-                head_fits
+                then.fits_beside(&simulation.reach_as(self.job, wanted, self.reserved_ms), shape, placement)
             }
         }
     }
@@ -227,16 +241,37 @@ impl Head {
     }
 
     /// Whether `bound_ms` needs no placement: where jobs would run does not matter, or is not known.
-    pub(super) fn is_quick_to_bound(&self, simulation: &Simulation) -> bool {
+    fn is_quick_to_bound(&self, simulation: &Simulation) -> bool {
         matches!(self.beside, Beside::Nothing) && !simulation.setup.cluster.has_speeds || places_each_anew(simulation)
     }
 
-    /// How long, at full speed, a job of a shape may last at most that starts now; none: it does not fit.
-    /// `forecast` is that of types, where jobs wait for those on which they end first.
+    /// Whether first-fit puts jobs of a shape where they may run on when the head's time has come. That is seen node by node,
+    /// mostly at the first, without a placement; none: it has to be asked otherwise.
+    fn first_fit_may_outlast(&self, simulation: &Simulation, shape: u32) -> Option<bool> {
+        let setup = &simulation.setup;
+        let (reach, head) = (setup.reach_of(shape), self.reach_at(simulation, self.reserved_ms));
+        let Beside::Nodes(then) = &self.beside else { return None };
+        if setup.config.placement != Rule::FirstFit || reach.shape.gpu_milli > 0 || !then.counts_room(&head) {
+            return None;
+        }
+        let group = setup.cluster.everywhere(reach.shape)?;
+        let mut missing = reach.shape.tasks;
+        let nodes = simulation.machine.free.with_room(&setup.cluster, group, reach.shape);
+        let filled = nodes.map_while(|(node, capacity)| {
+            let tasks = capacity.min(missing);
+            missing -= tasks;
+            (tasks > 0).then_some(Part { node, tasks })
+        });
+        Some(then.fits_beside_parts(&head, reach.shape, filled) && missing == 0)
+    }
+
+    /// How long, at full speed, a job of a shape may last at most that starts now; none: it does not fit, or no job does
+    /// that lasts `shortest_ms` or longer. `forecast` is that of types, where jobs wait for those on which they end first.
     pub(super) fn bound_ms(
         &mut self,
         simulation: &Simulation,
         shape: u32,
+        shortest_ms: i64,
         forecast: Option<&mut Forecast>,
     ) -> Option<i64> {
         let setup = &simulation.setup;
@@ -245,6 +280,15 @@ impl Head {
             let needs_no_place = matches!(self.beside, Beside::Nothing) && !setup.cluster.has_speeds;
             let bound_ms = if needs_no_place { self.longest_ms(simulation) } else { i64::MAX };
             return simulation.machine.fits(setup, shape).then_some(bound_ms);
+        }
+        let by_first_fit = if forecast.is_none() { self.first_fit_may_outlast(simulation, shape) } else { None };
+        if let Some(may_outlast) = by_first_fit {
+            let longest_ms = self.longest_ms(simulation);
+            return match may_outlast {
+                true => Some(i64::MAX),
+                false if shortest_ms > longest_ms => None,
+                false => simulation.machine.fits(setup, shape).then_some(longest_ms),
+            };
         }
         let on_type = match forecast {
             Some(forecast) => Some(forecast.start_now(simulation, shape)?),
@@ -256,6 +300,11 @@ impl Head {
         let bound_ms = self.terms(simulation, shape, &placement).bound_ms();
         Some(on_type.map_or(bound_ms, |(_, most_ms)| bound_ms.min(most_ms)))
     }
+}
+
+/// What a job waits for that ends first on one type of GPU: it does not change once it is promised.
+fn on_type(simulation: &Simulation, job: u32) -> Option<Shape> {
+    simulation.setup.config.ends_first().then(|| simulation.wanted_now(job).clone())
 }
 
 /// Whether jobs of one shape may get different nodes though nothing has started in between.
@@ -281,55 +330,10 @@ pub(crate) fn start_beside(simulation: &mut Simulation, head: Option<&mut Head>,
     true
 }
 
-/// What is the same for all jobs of a shape as long as nothing starts, worked out once; where working it out is quick,
-/// it is worked out again instead.
-pub(crate) struct ByShape<T> {
-    known: Option<HashMap<u32, T, BuildHasherDefault<NumberHasher>>>,
-}
-
-/// Shapes are numbered by us, so nobody can choose them to collide: this is far quicker than the standard hasher.
-#[derive(Default)]
-struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = mix(self.0 ^ u64::from(number));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-impl<T: Copy> ByShape<T> {
-    pub(crate) fn new(is_quick: bool) -> Self {
-        ByShape { known: (!is_quick).then(HashMap::default) }
-    }
-
-    pub(crate) fn get(&mut self, shape: u32, work_out: impl FnOnce() -> T) -> T {
-        match &mut self.known {
-            None => work_out(),
-            Some(known) => *known.entry(shape).or_insert_with(work_out),
-        }
-    }
-
-    /// Something has started.
-    pub(crate) fn forget(&mut self) {
-        self.known.iter_mut().for_each(HashMap::clear);
-    }
-}
-
 /// When a job that does not fit now does, and what is free then.
 pub(super) struct Earliest {
     /// None: it does not, though all running jobs have ended.
     pub(super) start_ms: Option<i64>,
-    /// The same; if it never fits, when the last of these ends.
-    last_ms: i64,
-    free: Free,
 }
 
 /// When a job that does not fit now does, if these running jobs end when expected. `reach_at` is where it may go at an
@@ -354,7 +358,7 @@ pub(super) fn earliest_within<'a>(
     let fits_at = |(_, room): &(Free, Room), instant_ms: i64| room.fits(&reach_at(instant_ms));
     let last_ms = earliest_ms(expected, now_ms, patient_until_ms, &mut then, fits_at, give);
     let start_ms = fits_at(&then, last_ms).then_some(last_ms);
-    Earliest { start_ms, last_ms, free: then.0 }
+    Earliest { start_ms }
 }
 
 /// When what is free, growing as running jobs end, is enough for a job for which it is not enough now. All that ends at

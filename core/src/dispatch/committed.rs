@@ -6,6 +6,7 @@ use crate::dispatch::beside::Head;
 use crate::dispatch::promises::Commitment;
 use crate::dispatch::standing::fill_nodes;
 use crate::model::config::Dispatch;
+use crate::sim::events::earlier;
 use crate::sim::simulation::Simulation;
 
 /// Moves on until a job is to be chosen. False: nothing is to come.
@@ -16,6 +17,8 @@ pub(crate) fn advance(simulation: &mut Simulation, backfill: bool) -> bool {
         }
     }
     // One event at a time: exactly one job arrives before the next is chosen, as in RLScheduler.
+    // A job that has just started may let others wait.
+    simulation.settle();
     while simulation.waiting.queue.is_empty() {
         if !one_event(simulation) {
             return false;
@@ -38,7 +41,7 @@ fn serve(simulation: &mut Simulation, backfill: bool) -> bool {
         return true;
     }
     if backfill {
-        fill_nodes(simulation, Some(&mut Head::committed(commitment)));
+        fill_nodes(simulation, Some(&mut Head::committed(commitment)), 0);
     }
     false
 }
@@ -54,10 +57,18 @@ pub(crate) fn commit(simulation: &mut Simulation, job: u32) {
     }
 }
 
-/// What happens to nodes, one arrival, or one completion if that is strictly earlier. False: nothing is to come.
+/// One event, and what it means for those that are held. False: nothing is to come.
 fn one_event(simulation: &mut Simulation) -> bool {
+    let happens = one_change(simulation);
+    simulation.settle();
+    happens
+}
+
+/// What happens to nodes, one arrival, or one completion if that is strictly earlier. False: nothing is to come.
+fn one_change(simulation: &mut Simulation) -> bool {
     let end = simulation.next_end_ms();
-    let submit = simulation.next_submit_ms();
+    // Those that are held, or leave, at a time of their own count as arrivals behind all others of that time.
+    let submit = earlier(simulation.next_submit_ms(), simulation.next_gate_ms());
     let failure = simulation.next_failure_ms(end.is_none() && submit.is_none());
     let failure = failure.filter(|&failure_ms| submit.is_none_or(|submit_ms| failure_ms <= submit_ms));
     if let Some(failure_ms) = failure.filter(|&failure_ms| end.is_none_or(|end_ms| failure_ms < end_ms)) {
@@ -70,7 +81,9 @@ fn one_event(simulation: &mut Simulation) -> bool {
     match (submit, end) {
         (Some(submit_ms), end) if end.is_none_or(|end_ms| submit_ms <= end_ms) => {
             simulation.move_clock(simulation.now_ms().max(submit_ms));
-            simulation.arrive();
+            if simulation.next_submit_ms() == Some(submit_ms) {
+                simulation.arrive();
+            }
         }
         (_, Some(end_ms)) => {
             simulation.move_clock(simulation.now_ms().max(end_ms));

@@ -15,7 +15,7 @@ const ONE_CLASS: u32 = 0;
 /// A waiting job's place, where the policy stops running jobs.
 pub(crate) fn standing_of(simulation: &mut Simulation, job: u32) -> Option<Standing> {
     simulation.waiting.contest.as_ref()?;
-    let is_first = simulation.setup.is_starving(job, simulation.now_ms());
+    let is_first = simulation.is_starving(job);
     let Some(gittins) = &simulation.accounts.gittins else {
         let rank = rank_of(simulation, job);
         return Some(Standing { class: ONE_CLASS, lane_rank: 0, rank });
@@ -56,7 +56,7 @@ pub(crate) fn rank_again(simulation: &mut Simulation) {
 /// What a job's place in the order rests on, whether it waits or runs; the least goes first.
 pub(super) fn rank_of(simulation: &mut Simulation, job: u32) -> i128 {
     // A running job that was put first stays so: otherwise two such jobs would stop each other for ever.
-    if simulation.setup.is_starving(job, simulation.now_ms()) {
+    if simulation.is_starving(job) {
         return FIRST;
     }
     let shape = simulation.states[job as usize].shape;

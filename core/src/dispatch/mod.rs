@@ -1,12 +1,14 @@
 //! Who may start now, when the next job does not fit: one file a family of rules.
 
 pub(crate) mod beside;
+pub(crate) mod by_shape;
 pub(crate) mod committed;
 pub(crate) mod contenders;
 pub(crate) mod eft;
+pub(crate) mod horizon;
 pub(crate) mod pairs;
 pub(crate) mod preemptive;
-mod projection;
+pub(crate) mod projection;
 pub(crate) mod promises;
 pub(crate) mod reserving;
 mod room;
@@ -14,6 +16,7 @@ mod standing;
 pub(crate) mod turns;
 
 use crate::model::config::{Dispatch, Policy};
+use crate::order::ranking::Turn;
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 use turns::Turns;
@@ -27,7 +30,7 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
         reserving::drop_reservations(simulation);
     }
     if let Some(order) = order {
-        simulation.promises.forget_last_pass();
+        simulation.forget_last_pass();
         let order = guarded(simulation, order);
         return pass_in_turns(simulation, Turns::listed(&order));
     }
@@ -57,8 +60,9 @@ pub(crate) fn run_pass(simulation: &mut Simulation, order: Option<&[u32]>) {
         Dispatch::Reserve { depth } => {
             // The scan depth is a bound for rules that plan every job that they look at.
             let scanned = if depth == 1 { usize::MAX } else { simulation.setup.config.scan_depth as usize };
-            let order: Vec<u32> = simulation.waiting.queue.iter().take(scanned).collect();
-            reserving::pass(simulation, depth, &Turns::listed(&order).sorted());
+            let queue = &simulation.waiting.queue;
+            let order: Vec<Turn> = queue.iter().take(scanned).map(|job| Turn::plain(0, job)).collect();
+            reserving::pass(simulation, depth, &order);
         }
         Dispatch::Committed { .. } => {
             if let Some(job) = simulation.waiting.queue.head() {

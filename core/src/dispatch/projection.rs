@@ -19,7 +19,8 @@ struct Step {
 }
 
 /// What is free over time. Reservations are in it where their jobs' states say.
-pub(super) struct Projection {
+#[derive(Clone, Debug)]
+pub(crate) struct Projection {
     /// Ascending; the steps of one instant act together.
     steps: Vec<Step>,
     /// Kept from call to call to save allocations: what is free at an instant, during a span, and as far as a walk
@@ -35,8 +36,9 @@ impl Projection {
         let soonest_ms = simulation.now_ms() + 1;
         let give_back = |one: &Expected| release(simulation, one.instant_ms.max(soonest_ms), one.job);
         let steps = simulation.machine.expected().iter().map(give_back).collect();
-        let free = &simulation.machine.free;
-        Projection { steps, at_instant: free.clone(), during: free.clone(), walking: free.clone() }
+        // Walks through time change and copy it far more often than they look for room.
+        let free = simulation.machine.free.unindexed();
+        Projection { steps, at_instant: free.clone(), during: free.clone(), walking: free }
     }
 
     /// A job begins to run, until this time if all goes as expected.
@@ -44,8 +46,8 @@ impl Projection {
         self.add(release(simulation, until_ms, job));
     }
 
-    /// A run that was added is taken back.
-    pub(super) fn remove_run(&mut self, job: u32, until_ms: i64) {
+    /// A job runs no longer that was expected to run until this time.
+    pub(crate) fn remove_run(&mut self, job: u32, until_ms: i64) {
         self.remove(job, until_ms);
     }
 
@@ -87,7 +89,7 @@ impl Projection {
         let patient_until_ms = simulation.patient_until_ms(job);
         // Where it may go in the end: what does not do then does not do before either.
         let widest = simulation.reach_at(job, i64::MAX);
-        at_instant.clone_from(&simulation.machine.free);
+        at_instant.copy_amounts(&simulation.machine.free);
         let mut instant_ms = simulation.now_ms();
         let mut next = 0;
         while instant_ms < bound_ms {
@@ -189,7 +191,7 @@ impl Projection {
         let Projection { steps, at_instant, during, walking } = self;
         let reserved_ms = simulation.state(job).reserved_ms();
         let next = steps.partition_point(|step| step.instant_ms <= reserved_ms);
-        at_instant.clone_from(&simulation.machine.free);
+        at_instant.copy_amounts(&simulation.machine.free);
         steps[..next].iter().for_each(|step| apply(simulation, step, at_instant));
         lowest_free(simulation, at_instant, &steps[next..], reserved_ms + span_ms, during, walking, None);
     }
@@ -231,14 +233,14 @@ fn lowest_free(
     walking: &mut Free,
     reach: Option<&Reach>,
 ) -> Option<usize> {
-    during.clone_from(now_free);
+    during.copy_amounts(now_free);
     let within = &steps[..steps.partition_point(|step| step.instant_ms < until_ms)];
     // Where nobody takes anything, least is free at the beginning.
     if !within.iter().any(|step| step.takes) {
         return None;
     }
     let mut room = reach.map(|reach| (reach, Room::new(reach, during)));
-    walking.clone_from(now_free);
+    walking.copy_amounts(now_free);
     let mut walked = 0;
     for group in within.chunk_by(|one, other| one.instant_ms == other.instant_ms) {
         group.iter().for_each(|step| apply(simulation, step, walking));

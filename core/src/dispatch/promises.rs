@@ -1,6 +1,7 @@
 //! What has been promised: who holds reservations, who is committed, and how the last pass ended.
 
 use crate::dispatch::beside::Head;
+use crate::dispatch::projection::Projection;
 use crate::sim::bytes::{Reader, Writer};
 
 /// The job that will start next under a committed rule, whoever arrives meanwhile.
@@ -11,13 +12,22 @@ pub(crate) struct Commitment {
     pub(crate) earliest_ms: i64,
 }
 
-/// How a pass of EASY over a pool ended. As long as nothing ends, only those that arrive can start: a pure cache, which
-/// may be thrown away at any time.
+/// How a pass of EASY ended. As long as nothing ends, only those that arrive can start: a pure cache, which may be thrown
+/// away at any time.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocked {
-    pub(super) head: Head,
+    pub(crate) head: Head,
     /// Jobs before this one were there in that pass.
     pub(super) next_arrival: u32,
+}
+
+/// The end of a pass after which each holder is known to have the earliest time that it can have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settled {
+    /// `Promises::freed` then.
+    pub(super) freed: u64,
+    /// The earliest of these times.
+    pub(super) first_ms: Option<i64>,
 }
 
 /// The promises that outlive a pass. A reservation itself is part of its job's state.
@@ -28,7 +38,11 @@ pub(crate) struct Promises {
     pub(super) commitment: Option<Commitment>,
     /// Something was done from outside since the last pass: reservations may no longer have room.
     pub(super) disturbed: bool,
-    pub(super) blocked: Option<Blocked>,
+    pub(crate) blocked: Option<Blocked>,
+    /// What is free over time with all running jobs and holders in it, kept up from pass to pass; it may be thrown away at
+    /// any time.
+    pub(crate) projection: Option<Box<Projection>>,
+    pub(super) settled: Option<Settled>,
     /// Grows whenever something in the projection becomes free earlier than it was: until then, planning a reservation
     /// again would give the same.
     pub(super) freed: u64,
@@ -49,11 +63,11 @@ impl Promises {
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;
         self.blocked = None;
+        self.projection = None;
     }
 
     /// A running job gives back what it used; `is_early` says that it was expected to run on.
     pub(crate) fn release(&mut self, is_early: bool) {
-        self.blocked = None;
         self.freed += u64::from(is_early);
     }
 
@@ -62,13 +76,10 @@ impl Promises {
         self.freed += 1;
     }
 
-    /// The order has changed: how the last pass ended says nothing of the next.
-    pub(crate) fn forget_last_pass(&mut self) {
-        self.blocked = None;
-    }
-
-    /// A job was started from outside: nothing is promised to it any more.
+    /// A job was started from outside, or has left: nothing is promised to it any more.
     pub(crate) fn forget(&mut self, job: u32) {
+        // What it holds is in the projection.
+        self.projection.take_if(|_| self.holders.contains(&job));
         self.holders.retain(|&holder| holder != job);
         self.commitment = self.commitment.filter(|commitment| commitment.job != job);
     }

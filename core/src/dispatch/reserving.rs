@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use crate::dispatch::projection::Projection;
+use crate::dispatch::promises::Settled;
 use crate::dispatch::turns::is_passed_over;
 use crate::order::ranking::Turn;
 use crate::place::placement::Placement;
@@ -12,23 +13,40 @@ use crate::sim::simulation::Simulation;
 
 /// One pass over waiting jobs in this order; the first `depth` that cannot start hold reservations.
 pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
-    let projection = keep_good_reservations(simulation, order);
+    let settled = settled_turns(simulation, order);
+    let kept = simulation.promises.projection.take_if(|_| settled > 0);
+    let projection = kept.unwrap_or_else(|| keep_good_reservations(simulation, order));
+    let freed = simulation.promises.freed;
     let mut pass = Pass { simulation, projection };
-    let mut holding = 0;
-    for turn in order {
-        let passed_over = is_passed_over(pass.simulation, turn);
-        if passed_over || !turn.may_reserve {
-            pass.give_up_reservation(turn.job);
-        }
-        if passed_over {
-            continue;
-        }
-        if turn.may_reserve && holding < depth {
-            holding += u32::from(pass.plan(turn.job));
-        } else {
-            // Behind the last reservation a job may start, but must not delay anybody who holds one.
-            pass.backfill(turn.job);
-        }
+    pass.take_turns(depth, settled as u32, &order[settled..]);
+    let Pass { simulation, projection } = pass;
+    let promises = &mut simulation.promises;
+    promises.projection = Some(projection);
+    // Only if nothing has become free meanwhile has each been planned with all that there is.
+    promises.settled = (promises.freed == freed && !simulation.setup.config.may_decline()).then(|| Settled {
+        freed,
+        first_ms: promises.holders.iter().map(|&job| simulation.states[job as usize].reserved_ms()).min(),
+    });
+}
+
+/// How many turns need not be taken: if nothing has become free since all holders were planned, and no time has come, each
+/// keeps what it holds. Mostly a pass is made because one more job has come.
+fn settled_turns(simulation: &Simulation, order: &[Turn]) -> usize {
+    let promises = &simulation.promises;
+    let now_ms = simulation.now_ms();
+    let same = |(turn, &job): (&Turn, &u32)| turn.job == job && turn.may_reserve && turn.leave_free <= 0.0;
+    let is_settled = promises.projection.is_some()
+        && !promises.disturbed
+        && !simulation.machine.has_overrun(now_ms)
+        && promises.settled.is_some_and(|settled| {
+            settled.freed == promises.freed && settled.first_ms.is_some_and(|first_ms| first_ms > now_ms)
+        })
+        && order.len() >= promises.holders.len()
+        && order.iter().zip(&promises.holders).all(same);
+    if is_settled {
+        promises.holders.len()
+    } else {
+        0
     }
 }
 
@@ -41,19 +59,21 @@ pub(crate) fn drop_reservations(simulation: &mut Simulation) {
 
 /// From the first job that holds no reservation, or none that is good, all later reservations lapse. Returns the
 /// projection with those that are kept.
-fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Projection {
+fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Box<Projection> {
     let now_ms = simulation.now_ms();
     let before = std::mem::take(&mut simulation.promises.holders);
     // As long as all goes as projected, a reservation that had room still has.
     let doubtful = std::mem::take(&mut simulation.promises.disturbed) || simulation.machine.has_overrun(now_ms);
-    let mut projection = Projection::of_running(simulation);
+    // Where a job has outlived its limit, each instant has it end in the next one: then nothing stays as it was.
+    let kept = simulation.promises.projection.take().filter(|_| !doubtful);
+    let mut checked = doubtful.then(|| Projection::of_running(simulation));
     for &Turn { job, .. } in order {
         let held = &simulation.state(job).reservation;
         // Each was planned around those before it: behind the first gap nothing holds any more.
         if held.as_ref().is_none_or(|held| held.start_ms < now_ms) {
             break;
         }
-        if doubtful {
+        if let Some(projection) = &mut checked {
             if !projection.has_room(simulation, job) {
                 break;
             }
@@ -67,11 +87,14 @@ fn keep_good_reservations(simulation: &mut Simulation, order: &[Turn]) -> Projec
             simulation.states[job as usize].reservation = None;
         }
         simulation.promises.plan_again();
+    } else if let Some(kept) = kept {
+        return kept;
     }
-    if !doubtful {
+    Box::new(checked.unwrap_or_else(|| {
+        let mut projection = Projection::of_running(simulation);
         projection.add_reservations(simulation, &simulation.promises.holders);
-    }
-    projection
+        projection
+    }))
 }
 
 /// Whose reservation a waiting job that fits would delay if it started now.
@@ -84,7 +107,8 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
     let mut projection = Projection::of_running(simulation);
     projection.add_reservations(simulation, &simulation.promises.holders);
     // The rule's own test, on its own state; all that it changes is put back below.
-    let (legal, _) = Pass { simulation, projection }.try_beside(job, placement);
+    let (legal, _) = Pass { simulation, projection: Box::new(projection) }.try_beside(job, placement);
+    simulation.promises.projection = None;
     simulation.promises.holders = holders;
     let state = &mut simulation.states[job as usize];
     (state.reservation, state.placement) = held;
@@ -94,10 +118,29 @@ pub(crate) fn first_delayed(simulation: &mut Simulation, job: u32) -> Option<u32
 /// A pass under way. All reservations that are held are in the projection.
 struct Pass<'a> {
     simulation: &'a mut Simulation,
-    projection: Projection,
+    projection: Box<Projection>,
 }
 
 impl Pass<'_> {
+    /// So many hold reservations already.
+    fn take_turns(&mut self, depth: u32, mut holding: u32, order: &[Turn]) {
+        for turn in order {
+            let passed_over = is_passed_over(self.simulation, turn);
+            if passed_over || !turn.may_reserve {
+                self.give_up_reservation(turn.job);
+            }
+            if passed_over {
+                continue;
+            }
+            if turn.may_reserve && holding < depth {
+                holding += u32::from(self.plan(turn.job));
+            } else {
+                // Behind the last reservation a job may start, but must not delay anybody who holds one.
+                self.backfill(turn.job);
+            }
+        }
+    }
+
     /// A job that is passed over, or may hold no reservation, holds none any more.
     fn give_up_reservation(&mut self, job: u32) {
         if self.simulation.state(job).reservation.is_some() {

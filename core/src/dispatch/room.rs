@@ -22,10 +22,14 @@ impl Room {
         let mut groups = Vec::new();
         for (group, members) in reach.cluster.groups_for(reach.shape).iter().enumerate() {
             let mut tasks = 0;
-            let suits = reach.cluster.suits_group(members, reach.shape);
-            for &node in members.iter().filter(|_| suits) {
-                let capacity = free.capacity(reach.cluster, node, reach.shape);
-                nodes[node as usize] = (group as u32, capacity);
+            // A group of another type of GPU has no room for it, whatever is free.
+            if !reach.cluster.suits_group(members, reach.shape) {
+                groups.push(0);
+                continue;
+            }
+            members.iter().for_each(|&node| nodes[node as usize].0 = group as u32);
+            for (node, capacity) in free.with_room(reach.cluster, members, reach.shape) {
+                nodes[node as usize].1 = capacity;
                 tasks += u64::from(capacity);
             }
             groups.push(tasks);

@@ -67,12 +67,13 @@ pub(super) fn easy_pass(simulation: &mut Simulation, mut turns: Turns) {
         if is_passed_over(simulation, &turn) || simulation.try_start(turn.job) {
             continue;
         }
-        head = Head::of(simulation, turn.job);
+        head = Head::next(simulation, turn.job);
         if head.is_some() {
             break;
         }
     }
     fill(simulation, turns, head.as_mut());
+    head.into_iter().for_each(|head| head.close(simulation));
 }
 
 /// Those that may hold no reservation, and do not fit, are passed over in any case.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::envs::observe::log_time;
 use crate::order::scores::seconds;
-use crate::sim::job_state::{JobState, Phase};
+use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 
 /// Numbers that are told of each interval; `docs/environments.md` lists them in this order.
@@ -70,15 +70,15 @@ pub(crate) fn tell_past(
             past[place].arrivals += 1;
             past[place].area_s += if state.phase == Phase::Rejected { 0.0 } else { area_s(job) };
         }
-        if let Some(place) = intervals.of(state.start_ms).filter(|_| has_started(state)) {
+        if let Some(place) = intervals.of(state.start_ms).filter(|_| state.has_started()) {
             past[place].started += 1;
-            past[place].wait_ms += state.start_ms - submit_ms;
+            past[place].wait_ms += state.start_ms - state.eligible_ms;
         }
-        if let Some(place) = intervals.of(state.end_ms).filter(|_| has_ended(state)) {
+        if let Some(place) = intervals.of(state.end_ms).filter(|_| state.phase.has_run()) {
             past[place].ended += 1;
         }
-        if state.phase == Phase::Running || has_ended(state) {
-            let end_ms = if has_ended(state) { state.end_ms } else { simulation.now_ms() };
+        if state.phase == Phase::Running || state.phase.has_run() {
+            let end_ms = if state.phase.has_run() { state.end_ms } else { simulation.now_ms() };
             add_use(simulation, intervals, job, state.segment_start_ms..end_ms, &mut past);
         }
     }
@@ -94,14 +94,6 @@ pub(crate) fn tell_past(
         numbers[3] = (one.used as f64 / whole).min(1.0) as f32;
         numbers[4] = log_time(seconds(one.wait_ms) / f64::from(one.started.max(1)));
     }
-}
-
-fn has_ended(state: &JobState) -> bool {
-    matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Failed)
-}
-
-fn has_started(state: &JobState) -> bool {
-    state.phase == Phase::Running || has_ended(state) || state.was_stopped()
 }
 
 /// A job held its nodes for a stretch of time.

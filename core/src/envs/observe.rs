@@ -256,7 +256,7 @@ impl Observer {
         let all_cores_milli = simulation.setup.cluster.empty.total_cores_milli();
         let area_s: f64 = pass.slots.iter().map(|slot| slot.area_s).sum();
         let urgency: f64 = pass.slots.iter().map(|slot| slot.urgency).sum();
-        let oldest_ms = pass.slots.iter().map(|slot| simulation.setup.submit_ms(slot.job())).min();
+        let oldest_ms = pass.slots.iter().map(|slot| simulation.state(slot.job()).eligible_ms).min();
         let longest_s = oldest_ms.map_or(0.0, |oldest_ms| seconds(simulation.now_ms() - oldest_ms));
         let count = |count: usize| ((1.0 + count as f64).ln() / 10.0).min(1.0) as f32;
         let free = &simulation.machine.free;
@@ -334,7 +334,7 @@ impl Observer {
         row: &mut [f32],
     ) {
         let standing = &self.standing[job as usize];
-        let wait_s = seconds(simulation.now_ms() - simulation.setup.submit_ms(job)) as f32;
+        let wait_s = seconds(simulation.now_ms() - simulation.state(job).eligible_ms) as f32;
         let user = simulation.setup.jobs.known_user(simulation.setup.place(job));
         let held_by_user = user.map_or(0.0, |user| units_f32(held[user as usize]));
         let flag = |is_so: bool| f32::from(u8::from(is_so));

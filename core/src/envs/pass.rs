@@ -1,6 +1,7 @@
 //! A pass in which decisions are asked for: who waits, in which order, and who may be chosen now.
 
-use crate::dispatch::beside::{can_reserve, places_each_anew, start_beside, ByShape, Head, Terms};
+use crate::dispatch::beside::{can_reserve, places_each_anew, start_beside, Head, Terms};
+use crate::dispatch::by_shape::ByShape;
 use crate::dispatch::turns::is_passed_over;
 use crate::model::config::Policy;
 use crate::model::speeds::FULL_SPEED;

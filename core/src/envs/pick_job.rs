@@ -94,7 +94,7 @@ impl PickJob {
 /// started for ever. Nor may one that the guard would put first.
 fn may_stop(simulation: &Simulation, job: u32) -> bool {
     let ran_ms = simulation.now_ms() - simulation.state(job).segment_start_ms;
-    let is_first = simulation.setup.is_starving(job, simulation.now_ms());
+    let is_first = simulation.is_starving(job);
     ran_ms > 0 && ran_ms >= simulation.setup.config.minimum_run_ms && !is_first
 }
 

@@ -172,6 +172,24 @@ pub unsafe extern "C" fn shunter_simulation_jobs(
     })
 }
 
+/// Tells of each job since when it may wait for nodes; of one that left before, when it left.
+///
+/// # Safety
+/// A non-null pointer must be writable for `capacity` values, the number of jobs.
+#[no_mangle]
+pub unsafe extern "C" fn shunter_simulation_eligible(simulation: u64, eligible_ms: *mut i64, capacity: usize) -> i32 {
+    guard(|| {
+        borrow!(write capacity; eligible_ms);
+        with(simulation, |simulation| {
+            check_capacity("jobs", capacity, simulation.states.len())?;
+            for (time_ms, state) in eligible_ms.iter_mut().zip(&simulation.states) {
+                *time_ms = state.eligible_ms;
+            }
+            Ok(())
+        })
+    })
+}
+
 /// Tells of each job how long it has held nodes in runs that are over, and how much of that brought it nothing.
 ///
 /// # Safety

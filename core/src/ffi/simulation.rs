@@ -252,6 +252,7 @@ pub unsafe extern "C" fn shunter_batch_run(
     windows: usize,
     count: usize,
     threads: usize,
+    eligible_ms: *mut i64,
     start_ms: *mut i64,
     end_ms: *mut i64,
     held_ms: *mut i64,
@@ -266,15 +267,15 @@ pub unsafe extern "C" fn shunter_batch_run(
         borrow!(read windows; first);
         let total = windows.checked_mul(count).filter(|&total| total > 0);
         let total = total.ok_or_else(|| Failure::argument(format!("{windows} windows of {count} jobs are none")))?;
-        borrow!(write total; start_ms, end_ms, held_ms, lost_ms, phase, basis);
-        let times = start_ms.chunks_mut(count).zip(end_ms.chunks_mut(count));
+        borrow!(write total; eligible_ms, start_ms, end_ms, held_ms, lost_ms, phase, basis);
+        let times = eligible_ms.chunks_mut(count).zip(start_ms.chunks_mut(count)).zip(end_ms.chunks_mut(count));
         let held = held_ms.chunks_mut(count).zip(lost_ms.chunks_mut(count));
         let ends = phase.chunks_mut(count).zip(basis.chunks_mut(count));
         let work = first
             .iter()
             .zip(times.zip(held).zip(ends))
-            .map(|(&first, (((start_ms, end_ms), (held_ms, lost_ms)), (phase, basis)))| {
-                let result = WindowResult { start_ms, end_ms, held_ms, lost_ms, phase, basis };
+            .map(|(&first, ((((eligible_ms, start_ms), end_ms), (held_ms, lost_ms)), (phase, basis)))| {
+                let result = WindowResult { eligible_ms, start_ms, end_ms, held_ms, lost_ms, phase, basis };
                 (first..first.saturating_add(count), result)
             })
             .collect();

@@ -133,6 +133,8 @@ pub struct ShunterSnapshot {
     pub limit_ms: *mut i64,
     /// By job: the number of its latest start; −1: not known.
     pub start_number: *mut i64,
+    /// By job: since when it may run; the least number: since its submit time.
+    pub eligible_ms: *mut i64,
     /// By stop: the job.
     pub stop_job: *mut u32,
     /// By stop: since when it ran.
@@ -180,6 +182,7 @@ pub(super) unsafe fn read_snapshot(
     let reserved_ms = unsafe { optional("reserved_ms", given.reserved_ms, jobs, i64::MIN) }?;
     let done_ms = unsafe { optional("done_ms", given.done_ms, jobs, 0) }?;
     let limit_ms = unsafe { optional("limit_ms", given.limit_ms, jobs, -1) }?;
+    let eligible_ms = unsafe { optional("eligible_ms", given.eligible_ms, jobs, i64::MIN) }?;
     let start_number = unsafe { optional("start_number", given.start_number, jobs, -1) }?;
     let mut told = Vec::with_capacity(jobs);
     for (job, placement) in placements.into_iter().enumerate() {
@@ -190,6 +193,7 @@ pub(super) unsafe fn read_snapshot(
             start_ms: start_ms[job],
             end_ms: end_ms[job],
             placement,
+            eligible_ms: Some(eligible_ms[job]).filter(|&time_ms| time_ms != i64::MIN),
             reserved_ms: Some(reserved_ms[job]).filter(|&time_ms| time_ms != i64::MIN),
             done_ms: done_ms[job],
             limit_ms: Some(limit_ms[job]).filter(|&limit_ms| limit_ms != -1),
@@ -236,7 +240,7 @@ unsafe fn fill(target: &mut ShunterSnapshot, told: &Snapshot) -> Result<(), Fail
     check_capacity("stops", target.stops, told.stops.len())?;
     borrow!(write jobs; target => phase, start_ms, end_ms);
     borrow!(write told.down.len(); target => down);
-    borrow!(write jobs; target => reserved_ms, done_ms, limit_ms, start_number);
+    borrow!(write jobs; target => reserved_ms, done_ms, limit_ms, start_number, eligible_ms);
     let stops = told.stops.len();
     borrow!(write stops; target => stop_job, stop_start_ms, stop_end_ms, stop_by_failure);
     unsafe { target.places.fill(jobs, told.jobs.iter().map(|one| &one.placement)) }?;
@@ -247,6 +251,7 @@ unsafe fn fill(target: &mut ShunterSnapshot, told: &Snapshot) -> Result<(), Fail
         reserved_ms[job] = one.reserved_ms.unwrap_or(i64::MIN);
         done_ms[job] = one.done_ms;
         limit_ms[job] = one.limit_ms.unwrap_or(-1);
+        eligible_ms[job] = one.eligible_ms.unwrap_or(i64::MIN);
         start_number[job] = one.start_number.map_or(-1, i64::from);
     }
     down.iter_mut().zip(&told.down).for_each(|(down, &told)| *down = u8::from(told));

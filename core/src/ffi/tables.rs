@@ -6,6 +6,7 @@ use super::handles::open;
 use super::{borrow, check_pointer, guard, read, Failure};
 use crate::model::areas::{Slowdowns, SLOW_LEVELS};
 use crate::model::cluster::{check_node_count, Cluster, Node, MOST_TYPES, UNTRACKED};
+use crate::model::conditions::ConditionColumns;
 use crate::model::job::{Columns, Jobs};
 use crate::model::speeds::KindSpeeds;
 
@@ -107,7 +108,60 @@ pub unsafe extern "C" fn shunter_cluster_open(
     })
 }
 
-/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind` may be null.
+/// What keeps jobs from waiting for nodes, as C sees it; `core/include/shunter.h` says what each array holds.
+#[repr(C)]
+pub struct ShunterConditions {
+    /// By job: the time before which it may not wait for nodes, or the least number.
+    pub not_before_ms: *const i64,
+    /// By job: when it leaves if it has not started, or the least number.
+    pub cancel_ms: *const i64,
+    /// By job: 1 if it does not end well.
+    pub fails: *const u8,
+    /// By job: its group, or −1.
+    pub group: *const i64,
+    /// By job: 1 if it waits for all earlier ones of its group.
+    pub single: *const u8,
+    /// By job: its array, or −1.
+    pub array: *const i64,
+    /// By array: how many of its jobs may wait for nodes or run at once.
+    pub array_limit: *const i64,
+    /// How many arrays there are.
+    pub arrays: usize,
+    /// By dependency: the job that depends.
+    pub dependent: *const u32,
+    /// By dependency: the job on which it depends.
+    pub depends_on: *const u32,
+    /// By dependency: its kind.
+    pub dependency: *const u8,
+    /// How many dependencies there are.
+    pub dependencies: usize,
+}
+
+/// # Safety
+/// A non-null pointer must be readable, and so must what it points to as long as the result lives.
+unsafe fn read_conditions<'a>(given: *const ShunterConditions, jobs: usize) -> Result<ConditionColumns<'a>, Failure> {
+    if given.is_null() {
+        return Ok(ConditionColumns::default());
+    }
+    check_pointer("conditions", given as usize, std::mem::align_of::<ShunterConditions>())?;
+    let given = unsafe { &*given };
+    let length = |is_null: bool| if is_null { 0 } else { jobs };
+    Ok(ConditionColumns {
+        not_before_ms: unsafe { read("not_before_ms", given.not_before_ms, length(given.not_before_ms.is_null())) }?,
+        cancel_ms: unsafe { read("cancel_ms", given.cancel_ms, length(given.cancel_ms.is_null())) }?,
+        fails: unsafe { read("fails", given.fails, length(given.fails.is_null())) }?,
+        group: unsafe { read("group", given.group, length(given.group.is_null())) }?,
+        single: unsafe { read("single", given.single, length(given.single.is_null())) }?,
+        array: unsafe { read("array", given.array, length(given.array.is_null())) }?,
+        array_limit: unsafe { read("array_limit", given.array_limit, given.arrays) }?,
+        dependent: unsafe { read("dependent", given.dependent, given.dependencies) }?,
+        depends_on: unsafe { read("depends_on", given.depends_on, given.dependencies) }?,
+        dependency: unsafe { read("dependency", given.dependency, given.dependencies) }?,
+    })
+}
+
+/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind` and `conditions`
+/// may be null.
 ///
 /// # Safety
 /// Non-null pointers must be readable for `jobs` values; `handle` must be writable.
@@ -126,6 +180,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     logged_wait_ms: *const i64,
     gpu_types: *const i64,
     kind: *const i64,
+    conditions: *const ShunterConditions,
     jobs: usize,
     handle: *mut u64,
 ) -> i32 {
@@ -144,6 +199,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
             logged_wait_ms: unsafe { read("logged_wait_ms", logged_wait_ms, jobs) }?,
             gpu_types: unsafe { read("gpu_types", gpu_types, jobs) }?,
             kind: unsafe { read("kind", kind, if kind.is_null() { 0 } else { jobs }) }?,
+            conditions: unsafe { read_conditions(conditions, jobs) }?,
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
         *handle = open(jobs);

@@ -179,14 +179,14 @@ impl Areas {
     /// The areas in one of which a gang is no further apart than a level; `group` are all nodes.
     pub(crate) fn within<'a>(
         &'a self,
-        group: &'a Vec<u32>,
+        group: &'a [u32],
         level: Level,
         sites: Sites,
-    ) -> impl Iterator<Item = &'a Vec<u32>> {
+    ) -> impl Iterator<Item = &'a [u32]> {
         let is_anywhere = level >= sites.widest() || sites.widest() == MORE_NODES;
-        let near: &[Vec<u32>] = if is_anywhere { std::slice::from_ref(group) } else { &self.near };
+        let near: &[Vec<u32>] = if is_anywhere { &[] } else { &self.near };
         let racks: &[Vec<u32>] = if level >= SWITCHES && !is_anywhere { &self.racks } else { &[] };
-        near.iter().chain(racks)
+        is_anywhere.then_some(group).into_iter().chain(near.iter().chain(racks).map(Vec::as_slice))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Nodes: what they have, and who may use which.
 
+use std::sync::Arc;
+
 use crate::model::areas::{slowed, Areas, Site, Sites, Slowdowns};
 use crate::model::codes::from_code;
 use crate::model::free::Free;
+use crate::model::groups::{Group, GroupNumbers, Scope};
 use crate::model::job::{Fingerprint, Shape};
 use crate::model::speeds::{KindSpeeds, FULL_SPEED, MOST_SPEED};
 use crate::place::placement::Placement;
@@ -47,38 +50,8 @@ pub struct Node {
 }
 
 impl Node {
-    fn site(&self) -> Site {
+    pub(crate) fn site(&self) -> Site {
         (self.switch, self.rack)
-    }
-}
-
-/// What a partition, or the whole cluster, has.
-#[derive(Debug, Default)]
-struct Scope {
-    /// By number.
-    nodes: Vec<u32>,
-    /// Those with GPUs, by their type; the pool with the first node comes first.
-    pools: Vec<Vec<u32>>,
-    /// Which of all nodes are close together, and which of each pool.
-    areas: Areas,
-    pool_areas: Vec<Areas>,
-}
-
-impl Scope {
-    fn new(nodes: Vec<u32>, all: &[Node], sites: Sites) -> Self {
-        let mut types: Vec<Option<u32>> = Vec::new();
-        let mut pools: Vec<Vec<u32>> = Vec::new();
-        for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
-            let gpu_type = all[node as usize].gpu_type;
-            let pool = types.iter().position(|&other| other == gpu_type).unwrap_or_else(|| {
-                types.push(gpu_type);
-                pools.push(Vec::new());
-                types.len() - 1
-            });
-            pools[pool].push(node);
-        }
-        let areas = |nodes: &[u32]| Areas::of(nodes, sites, |node| all[node as usize].site());
-        Scope { areas: areas(&nodes), pool_areas: pools.iter().map(|pool| areas(pool)).collect(), nodes, pools }
     }
 }
 
@@ -159,17 +132,22 @@ impl Cluster {
             slowdowns.every().for_each(|slowdown| hash.add(slowdown as u64));
         }
         let sites = Sites::of(nodes.iter().map(Node::site));
+        let mut numbers = GroupNumbers::default();
+        let mut scope = |members: Vec<u32>| Scope::new(members, &nodes, sites, &mut numbers);
+        let every_node = scope((0..nodes.len() as u32).collect());
+        let partitions = partition_nodes.into_iter().map(scope).collect();
+        let groups = Arc::new(numbers.finish(nodes.len()));
         Ok(Cluster {
             fingerprint: hash.finish(),
-            empty: Free::all(&nodes, device_offsets[nodes.len()]),
+            empty: Free::all(&nodes, device_offsets[nodes.len()], groups),
             has_speeds: !kinds.is_empty()
                 || slowdowns.any()
                 || nodes.iter().any(|node| node.speed_milli * 1000 != FULL_SPEED),
             kinds,
             slowdowns,
             sites,
-            every_node: Scope::new((0..nodes.len() as u32).collect(), &nodes, sites),
-            partitions: partition_nodes.into_iter().map(|numbers| Scope::new(numbers, &nodes, sites)).collect(),
+            every_node,
+            partitions,
             nodes,
             device_offsets,
             mix,
@@ -177,7 +155,11 @@ impl Cluster {
     }
 
     fn scope(&self, shape: &Shape) -> Option<&Scope> {
-        match shape.partition {
+        self.scope_of(shape.partition)
+    }
+
+    fn scope_of(&self, partition: Option<u32>) -> Option<&Scope> {
+        match partition {
             None => Some(&self.every_node),
             Some(partition) => self.partitions.get(partition as usize),
         }
@@ -188,16 +170,26 @@ impl Cluster {
         self.scope(shape).map_or(&[], |scope| &scope.nodes)
     }
 
+    /// The same as a group; none if there is no such partition.
+    pub(crate) fn everywhere(&self, shape: &Shape) -> Option<&Group> {
+        self.scope(shape).map(|scope| &scope.nodes)
+    }
+
     /// Whether a job of this shape must have all its nodes from one pool.
     pub fn binds_to_pool(&self, shape: &Shape) -> bool {
         shape.gpu_milli > 0 && !self.mix
     }
 
     /// The groups of nodes of which one must hold all of a job.
-    pub fn groups_for(&self, shape: &Shape) -> &[Vec<u32>] {
-        match self.scope(shape) {
+    pub fn groups_for(&self, shape: &Shape) -> &[Group] {
+        self.groups_within(shape.partition, shape.gpu_milli > 0)
+    }
+
+    /// The same for jobs of a partition, with GPUs or without.
+    pub(crate) fn groups_within(&self, partition: Option<u32>, has_gpus: bool) -> &[Group] {
+        match self.scope_of(partition) {
             None => &[],
-            Some(scope) if self.binds_to_pool(shape) => &scope.pools,
+            Some(scope) if has_gpus && !self.mix => &scope.pools,
             Some(scope) => std::slice::from_ref(&scope.nodes),
         }
     }

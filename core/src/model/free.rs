@@ -1,7 +1,11 @@
 //! What is free on each node and device.
 
-use crate::model::cluster::{Cluster, Node, DEVICE_MILLI};
+use std::sync::Arc;
+
+use crate::model::cluster::{Cluster, Node, DEVICE_MILLI, UNTRACKED};
+use crate::model::groups::{Group, Groups};
 use crate::model::job::Shape;
+use crate::model::peaks::{Amounts, Peaks};
 use crate::place::locality::Reach;
 use crate::place::placement::Placement;
 
@@ -22,6 +26,11 @@ pub struct Free {
     total_cores_milli: i64,
     /// The same of GPUs.
     total_gpu_milli: i64,
+    groups: Arc<Groups>,
+    /// By group of nodes: where the most is free.
+    peaks: Vec<Peaks>,
+    /// Whether any of these says more than to look at every node.
+    is_indexed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,11 +49,11 @@ impl NodeGpus {
 }
 
 impl Free {
-    pub(crate) fn all(nodes: &[Node], devices: u32) -> Self {
+    pub(crate) fn all(nodes: &[Node], devices: u32, groups: Arc<Groups>) -> Self {
         let cores_milli: Vec<i64> = nodes.iter().map(|node| node.cores_milli).collect();
         let milli = |gpus: u32| i64::from(gpus) * i64::from(DEVICE_MILLI);
         let gpus = nodes.iter().map(|node| NodeGpus { whole: node.gpus, milli: milli(node.gpus) });
-        Free {
+        let mut free = Free {
             total_cores_milli: cores_milli.iter().sum(),
             total_gpu_milli: milli(devices),
             cores_milli,
@@ -52,7 +61,86 @@ impl Free {
             device_milli: vec![DEVICE_MILLI; devices as usize],
             gpus: if devices == 0 { Vec::new() } else { gpus.collect() },
             down: Vec::new(),
+            peaks: Vec::new(),
+            is_indexed: false,
+            groups,
+        };
+        let peaks_of = |list: &Arc<[u32]>| {
+            let tracked = |amount: i64| if amount == UNTRACKED { 0 } else { amount };
+            let of = |node: &Node| [node.cores_milli, tracked(node.memory_mb), milli(node.gpus)];
+            let all = list.iter().map(|&node| of(&nodes[node as usize]));
+            let most = all.reduce(|one, other| std::array::from_fn(|at| one[at].max(other[at]))).unwrap_or_default();
+            Peaks::new(list.len(), most, |place| free.amounts(list[place]))
+        };
+        free.peaks = free.groups.lists().iter().map(peaks_of).collect();
+        free.is_indexed = free.peaks.iter().any(Peaks::is_indexed);
+        free
+    }
+
+    /// The same, without a note of where the most is free: quicker to change and to copy, slower to search.
+    pub(crate) fn unindexed(&self) -> Free {
+        Free { peaks: self.peaks.iter().map(Peaks::unindexed).collect(), is_indexed: false, ..self.clone() }
+    }
+
+    /// Becomes as much as another, in the memory that it has. Where the most is free is not noted: this is one without.
+    pub(crate) fn copy_amounts(&mut self, other: &Free) {
+        self.cores_milli.clone_from(&other.cores_milli);
+        self.memory_mb.clone_from(&other.memory_mb);
+        self.device_milli.clone_from(&other.device_milli);
+        self.gpus.clone_from(&other.gpus);
+        self.down.clone_from(&other.down);
+        self.total_cores_milli = other.total_cores_milli;
+        self.total_gpu_milli = other.total_gpu_milli;
+    }
+
+    #[inline]
+    fn amounts(&self, node: u32) -> Amounts {
+        amounts(&self.cores_milli, &self.memory_mb, &self.gpus, node)
+    }
+
+    /// What is free on a node has changed from `before`.
+    #[inline]
+    fn note_change(&mut self, node: u32, before: Amounts) {
+        let now = self.amounts(node);
+        let Free { cores_milli, memory_mb, gpus, peaks, groups, .. } = self;
+        for &(group, place) in groups.homes(node) {
+            let nodes = &groups.lists()[group as usize];
+            let free_at = |place: usize| amounts(cores_milli, memory_mb, gpus, nodes[place]);
+            peaks[group as usize].update(place as usize, before, now, free_at);
         }
+    }
+
+    /// Whether so many tasks that ask for these amounts could have room on a group of nodes: if not, they have none.
+    #[inline]
+    pub(crate) fn may_hold(&self, group: &Group, asked: &Amounts, tasks: u32) -> bool {
+        self.peaks[group.number as usize].may_hold(asked, tasks)
+    }
+
+    /// The nodes of a group that can take tasks of this shape, by number, and how many.
+    pub(crate) fn with_room<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        group: &'a Group,
+        shape: &'a Shape,
+    ) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let asked = shape.asked();
+        let peaks = &self.peaks[group.number as usize];
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let capacity_at = |place: usize| {
+                // Most nodes that are looked at have no room: that is seen at once.
+                let (cores_milli, memory_mb) = (&self.cores_milli, &self.memory_mb);
+                let node = group[place] as usize;
+                if cores_milli[node] < asked[0] || memory_mb[node] < asked[1] {
+                    return None;
+                }
+                let capacity = self.capacity(cluster, group[place], shape);
+                (capacity > 0).then_some(capacity)
+            };
+            let (place, capacity) = peaks.next(from, &asked, capacity_at)?;
+            from = place + 1;
+            Some((group[place], capacity))
+        })
     }
 
     /// Milli-cores free on all nodes together, or more.
@@ -95,12 +183,18 @@ impl Free {
 
     /// How many tasks of this shape the node can take, whether the job has so many or not.
     pub fn capacity(&self, cluster: &Cluster, node: u32, shape: &Shape) -> u32 {
+        self.capacity_beside(cluster, node, shape, [0, 0])
+    }
+
+    /// The same beside another who takes so many milli-cores and so much memory.
+    #[inline]
+    pub(crate) fn capacity_beside(&self, cluster: &Cluster, node: u32, shape: &Shape, taken: [i64; 2]) -> u32 {
         let mut most = i64::from(u32::MAX);
         if shape.cores_milli > 0 {
-            most = most.min(self.cores_milli[node as usize] / shape.cores_milli);
+            most = most.min((self.cores_milli[node as usize] - taken[0]) / shape.cores_milli);
         }
         if shape.memory_mb > 0 && most > 0 {
-            most = most.min(self.memory_mb[node as usize] / shape.memory_mb);
+            most = most.min((self.memory_mb[node as usize] - taken[1]) / shape.memory_mb);
         }
         if shape.gpu_milli > 0 && most > 0 {
             most = most.min(self.gpu_capacity(cluster, node, shape));
@@ -136,20 +230,20 @@ impl Free {
 
     /// Whether a job of this shape could start.
     pub fn fits(&self, cluster: &Cluster, shape: &Shape) -> bool {
-        let fits_on = |group: &Vec<u32>| cluster.suits_group(group, shape) && self.fits_on(cluster, shape, group);
+        let fits_on = |group: &Group| cluster.suits_group(group, shape) && self.fits_on(cluster, shape, group);
         !self.is_too_little(shape) && cluster.groups_for(shape).iter().any(fits_on)
     }
 
     /// Whether it could start on these nodes.
-    pub(crate) fn fits_on(&self, cluster: &Cluster, shape: &Shape, nodes: &[u32]) -> bool {
-        let mut missing = i64::from(shape.tasks);
-        for &node in nodes {
-            missing -= i64::from(self.capacity(cluster, node, shape));
-            if missing <= 0 {
-                return true;
-            }
+    pub(crate) fn fits_on(&self, cluster: &Cluster, shape: &Shape, group: &Group) -> bool {
+        if !self.may_hold(group, &shape.asked(), shape.tasks) {
+            return false;
         }
-        false
+        let mut missing = i64::from(shape.tasks);
+        self.with_room(cluster, group, shape).any(|(_, capacity)| {
+            missing -= i64::from(capacity);
+            missing <= 0
+        })
     }
 
     /// Whether a job that may go there, one that the whole cluster has room for, could start if all jobs had ended.
@@ -182,18 +276,41 @@ impl Free {
         self.change(shape, placement, 1);
     }
 
+    /// What is said of this while a job of this shape holds these nodes and devices.
+    pub(crate) fn lent<T>(&mut self, shape: &Shape, placement: &Placement, ask: impl FnOnce(&Free) -> T) -> T {
+        // Where the most is free is not noted for so short a time: it only says where to look, and is never too little.
+        self.change_by(shape, placement, -1, |_, _, _| {});
+        let answer = ask(self);
+        self.change_by(shape, placement, 1, |_, _, _| {});
+        answer
+    }
+
     fn change(&mut self, shape: &Shape, placement: &Placement, sign: i64) {
+        // Decided once: what was before need not be known where it is not noted.
+        if self.is_indexed {
+            self.change_by(shape, placement, sign, Free::note_change);
+        } else {
+            self.change_by(shape, placement, sign, |_, _, _| {});
+        }
+    }
+
+    #[inline]
+    fn change_by(&mut self, shape: &Shape, placement: &Placement, sign: i64, note: impl Fn(&mut Free, u32, Amounts)) {
         for part in placement.parts() {
+            let before = self.amounts(part.node);
             let tasks = sign * i64::from(part.tasks);
             self.cores_milli[part.node as usize] += tasks * shape.cores_milli;
             self.memory_mb[part.node as usize] += tasks * shape.memory_mb;
+            note(self, part.node, before);
         }
         for (node, shares) in placement.shares_by_node(shape) {
+            let before = self.amounts(node);
             for share in shares {
                 let before = &mut self.device_milli[share.device as usize];
                 self.gpus[node as usize].change(*before, sign as i32 * share.milli);
                 *before += sign as i32 * share.milli;
             }
+            note(self, node, before);
         }
         self.total_cores_milli += sign * shape.total_cores_milli();
         self.total_gpu_milli += sign * shape.total_gpu_milli();
@@ -212,15 +329,20 @@ impl Free {
 
     /// Where more is promised than there is, nothing is free: what is overdrawn takes nothing from the rest.
     pub fn raise_to_nothing(&mut self, cluster: &Cluster) {
-        for cores_milli in self.cores_milli.iter_mut().filter(|cores_milli| **cores_milli < 0) {
-            self.total_cores_milli -= std::mem::take(cores_milli);
-        }
-        self.memory_mb.iter_mut().for_each(|memory_mb| *memory_mb = (*memory_mb).max(0));
-        for (node, gpus) in self.gpus.iter_mut().enumerate() {
-            for milli in self.device_milli[cluster.devices(node as u32)].iter_mut().filter(|milli| **milli < 0) {
-                let overdrawn = i64::from(std::mem::take(milli));
-                gpus.milli -= overdrawn;
-                self.total_gpu_milli -= overdrawn;
+        for node in 0..self.cores_milli.len() {
+            let before = self.amounts(node as u32);
+            self.total_cores_milli -= self.cores_milli[node].min(0);
+            self.cores_milli[node] = self.cores_milli[node].max(0);
+            self.memory_mb[node] = self.memory_mb[node].max(0);
+            if let Some(gpus) = self.gpus.get_mut(node) {
+                for milli in self.device_milli[cluster.devices(node as u32)].iter_mut().filter(|milli| **milli < 0) {
+                    let overdrawn = i64::from(std::mem::take(milli));
+                    gpus.milli -= overdrawn;
+                    self.total_gpu_milli -= overdrawn;
+                }
+            }
+            if before != self.amounts(node as u32) {
+                self.note_change(node as u32, before);
             }
         }
     }
@@ -228,17 +350,31 @@ impl Free {
     /// Lowers what this placement, of a job of this shape, touches to what is free in `other`.
     pub fn lower_to(&mut self, other: &Free, shape: &Shape, placement: &Placement) {
         for part in placement.parts() {
-            let node = part.node as usize;
+            let (node, before) = (part.node as usize, self.amounts(part.node));
             self.cores_milli[node] = self.cores_milli[node].min(other.cores_milli[node]);
             self.memory_mb[node] = self.memory_mb[node].min(other.memory_mb[node]);
+            if self.is_indexed {
+                self.note_change(part.node, before);
+            }
         }
         for (node, shares) in placement.shares_by_node(shape) {
+            let before = self.amounts(node);
             for share in shares {
                 let before = &mut self.device_milli[share.device as usize];
                 let change = (other.device_milli[share.device as usize] - *before).min(0);
                 self.gpus[node as usize].change(*before, change);
                 *before += change;
             }
+            if self.is_indexed {
+                self.note_change(node, before);
+            }
         }
     }
+}
+
+/// What is free on a node.
+#[inline]
+fn amounts(cores_milli: &[i64], memory_mb: &[i64], gpus: &[NodeGpus], node: u32) -> Amounts {
+    let gpu_milli = gpus.get(node as usize).map_or(0, |gpus| gpus.milli);
+    [cores_milli[node as usize], memory_mb[node as usize], gpu_milli]
 }

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::model::conditions::{ConditionColumns, Conditions};
+use crate::model::peaks::{asked, Amounts};
 use crate::model::shape_cores::ShapeCores;
+use crate::model::shape_tree::ShapeTree;
 use crate::order::gittins::KnownRuns;
 use crate::order::learner::Known;
 use crate::order::window_cache::WindowCache;
@@ -61,6 +64,12 @@ impl Shape {
         }
     }
 
+    /// What a task asks for.
+    #[inline]
+    pub(crate) fn asked(&self) -> Amounts {
+        asked(self.cores_milli, self.memory_mb, self.gpu_milli)
+    }
+
     /// Milli-cores over all tasks.
     pub fn total_cores_milli(&self) -> i64 {
         i64::from(self.tasks) * self.cores_milli
@@ -93,6 +102,8 @@ pub struct Columns<'a> {
     pub gpu_types: &'a [i64],
     /// A row of the cluster's table of speeds, or `UNKNOWN` for none; empty if no job has one.
     pub kind: &'a [i64],
+    /// What keeps jobs from waiting for nodes.
+    pub conditions: ConditionColumns<'a>,
 }
 
 impl Columns<'_> {
@@ -118,6 +129,8 @@ pub struct Jobs {
     pub shapes: Vec<Shape>,
     /// How many cores each shape needs.
     pub shape_cores: ShapeCores,
+    /// What keeps jobs from waiting for nodes, where anything does.
+    pub conditions: Option<Conditions>,
     /// Tells this table from any other.
     pub fingerprint: u64,
     /// For each job, its user; all that are unknown have the last number.
@@ -135,6 +148,8 @@ pub struct Jobs {
     pub(crate) known_runs: WindowCache<KnownRuns>,
     /// What the jobs ask for; worked out when first asked for.
     classes: OnceLock<Vec<Class>>,
+    /// The shapes arranged by what they ask for; worked out when first asked for.
+    shape_tree: OnceLock<ShapeTree>,
 }
 
 impl Jobs {
@@ -174,6 +189,7 @@ impl Jobs {
             submit_ms: columns.submit_ms.to_vec(),
             run_ms: columns.run_ms.to_vec(),
             requested_ms: columns.requested_ms.to_vec(),
+            conditions: Conditions::new(&columns.conditions, count)?,
             fingerprint: fingerprint(columns),
             user: columns.user.iter().map(|&user| if user == UNKNOWN { unknown_user } else { user as u32 }).collect(),
             users: unknown_user as usize + usize::from(columns.user.contains(&UNKNOWN)),
@@ -183,6 +199,7 @@ impl Jobs {
             known: WindowCache::default(),
             known_runs: WindowCache::default(),
             classes: OnceLock::new(),
+            shape_tree: OnceLock::new(),
             shape_cores: ShapeCores::new(shapes.iter().map(Shape::total_cores_milli).collect()),
             shape,
             shapes,
@@ -199,9 +216,22 @@ impl Jobs {
         Some(self.user[job]).filter(|&user| user != self.unknown_user)
     }
 
-    /// When a job ended in reality; without a logged wait, when it could have ended at the earliest.
+    /// When a job ended in reality; without a logged wait, when it could have ended at the earliest. One that left
+    /// before it had started never did.
     pub fn logged_end_ms(&self, job: usize) -> i64 {
-        self.submit_ms[job] + self.logged_wait_ms[job].max(0) + self.run_ms[job]
+        let waited_ms = self.logged_wait_ms[job];
+        let conditions = self.conditions.as_ref();
+        if waited_ms == UNKNOWN && conditions.is_some_and(|conditions| conditions.cancel_ms(job).is_some()) {
+            return i64::MAX;
+        }
+        // Waits count from when a job might run.
+        let not_before_ms = conditions.map_or(i64::MIN, |conditions| conditions.not_before_ms(job));
+        self.submit_ms[job].max(not_before_ms) + waited_ms.max(0) + self.run_ms[job]
+    }
+
+    /// The shapes, arranged by what they ask for.
+    pub(crate) fn shape_tree(&self) -> &ShapeTree {
+        self.shape_tree.get_or_init(|| ShapeTree::new(&self.shapes))
     }
 
     /// The requests for GPUs that jobs make most often.
@@ -315,6 +345,7 @@ fn fingerprint(columns: &Columns) -> u64 {
         hash.add(column.len() as u64);
         column.iter().for_each(|&value| hash.add(value as u64));
     }
+    columns.conditions.add_to(&mut hash);
     hash.finish()
 }
 

@@ -1,13 +1,18 @@
 //! What is simulated: jobs, nodes, what is free on them, and what a simulation is asked to do.
 
 pub mod areas;
+pub(crate) mod at_least;
 pub mod cluster;
 pub(crate) mod codes;
+pub mod conditions;
 pub mod config;
 pub mod free;
+pub mod groups;
 pub mod job;
+pub(crate) mod peaks;
 pub mod random;
 pub mod shape_cores;
+pub(crate) mod shape_tree;
 pub(crate) mod size;
 pub(crate) mod slowdown;
 pub mod speeds;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::model::cluster::Cluster;
+use crate::model::free::Free;
 use crate::model::job::Jobs;
 use crate::order::rank_set::RankSet;
 use crate::order::shape_index::ShapeIndex;
@@ -41,6 +43,8 @@ pub struct Queue {
     job_of: Vec<u32>,
     waiting: RankSet,
     indexed: Indexed,
+    /// Whether the index has the shapes arranged by what they ask for; on a pool, by their cores.
+    by_room: bool,
     /// Made when the list of fresh entries first overflows.
     index: Option<ShapeIndex>,
     /// In order. A job that starts soon never comes into the index, which is large, and slow to change.
@@ -53,7 +57,14 @@ pub struct Queue {
 
 impl Queue {
     /// An empty queue for jobs of the table from `first_job` on, in this order.
-    pub fn new(jobs: Arc<Jobs>, first_job: usize, order: Vec<u32>, guarded: bool, indexed: Indexed) -> Self {
+    pub fn new(
+        jobs: Arc<Jobs>,
+        first_job: usize,
+        order: Vec<u32>,
+        guarded: bool,
+        indexed: Indexed,
+        by_room: bool,
+    ) -> Self {
         let count = order.len() as u32;
         // The lower half of the keys is kept for those that the guard puts first: their key is the job's number.
         let first_key = if guarded { count } else { 0 };
@@ -63,7 +74,7 @@ impl Queue {
         }
         let job_of: Vec<u32> = if guarded { (0..count).chain(order).collect() } else { order };
         let waiting = RankSet::new(job_of.len());
-        Queue { key_of, job_of, waiting, indexed, index: None, fresh: Vec::new(), guarded, jobs, first_job }
+        Queue { key_of, job_of, waiting, indexed, by_room, index: None, fresh: Vec::new(), guarded, jobs, first_job }
     }
 
     /// How many jobs wait.
@@ -117,6 +128,11 @@ impl Queue {
         }
     }
 
+    /// The place of a job in the index.
+    pub fn entry_of(&self, job: u32) -> u32 {
+        self.entry(job, self.key(job))
+    }
+
     fn entry(&self, job: u32, key: u32) -> u32 {
         match self.indexed {
             Indexed::ByArrival => job,
@@ -141,11 +157,16 @@ impl Queue {
         }
         let shapes = &self.jobs.shape[self.first_job..];
         let index = self.index.get_or_insert_with(|| {
-            let shape_of = match self.indexed {
+            let mut shape_of: Vec<u32> = match self.indexed {
                 Indexed::ByArrival => shapes[..self.key_of.len()].to_vec(),
                 Indexed::No | Indexed::ByOrder => self.job_of.iter().map(|&job| shapes[job as usize]).collect(),
             };
-            ShapeIndex::new(shape_of, self.jobs.shapes.len())
+            if !self.by_room {
+                return ShapeIndex::new(shape_of, self.jobs.shapes.len());
+            }
+            let tree = self.jobs.shape_tree();
+            shape_of.iter_mut().for_each(|shape| *shape = tree.leaf_of()[*shape as usize]);
+            ShapeIndex::new(shape_of, tree.leaves())
         });
         self.fresh.drain(..).for_each(|fresh| index.insert(fresh.entry, fresh.limit_ms));
     }
@@ -175,6 +196,33 @@ impl Queue {
         self.waiting.iter().map(|key| self.job_of[key as usize])
     }
 
+    /// The next waiting jobs of the table behind one, or from its beginning, where the order is that of the table.
+    pub fn in_table_after(&self, job: Option<u32>, most: usize) -> Vec<u32> {
+        let (count, from) = (self.key_of.len() as u32, job.map_or(0, |job| job + 1));
+        let first_key = if self.guarded { count } else { 0 };
+        // Those that the guard puts first have keys of their own, in the same order.
+        let put_first = |from| self.waiting.at_least(from).filter(|&key| self.guarded && key < count);
+        let usual = |from| self.waiting.at_least(first_key + from).map(|key| key - first_key);
+        let (mut one, mut other) = (put_first(from), usual(from));
+        let mut found = Vec::new();
+        while found.len() < most {
+            let next = match (one, other) {
+                (Some(first), Some(second)) => first.min(second),
+                (first, second) => match first.or(second) {
+                    Some(next) => next,
+                    None => break,
+                },
+            };
+            found.push(next);
+            if one == Some(next) {
+                one = put_first(next + 1);
+            } else {
+                other = usual(next + 1);
+            }
+        }
+        found
+    }
+
     /// The policy's order of all jobs, waiting or not.
     pub fn order(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         let first_key = if self.guarded { self.key_of.len() } else { 0 };
@@ -191,16 +239,31 @@ impl Queue {
         self.index.as_ref().map_or(i64::MAX, |index| index.shortest_below(shapes))
     }
 
-    /// The first entry of the index, not before `from`, whose limit is at most what `longest_ms` allows for its shape; none: the shape may
-    /// not start.
+    /// The first entry of the index, not before `from`, whose limit is at most what `longest_ms` allows for its shape, which is
+    /// told with its shortest limit; none: the shape may not start. Asks only about shapes below `shapes`.
     pub fn first_allowed(
         &self,
         shapes: usize,
         from: u32,
         bound_ms: i64,
-        longest_ms: impl FnMut(u32) -> Option<i64>,
+        longest_ms: impl FnMut(u32, i64) -> Option<i64>,
     ) -> Option<u32> {
-        self.index.as_ref()?.first_allowed(shapes, from, bound_ms, longest_ms)
+        let index = self.index.as_ref()?;
+        index.first_allowed(from, bound_ms, |node| index.first_shape(node) < shapes, longest_ms)
+    }
+
+    /// The same where shapes are arranged by room: asks only about those that could have room in what is free.
+    pub(crate) fn first_with_room(
+        &self,
+        cluster: &Cluster,
+        free: &Free,
+        from: u32,
+        mut longest_ms: impl FnMut(u32, i64) -> Option<i64>,
+    ) -> Option<u32> {
+        let tree = self.jobs.shape_tree();
+        let may_hold = |node: usize| tree.may_hold(cluster, free, node);
+        let longest_ms = |leaf: u32, shortest_ms: i64| longest_ms(tree.shape_at(leaf), shortest_ms);
+        self.index.as_ref()?.first_allowed(from, i64::MAX, may_hold, longest_ms)
     }
 
     /// The job behind an entry of the index.

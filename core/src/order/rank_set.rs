@@ -94,10 +94,19 @@ impl RankSet {
     /// All members, the smallest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let mut next = 0;
+        // What is left of the word that was looked at last, and where that begins.
+        let (mut word, mut first) = (0u64, 0u32);
         std::iter::from_fn(move || {
-            let rank = self.at_least(next)?;
-            next = rank + 1;
+            if word == 0 {
+                first = self.at_least(first)?;
+                word = self.levels[0][first as usize / 64] >> (first % 64) << (first % 64);
+                first -= first % 64;
+            }
+            let rank = first + word.trailing_zeros();
+            word &= word - 1;
+            if word == 0 {
+                first += 64;
+            }
             Some(rank)
         })
     }

@@ -17,8 +17,8 @@ pub(crate) struct Candidate {
     pub(crate) shape: u32,
     /// `Learner::changes` when the estimate was taken.
     pub(crate) changes: u32,
-    /// Its submit time; exact, and quick to subtract.
-    pub(crate) submit_ms: f64,
+    /// Since when it may run; exact, and quick to subtract.
+    pub(crate) since_ms: f64,
     pub(crate) cores_milli: i64,
     /// The estimate in seconds, at least 1.
     pub(crate) r: f64,
@@ -251,7 +251,7 @@ impl Ranking {
 }
 
 fn wait_s(now_ms: f64, candidate: &Candidate) -> f64 {
-    (now_ms - candidate.submit_ms) / 1000.0
+    (now_ms - candidate.since_ms) / 1000.0
 }
 
 impl Scene<'_> {

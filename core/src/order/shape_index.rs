@@ -160,15 +160,20 @@ impl ShapeIndex {
         }
     }
 
-    /// The first waiting key, not before `from`, whose limit is at most what `longest_ms` allows for its shape
-    /// (none: the shape may not start at all). Asks only about shapes below `shapes` that wait, and could be first.
-    /// No shape is asked about whose shortest limit is longer than `bound_ms`.
+    /// The first shape below a node of the summary: down the left side to the leaves.
+    pub fn first_shape(&self, node: usize) -> usize {
+        (node << (self.leaves.ilog2() - node.ilog2())) - self.leaves
+    }
+
+    /// The first waiting key, not before `from`, whose limit is at most what `longest_ms` allows for its shape, which is told
+    /// with its shortest limit (none: no job of it may start). Asks only about shapes that wait, and could be first. No shape is asked about
+    /// whose shortest limit is longer than `bound_ms`, or that lies below a node of the summary that `may_hold` rules out.
     pub fn first_allowed(
         &self,
-        shapes: usize,
         from: u32,
         bound_ms: i64,
-        mut longest_ms: impl FnMut(u32) -> Option<i64>,
+        may_hold: impl Fn(usize) -> bool,
+        mut longest_ms: impl FnMut(u32, i64) -> Option<i64>,
     ) -> Option<u32> {
         let mut best = NO_KEY;
         // A tree over at most 2³² shapes, two entries a level at the most: no allocation in the hottest search.
@@ -179,9 +184,7 @@ impl ShapeIndex {
             depth -= 1;
             let node = stack[depth] as usize;
             let Summary { first_key, shortest_ms } = self.summary[node];
-            // Down the left side to the leaves: the first shape below this node.
-            let leftmost = (node << (self.leaves.ilog2() - node.ilog2())) - self.leaves;
-            if first_key >= best || shortest_ms > bound_ms || leftmost >= shapes {
+            if first_key >= best || shortest_ms > bound_ms || !may_hold(node) {
                 continue;
             }
             if node < self.leaves {
@@ -192,8 +195,13 @@ impl ShapeIndex {
                 depth += 2;
                 continue;
             }
-            let shape = leftmost as u32;
-            if let Some(longest) = longest_ms(shape) {
+            let shape = (node - self.leaves) as u32;
+            // Where each job has a shape of its own, most that come before `from` are seen here.
+            let tree = self.trees[shape as usize];
+            if self.keys[(tree.first_key + tree.keys - 1) as usize] < from {
+                continue;
+            }
+            if let Some(longest) = longest_ms(shape, shortest_ms) {
                 best = best.min(self.first_in_shape(shape, from, longest.min(bound_ms)).unwrap_or(NO_KEY));
             }
         }
@@ -260,12 +268,13 @@ mod tests {
                     waiting.iter().find(|(&key, &limit)| ok(key, shape_of[key as usize], limit)).map(|(&key, _)| key)
                 };
                 assert_eq!(index.first_below(upto), scan(&|_, shape, _| (shape as usize) < upto));
-                let found = index.first_allowed(upto, from, i64::MAX - 1, |shape| allowed[shape as usize]);
+                let below = |node: usize| index.first_shape(node) < upto;
+                let found = index.first_allowed(from, i64::MAX - 1, below, |shape, _| allowed[shape as usize]);
                 let expected = scan(&|key, shape, limit| {
                     key >= from && (shape as usize) < upto && allowed[shape as usize].is_some_and(|most| limit <= most)
                 });
                 assert_eq!(found, expected);
-                let bounded = index.first_allowed(upto, 0, 20, |_| Some(i64::MAX));
+                let bounded = index.first_allowed(0, 20, below, |_, _| Some(i64::MAX));
                 assert_eq!(bounded, scan(&|_, shape, limit| (shape as usize) < upto && limit <= 20));
             }
         }

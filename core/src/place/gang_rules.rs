@@ -42,7 +42,7 @@ impl Search<'_> {
         };
         let mut best: Option<((i64, usize), Vec<PlacedPart>)> = None;
         for group in self.groups() {
-            let Some(candidates) = self.enough(group) else { continue };
+            let Some(candidates) = self.enough(self.with_room(group)) else { continue };
             let sites: Vec<Site> = candidates.iter().map(|one| self.site(one.node, one.capacity)).collect();
             let Some((cost, parts)) = least(self.classes, &ask, &sites) else { continue };
             if best.as_ref().is_none_or(|(key, _)| (cost, parts.len()) < *key) {

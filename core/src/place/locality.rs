@@ -4,6 +4,7 @@ use crate::model::areas::{slowed, Level, COMPACT, MORE_NODES, SWITCHES};
 use crate::model::cluster::Cluster;
 use crate::model::config::Config;
 use crate::model::free::Free;
+use crate::model::groups::Group;
 use crate::model::job::Shape;
 use crate::model::speeds::FULL_SPEED;
 use crate::place::placement::Placement;
@@ -134,7 +135,7 @@ fn slowest_micro(cluster: &Cluster, shape: &Shape, spreads: &[Spread], config: &
         return cluster.slowest_micro(shape);
     }
     let usable = |&node: &u32| cluster.nodes[node as usize].gpus > 0 && cluster.suits(node, shape);
-    let in_group = |(group, spread): (&Vec<u32>, &Spread)| {
+    let in_group = |(group, spread): (&Group, &Spread)| {
         let last = if config.locality_wait_ms.is_none() { spread.widest } else { cluster.sites.widest() };
         let nodes = group.iter().copied().filter(usable);
         nodes.flat_map(|node| (spread.best..=last).map(move |level| slowed_on(cluster, node, shape, level))).min()
@@ -178,7 +179,7 @@ impl<'a> Reach<'a> {
     }
 
     /// The areas of a group of which one must hold the whole job.
-    pub(crate) fn areas(&self, group: usize) -> impl Iterator<Item = &'a Vec<u32>> {
+    pub(crate) fn areas(&self, group: usize) -> impl Iterator<Item = &'a [u32]> {
         let Cluster { sites, .. } = *self.cluster;
         let level = self.spreads.map_or(sites.widest(), |spreads| spreads[group].widest);
         let nodes = &self.cluster.groups_for(self.shape)[group];

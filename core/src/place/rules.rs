@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use crate::model::cluster::{Cluster, UNTRACKED};
 use crate::model::codes::from_code;
 use crate::model::free::Free;
+use crate::model::groups::Group;
 use crate::model::job::Shape;
 use crate::model::random::SplitMix64;
 use crate::place::fragments::Class;
@@ -112,7 +113,7 @@ impl<'a> Search<'a> {
         let mut best: Option<(AreaRank, Placement)> = None;
         for (group, nodes) in self.groups().iter().enumerate() {
             for (number, area) in reach.areas(group).enumerate() {
-                let Some(candidates) = self.enough(area) else { continue };
+                let Some(candidates) = self.enough(self.rooms(area)) else { continue };
                 let room = candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum();
                 let placement = pack(candidates, self.shape.tasks);
                 let count = placement.parts().count();
@@ -148,17 +149,16 @@ impl<'a> Search<'a> {
     }
 
     /// The groups of nodes of which one must hold the whole job.
-    pub(crate) fn groups(&self) -> &[Vec<u32>] {
+    pub(crate) fn groups(&self) -> &'a [Group] {
         self.cluster.groups_for(self.shape)
     }
 
-    fn fill_by_rule(&self, nodes: &[u32], rule: Rule) -> Option<Placement> {
+    fn fill_by_rule(&self, group: &Group, rule: Rule) -> Option<Placement> {
         let tasks = self.shape.tasks;
         if rule == Rule::FirstFit {
-            let capacity = |&node: &u32| self.free.capacity(self.cluster, node, self.shape);
-            return fill(tasks, nodes.iter().map(|node| Part { node: *node, tasks: capacity(node) }));
+            return fill(tasks, self.with_room(group).map(|(node, tasks)| Part { node, tasks }));
         }
-        let mut candidates = self.enough(nodes)?;
+        let mut candidates = self.enough(self.with_room(group))?;
         match rule {
             Rule::Spread => return Some(spread(candidates, tasks)),
             Rule::BestFit | Rule::Fgd => candidates.sort_by_key(|candidate| candidate.room),
@@ -169,28 +169,37 @@ impl<'a> Search<'a> {
         fill_candidates(tasks, &candidates)
     }
 
+    /// The nodes of a group that can take a task, and how many; none if it is plain that together they cannot take all.
+    pub(crate) fn with_room(&self, group: &'a Group) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let may_hold = self.free.may_hold(group, &self.shape.asked(), self.shape.tasks);
+        may_hold.then(|| self.free.with_room(self.cluster, group, self.shape)).into_iter().flatten()
+    }
+
+    /// The same of a few nodes.
+    fn rooms<'b>(&'b self, nodes: &'b [u32]) -> impl Iterator<Item = (u32, u32)> + 'b {
+        nodes.iter().map(|&node| (node, self.free.capacity(self.cluster, node, self.shape)))
+    }
+
     /// The nodes that can take a task, if together they can take all.
-    pub(crate) fn enough(&self, nodes: &[u32]) -> Option<Vec<Candidate>> {
-        let candidates: Vec<Candidate> = nodes.iter().filter_map(|&node| self.candidate(node)).collect();
+    pub(crate) fn enough(&self, rooms: impl Iterator<Item = (u32, u32)>) -> Option<Vec<Candidate>> {
+        let with_room = rooms.filter(|&(_, capacity)| capacity > 0);
+        let candidates: Vec<Candidate> = with_room.map(|(node, capacity)| self.candidate(node, capacity)).collect();
         let tasks: u64 = candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum();
         (tasks >= u64::from(self.shape.tasks)).then_some(candidates)
     }
 
-    fn candidate(&self, node: u32) -> Option<Candidate> {
+    fn candidate(&self, node: u32, capacity: u32) -> Candidate {
         let free = self.free;
-        let capacity = free.capacity(self.cluster, node, self.shape);
-        if capacity == 0 {
-            return None;
-        }
         let gpu_milli = if self.shape.gpu_milli > 0 { free.gpu_milli(node) } else { 0 };
         let tracked = self.cluster.nodes[node as usize].memory_mb != UNTRACKED;
         let memory_mb = if tracked { free.memory_mb[node as usize] } else { 0 };
-        Some(Candidate { node, capacity, room: (gpu_milli, free.cores_milli[node as usize], memory_mb) })
+        Candidate { node, capacity, room: (gpu_milli, free.cores_milli[node as usize], memory_mb) }
     }
 
     /// As few nodes as possible, in the first of the groups where that is fewest.
     pub(crate) fn pack(&self) -> Option<Placement> {
-        let packed = self.groups().iter().filter_map(|group| Some(pack(self.enough(group)?, self.shape.tasks)));
+        let packed =
+            self.groups().iter().filter_map(|group| Some(pack(self.enough(self.with_room(group))?, self.shape.tasks)));
         packed.min_by_key(|placement| placement.parts().count())
     }
 
@@ -198,11 +207,11 @@ impl<'a> Search<'a> {
     fn by_speed(&self, rank: impl Fn(i64) -> i64) -> Option<Placement> {
         let speed = |node: u32| rank(self.cluster.speed_on(node, self.shape));
         if self.cluster.binds_to_pool(self.shape) {
-            let mut pools: Vec<&Vec<u32>> = self.groups().iter().collect();
+            let mut pools: Vec<&Group> = self.groups().iter().collect();
             pools.sort_by_key(|pool| speed(pool[0]));
-            return pools.into_iter().find_map(|pool| Some(pack(self.enough(pool)?, self.shape.tasks)));
+            return pools.into_iter().find_map(|pool| Some(pack(self.enough(self.with_room(pool))?, self.shape.tasks)));
         }
-        let mut candidates = self.enough(self.cluster.nodes_for(self.shape))?;
+        let mut candidates = self.enough(self.with_room(self.cluster.everywhere(self.shape)?))?;
         candidates.sort_by_key(|candidate| speed(candidate.node));
         fill_candidates(self.shape.tasks, &candidates)
     }
@@ -223,7 +232,7 @@ impl<'a> Search<'a> {
             placed.sort_unstable();
             for here in placed.chunk_by(|one, other| one.0 == other.0) {
                 let numbers: Vec<u32> = here.iter().map(|&(_, node)| node).collect();
-                let Some(candidates) = self.enough(&numbers) else { continue };
+                let Some(candidates) = self.enough(self.rooms(&numbers)) else { continue };
                 let room = candidates.iter().map(|candidate| u64::from(candidate.capacity)).sum();
                 let placement = pack(candidates, self.shape.tasks);
                 let key = (placement.parts().count(), room, pool, here[0].0);

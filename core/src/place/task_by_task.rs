@@ -37,7 +37,7 @@ impl TaskByTask {
         let mut fits = false;
         for group in cluster.groups_for(shape) {
             let mut missing = i64::from(shape.tasks);
-            for &host in group {
+            for &host in group.iter() {
                 let capacity = free.capacity(cluster, host, shape);
                 self.room[host as usize] = capacity;
                 missing -= i64::from(capacity);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::model::cluster::Cluster;
 use crate::model::codes::from_code;
+use crate::model::groups::Group;
 use crate::model::job::Shape;
 use crate::model::speeds::FULL_SPEED;
 
@@ -90,7 +91,7 @@ fn types_of(cluster: &Cluster, shape: &Shape) -> Vec<OnType> {
     if !cluster.binds_to_pool(shape) {
         return vec![OnType { gpu_type: None, speed_micro: FULL_SPEED, shape: shape.clone(), ask: 0 }];
     }
-    let on_type = |pool: &Vec<u32>| {
+    let on_type = |pool: &Group| {
         let gpu_type = cluster.nodes[pool[0] as usize].gpu_type.filter(|_| cluster.suits(pool[0], shape))?;
         let shape = Shape { gpu_types: 1 << gpu_type, ..shape.clone() };
         let holds = cluster.empty.fits_on(cluster, &shape, pool);

@@ -99,7 +99,7 @@ impl Accounts {
     pub(crate) fn served(&self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) -> Served {
         Served {
             job,
-            wait_ms: now_ms - setup.submit_ms(job) - state.held_ms,
+            wait_ms: now_ms - state.eligible_ms - state.held_ms,
             lost_ms: state.lost_ms + self.tally.as_ref().map_or(0, |tally| tally.extra_ms(job)),
             run_ms: state.remaining_ms + state.done_ms,
             priority: self.tally.as_ref().map_or(0.0, |tally| tally.priority(setup.place(job))),
@@ -120,6 +120,14 @@ impl Accounts {
         if self.tally.is_some() {
             let served = self.served(setup, job, state, now_ms);
             self.tally.as_mut().into_iter().for_each(|tally| tally.arrive(&served));
+        }
+    }
+
+    /// A waiting job leaves that has not started.
+    pub(crate) fn leave(&mut self, setup: &Setup, job: u32, state: &JobState, now_ms: i64) {
+        if self.tally.is_some() {
+            let served = self.served(setup, job, state, now_ms);
+            self.tally.as_mut().into_iter().for_each(|tally| tally.leave(&served));
         }
     }
 

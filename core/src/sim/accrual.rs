@@ -144,6 +144,11 @@ impl Accrual {
         self.sums[SLOWDOWN] += run_s * rates.plain;
     }
 
+    /// A waiting job leaves: what its wait has cost so far stays counted.
+    pub(crate) fn leave(&mut self, one: &Served) {
+        self.end_to_wait(one);
+    }
+
     /// A job that was stopped starts again: all but the bound was counted with its first start.
     pub(crate) fn start_again(&mut self, one: &Served) {
         self.end_to_wait(one);

@@ -13,6 +13,8 @@ const MOST_THREADS: usize = 256;
 
 /// Where the results of one window go; all of the window's length.
 pub struct WindowResult<'a> {
+    /// Since when each job may run.
+    pub eligible_ms: &'a mut [i64],
     /// First starts, or −1.
     pub start_ms: &'a mut [i64],
     /// Ends, or −1.
@@ -75,6 +77,7 @@ fn run_window(
     let mut simulation = Simulation::new(cluster.clone(), jobs.clone(), window, config.clone(), given)?;
     simulation.run(u64::MAX);
     for (place, state) in simulation.states.iter().enumerate() {
+        result.eligible_ms[place] = state.eligible_ms;
         result.start_ms[place] = state.start_ms;
         result.end_ms[place] = state.end_ms;
         result.held_ms[place] = state.held_ms;

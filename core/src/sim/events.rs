@@ -28,6 +28,7 @@ impl Simulation {
             while self.next_submit_ms().is_some_and(|submit_ms| submit_ms <= instant_ms) {
                 self.arrive();
             }
+            self.settle();
             self.put_starving_first();
             if !self.waiting.queue.is_empty() {
                 return true;
@@ -42,6 +43,7 @@ impl Simulation {
 
     fn next_instant_ms(&mut self) -> Option<i64> {
         let mut next = earlier(self.next_end_ms(), self.next_submit_ms());
+        next = earlier(next, self.next_gate_ms());
         next = earlier(next, self.next_starving_ms());
         next = earlier(next, self.next_impatient_ms());
         next = earlier(next, self.next_review_ms());
@@ -118,6 +120,7 @@ impl Simulation {
         self.machine.count_end();
         self.accounts.end(job);
         self.accounts.learn(&self.setup, job, &self.states[job as usize]);
+        self.tell_end(job, true);
     }
 
     /// What happens to nodes at this instant.
@@ -132,7 +135,7 @@ impl Simulation {
             if is_down == self.machine.free.is_down(node) {
                 continue;
             }
-            self.machine.free.set_down(node, is_down);
+            self.machine.set_down(node, is_down);
             self.disturb();
             self.promises.plan_again();
             if is_down {
@@ -142,7 +145,7 @@ impl Simulation {
         self.failures = Some(failures);
     }
 
-    /// The next job of the table arrives: it begins to wait, or is rejected.
+    /// The next job of the table arrives: it begins to wait, is held, or is rejected.
     pub(crate) fn arrive(&mut self) {
         let job = self.clock.take_arrival();
         let reason = self.reject_reason(job);
@@ -151,12 +154,15 @@ impl Simulation {
             state.phase = Phase::Rejected;
             state.reject_reason = reason;
             self.machine.count_end();
-            return;
+            return self.tell_end(job, false);
         }
-        state.phase = Phase::Waiting;
-        self.accounts.arrive(&self.setup, job, state, self.clock.now_ms);
         self.take_limit(job);
-        self.enqueue(job, false);
+        let Some(gate) = &mut self.gate else {
+            let submit_ms = self.setup.submit_ms(job);
+            return self.begin_to_wait(job, submit_ms);
+        };
+        self.states[job as usize].phase = Phase::Held;
+        gate.hold(&self.setup, &self.states, job, self.clock.now_ms);
     }
 
     /// A job is here: if reservations go by an estimate that is learned, it is now that it is taken.
@@ -169,7 +175,7 @@ impl Simulation {
     /// A job begins to wait; `first` says that the guard puts it before the policy's order.
     pub(crate) fn enqueue(&mut self, job: u32, first: bool) {
         let standing = standing_of(self, job);
-        self.waiting.insert(&self.setup, &self.accounts, job, &self.states[job as usize], standing, first);
+        self.waiting.insert(&self.setup, &self.accounts, job, &self.states, standing, first);
     }
 
     /// Jobs that have reached the bound go before the policy's order.
@@ -180,7 +186,7 @@ impl Simulation {
             if instant_ms > self.now_ms() {
                 return;
             }
-            self.promises.forget_last_pass();
+            self.forget_last_pass();
             let standing = standing_of(self, job);
             self.waiting.put_first(&self.setup, job, &self.states[job as usize], standing);
         }
@@ -188,7 +194,7 @@ impl Simulation {
 }
 
 /// The earlier of two times, of which there may be one or none.
-fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
+pub(crate) fn earlier(one: Option<i64>, other: Option<i64>) -> Option<i64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),

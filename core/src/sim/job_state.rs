@@ -25,9 +25,25 @@ pub enum Phase {
     Rejected = 5,
     /// Its nodes failed under it too often.
     Failed = 6,
+    /// It was submitted, but may not wait for nodes yet.
+    Held = 7,
+    /// It left before it had started.
+    Cancelled = 8,
 }
 
-from_code!(Phase: Future, Waiting, Running, Completed, Killed, Rejected, Failed);
+from_code!(Phase: Future, Waiting, Running, Completed, Killed, Rejected, Failed, Held, Cancelled);
+
+impl Phase {
+    /// Whether nothing more will become of the job.
+    pub(crate) fn is_over(self) -> bool {
+        matches!(self, Phase::Completed | Phase::Killed | Phase::Rejected | Phase::Failed | Phase::Cancelled)
+    }
+
+    /// Whether the job ran to an end.
+    pub(crate) fn has_run(self) -> bool {
+        matches!(self, Phase::Completed | Phase::Killed | Phase::Failed)
+    }
+}
 
 /// A promise to a waiting job.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +63,8 @@ pub struct JobState {
     pub done_ms: i64,
     /// What reservations and expected ends go by, at full speed, without what a start after a stop costs.
     pub limit_ms: i64,
+    /// Since when it may run, if it may: waits count from here.
+    pub eligible_ms: i64,
     /// The first start.
     pub start_ms: i64,
     /// The latest start.
@@ -85,6 +103,11 @@ impl JobState {
         self.reservation.as_ref().map_or(i64::MAX, |held| held.start_ms)
     }
 
+    /// Whether it has run at all.
+    pub fn has_started(&self) -> bool {
+        self.phase == Phase::Running || self.phase.has_run() || self.was_stopped()
+    }
+
     /// Whether it has run before, and was stopped.
     pub fn was_stopped(&self) -> bool {
         self.preemptions > 0 || self.failures > 0
@@ -101,6 +124,7 @@ pub(crate) fn initial_state(jobs: &Jobs, job: usize, config: &Config) -> JobStat
         remaining_ms: if doomed { requested_ms } else { run_ms },
         done_ms: 0,
         limit_ms: limit_ms.max(1),
+        eligible_ms: jobs.submit_ms[job],
         start_ms: UNKNOWN,
         segment_start_ms: UNKNOWN,
         end_ms: UNKNOWN,

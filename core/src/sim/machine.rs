@@ -1,5 +1,6 @@
 //! The machine: what is free, who runs, when runs are expected to end, and which runs are over.
 
+use crate::dispatch::horizon::Horizon;
 use crate::model::config::Dispatch;
 use crate::model::free::Free;
 use crate::place::placement::Placement;
@@ -53,6 +54,8 @@ pub(crate) struct Machine {
     /// The earliest first; empty where nobody asks.
     expected: Vec<Expected>,
     tracks_expected: bool,
+    /// What is free at a time to come, where a rule has asked; it may be thrown away at any time.
+    pub(crate) horizon: Option<Box<Horizon>>,
     /// The running jobs in the order of their starts; empty where nobody may stop them.
     runners: Vec<u32>,
     keeps_runners: bool,
@@ -70,6 +73,7 @@ impl Machine {
         Machine {
             free: setup.cluster.empty.clone(),
             expected: Vec::new(),
+            horizon: None,
             tracks_expected: setup.config.ends_first()
                 || match setup.config.dispatch {
                     Dispatch::Strict => false,
@@ -138,6 +142,12 @@ impl Machine {
         setup.reach_of(shape).fits(&self.free)
     }
 
+    /// A node goes down, or is up again.
+    pub(crate) fn set_down(&mut self, node: u32, down: bool) {
+        self.free.set_down(node, down);
+        self.horizon = None;
+    }
+
     /// A job takes what it uses, where its state says.
     #[inline]
     pub(crate) fn take(&mut self, setup: &Setup, state: &JobState) {
@@ -176,6 +186,9 @@ impl Machine {
             let expected = Expected::of(setup, job, state);
             let place = self.expected.partition_point(|end| *end < expected);
             self.expected.insert(place, expected);
+            if let Some(horizon) = &mut self.horizon {
+                horizon.add_run(setup.shape_of(state), &state.placement, expected.instant_ms);
+            }
         }
         self.running += 1;
         if self.keeps_runners {
@@ -193,6 +206,9 @@ impl Machine {
             let expected = Expected::of(setup, job, state);
             if let Ok(place) = self.expected.binary_search(&expected) {
                 self.expected.remove(place);
+            }
+            if let Some(horizon) = &mut self.horizon {
+                horizon.end_run(setup.shape_of(state), &state.placement, expected.instant_ms);
             }
             is_early = now_ms < expected.instant_ms;
         }

@@ -7,6 +7,8 @@ pub(crate) mod bytes;
 pub(crate) mod clock;
 pub mod events;
 pub mod failures;
+pub(crate) mod gate;
+pub(crate) mod holding;
 pub mod job_state;
 pub mod machine;
 pub mod serialize;

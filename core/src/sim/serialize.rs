@@ -18,7 +18,10 @@ use crate::sim::setup::Setup;
 use crate::sim::simulation::Simulation;
 
 /// Tells saved simulations of this form from all else; the last byte is the form's number.
-const MAGIC: i64 = 0x3152_544E_5548_5307;
+const MAGIC: i64 = 0x3152_544E_5548_5308;
+
+/// The form before jobs could be held.
+const MAGIC_WITHOUT_HOLDS: i64 = 0x3152_544E_5548_5307;
 
 /// The form before jobs chose among types of GPUs.
 const MAGIC_WITHOUT_PAIRS: i64 = 0x3152_544E_5548_5306;
@@ -60,6 +63,7 @@ impl Simulation {
         for (job, state) in self.states.iter().enumerate() {
             write_state(&mut out, state, self.waiting.queue.is_first(job as u32));
             out.put(state.vain_ms);
+            out.put(state.eligible_ms);
         }
         self.accounts.write(&mut out);
         self.failures.iter().for_each(|failures| failures.write(&mut out));
@@ -72,7 +76,8 @@ impl Simulation {
     pub fn restore(cluster: Arc<Cluster>, jobs: Arc<Jobs>, bytes: &[u8]) -> Result<Self, String> {
         let mut input = Reader::new(bytes)?;
         let magic = input.get()?;
-        let with_locality = [MAGIC, MAGIC_WITHOUT_PAIRS].contains(&magic);
+        let with_pairs = [MAGIC, MAGIC_WITHOUT_HOLDS].contains(&magic);
+        let with_locality = with_pairs || magic == MAGIC_WITHOUT_PAIRS;
         if !with_locality && ![MAGIC_WITHOUT_LOCALITY, MAGIC_OF_FLAT_COSTS, MAGIC_OF_CORES].contains(&magic) {
             return Err("these bytes are not a saved simulation of this version".to_string());
         }
@@ -95,7 +100,7 @@ impl Simulation {
             config.locality_wait_ms = optional(input.get()?);
             config.locality_loss_micro = optional(input.get()?);
         }
-        if magic == MAGIC {
+        if with_pairs {
             config.pairs = PairRule::from_code(input.get()?).ok_or("the saved state has an unknown rule for pairs")?;
             config.type_prices = input.floats()?.into();
             config.price_factor = input.floats()?.first().copied().unwrap_or(f64::NAN);
@@ -114,12 +119,12 @@ impl Simulation {
         config.check()?;
         let setup = Setup::new(cluster, jobs, window, config, &given)?;
         let mut simulation = Simulation::with_order(setup, order)?;
-        simulation.read_progress(&mut input, with_locality)?;
+        simulation.read_progress(&mut input, with_locality, magic == MAGIC)?;
         Ok(simulation)
     }
 
-    /// `with_vain` says that the state tells how much work was lost.
-    fn read_progress(&mut self, input: &mut Reader, with_vain: bool) -> Result<(), String> {
+    /// `with_vain` says that the state tells how much work was lost, `with_holds` since when jobs may run.
+    fn read_progress(&mut self, input: &mut Reader, with_vain: bool, with_holds: bool) -> Result<(), String> {
         self.clock.now_ms = input.time()?;
         self.machine.set_starts(input.count()?);
         self.promises.read_version(input)?;
@@ -129,6 +134,10 @@ impl Simulation {
         for (state, is_first) in self.states.iter_mut().zip(&mut first) {
             *is_first = read_state(input, state)?;
             state.vain_ms = if with_vain { input.time()? } else { 0 };
+            // Without it a job may run as soon as it is submitted, as its state says already.
+            if with_holds {
+                state.eligible_ms = input.time()?;
+            }
         }
         for (job, state) in self.states.iter_mut().enumerate() {
             // Not saved: earlier versions did not know it, and their states must still be read.
@@ -155,7 +164,7 @@ impl Simulation {
         failures.read(input, self.clock.now_ms)?;
         for node in 0..self.setup.cluster.nodes.len() as u32 {
             if failures.is_down(node) {
-                self.machine.free.set_down(node, true);
+                self.machine.set_down(node, true);
             }
         }
         Ok(())

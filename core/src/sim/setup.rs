@@ -126,8 +126,8 @@ impl Setup {
     }
 
     /// Whether the guard puts a job first that waits at this instant.
-    pub(crate) fn is_starving(&self, job: u32, now_ms: i64) -> bool {
-        self.config.max_wait_ms.is_some_and(|bound_ms| self.submit_ms(job) + bound_ms <= now_ms)
+    pub(crate) fn is_starving(&self, state: &JobState, now_ms: i64) -> bool {
+        self.config.max_wait_ms.is_some_and(|bound_ms| state.eligible_ms + bound_ms <= now_ms)
     }
 
     #[inline]
@@ -249,16 +249,16 @@ impl Setup {
 
     /// When a job has waited long enough for nodes that are close together, if that is a matter of time.
     #[inline]
-    pub(crate) fn patient_until_ms(&self, job: u32, state: &JobState) -> Option<i64> {
+    pub(crate) fn patient_until_ms(&self, state: &JobState) -> Option<i64> {
         let wait_ms = self.config.locality_patience_ms()?;
         self.locality.as_ref()?.spreads(state.shape)?;
-        Some(self.submit_ms(job) + wait_ms)
+        Some(state.eligible_ms + wait_ms)
     }
 
     /// Where a job may go at an instant. `wanted` is what it asks for: its shape, or that on some types alone.
     #[inline]
-    pub(crate) fn reach_at<'a>(&'a self, job: u32, state: &JobState, wanted: &'a Shape, instant_ms: i64) -> Reach<'a> {
-        let waits_on = self.patient_until_ms(job, state).is_some_and(|until_ms| instant_ms < until_ms);
+    pub(crate) fn reach_at<'a>(&'a self, state: &JobState, wanted: &'a Shape, instant_ms: i64) -> Reach<'a> {
+        let waits_on = self.patient_until_ms(state).is_some_and(|until_ms| instant_ms < until_ms);
         self.reach(state.shape, wanted, self.config.locality_wait_ms.is_none() || waits_on)
     }
 

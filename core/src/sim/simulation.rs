@@ -22,6 +22,7 @@ use crate::place::types::OnType;
 use crate::sim::accounts::Accounts;
 use crate::sim::clock::Clock;
 use crate::sim::failures::Failures;
+use crate::sim::gate::Gate;
 use crate::sim::job_state::{initial_state, JobState, Phase};
 use crate::sim::machine::Machine;
 use crate::sim::setup::Setup;
@@ -38,6 +39,8 @@ pub struct Simulation {
     pub(crate) machine: Machine,
     pub(crate) promises: Promises,
     pub(crate) accounts: Accounts,
+    /// Who may not wait for nodes yet, where that can be.
+    pub(crate) gate: Option<Gate>,
     /// Which nodes fail when, where they do.
     pub(crate) failures: Option<Failures>,
 }
@@ -78,6 +81,7 @@ impl Simulation {
             machine: Machine::new(&setup),
             promises: Promises::default(),
             accounts: Accounts::new(&setup)?,
+            gate: Gate::new(&setup),
             failures: Failures::new(&setup.config, setup.cluster.nodes.len(), now_ms),
             setup,
         })
@@ -130,7 +134,7 @@ impl Simulation {
 
     /// The same if it asks for this: its shape on some types of GPUs alone, for instance.
     pub(crate) fn reach_as<'a>(&'a self, job: u32, wanted: &'a Shape, instant_ms: i64) -> Reach<'a> {
-        self.setup.reach_at(job, self.state(job), wanted, instant_ms)
+        self.setup.reach_at(self.state(job), wanted, instant_ms)
     }
 
     /// What a job asks for now: where it waits for a type of GPU, its shape on that type alone.
@@ -151,9 +155,14 @@ impl Simulation {
         self.place_within(&self.machine.free, job, self.reach_as(job, &on_type.shape, self.now_ms()))
     }
 
+    /// Whether the guard puts a job first that waits now.
+    pub(crate) fn is_starving(&self, job: u32) -> bool {
+        self.setup.is_starving(self.state(job), self.now_ms())
+    }
+
     /// When a job has waited long enough for nodes that are close together, if that is to come.
     pub(crate) fn patient_until_ms(&self, job: u32) -> Option<i64> {
-        self.setup.patient_until_ms(job, self.state(job)).filter(|&until_ms| until_ms > self.now_ms())
+        self.setup.patient_until_ms(self.state(job)).filter(|&until_ms| until_ms > self.now_ms())
     }
 
     pub(crate) fn state(&self, job: u32) -> &JobState {
@@ -215,7 +224,7 @@ impl Simulation {
 
     /// Brings an order that moves up to date.
     pub(crate) fn refresh_ranking(&mut self) {
-        self.waiting.refresh_ranking(&self.setup, &self.accounts);
+        self.waiting.refresh_ranking(&self.setup, &self.accounts, &self.states);
     }
 
     /// The turns of a pass over an order that moves and is up to date, in the order of the table.
@@ -285,7 +294,8 @@ impl Simulation {
         self.accounts.start(&self.setup, job, state, now_ms);
         state.placement = placement;
         // Waits are counted until the first start, however often the job is stopped afterwards.
-        if !state.was_stopped() {
+        let is_first = !state.was_stopped();
+        if is_first {
             state.start_ms = now_ms;
         }
         state.segment_start_ms = now_ms;
@@ -293,6 +303,9 @@ impl Simulation {
         state.phase = Phase::Running;
         state.sequence = self.machine.number_start();
         self.machine.take(&self.setup, state);
+        if is_first {
+            self.tell_start(job);
+        }
         self.add_run(job);
         if self.accounts.counts_speeds() {
             let extra_ms = self.planned_extra_ms(job);
@@ -319,7 +332,12 @@ impl Simulation {
 
     /// A running job gives back what it uses.
     pub(crate) fn end_run(&mut self, job: u32, now_ms: i64) {
+        self.forget_last_pass();
         let is_early = self.machine.end_run(&self.setup, job, &self.states, now_ms);
+        if let Some(projection) = &mut self.promises.projection {
+            let state = &self.states[job as usize];
+            projection.remove_run(job, state.segment_start_ms + self.setup.span_on(state, &state.placement));
+        }
         self.promises.release(is_early);
         self.accounts.stop(&self.setup, job, &self.states[job as usize], self.clock.now_ms);
     }
@@ -339,6 +357,13 @@ impl Simulation {
         self.promises.forget(job);
         self.start_on(job, placement);
         Ok(())
+    }
+
+    /// How the last pass ended says nothing of the next; what it worked out of the time to come still holds.
+    pub(crate) fn forget_last_pass(&mut self) {
+        if let Some(blocked) = self.promises.blocked.take() {
+            blocked.head.close(self);
+        }
     }
 
     /// Something was done from outside the rule.

@@ -37,10 +37,12 @@ pub struct JobSnapshot {
     pub phase: Phase,
     /// Its latest start, if it runs or has ended.
     pub start_ms: i64,
-    /// When it ended, if it has.
+    /// When it ended, or left, if it has.
     pub end_ms: i64,
     /// Where it runs, ran, or holds a reservation.
     pub placement: Placement,
+    /// Since when it may run, if it may; none: since its submit time.
+    pub eligible_ms: Option<i64>,
     /// For which time it holds a reservation.
     pub reserved_ms: Option<i64>,
     /// The work that it has done in runs that were stopped, and kept, at full speed.
@@ -82,13 +84,15 @@ impl Simulation {
         let job = |job: usize| {
             let state = &self.states[job];
             let holds = state.phase == Phase::Waiting && state.reservation.is_some();
-            let is_placed = holds || !matches!(state.phase, Phase::Future | Phase::Waiting);
-            let is_here = matches!(state.phase, Phase::Waiting | Phase::Running);
-            let has_started = !matches!(state.phase, Phase::Future | Phase::Waiting | Phase::Rejected);
+            let has_started = state.phase == Phase::Running || state.phase.has_run();
+            let is_placed = holds || has_started;
+            let is_here = matches!(state.phase, Phase::Held | Phase::Waiting | Phase::Running);
+            let has_waited = has_started || state.phase == Phase::Waiting;
             JobSnapshot {
                 phase: state.phase,
                 start_ms: state.segment_start_ms,
                 end_ms: state.end_ms,
+                eligible_ms: has_waited.then_some(state.eligible_ms),
                 placement: if is_placed { state.placement.clone() } else { Placement::default() },
                 reserved_ms: state.reservation.as_ref().filter(|_| holds).map(|held| held.start_ms),
                 done_ms: state.done_ms,
@@ -180,7 +184,7 @@ impl Simulation {
         for (job, told) in jobs.into_iter().enumerate() {
             let job = job as u32;
             self.check_told(job, &told).map_err(|wrong| format!("job {job} {wrong}"))?;
-            let ended = matches!(told.phase, Phase::Completed | Phase::Killed | Phase::Failed);
+            let ended = told.phase.has_run();
             if ended || told.phase == Phase::Running {
                 started.push((told.start_number, told.start_ms, job));
             }
@@ -190,6 +194,7 @@ impl Simulation {
             state.start_ms = told.start_ms;
             state.segment_start_ms = told.start_ms;
             state.end_ms = told.end_ms;
+            state.eligible_ms = told.eligible_ms.unwrap_or(state.eligible_ms);
             state.done_ms = told.done_ms;
             state.held_ms = if ended { told.end_ms - told.start_ms } else { 0 };
             state.placement = told.placement;
@@ -216,7 +221,7 @@ impl Simulation {
             let state = self.states.get_mut(job as usize);
             let state = state.ok_or_else(|| format!("job {job} was stopped, but there are {jobs} jobs"))?;
             let until_ms = match state.phase {
-                Phase::Future | Phase::Rejected => i64::MIN,
+                Phase::Future | Phase::Rejected | Phase::Held | Phase::Cancelled => i64::MIN,
                 Phase::Waiting => now_ms,
                 _ => state.segment_start_ms,
             };
@@ -266,7 +271,7 @@ impl Simulation {
                     failures.tell(node, down);
                 }
                 if failures.is_down(node) {
-                    self.machine.free.set_down(node, true);
+                    self.machine.set_down(node, true);
                 }
             }
         }
@@ -278,8 +283,8 @@ impl Simulation {
         let mut events: Vec<(i64, Past, u32, u32)> = Vec::new();
         for (job, state) in self.states.iter().enumerate() {
             let job = job as u32;
-            let ended = matches!(state.phase, Phase::Completed | Phase::Killed | Phase::Failed);
-            if !matches!(state.phase, Phase::Future | Phase::Rejected) {
+            let ended = state.phase.has_run();
+            if !matches!(state.phase, Phase::Future | Phase::Rejected | Phase::Cancelled) {
                 events.push((self.setup.submit_ms(job), Past::Arrived, 0, job));
             }
             if ended || state.phase == Phase::Running {
@@ -370,11 +375,16 @@ impl Simulation {
         let told_right = match told.phase {
             Phase::Future => submit_ms >= self.now_ms() && !placed,
             Phase::Waiting => submitted && (if told.reserved_ms.is_some() { belongs_there() } else { !placed }),
+            Phase::Held => submitted && !placed,
+            Phase::Cancelled => !placed && (submit_ms..=self.now_ms()).contains(&told.end_ms),
             Phase::Rejected => submitted && !placed && !fits_ever,
             Phase::Running => started,
             Phase::Completed | Phase::Killed | Phase::Failed => ended && (!placed || belongs_there()),
         };
         let (phase, start_ms, end_ms) = (told.phase, told.start_ms, told.end_ms);
+        if told.eligible_ms.is_some_and(|time_ms| !(submit_ms..=self.now_ms().max(submit_ms)).contains(&time_ms)) {
+            return Err(format!("cannot run since {:?} ms with submit {submit_ms} ms", told.eligible_ms));
+        }
         if !told_right {
             return Err(format!(
                 "cannot be {phase:?} with submit {submit_ms}, start {start_ms} and end {end_ms} ms, or is placed wrongly"
@@ -413,8 +423,15 @@ impl Simulation {
                     self.enqueue(job, is_first(job));
                 }
                 Phase::Running => self.occupy(job)?,
+                Phase::Held if self.gate.is_none() => {
+                    return Err(format!("job {job} is held, but nothing in the table holds jobs"));
+                }
+                Phase::Held => {}
                 _ => self.machine.count_end(),
             }
+        }
+        if let Some(gate) = &mut self.gate {
+            gate.rebuild(&self.setup, &self.states, self.clock.now_ms);
         }
         self.machine.sort_runners(&self.states);
         self.put_starving_first();

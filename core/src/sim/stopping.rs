@@ -72,9 +72,8 @@ impl Simulation {
     pub(crate) fn wait_again(&mut self, job: u32) {
         self.states[job as usize].phase = Phase::Waiting;
         self.accounts.wait_again(&self.setup, job, &self.states[job as usize], self.clock.now_ms);
-        self.waiting.guard_again(job);
-        // Its submit time is the old one: it may have waited too long already.
-        self.enqueue(job, self.setup.is_starving(job, self.now_ms()));
+        // It has waited since it first did: that may be too long already.
+        self.enqueue(job, self.is_starving(job));
     }
 
     /// A node goes down: the jobs that hold a part of it are stopped, in the order of their latest starts.
@@ -102,5 +101,6 @@ impl Simulation {
         }
         self.machine.count_end();
         self.accounts.end(job);
+        self.tell_end(job, true);
     }
 }

@@ -146,6 +146,13 @@ impl Tally {
         }
     }
 
+    /// A waiting job leaves: its wait counts as far as it went.
+    pub(crate) fn leave(&mut self, one: &Served) {
+        if one.job >= self.measured_from {
+            self.of_jobs.leave(one);
+        }
+    }
+
     /// A job that has started has held nodes in vain for so long, beside what was counted so far.
     pub(crate) fn lose(&mut self, before: &Served, lost_ms: i64) {
         if before.job >= self.measured_from {

@@ -19,9 +19,11 @@ pub(crate) struct Waiting {
     ranking: Option<Ranking>,
     /// Who waits for whom, where the policy stops running jobs.
     pub(crate) contest: Option<Contest>,
-    /// Every job before this one has been put first by the guard, or does not wait.
+    /// The jobs that have waited, those that may run for longest first; none: as the table has them.
+    by_eligible: Option<Vec<u32>>,
+    /// Every job before this place has been put first by the guard, or does not wait.
     guard_cursor: u32,
-    /// Every job before this one takes any nodes, or does not wait.
+    /// Every job before this place takes any nodes, or does not wait.
     patience_cursor: u32,
 }
 
@@ -31,9 +33,10 @@ impl Waiting {
         let Setup { jobs, window, config, .. } = setup;
         let guarded = config.max_wait_ms.is_some();
         Waiting {
-            queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config)),
+            queue: Queue::new(jobs.clone(), window.start, order, guarded, indexed(config), !setup.is_pool),
             ranking: Ranking::new(config),
             contest: config.policy.preempts().then(|| Contest::new(window.len())),
+            by_eligible: jobs.conditions.as_ref().map(|_| Vec::new()),
             guard_cursor: 0,
             patience_cursor: 0,
         }
@@ -51,17 +54,19 @@ impl Waiting {
         setup: &Setup,
         accounts: &Accounts,
         job: u32,
-        state: &JobState,
+        states: &[JobState],
         standing: Option<Standing>,
         first: bool,
     ) {
+        let state = &states[job as usize];
         self.queue.insert(job, setup.cores_milli(state), setup.span_ms(state, FULL_SPEED), first);
+        self.line_up(job, states);
         if let Some(ranking) = &mut self.ranking {
             let others = self.queue.len() - 1;
             let is_older = ranking.candidates.last().is_some_and(|last| job < last.job);
             // Only the oldest are candidates; one that is younger than all of them waits behind if there is no room.
             if is_older || others == ranking.candidates.len() && ranking.room() > 0 {
-                ranking.add(candidate(setup, accounts, ranking, job));
+                ranking.add(candidate(setup, accounts, ranking, job, state));
             }
         }
         if let (Some(contest), Some(standing)) = (&mut self.contest, standing) {
@@ -93,10 +98,10 @@ impl Waiting {
     /// The next waiting job that reaches the guard's bound, and when.
     pub(crate) fn next_starving(&mut self, setup: &Setup, states: &[JobState], arrived: u32) -> Option<(i64, u32)> {
         let max_wait_ms = setup.config.max_wait_ms?;
-        while self.guard_cursor < arrived {
-            let waits = states[self.guard_cursor as usize].phase == Phase::Waiting;
-            if waits && !self.queue.is_first(self.guard_cursor) {
-                return Some((setup.submit_ms(self.guard_cursor) + max_wait_ms, self.guard_cursor));
+        while let Some(job) = self.lined_up(self.guard_cursor, arrived) {
+            let state = &states[job as usize];
+            if state.phase == Phase::Waiting && !self.queue.is_first(job) {
+                return Some((state.eligible_ms + max_wait_ms, job));
             }
             self.guard_cursor += 1;
         }
@@ -112,9 +117,9 @@ impl Waiting {
         now_ms: i64,
     ) -> Option<i64> {
         setup.config.locality_patience_ms()?;
-        while self.patience_cursor < arrived {
-            let state = &states[self.patience_cursor as usize];
-            let until_ms = setup.patient_until_ms(self.patience_cursor, state).filter(|&until_ms| until_ms > now_ms);
+        while let Some(job) = self.lined_up(self.patience_cursor, arrived) {
+            let state = &states[job as usize];
+            let until_ms = setup.patient_until_ms(state).filter(|&until_ms| until_ms > now_ms);
             if until_ms.is_some() && state.phase == Phase::Waiting {
                 return until_ms;
             }
@@ -123,28 +128,49 @@ impl Waiting {
         None
     }
 
-    /// A job that has waited before waits again: the guard looks at it once more.
-    pub(crate) fn guard_again(&mut self, job: u32) {
-        self.guard_cursor = self.guard_cursor.min(job);
-        self.patience_cursor = self.patience_cursor.min(job);
+    /// A job waits, for the first time or again: the guard looks at it from now on.
+    fn line_up(&mut self, job: u32, states: &[JobState]) {
+        let place = match &mut self.by_eligible {
+            None => job,
+            Some(line) => {
+                let key = |job: u32| (states[job as usize].eligible_ms, job);
+                let place = line.partition_point(|&other| key(other) < key(job));
+                if line.get(place) != Some(&job) {
+                    line.insert(place, job);
+                }
+                place as u32
+            }
+        };
+        self.guard_cursor = self.guard_cursor.min(place);
+        self.patience_cursor = self.patience_cursor.min(place);
+    }
+
+    /// The job at a place among those that have waited; `arrived` have come at all.
+    #[inline]
+    fn lined_up(&self, place: u32, arrived: u32) -> Option<u32> {
+        match &self.by_eligible {
+            None => Some(place).filter(|&job| job < arrived),
+            Some(line) => line.get(place as usize).copied(),
+        }
     }
 
     /// Brings the candidates of an order that moves up to date: their estimates, and those that have moved up from behind.
-    pub(crate) fn refresh_ranking(&mut self, setup: &Setup, accounts: &Accounts) {
+    pub(crate) fn refresh_ranking(&mut self, setup: &Setup, accounts: &Accounts, states: &[JobState]) {
         let Some(ranking) = &mut self.ranking else { return };
         if accounts.learns() {
             for place in 0..ranking.candidates.len() {
                 let Candidate { job, changes, .. } = ranking.candidates[place];
                 if accounts.changes(job) != changes {
-                    ranking.candidates[place] = candidate(setup, accounts, ranking, job);
+                    ranking.candidates[place] = candidate(setup, accounts, ranking, job, &states[job as usize]);
                 }
             }
         }
         let listed = ranking.candidates.len();
         if listed < self.queue.len() && ranking.room() > 0 {
-            // The queue of an order that moves is in the order of the table, so the candidates are its first.
-            for job in self.queue.iter().skip(listed).take(ranking.room()) {
-                let candidate = candidate(setup, accounts, ranking, job);
+            // The candidates are the first of the table that wait.
+            let last = ranking.candidates.last().map(|last| last.job);
+            for job in self.queue.in_table_after(last, ranking.room()) {
+                let candidate = candidate(setup, accounts, ranking, job, &states[job as usize]);
                 ranking.candidates.push(candidate);
             }
         }
@@ -182,7 +208,7 @@ impl Waiting {
     }
 }
 
-fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32) -> Candidate {
+fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32, state: &JobState) -> Candidate {
     let place = setup.place(job);
     let estimate_ms = accounts.estimate(setup, job).0;
     let r = seconds(estimate_ms).max(1.0);
@@ -192,7 +218,7 @@ fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32) ->
         job,
         shape,
         changes: accounts.changes(job),
-        submit_ms: setup.jobs.submit_ms[place] as f64,
+        since_ms: state.eligible_ms as f64,
         cores_milli: setup.jobs.shape_cores.cores_milli(shape),
         r,
         n,

@@ -56,6 +56,7 @@ class _Lib:
         logged_wait_ms: _Pointer,
         gpu_types: _Pointer,
         kind: _Pointer,
+        conditions: _Pointer,
         jobs: int,
         handle: _Pointer,
         /,
@@ -119,6 +120,7 @@ class _Lib:
         capacity: int,
         /,
     ) -> int: ...
+    def shunter_simulation_eligible(self, simulation: int, eligible_ms: _Pointer, capacity: int, /) -> int: ...
     def shunter_simulation_held(
         self, simulation: int, held_ms: _Pointer, lost_ms: _Pointer, capacity: int, /
     ) -> int: ...
@@ -164,6 +166,7 @@ class _Lib:
         windows: int,
         count: int,
         threads: int,
+        eligible_ms: _Pointer,
         start_ms: _Pointer,
         end_ms: _Pointer,
         held_ms: _Pointer,

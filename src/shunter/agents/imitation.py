@@ -23,6 +23,7 @@ from shunter.envs.baselines import NEVER_MS, Baselines
 from shunter.envs.log_source import LogSource
 from shunter.envs.rewards import RewardOptions
 from shunter.errors import InputError
+from shunter.model.conditions import waits_from_s
 from shunter.policies.catalog import DISPATCHES, PICK_JOB, POLICIES
 from shunter.policies.native import spec_file
 
@@ -117,8 +118,8 @@ def _recorded(log: Log, windows: Windows) -> NDArray[np.int64]:
     _check_recorded(log)
     jobs = log.workload.jobs
     wait_ms = jobs["logged_wait_s"].fill_null(np.nan).to_numpy() * 1000
-    submit_ms = (jobs["submit_s"].to_numpy() * 1000).round()
-    start_ms = np.where(np.isnan(wait_ms), NEVER, np.nan_to_num(submit_ms + wait_ms).round()).astype(np.int64)
+    from_ms = (waits_from_s(jobs).to_numpy() * 1000).round()
+    start_ms = np.where(np.isnan(wait_ms), NEVER, np.nan_to_num(from_ms + wait_ms).round()).astype(np.int64)
     places = np.asarray(windows.simulated_first, np.int64)[:, None] + np.arange(windows.simulated_length)
     found: NDArray[np.int64] = start_ms[places]
     return found

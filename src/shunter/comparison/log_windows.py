@@ -135,11 +135,11 @@ def _together(schedules: list[Schedule]) -> WindowResults:
     for row, schedule in enumerate(schedules):
         for outcome, number in _PHASES.items():
             phase[row, schedule.outcome == outcome] = number
-    start_ms, end_ms = (
+    eligible_ms, start_ms, end_ms = (
         np.array([np.nan_to_num(times, nan=-1.0) for times in columns]).astype(np.int64)
-        for columns in ([one.start_ms for one in schedules], [one.end_ms for one in schedules])
+        for columns in zip(*((one.eligible_ms, one.start_ms, one.end_ms) for one in schedules), strict=True)
     )
     held_ms = np.array([one.held_ms for one in schedules]).astype(np.int64)
     lost_ms = np.array([one.lost_ms for one in schedules]).astype(np.int64)
     basis = np.array([one.estimate_basis for one in schedules], dtype=np.uint8)
-    return WindowResults(start_ms, end_ms, held_ms, lost_ms, phase, basis)
+    return WindowResults(eligible_ms, start_ms, end_ms, held_ms, lost_ms, phase, basis)

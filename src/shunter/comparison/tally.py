@@ -68,7 +68,7 @@ class TallyOf:
         measured = slice(part.windows.warmup, None)
         ran, size_class = results.ended[:, measured], part.size_classes(self.resource)
         # A job that was stopped has waited whenever it held no nodes.
-        waited_ms = (results.end_ms - part.columns.submit_ms - results.held_ms)[:, measured]
+        waited_ms = (results.end_ms - results.eligible_ms - results.held_ms)[:, measured]
         classes = int(size_class.max()) + 1
         jobs = np.bincount(size_class[ran], minlength=classes).astype(np.int64)
         waited_by_size_ms = np.bincount(size_class[ran], weights=waited_ms[ran], minlength=classes)

@@ -127,7 +127,7 @@ class BaselineRun:
         # A job that was stopped waits whenever it holds no nodes, and holds them longer than it runs.
         self._held_s = np.where(self._ran, results.held_ms, 0) / MILLISECONDS
         self._lost_s = np.where(self._ran, results.lost_ms, 0) / MILLISECONDS
-        waited_ms = results.end_ms - columns.submit_ms - results.held_ms
+        waited_ms = results.end_ms - results.eligible_ms - results.held_ms
         self._wait_s = np.where(self._ran, waited_ms, 0) / MILLISECONDS
         self._run_s = self._held_s - self._lost_s
         # A window in which no job runs has an elapsed time of 0, not of minus something.

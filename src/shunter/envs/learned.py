@@ -109,7 +109,7 @@ def run_learned_windows(
     def finished(episode: int, simulation: Simulation) -> None:
         states, basis = simulation.job_states(), simulation.estimates().basis
         held = simulation.held()
-        times = (states.start_ms, states.end_ms, held.held_ms, held.lost_ms)
+        times = (simulation.eligible_ms(), states.start_ms, states.end_ms, held.held_ms, held.lost_ms)
         _put(results, places[episode], WindowResults(*times, states.phase, basis))
         simulation.close()
 

@@ -112,6 +112,7 @@ def look_at(vector: NativeVectorEnv, allowed: NDArray[np.bool_]) -> Scene:
     simulation = vector.simulation(0)
     told, stops = simulation.snapshot(), simulation.stops()
     estimate_ms, queue = simulation.estimates().estimate_ms, simulation.waiting().astype(np.int64)
+    eligible_ms = simulation.eligible_ms()
     simulation.close()
     jobs = workload.jobs.slice(first, count)
     submit_ms = whole_milliseconds(numbers(jobs["submit_s"])).astype(np.int64)
@@ -122,7 +123,7 @@ def look_at(vector: NativeVectorEnv, allowed: NDArray[np.bool_]) -> Scene:
     columns = _Columns(
         job_id=jobs["job_id"].to_numpy(),
         size=resource.per_job(workload)[first : first + count],
-        wait_s=(since_ms - submit_ms - held_ms) / MILLI,
+        wait_s=(since_ms - eligible_ms - held_ms) / MILLI,
         left_ms=np.maximum(estimate_ms - told.done_ms - ran_ms, 0),
         ran_ms=ran_ms,
         nodes=np.where(runs, np.diff(told.node_offsets), 0),

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from shunter.metrics.holds import Hold, holds_of
 from shunter.metrics.occupancy import Amounts, Shape
 from shunter.metrics.wait_sweep import Moment, Sweep, Wait, Walker, rooms
+from shunter.model.schedule import whole_milliseconds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,6 +122,8 @@ class Explanation:
     """What it waited for where locality was the reason: ``one node``."""
     refused: str = ""
     """Which types of GPUs it refused, and why."""
+    holds: tuple[Hold, ...] = ()
+    """What kept it from waiting before that."""
 
     @property
     def waited_ms(self) -> float:
@@ -147,10 +151,12 @@ def explain(record: Record, row: int) -> Explanation:
     own = np.flatnonzero(record.segments.job == row)
     stays = [_stay(record, int(segment)) for segment in own]
     shape = Shape.of(record, row)
-    waits = [] if record.rows["outcome"][row] == "rejected" else _waits(record, row, stays)
+    rejected = record.rows["outcome"][row] == "rejected"
+    waits = [] if rejected else _waits(record, row, stays)
+    holds = () if rejected else tuple(holds_of(record, row))
     if not waits:
         nobody = np.zeros(0, dtype=np.int64)
-        return Explanation(record, row, shape, stays, [], [], [], [], nobody, nobody)
+        return Explanation(record, row, shape, stays, [], [], [], [], nobody, nobody, holds=holds)
     sweep = Walker(record, row, waits).walk()
     # Who held what was lacking, and who stood before it while there was room.
     blockers = _holders(record, sweep, waits, shape.tasks) + _ahead(record, row, sweep.moments, waits)
@@ -168,6 +174,7 @@ def explain(record: Record, row: int) -> Explanation:
         in_front=started[started < row],
         waits_for=sweep.waits_for,
         refused=sweep.refused,
+        holds=holds,
     )
 
 
@@ -184,10 +191,12 @@ def _stay(record: Record, segment: int) -> Stay:
 
 
 def _waits(record: Record, row: int, stays: list[Stay]) -> list[Wait]:
-    """Returns from when until when the job waited; one that never started, until nothing more happens."""
-    begins = [float(record.submit_ms[row]), *(stay.end_ms for stay in stays)]
+    """Returns from when until when the job waited; one that never started, until it left, or nothing more happens."""
+    begins = [float(record.eligible_ms[row]), *(stay.end_ms for stay in stays)]
     ends = [stay.start_ms for stay in stays]
-    if not stays or record.rows["end_s"][row] is None:
+    if record.rows["outcome"][row] == "cancelled":
+        ends.append(float(record.rows["end_s"][row]) * 1000)
+    elif not stays or record.rows["end_s"][row] is None:
         ends.append(float(record.segments.end_ms.max(initial=begins[-1])))
     return [(begin, end) for begin, end in zip(begins, ends, strict=False) if end > begin]
 
@@ -241,9 +250,9 @@ def _overlap(begin_ms: NDArray[np.float64], until_ms: NDArray[np.float64], spans
 def _all_waits(record: Record) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Returns the job of every wait, and from when until when it lasted; the last moment for one without an end."""
     segments = record.segments
-    waiting = np.flatnonzero((record.rows["outcome"] != "rejected").to_numpy())
+    waiting = np.flatnonzero((record.rows["outcome"] != "rejected").to_numpy() & np.isfinite(record.eligible_ms))
     job = np.concatenate([waiting, segments.job[~segments.last]])
-    begin_ms = np.concatenate([record.submit_ms[waiting], segments.end_ms[~segments.last]])
+    begin_ms = np.concatenate([record.eligible_ms[waiting], segments.end_ms[~segments.last]])
     order = np.lexsort((begin_ms, job))
     job, begin_ms = job[order], begin_ms[order]
     # A job's nth wait ends with its nth segment, if there is one.
@@ -252,6 +261,8 @@ def _all_waits(record: Record) -> tuple[NDArray[np.int64], NDArray[np.float64], 
     started = number < np.searchsorted(segments.job, job, side="right") - first_segment
     until_ms = np.full(len(job), segments.end_ms.max(initial=0.0))
     until_ms[started] = segments.start_ms[(first_segment + number)[started]]
+    left = (record.rows["outcome"] == "cancelled").to_numpy()[job]
+    until_ms[left] = whole_milliseconds(record.rows["end_s"].fill_null(0.0).to_numpy())[job][left]
     return job, begin_ms, until_ms
 
 

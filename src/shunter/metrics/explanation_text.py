@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from shunter.metrics.explanation import AHEAD, Blocker, Explanation, largest
+from shunter.metrics.holds import hopeless
 from shunter.metrics.labels import counted
 from shunter.metrics.occupancy import RESOURCES
 from shunter.metrics.wait_sweep import DOWN, LOCALITY, ORDER, REFUSED, SCATTERED
@@ -30,7 +31,7 @@ def conclusion(explanation: Explanation) -> str:
     if record.rows["outcome"][row] == "rejected":
         return f"{job} never ran: it was rejected, for it {record.rows['reason'][row]}."
     if not explanation.waits:
-        return f"{job} {_at_once(explanation)}."
+        return f"{job} {_at_once(explanation)}{_held(explanation)}."
     lasted: Counter[str] = Counter()
     for moment in explanation.moments:
         lasted[moment.reason] += int(moment.until_ms - moment.from_ms)
@@ -38,23 +39,47 @@ def conclusion(explanation: Explanation) -> str:
     (main, _), *others = lasted.most_common()
     text = f"{job} {_waited(explanation)} because {_because(explanation, main)}"
     if not explanation.has_started_last:
-        text += "; it never started again" if explanation.stays else "; it never started"
+        text += "; it never started again" if explanation.stays else f"; it {_left(explanation) or 'never started'}"
     for reason, time_ms in others[:1]:
         if time_ms > WORTH_SAYING * explanation.waited_ms:
             text += f"; for {duration(time_ms)} of it, {_shortly(reason)}"
-    return text + "."
+    return text + _held(explanation) + "."
 
 
 def _at_once(explanation: Explanation) -> str:
     submitted = clock(explanation.record.submit_ms[explanation.row])
+    if left := _left(explanation):
+        return left
     if not explanation.stays:
-        return f"never started: nothing more happened after it was submitted at {submitted}"
-    text = (
-        f"did not wait: it started when it was submitted, at {submitted}, on {named_nodes(explanation.stays[0].nodes)}"
-    )
+        never = "it never could run" if explanation.holds else "nothing more happened"
+        return f"never started: {never} after it was submitted at {submitted}"
+    where = named_nodes(explanation.stays[0].nodes)
+    if explanation.holds:
+        text = (
+            f"did not wait for nodes: it started when it could, at {clock(explanation.stays[0].start_ms)}, on {where}"
+        )
+    else:
+        text = f"did not wait: it started when it was submitted, at {submitted}, on {where}"
     if explanation.stops:
         text += f"; it was stopped {_times(explanation.stops)}, and went on at once"
     return text
+
+
+def _left(explanation: Explanation) -> str:
+    """Returns how a job left before it had started; empty if it did not."""
+    record, row = explanation.record, explanation.row
+    if record.rows["outcome"][row] != "cancelled":
+        return ""
+    why = hopeless(record, row) if explanation.holds and not explanation.waits else ""
+    return f"left at {clock(record.rows['end_s'][row] * MILLI)} before it had started" + (f", for {why}" if why else "")
+
+
+def _held(explanation: Explanation) -> str:
+    """Returns for how long it might not run, and why; empty if it always might."""
+    if not explanation.holds:
+        return ""
+    parts = [f"{duration(hold.until_ms - hold.from_ms)}, for it {hold.reason}" for hold in explanation.holds]
+    return f"; {'before that ' if explanation.waits else ''}it could not run for {', then for '.join(parts)}"
 
 
 def _waited(explanation: Explanation) -> str:
@@ -62,7 +87,7 @@ def _waited(explanation: Explanation) -> str:
     waited = f"waited {duration(explanation.waited_ms)}"
     if not explanation.stops:
         return waited
-    first_ms = explanation.stays[0].start_ms - explanation.record.submit_ms[explanation.row]
+    first_ms = explanation.stays[0].start_ms - explanation.record.eligible_ms[explanation.row]
     before = f"{duration(first_ms)} of it" if first_ms else "none of it"
     return f"was stopped {_times(explanation.stops)} and {waited} in all, {before} before its first start,"
 
@@ -200,6 +225,10 @@ def explanation_object(explanation: Explanation, top: int) -> dict[str, Any]:
         "conclusion": conclusion(explanation),
         "submit_s": record.submit_ms[row] / MILLI,
         "waited_s": explanation.waited_ms / MILLI,
+        "held": [
+            {"from_s": hold.from_ms / MILLI, "until_s": hold.until_ms / MILLI, "reason": hold.reason}
+            for hold in explanation.holds
+        ],
         "waits": [{"from_s": begin / MILLI, "until_s": until / MILLI} for begin, until in explanation.waits],
         "outcome": rows["outcome"][row],
         "reason": rows["reason"][row],

@@ -11,6 +11,7 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.metrics.sizes import CORES, used_resources
 from shunter.metrics.usage import MILLI
+from shunter.model.conditions import waits_from_s
 from shunter.model.schedule import whole_milliseconds
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Waits:
 
     job_id: pl.Series
     submit_s: NDArray[np.float64]
+    """From when each waited: its submit time, or the time before which it could not run."""
     resource: Resource
     """What jobs wait for: cores or GPUs."""
     amount: NDArray[np.float64]
@@ -95,7 +97,7 @@ def compare_waits(schedule: Schedule) -> Waits:
         raise InputError(f"{schedule.workload.name}: none of the jobs with a logged wait can ever fit; check --cluster")
     return Waits(
         job_id=jobs["job_id"].filter(pl.Series(both)),
-        submit_s=jobs["submit_s"].to_numpy()[both],
+        submit_s=waits_from_s(jobs).to_numpy()[both],
         resource=resource,
         amount=resource.per_job(schedule.workload)[both],
         logged_s=logged_s[both],
@@ -113,7 +115,7 @@ def measure_logged_load(schedule: Schedule, resource: Resource = CORES) -> Logge
     amount = resource.per_job(schedule.workload)
     wait_s = jobs["logged_wait_s"].to_numpy()
     logged = np.isfinite(wait_s)
-    start_s = (jobs["submit_s"].to_numpy() + wait_s)[logged]
+    start_s = (waits_from_s(jobs).to_numpy() + wait_s)[logged]
     time_ms, in_use = _in_use(start_s, jobs["run_s"].to_numpy()[logged], amount[logged])
     capacity = resource.total(schedule.cluster)
     # The log's own starts may overbook: it may count cores that it asked for and did not get, or round its times.

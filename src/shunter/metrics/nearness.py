@@ -54,7 +54,7 @@ class Nearness:
         for number, place in places.items():
             by_pool.setdefault(place.pool, {})[number] = place.most
         pools = {pool: _pool(record, row, rooms, loss_micro) for pool, rooms in by_pool.items()}
-        until_ms = math.inf if wait_ms == FOR_EVER_MS else float(record.submit_ms[row]) + wait_ms
+        until_ms = math.inf if wait_ms == FOR_EVER_MS else float(record.eligible_ms[row]) + wait_ms
         return cls(pools, until_ms)
 
     def has_room(self, places: Mapping[int, NodeRoom], failed: set[int]) -> bool:

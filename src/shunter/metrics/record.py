@@ -44,6 +44,8 @@ class Record:
     rows: pl.DataFrame
     """The run's table of jobs."""
     submit_ms: NDArray[np.float64]
+    eligible_ms: NDArray[np.float64]
+    """From when each waited for nodes; NaN where it never did."""
     tasks: NDArray[np.int64]
     milli_cores: NDArray[np.int64]
     """Of one task."""
@@ -128,6 +130,10 @@ class Record:
             # What is compared with texts is text, whatever a damaged table calls it.
             rows=rows.with_columns(pl.col(name).cast(pl.String) for name in TEXTS if name in rows.columns),
             submit_ms=whole_milliseconds(rows["submit_s"].to_numpy()),
+            # Only runs in which jobs could be held tell it.
+            eligible_ms=whole_milliseconds(
+                rows["eligible_s" if "eligible_s" in rows.columns else "submit_s"].to_numpy()
+            ),
             tasks=tasks,
             milli_cores=_whole(rows["cores"].to_numpy() / tasks * MILLI),
             memory_mb=_whole(rows["memory_mb"].fill_null(0.0).to_numpy() / tasks),

@@ -67,6 +67,10 @@ class Measures(ABC):
     """Which of the measured jobs started and ended."""
     completed: NDArray[np.bool_]
     """Which of the measured jobs completed."""
+    cancelled: NDArray[np.bool_]
+    """Which of the measured jobs left the queue before they had started."""
+    may_leave: bool
+    """Whether any job can."""
     makespan_s: Values
     """From the first submit of a job that was not rejected to the last end."""
     completed_in_all: Values
@@ -80,13 +84,13 @@ class Measures(ABC):
     ran_any: Values
     """Whether any simulated job ever held nodes."""
     wait_s: Columns
-    """For how long each measured job held no nodes between its submit and its end."""
+    """For how long each measured job held no nodes from when it was eligible to its end."""
     first_wait_s: Columns
-    """From submit to the first start, of each measured job."""
+    """From being eligible to the first start, of each measured job."""
     run_s: Columns
     """For how long each measured job held nodes and got ahead."""
     turnaround_s: Columns
-    """From submit to the end, of each measured job."""
+    """From being eligible to the end, of each measured job."""
     bounded_slowdown: Columns
     """Turnaround over run time, bounded, of each measured job."""
 
@@ -137,6 +141,8 @@ class ScheduleMeasures(Measures):
         # Rejected and unfinished jobs have no end, and are part of no mean.
         self.ended = schedule.ended
         self.completed = np.asarray(schedule.outcome == Outcome.COMPLETED)
+        self.cancelled = schedule.cancelled
+        self.may_leave = schedule.eligible_s is not None
         self.wait_s = schedule.wait_s
         self.first_wait_s = schedule.queue_wait_s
         self.run_s = schedule.run_time_s
@@ -349,6 +355,10 @@ _TABLE: Final = (
     Metric(
         "completion_rate", SHARE, HIGHER, "jobs completed / all jobs, rejected and killed ones included",
         _completion_rate,
+    ),
+    Metric(
+        "cancelled_jobs", COUNT, LOWER, "jobs that left the queue before they had started; null where none can",
+        lambda jobs: np.where(jobs.may_leave, np.sum(jobs.cancelled, axis=-1), np.nan),
     ),
     Metric(
         "mean_queue_length", "jobs", LOWER, "(1/*M*) ∫ jobs waiting at *t* dt",

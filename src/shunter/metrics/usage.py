@@ -71,12 +71,15 @@ class Usage:
         schedule, segments = self.schedule, self.segments
         if not np.isfinite(self.last_end_ms):
             return np.nan
-        # A job that never started waits until the end of the schedule.
-        until_ms = np.where(np.isfinite(schedule.start_s), schedule.start_ms, self.last_end_ms)
+        # A job that never started waits until the end of the schedule, unless it leaves before.
+        left_ms = np.where(schedule.cancelled, self.until_last_end(schedule.end_ms), self.last_end_ms)
+        until_ms = np.where(np.isfinite(schedule.start_s), schedule.start_ms, left_ms)
         again = segments.job[1:] == segments.job[:-1]
         first = np.flatnonzero(np.concatenate([[True], ~again]))
         until_ms[segments.job[first]] = segments.start_ms[first]
-        waited_ms = np.maximum(until_ms - schedule.submit_ms, 0.0)[~schedule.rejected]
+        # One that never may run never waits.
+        eligible = ~schedule.rejected & np.isfinite(schedule.eligible_ms)
+        waited_ms = np.maximum(until_ms - schedule.eligible_ms, 0.0)[eligible]
         # A job that was stopped waits again.
         next_start_ms = np.append(np.where(again, segments.start_ms[1:], self.last_end_ms), self.last_end_ms)
         waited_again_ms = np.maximum(next_start_ms - segments.end_ms, 0.0)[~segments.last]

@@ -11,6 +11,7 @@ import polars as pl
 
 from shunter.checks import check_name
 from shunter.metrics.table import MILLISECONDS, Measures, Values, window_metrics
+from shunter.model.conditions import has_conditions
 from shunter.model.schedule import Phase, bounded_slowdown, whole_milliseconds
 from shunter.simulation.core_inputs import numbers
 
@@ -35,6 +36,7 @@ class WindowColumns:
         self.index = windows.simulated_first.astype(np.int64)[:, None] + np.arange(windows.simulated_length)
         self.warmup = windows.warmup
         self.cluster = cluster
+        self.may_leave = has_conditions(jobs)
         self.submit_ms = whole_milliseconds(numbers(jobs["submit_s"])).astype(np.int64)[self.index]
         tasks = jobs["tasks"].to_numpy()
         self.cores = (tasks * numbers(jobs["cores_per_task"]))[self.index]
@@ -81,6 +83,8 @@ class WindowMeasures(Measures):
         self.tells_memory = columns.tells_memory
         self.ended = self._ended_in_all[:, self._measured]
         self.completed = results.phase[:, self._measured] == Phase.COMPLETED
+        self.may_leave = columns.may_leave
+        self.cancelled = results.phase[:, self._measured] == Phase.CANCELLED
 
     @cached_property
     def completed_in_all(self) -> Values:
@@ -89,13 +93,13 @@ class WindowMeasures(Measures):
 
     @cached_property
     def wait_s(self) -> NDArray[np.float64]:
-        """For how long each job held no nodes between its submit and its end."""
-        return self._seconds(self._results.end_ms - self._columns.submit_ms - self._results.held_ms)
+        """For how long each job held no nodes from when it was eligible to its end."""
+        return self._seconds(self._results.end_ms - self._results.eligible_ms - self._results.held_ms)
 
     @cached_property
     def first_wait_s(self) -> NDArray[np.float64]:
-        """From submit to the first start."""
-        return self._seconds(self._results.start_ms - self._columns.submit_ms)
+        """From being eligible to the first start."""
+        return self._seconds(self._results.start_ms - self._results.eligible_ms)
 
     @cached_property
     def run_s(self) -> NDArray[np.float64]:
@@ -104,8 +108,8 @@ class WindowMeasures(Measures):
 
     @cached_property
     def turnaround_s(self) -> NDArray[np.float64]:
-        """From submit to the end."""
-        return self._seconds(self._results.end_ms - self._columns.submit_ms)
+        """From being eligible to the end."""
+        return self._seconds(self._results.end_ms - self._results.eligible_ms)
 
     @cached_property
     def bounded_slowdown(self) -> NDArray[np.float64]:
@@ -142,8 +146,9 @@ class WindowMeasures(Measures):
     def waited_in_all_s(self) -> Values:
         """For how long jobs waited, added up."""
         # A job that was stopped has waited whenever it held no nodes.
-        waited_ms = self._results.end_ms - self._columns.submit_ms - self._results.held_ms
-        return np.where(self._ended_in_all, waited_ms, 0).sum(axis=1) / MILLISECONDS
+        waited_ms = self._results.end_ms - self._results.eligible_ms - self._results.held_ms
+        waited = self._ended_in_all | (self._results.phase == Phase.CANCELLED)
+        return np.where(waited, waited_ms, 0).sum(axis=1) / MILLISECONDS
 
     def mean(self, values: NDArray[Any], kept: NDArray[np.bool_]) -> Values:
         """Returns the mean over the measured jobs of each window that are kept."""

@@ -44,6 +44,8 @@ class Phase(IntEnum):
     KILLED = _PHASES["killed"]
     REJECTED = _PHASES["rejected"]
     FAILED = _PHASES["failed"]
+    HELD = _PHASES["held"]
+    CANCELLED = _PHASES["cancelled"]
 
 
 class Outcome(IntEnum):
@@ -54,6 +56,7 @@ class Outcome(IntEnum):
     REJECTED = 2
     UNFINISHED = 3
     FAILED = 4
+    CANCELLED = 5
 
 
 class RejectReason(IntEnum):
@@ -150,7 +153,7 @@ class Schedule:
     start_s: NDArray[np.float64]
     """Absolute time of the first start; NaN where a job never started."""
     end_s: NDArray[np.float64]
-    """Absolute time of the end; NaN where a job did not end."""
+    """Absolute time of the end, or of leaving the queue; NaN where neither happened."""
     outcome: NDArray[np.uint8]
     reject_reason: NDArray[np.uint8]
     preemptions: NDArray[np.int32]
@@ -168,6 +171,8 @@ class Schedule:
     """How often a node failed under each job; None if none could."""
     size_by: str = "cores"
     """What jobs' sizes were counted in, by which the policy tells large jobs from small ones: a word of the setting."""
+    eligible_s: NDArray[np.float64] | None = None
+    """Absolute time from which a job waits for nodes; NaN where it never does; None: all wait from their submit."""
 
     def __len__(self) -> int:
         return len(self.start_s)
@@ -201,13 +206,23 @@ class Schedule:
         return whole_milliseconds(self.workload.jobs["submit_s"].to_numpy())
 
     @cached_property
+    def eligible_ms(self) -> NDArray[np.float64]:
+        """Times from which jobs wait for nodes, in whole milliseconds; NaN where a job never does."""
+        return self.submit_ms if self.eligible_s is None else whole_milliseconds(self.eligible_s)
+
+    @cached_property
+    def cancelled(self) -> NDArray[np.bool_]:
+        """Which jobs left the queue before they had started."""
+        return np.asarray(self.outcome == Outcome.CANCELLED)
+
+    @cached_property
     def start_ms(self) -> NDArray[np.float64]:
         """Start times in whole milliseconds; NaN where a job never started."""
         return whole_milliseconds(self.start_s)
 
     @cached_property
     def end_ms(self) -> NDArray[np.float64]:
-        """End times in whole milliseconds; NaN where a job did not end."""
+        """Times of ends, and of leaving the queue, in whole milliseconds; NaN where neither happened."""
         return whole_milliseconds(self.end_s)
 
     @property
@@ -285,19 +300,22 @@ class Schedule:
         is_first = np.concatenate([[True], segments.job[1:] != segments.job[:-1]])
         overhead_ms = np.where(is_first, 0.0, self.overhead_ms[segments.job])
         kept = np.where(segments.by_failure, settings.failed_progress == "kept", settings.preempted_progress == "kept")
-        in_vain = ~(segments.last | kept) | (stopped & (self.outcome > Outcome.KILLED))[segments.job]
+        in_vain = (
+            ~(segments.last | kept)
+            | (stopped & ~np.isin(self.outcome, (Outcome.COMPLETED, Outcome.KILLED)))[segments.job]
+        )
         lost = np.where(in_vain, segments.length_ms, np.minimum(overhead_ms, segments.length_ms))
         return np.asarray(np.bincount(segments.job, weights=lost, minlength=len(self)), dtype=np.float64)
 
     @property
     def queue_wait_s(self) -> NDArray[np.float64]:
-        """Time from submit to the first start; NaN where a job never started."""
-        return (self.start_ms - self.submit_ms) / 1000.0
+        """Time from being eligible to the first start; NaN where a job never started."""
+        return (self.start_ms - self.eligible_ms) / 1000.0
 
     @property
     def wait_s(self) -> NDArray[np.float64]:
-        """Time between submit and end in which a job held no nodes; NaN where it did not end."""
-        return (self.end_ms - self.submit_ms - self.held_ms) / 1000.0
+        """Time between being eligible and the end in which a job held no nodes; NaN where it did not end."""
+        return (self.end_ms - self.eligible_ms - self.held_ms) / 1000.0
 
     @property
     def duration_s(self) -> NDArray[np.float64]:
@@ -313,8 +331,8 @@ class Schedule:
 
     @property
     def turnaround_s(self) -> NDArray[np.float64]:
-        """Time from submit to the end; NaN where a job did not end."""
-        return (self.end_ms - self.submit_ms) / 1000.0
+        """Time from being eligible to the end; NaN where a job did not end."""
+        return (self.end_ms - self.eligible_ms) / 1000.0
 
     @property
     def bounded_slowdown(self) -> NDArray[np.float64]:

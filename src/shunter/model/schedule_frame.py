@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.fitting import explain_rejections
 from shunter.model.schedule import Outcome
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from shunter.model.schedule import Schedule, Stops
 
+CANCELLED_REASON = "left before it had started"
 KILLED_REASON = "killed at its requested time"
 FAILED_REASON = "its nodes failed under it 1,000 times"
 
@@ -42,6 +44,7 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
             "gpu_type": jobs["gpu_type"] if "gpu_type" in jobs.columns else [None] * len(jobs),
             **({"kind": jobs["kind"]} if "kind" in jobs.columns else {}),
             "partition": jobs["partition"],
+            **_conditions(schedule),
         },
         schema_overrides={"gpu_type": pl.String},
     ).with_columns(pl.col("^.*_s$", "bounded_slowdown").fill_nan(None))
@@ -54,6 +57,15 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
         pl.Series("preemptions", schedule.preemptions),
         pl.Series("failures", np.zeros(len(schedule), np.int32) if schedule.failures is None else schedule.failures),
     )
+
+
+def _conditions(schedule: Schedule) -> dict[str, pl.Series | NDArray[np.float64]]:
+    """Returns what kept jobs from waiting, and since when they waited; nothing where no job was ever held."""
+    jobs = schedule.workload.jobs
+    if schedule.eligible_s is None:
+        return {}
+    told = {name: jobs[name] for name in (*CONDITION_COLUMNS, "name") if name in jobs.columns}
+    return {"eligible_s": schedule.eligible_s, **told}
 
 
 def stops_frame(schedule: Schedule, stops: Stops) -> pl.DataFrame:
@@ -70,12 +82,16 @@ def stops_frame(schedule: Schedule, stops: Stops) -> pl.DataFrame:
 
 
 def _reasons(schedule: Schedule) -> pl.Series:
-    """Returns why each job was rejected, killed or given up, null for the others."""
+    """Returns why each job was rejected, killed, given up or cancelled, null for the others."""
     reasons: list[str | None] = [None] * len(schedule)
     for row, rejection in explain_rejections(schedule):
         # Only few jobs are rejected, so a sentence for each is cheap.
         reasons[row] = f"{rejection.asks}; {rejection.has}"
-    for outcome, reason in ((Outcome.KILLED, KILLED_REASON), (Outcome.FAILED, FAILED_REASON)):
+    for outcome, reason in (
+        (Outcome.KILLED, KILLED_REASON),
+        (Outcome.FAILED, FAILED_REASON),
+        (Outcome.CANCELLED, CANCELLED_REASON),
+    ):
         for row in np.flatnonzero(schedule.outcome == outcome).tolist():
             reasons[row] = reason
     return pl.Series("reason", reasons, dtype=pl.String)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from shunter.model.conditions import that_ran
 from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.settings import AUTO, CORES_ALONE
 from shunter.native import core_numbers
@@ -60,6 +61,7 @@ def work_of(jobs: pl.DataFrame, cluster: Cluster) -> Work | None:
     """Returns what the jobs ask for that fit on an empty cluster; None if no job does."""
     # Whole milliseconds add up exactly, in whatever order. Whether a job fits depends on its shape alone, and logs have
     # few shapes.
+    jobs = that_ran(jobs)
     shapes = jobs.group_by(*shape_columns(jobs), maintain_order=True).agg(
         # An error about a shape names a job that has it.
         pl.col("job_id").first(),

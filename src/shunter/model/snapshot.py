@@ -33,13 +33,14 @@ ARRAYS: Final[dict[str, type[np.integer[Any]]]] = {
     "done_ms": np.int64,
     "limit_ms": np.int64,
     "start_number": np.int64,
+    "eligible_ms": np.int64,
     "stop_job": np.uint32,
     "stop_start_ms": np.int64,
     "stop_end_ms": np.int64,
     "stop_by_failure": np.uint8,
 }
 """The arrays, each with the type of its values."""
-_MAY_LACK: Final = ("size_by", "origin_ms")
+_MAY_LACK: Final = ("size_by", "origin_ms", "eligible_ms")
 """Fields that snapshots of earlier versions do not have."""
 PLACES: Final = ("node_offsets", "nodes", "tasks", "device_offsets", "devices", "millis")
 """The arrays that tell where jobs are."""
@@ -97,11 +98,20 @@ class Snapshot:
     that is loaded decides, by its settings and its log."""
     origin_ms: int = NO_TIME
     """When the log begins, from which f1 to f4 count. `NO_TIME`: the simulation that is loaded decides, by its log."""
+    eligible_ms: NDArray[np.int64] | None = None
+    """Of each job: since when it waits for nodes; `NO_TIME`: since its submit time, or not yet. None: nobody knows."""
 
     def to_json(self) -> str:
         """Returns the snapshot as a JSON object: a number or a list of whole numbers by the name of each field."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
-        return json.dumps({name: value.tolist() if name in ARRAYS else value for name, value in told.items()})
+        lists = {name: array.tolist() for name, array in self.arrays().items()}
+        return json.dumps({**told, **lists})
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Returns the arrays by name, each with the type of its values."""
+        eligible_ms = np.full(len(self.phase), NO_TIME) if self.eligible_ms is None else self.eligible_ms
+        told = {name: getattr(self, name) for name in ARRAYS} | {"eligible_ms": eligible_ms}
+        return {name: np.ascontiguousarray(array, ARRAYS[name]) for name, array in told.items()}
 
     @classmethod
     def from_json(cls, text: str) -> Snapshot:

@@ -11,6 +11,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from shunter.errors import InputError
+from shunter.model.conditions import CONDITION_COLUMNS, check_conditions
 from shunter.model.log import Ledger, Locate, Places
 
 SUBMIT_LIMIT_S: Final = 1e12
@@ -70,6 +71,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "gpu_type": pl.String,
     "kind": pl.String,
     "attempts": pl.Int64,
+    **CONDITION_COLUMNS,
 }
 """What else some logs tell; these columns follow the others."""
 
@@ -162,6 +164,7 @@ class Workload:
         )
         _check_values(jobs, frame, locate)
         _check_ids(jobs.get_column("job_id"), locate)
+        check_conditions(jobs, locate)
         if lines is not None:
             # Lines are sorted together with the jobs.
             jobs = jobs.with_columns(lines.alias(_LINE))

@@ -55,6 +55,8 @@ class QueueView:
     index: NDArray[np.uint32]
     """Each job's place in the workload."""
     submit_s: NDArray[np.float64]
+    eligible_s: NDArray[np.float64]
+    """Since when each job waits for nodes: its submit time, unless it was held."""
     estimate_s: NDArray[np.float64]
     """The run time that the chosen estimate tells. It is the true one only if the estimate is `perfect`, or where the
     log has no request and the run time stands in for it (the default, counted in the ledger)."""
@@ -78,7 +80,7 @@ class QueueView:
     @property
     def wait_s(self) -> NDArray[np.float64]:
         """How long each job has waited."""
-        return self.now_s - self.submit_s
+        return self.now_s - self.eligible_s
 
 
 class Policy(ABC):

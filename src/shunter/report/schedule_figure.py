@@ -143,10 +143,12 @@ def _segment_times(schedule: Schedule) -> tuple[NDArray[np.int64], NDArray[np.fl
 
 def _draw_queue(panel: Axes, schedule: Schedule, axis: TimeAxis) -> None:
     segments = schedule.segments
-    # A job waits from its submit, and again from each stop, until the next start.
-    waits_from = np.concatenate([schedule.submit_ms[~schedule.rejected], segments.end_ms[~segments.last]])
-    time_ms = Usage(schedule).until_last_end(np.concatenate([waits_from, segments.start_ms]))
-    change = np.concatenate([np.ones(len(waits_from), dtype=np.int64), -np.ones(len(segments), dtype=np.int64)])
+    # A job waits from when it may run, and again from each stop, until the next start, or until it leaves.
+    waits = ~schedule.rejected & np.isfinite(schedule.eligible_ms)
+    waits_from = np.concatenate([schedule.eligible_ms[waits], segments.end_ms[~segments.last]])
+    waits_until = np.concatenate([segments.start_ms, schedule.end_ms[schedule.cancelled]])
+    time_ms = Usage(schedule).until_last_end(np.concatenate([waits_from, waits_until]))
+    change = np.concatenate([np.ones(len(waits_from), dtype=np.int64), -np.ones(len(waits_until), dtype=np.int64)])
     time, level = _level(axis, time_ms, change)
     panel.step(time, level, where="post", color=QUEUE_COLOR, linewidth=1)
     panel.fill_between(time, level, step="post", color=QUEUE_COLOR, alpha=0.25, linewidth=0)

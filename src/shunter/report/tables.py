@@ -168,7 +168,7 @@ def told_metrics(*runs: Run) -> list[str]:
     JSON has them all.
     """
     idle = {name for name in runs[0].metrics if not any(run.metrics[name] for run in runs)}
-    hidden = idle & set(UTILIZATIONS)
+    hidden = idle & {*UTILIZATIONS, "cancelled_jobs"}
     if not any(_can_stop(run) for run in runs):
         # Who is never stopped waits once: the first wait is the wait.
         hidden |= (idle & set(OF_STOPS)) | {"mean_first_wait_s"}

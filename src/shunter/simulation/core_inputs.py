@@ -6,7 +6,7 @@ which the core asks when it wants to know where a job goes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.conditions import compile_conditions
 from shunter.model.locality import NO_SLOWDOWN, locality_terms
 from shunter.model.settings import AUTO
 from shunter.model.size import SIZE_CODES, resolved_size_by
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shunter.model.cluster import Cluster
+    from shunter.model.conditions import Conditions
     from shunter.model.log import Log
     from shunter.model.settings import Settings
     from shunter.model.workload import Workload
@@ -136,7 +138,22 @@ def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
         cluster.gpu_type_masks(jobs),
         cluster.kind_rows(jobs),
     ]
-    return opened(lib.shunter_jobs_open, *pointers(*columns), len(jobs))
+    conditions, held = _conditions(jobs)
+    # The core reads what the conditions point to, so that must live as long as the call.
+    handle = opened(lib.shunter_jobs_open, *pointers(*columns), conditions, len(jobs))
+    del held
+    return handle
+
+
+def _conditions(jobs: pl.DataFrame) -> tuple[Any, Conditions | None]:
+    """Returns a pointer to what keeps jobs from waiting, null for nothing, and what it points to."""
+    found = compile_conditions(jobs)
+    if found is None:
+        return ffi.NULL, None
+    names = [field.name for field in fields(found)]
+    told = dict(zip(names, pointers(*(getattr(found, name) for name in names)), strict=True))
+    counts = {"arrays": len(found.array_limit), "dependencies": len(found.dependent)}
+    return ffi.new("ShunterConditions *", {**told, **counts}), found
 
 
 def user_numbers(users: pl.Series) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from shunter.errors import InputError
 from shunter.model.cluster import Cluster
+from shunter.model.conditions import has_conditions
 from shunter.model.schedule import Outcome, Phase, Schedule, Stops
 from shunter.model.settings import RUN_TIME
 from shunter.model.size import SIZE_WORDS, job_sizes, resolved_size_by
@@ -196,6 +197,7 @@ class OwnOrder:
         waiting = np.sort(self.simulation.waiting())[: self._scheduler.settings.scan_depth]
         if self._scheduler.estimate.is_learned:
             self._views.refresh(self.simulation.estimates().estimate_ms)
+        self._views.since(self.simulation.eligible_ms())
         scores = _scores(self._policy, self._views.of(waiting, status.now_s, status.free_cores))
         ordered: NDArray[np.uint32] = waiting[np.argsort(scores, kind="stable")]
         return ordered
@@ -212,6 +214,7 @@ class _Views:
         self._total_cores = cluster.total_cores
         self._columns: dict[str, NDArray[Any]] = {
             "submit_s": numbers(jobs["submit_s"]),
+            "eligible_s": numbers(jobs["submit_s"]),
             "estimate_s": estimate_ms / MILLI,
             "requested_s": numbers(jobs["requested_s"]),
             "tasks": tasks,
@@ -226,6 +229,10 @@ class _Views:
     def refresh(self, estimate_ms: NDArray[np.int64]) -> None:
         """Takes over estimates that have changed."""
         self._columns["estimate_s"] = estimate_ms / MILLI
+
+    def since(self, eligible_ms: NDArray[np.int64]) -> None:
+        """Takes over since when jobs wait."""
+        self._columns["eligible_s"] = eligible_ms / MILLI
 
     def of(self, index: NDArray[np.uint32], now_s: float, free_cores: float) -> QueueView:
         """Returns a view of these jobs."""
@@ -254,6 +261,8 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
     ended = np.isin(_OUTCOMES[states.phase], (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED))
     # Where jobs ran is part of what a snapshot tells.
     placed = simulation.snapshot()
+    never_eligible = np.isin(states.phase, (Phase.FUTURE, Phase.HELD))
+    eligible_s = np.where(never_eligible, np.nan, simulation.eligible_ms() / 1000)
     basis = simulation.estimates().basis
     stops, placing = simulation.stops(), simulation.placement_ledger()
     # A large simulation's memory is free before its schedule is measured.
@@ -269,7 +278,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         # A job that was stopped and never ended has a first start, but no latest one that it ended from.
         start_s=np.where(ended | (states.preemptions + states.failures > 0), states.start_ms / 1000, np.nan),
         latest_start_s=np.where(ended, states.latest_start_ms / 1000, np.nan),
-        end_s=np.where(ended, states.end_ms / 1000, np.nan),
+        end_s=np.where(ended | (states.phase == Phase.CANCELLED), states.end_ms / 1000, np.nan),
         outcome=_OUTCOMES[states.phase],
         reject_reason=states.reject_reason,
         preemptions=states.preemptions.astype(np.int32),
@@ -280,6 +289,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         placement_tasks=placed.tasks,
         estimate_basis=basis,
         size_by=SIZE_WORDS[placed.size_by],
+        eligible_s=eligible_s if has_conditions(workload.jobs) else None,
     )
 
 

@@ -206,6 +206,12 @@ class Simulation:
         self._call(lib.shunter_simulation_jobs, *states.pointers(), count)
         return states
 
+    def eligible_ms(self) -> NDArray[np.int64]:
+        """Returns since when each job waits for nodes; of one that left before, when it left."""
+        times = np.empty(self._told().jobs, dtype=np.int64)
+        self._call(lib.shunter_simulation_eligible, pointer(times), len(times))
+        return times
+
     def held(self) -> HeldTimes:
         """Returns how long each job has held nodes in runs that are over."""
         count = self._told().jobs
@@ -242,7 +248,7 @@ class Simulation:
 
     def load(self, snapshot: Snapshot) -> None:
         """Puts this simulation, which must not have begun, into the state of a snapshot."""
-        arrays = {name: np.ascontiguousarray(getattr(snapshot, name), dtype) for name, dtype in ARRAYS.items()}
+        arrays = snapshot.arrays()
         check_lengths(arrays)
         told = ffi.new("ShunterSnapshot *")
         for name in _SINGLE:

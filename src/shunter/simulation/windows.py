@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class WindowResults(CoreArrays):
     """What happened in each window."""
 
+    eligible_ms: NDArray[np.int64] = filled(np.int64)
+    """(windows, length): absolute times from which jobs wait for nodes; of one that left before, when it left."""
     start_ms: NDArray[np.int64] = filled(np.int64)
     """(windows, length): absolute start times; −1 where a job was rejected."""
     end_ms: NDArray[np.int64] = filled(np.int64)
@@ -48,7 +50,7 @@ class WindowResults(CoreArrays):
     def unfilled(windows: Windows) -> WindowResults:
         """Returns results in which nothing has happened yet."""
         results = WindowResults.empty(len(windows), windows.simulated_length)
-        for array in (results.held_ms, results.lost_ms, results.phase, results.basis):
+        for array in (results.eligible_ms, results.held_ms, results.lost_ms, results.phase, results.basis):
             array.fill(0)
         for times in (results.start_ms, results.end_ms):
             times.fill(-1)

@@ -12,6 +12,7 @@ import polars as pl
 from shunter.checks import check_name
 from shunter.errors import InputError
 from shunter.model.cluster import GPUS_LIMIT, Cluster, Node
+from shunter.model.conditions import that_ran, waits_from_s
 from shunter.model.fitting import can_ever_fit, shape_columns
 from shunter.model.log import Ledger
 from shunter.workloads.formats import FORMATS, detect_format
@@ -127,8 +128,10 @@ def _pool(jobs: pl.DataFrame) -> tuple[Node, ...]:
 
 def _most_together(jobs: pl.DataFrame, amount: str) -> float:
     """Returns the most of a resource that jobs had at one time; a job that ends makes room for one that starts then."""
+    jobs = that_ran(jobs)
     size = pl.col("tasks") * pl.col(amount)
-    start_s = pl.col("submit_s") + pl.col("logged_wait_s").fill_null(0.0)
+    jobs = jobs.with_columns(start_s=waits_from_s(jobs) + jobs["logged_wait_s"].fill_null(0.0))
+    start_s = pl.col("start_s")
     starts = jobs.select(time_s=start_s, change=size)
     ends = jobs.select(time_s=start_s + pl.col("run_s"), change=-size)
     # Whole milliseconds, as in the core, for sums of seconds differ in their last digits.

@@ -12,6 +12,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.model.cluster import CORES_LIMIT, GPUS_LIMIT, MEMORY_LIMIT_MB, Node
+from shunter.model.conditions import waits_from_s
 from shunter.workloads.text.hosts import read_hosts
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def _hosts_of_lists(lists: pl.Series, where: str) -> pl.DataFrame:
 
 def _jobs_with_hosts(jobs: pl.DataFrame, of_lists: pl.DataFrame) -> pl.DataFrame:
     """Returns what counts of the jobs whose hosts are known."""
-    start_s = pl.col("submit_s") + pl.col("logged_wait_s").fill_null(0.0)
+    jobs = jobs.with_columns(start_s=waits_from_s(jobs) + jobs["logged_wait_s"].fill_null(0.0))
+    start_s = pl.col("start_s")
     partition, gpu_type = (
         pl.col(name) if name in jobs.columns else pl.lit(None, pl.String).alias(name)
         for name in ("partition", "gpu_type")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.conditions import shifted
 from shunter.model.size import work_of
 from shunter.model.workload import SUBMIT_LIMIT_S
 
@@ -89,8 +90,10 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
             f"{workload.name}: arrivals cannot be stretched {factor:.6g}-fold; expected a factor above 0 that keeps "
             f"the last one within {SUBMIT_LIMIT_S:g} s"
         )
+    moved_s = first_s + (pl.col("submit_s") - first_s) * factor
     stretched = {
-        "submit_s": first_s + (pl.col("submit_s") - first_s) * factor,
+        **shifted(workload.jobs, moved_s),
+        "submit_s": moved_s,
         "logged_wait_s": pl.lit(None, dtype=pl.Float64),
     }
     return workload.derived(

@@ -13,6 +13,7 @@ import polars as pl
 
 from shunter.checks import seconds_of
 from shunter.errors import InputError
+from shunter.model.conditions import TIMES, renamed_needs
 from shunter.model.workload import DURATION_LIMIT_S
 from shunter.workloads.clock import UNIX_TIMES_FROM_S
 
@@ -231,8 +232,16 @@ def anonymize(workload: Workload, *, seed: int | None = None, places: bool = Fal
         of = pl.DataFrame({"preceding_job_id": jobs["job_id"], "number": numbers})
         joined = jobs.select("preceding_job_id").join(of, on="preceding_job_id", how="left", maintain_order="left")
         made.append(joined["number"].alias("preceding_job_id"))
+    arrays: dict[str, str] = {}
+    if "array_id" in jobs.columns:
+        made.append(_renamed(jobs["array_id"], "array", random))
+        arrays = dict(zip(jobs["array_id"].to_list(), made[-1].to_list(), strict=True))
+    if "depends_on" in jobs.columns:
+        ids = dict(zip(jobs["job_id"].cast(pl.String).to_list(), numbers.cast(pl.String).to_list(), strict=True))
+        made.append(renamed_needs(jobs, arrays | ids))
     if shift:
-        made.append(jobs["submit_s"] - jobs["submit_s"][0])
+        first_s = jobs["submit_s"][0]
+        made += [jobs[name] - first_s for name in ("submit_s", *TIMES) if name in jobs.columns]
     renamed = jobs.with_columns(*made, numbers.alias("job_id"))
     return workload.derived(f"{salt} {places} {shift}", jobs=renamed, name="anonymous", places=None)
 

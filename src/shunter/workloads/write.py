@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
@@ -12,6 +13,7 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.files import Writer, csv_writer, write_file
+from shunter.model.conditions import own_names, renamed_needs
 from shunter.workloads.formats.parquet import CLUSTER_KEY
 from shunter.workloads.reading import read_cluster
 
@@ -45,6 +47,10 @@ def write_table(workload: Workload, path: str | Path) -> list[str]:
     """
     path = Path(path)
     check_ending(path)
+    if "depends_on" in workload.jobs.columns:
+        # A part of a log may have lost jobs on which others depend: a table that names them could not be read again.
+        needs = renamed_needs(workload.jobs, own_names(workload.jobs))
+        workload = replace(workload, jobs=workload.jobs.with_columns(needs))
     name = path.name.lower()
     lost: list[str] = []
     content: Writer
@@ -122,7 +128,7 @@ class _Writer:
         columns = [
             ids,
             self._submit_s(),
-            self._optional("logged_wait_s"),
+            self._wait_s(),
             self._run_s(),
             processors,
             self._optional("average_cpu_s"),
@@ -169,8 +175,23 @@ class _Writer:
         self._lose(f"submit_s: SWF has no times before 0, so all are {shift_s:.15g} s later", submit_s.len())
         return submit_s + shift_s
 
+    def _left(self) -> pl.Series:
+        """Returns which jobs left the queue, as SWF can say it: they are cancelled, and ran for an unknown time."""
+        if "cancel_s" not in self._jobs.columns:
+            return pl.repeat(False, self._jobs.height, eager=True)
+        is_plain = (pl.col("run_s") == pl.col("requested_s")) & (pl.col("status") == "cancelled")
+        left = pl.col("cancel_s").is_not_null() & pl.col("logged_wait_s").is_null() & is_plain
+        return self._jobs.select(left.fill_null(False)).to_series()
+
+    def _wait_s(self) -> pl.Series:
+        """Returns how long jobs waited until they started, or left."""
+        if "cancel_s" not in self._jobs.columns:
+            return self._optional("logged_wait_s")
+        waited = pl.coalesce("logged_wait_s", pl.when(self._left()).then(pl.col("cancel_s") - pl.col("submit_s")))
+        return self._jobs.select(waited).to_series()
+
     def _run_s(self) -> pl.Series:
-        run_s = self._jobs["run_s"]
+        run_s = self._jobs["run_s"].set(self._left(), _UNKNOWN)
         self._lose("run_s: readers of SWF drop jobs that ran for 0 s", int((run_s == 0).sum()))
         return run_s
 
@@ -224,6 +245,11 @@ class _Writer:
             values = self._jobs[name]
             if name == "gpus_per_task":
                 self._lose("gpus_per_task: SWF has no field for GPUs", int((values > 0).sum()))
+            elif name == "cancel_s":
+                others = values.is_not_null() & ~self._left()
+                self._lose(
+                    "cancel_s: SWF has it of jobs alone whose request stands in for their run", int(others.sum())
+                )
             elif name not in _CARRIED:
                 self._lose(f"{name}: SWF has no field for it", values.len() - values.null_count())
 

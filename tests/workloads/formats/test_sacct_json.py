@@ -153,7 +153,7 @@ def test_the_list_may_stand_before_the_rest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("odd", "rule", "is_dropped"),
     [
-        (job(2, time={"start": 0, "elapsed": 0}, state={"current": "CANCELLED"}), "never started", True),
+        (job(2, time={"start": 0, "elapsed": 0, "end": 0}, state={"current": "CANCELLED"}), "never started", True),
         (job(2, time={"elapsed": 0}, nodes="None assigned"), "never started", True),
         (job(2, time={"end": 0}), "still running: run time unknown", True),
         (job(2, state={"current": ["RUNNING"]}), "still running: run time unknown", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from shunter.errors import InputError
@@ -12,6 +13,7 @@ from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.formats import jobcomp, sacct, sacct_json
 from shunter.workloads.machines import scontrol, sinfo
+from shunter.workloads.text.leaving import LEFT_RULE
 from shunter.workloads.text.source import Source, open_source
 from tests.support import trace, traces_folder
 
@@ -29,16 +31,20 @@ def counts(workload: Workload, column: str) -> dict[object, int]:
 def test_phillips() -> None:
     """Stated of all 4,285 rows: 54.2 % completed, 40.1 % failed; run time 25, 54, 169 and 912,426 s at 50 to 100 %."""
     workload = read_workload(trace("slurm/xdmod/phillips.log.gz"))
-    assert rules(workload) == {"never started: job dropped": 239, "run time 0 s: job dropped": 22}
-    assert len(workload) == 4_285 - 239 - 22
+    assert rules(workload) == {LEFT_RULE: 239, "run time 0 s: job dropped": 22}
+    assert len(workload) == 4_285 - 22
     # Of the failed jobs, 22 ran less than a second; of 243 cancelled ones, 239 never started.
     assert counts(workload, "status") == {
         "completed": 2_324,
         "failed": 1_717 - 22,
-        "cancelled": 243 - 239,
+        "cancelled": 243,
         "timeout": 1,
     }
-    jobs = workload.jobs
+    left = workload.jobs.filter(pl.col("cancel_s").is_not_null())
+    assert left.height == 239
+    assert (left["run_s"] == left["requested_s"]).all()
+    assert (left["cancel_s"] >= left["submit_s"]).all()
+    jobs = workload.jobs.filter(pl.col("cancel_s").is_null())
     # Without the 261 of 0 s, the run times at 50, 90 and 99 % are a little longer, and the waits shorter.
     run_s, wait_s = jobs["run_s"], jobs["logged_wait_s"]
     assert [run_s.quantile(share, "nearest") for share in (0.5, 0.9, 0.99, 1)] == [26, 56, 235, 912_426]
@@ -47,9 +53,9 @@ def test_phillips() -> None:
     assert [cores.quantile(0.05), cores.quantile(0.99), cores.max()] == [8, 8, 64]
     assert (cores * run_s).sum() == 42_364_758
     assert (jobs["submit_s"][0], jobs["submit_s"][-1]) == (1_482_390_912, 1_483_314_901)
-    assert counts(workload, "gpus_per_task") == {0.0: 4_022, 2.0: 2}
+    assert jobs["gpus_per_task"].value_counts().sort("gpus_per_task").rows() == [(0.0, 4_022), (2.0, 2)]
     # Memory per CPU, printed as 2147486648Mn: 3,000 MB for each of 8 CPUs, as AllocTRES says too.
-    assert counts(workload, "memory_mb_per_task")[24_000.0] == 3_977
+    assert (jobs["memory_mb_per_task"] == 24_000).sum() == 3_977
     assert jobs["requested_s"].null_count() == 0
 
 

@@ -81,6 +81,7 @@ class Trials:
             place, row = self._rows[episode]
             states, one, later_ms = simulation.job_states(), results[place], self._parts[place][1]
             # Environments may have shifted the episode in time; metrics go by the log.
+            one.eligible_ms[row] = simulation.eligible_ms() - later_ms
             one.start_ms[row], one.end_ms[row] = states.start_ms - later_ms, states.end_ms - later_ms
             one.held_ms[row] = states.end_ms - states.start_ms
             one.phase[row], one.basis[row] = states.phase, simulation.estimates().basis

@@ -114,6 +114,7 @@ def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         job_id=pl.coalesce(task, "jobid"),
         submit_s=pl.col("submittime_s"),
         start_s=start_s,
+        end_s=end_s,
         run_s=end_s - start_s,
         requested_s=pl.col("timelimit_number") * 60,
         cores=pl.coalesce(_positive("proccnt_number"), "tres_cores"),

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import polars as pl
 
+from shunter.workloads.text.depending import lsf_dependency
 from shunter.workloads.text.hosts import write_hosts
+from shunter.workloads.text.leaving import keep_those_that_left
 from shunter.workloads.text.published import MB_OF_UNIT
 from shunter.workloads.text.records import NEVER_STARTED, OTHER_KIND, TIMES_AND_SIZES, BrokenRecord, tasks_of
 
@@ -43,6 +45,9 @@ SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "name": pl.String,
     "account": pl.String,
     "attempts": pl.Int64,
+    "left_s": pl.Float64,
+    "begin_s": pl.Float64,
+    "depends_on": pl.String,
 }
 _ENDS: Final = {
     **dict.fromkeys((5, 6, 12), "timeout"),
@@ -256,11 +261,16 @@ class LsfJob:
     """Why it was terminated."""
     used_memory_kb: float = 0
     attempts: int | None = None
+    begin_s: float = 0
+    """It may not start before."""
+    condition: str = ""
+    """On which other jobs it depends, as LSF writes it."""
 
     def row(self) -> tuple[object, ...]:
         """Returns the columns of `SCHEMA`."""
         tasks, cores, gpus, memory_mb = self._shape()
         ran = self.start_s > 0
+        begin_s = self.begin_s if self.begin_s > self.submit_s else None
         return (
             # As bjobs calls the elements of an array.
             f"{self.number}[{self.index}]" if self.index > 0 else str(self.number),
@@ -272,7 +282,7 @@ class LsfJob:
             cores,
             memory_mb,
             gpus,
-            self.start_s - self.submit_s if ran else None,
+            self.start_s - (begin_s or self.submit_s) if ran else None,
             self.places.hosts if self.places else None,
             self.places.text if self.places else None,
             self.user or None,
@@ -282,6 +292,9 @@ class LsfJob:
             self.name or None,
             self.project or None,
             self.attempts,
+            self.end_s if not ran and self.status & EXIT else None,
+            begin_s,
+            lsf_dependency(self.condition),
         )
 
     def _shape(self) -> tuple[int, float, float, float | None]:
@@ -298,9 +311,13 @@ class LsfJob:
 
 
 def to_frame(jobs: Sequence[LsfJob], places: pl.Series, repairs: Repairs) -> pl.DataFrame:
-    """Returns the jobs that have started, as columns of a workload with their places."""
+    """Returns the jobs that have started, or waited and left, as columns of a workload with their places."""
     frame = pl.DataFrame([job.row() for job in jobs], schema=SCHEMA, orient="row").with_columns(places)
-    return repairs.drop(frame, pl.col("start_s") <= 0, NEVER_STARTED, "job_id").drop("start_s")
+    frame = keep_those_that_left(frame, pl.col("left_s"), repairs)
+    left = pl.col("cancel_s").is_not_null() if "cancel_s" in frame.columns else pl.lit(False)
+    frame = repairs.drop(frame, (pl.col("start_s") <= 0) & ~left, NEVER_STARTED, "job_id").drop("start_s", "left_s")
+    # Few logs have such jobs: what none has is no column.
+    return frame.drop(name for name in ("begin_s", "depends_on") if frame[name].null_count() == frame.height)
 
 
 def status_word(status: int, reason: int) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.workloads.formats.pbs_values import Said
+from shunter.workloads.text.depending import pbs_dependency
 from shunter.workloads.text.hosts import write_hosts
 from shunter.workloads.text.log import read_jobs
 from shunter.workloads.text.records import (
@@ -51,6 +52,8 @@ _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "name": pl.String,
     "account": pl.String,
     "attempts": pl.Int64,
+    "begin_s": pl.Float64,
+    "depends_on": pl.String,
 }
 _CLUSTER_NOTE: Final = "PBS's logs of jobs do not list the machines"
 
@@ -71,7 +74,9 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
     records = _Records()
 
     def read_file(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
-        yield from started_jobs(records.ended(source, repairs), _SCHEMA, source, repairs)
+        for frame in started_jobs(records.ended(source, repairs), _SCHEMA, source, repairs):
+            # Few logs have such jobs: what none has is no column.
+            yield frame.drop(name for name in ("begin_s", "depends_on") if frame[name].null_count() == frame.height)
         # A job that starts in one file may end in the next.
         if source is sources[-1]:
             records.tell_unfinished(repairs)
@@ -144,6 +149,10 @@ class _Records:
         self._started.pop(job_id, None)
         reruns = self._reruns.pop(job_id, 0)
         account = said.text("account") or said.text("project")
+        depends_on, eligible_s = pbs_dependency(said.text("depend")), said.time("etime")
+        # Where the log tells on which job it depends, that says more than when it became eligible.
+        is_later = submit_s is not None and eligible_s is not None and eligible_s > submit_s and depends_on is None
+        begin_s = eligible_s if is_later else None
         return (
             job_id,
             submit_s,
@@ -154,7 +163,7 @@ class _Records:
             each_task(size.cores, tasks),
             each_task(size.memory_mb, tasks),
             each_task(size.gpus, tasks),
-            start_s - submit_s if start_s and submit_s is not None else None,
+            start_s - (begin_s or submit_s) if start_s and submit_s is not None else None,
             size.nodes or None,
             write_hosts(size.hosts),
             said.text("user") or (said.text("owner") or "").partition("@")[0] or None,
@@ -165,6 +174,8 @@ class _Records:
             said.text("jobname"),
             None if account == "_pbs_project_default" else account,
             said.whole("run_count") or (reruns + 1 if reruns else None),
+            begin_s,
+            depends_on,
         )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COMMAND: Final = (
     "sacct --allusers --allocations --parsable2 --starttime=2024-01-01 --endtime=now --format="
-    "JobID,User,Group,Account,QOS,Partition,State,Submit,Start,End,Elapsed,Timelimit,NNodes,NCPUS,ReqMem,AllocTRES,"
+    "JobID,User,Group,Account,QOS,Partition,State,Submit,Eligible,Start,End,Elapsed,Timelimit,NNodes,NCPUS,ReqMem,AllocTRES,"
     "Priority,NodeList,JobName"
 )
 """What errors tell to run."""

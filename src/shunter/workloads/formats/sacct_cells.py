@@ -44,7 +44,18 @@ _ALWAYS: Final = (
     *("job_id", "submit_s", "start_s", "run_s", "requested_s", "started", "ended", "placed", "status", "priority"),
     *("cores", "nodes", "gpus", "memory_mb"),
 )
-_TIMES: Final = ("submit", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw", "state", "priority")
+_TIMES: Final = (
+    "submit",
+    "eligible",
+    "start",
+    "end",
+    "elapsed",
+    "elapsedraw",
+    "timelimit",
+    "timelimitraw",
+    "state",
+    "priority",
+)
 _AMOUNTS: Final = ("alloctres", "reqtres", "allocgres", "reqgres", "reqmem", "maxrss", "nodelist")
 _COUNTS: Final = ("alloccpus", "ncpus", "reqcpus", "nnodes", "allocnodes", "reqnodes")
 USED: Final = frozenset((*_TIMES, *_AMOUNTS, *_COUNTS)).union(*_TEXTS.values())
@@ -70,7 +81,7 @@ class Cells:
             PLACE,
             *_ALWAYS,
             *(pl.coalesce(found).alias(name) for name, found in self._found(_TEXTS).items()),
-            *(name for name in ("gpu_type", "used_memory_mb_per_task") if self._has(name)),
+            *(name for name in ("gpu_type", "used_memory_mb_per_task", "eligible_s", "end_s") if self._has(name)),
             *(pl.when(is_text(pl.col(name))).then(name).alias("hosts") for name in ("nodelist",) if self._has(name)),
         )
 
@@ -115,11 +126,20 @@ class Cells:
             self._time("start", "start_s", needed=not has_elapsed)
         else:
             self._add_unknown("start_s")
+        if self._has("eligible"):
+            self._time("eligible", "eligible_s", needed=False)
         if has_elapsed:
             self._elapsed()
+            if self._has("end", "state"):
+                self._times_of_leaving()
             return
         self._time("end", "end_s", needed=True)
         self._frame = self._frame.with_columns(run_s=pl.col("end_s") - pl.col("start_s"))
+
+    def _times_of_leaving(self) -> None:
+        """Adds when jobs ended that did not run: of all others the elapsed time tells more."""
+        ends = self._frame.select(pl.when(pl.col("run_s") == 0).then("end")).to_series()
+        self._add("end_s", unix_seconds(ends))
 
     def _elapsed(self) -> None:
         if self._has("elapsed"):

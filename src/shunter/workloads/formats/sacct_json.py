@@ -31,6 +31,8 @@ _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
     "job_id": pl.String,
     "submit_s": pl.Float64,
     "start_s": pl.Float64,
+    "end_s": pl.Float64,
+    "eligible_s": pl.Float64,
     "run_s": pl.Float64,
     "requested_s": pl.Float64,
     "cores": pl.Float64,
@@ -102,8 +104,8 @@ class _Job:
 
     def row(self) -> dict[str, object]:
         """Returns the values of `_SCHEMA`."""
-        submit_s, start_s, end_s, run_s = (
-            self._number("time", key) for key in ("submission", "start", "end", "elapsed")
+        submit_s, eligible_s, start_s, end_s, run_s = (
+            self._number("time", key) for key in ("submission", "eligible", "start", "end", "elapsed")
         )
         if run_s is None and start_s and end_s:
             run_s = end_s - start_s
@@ -119,6 +121,8 @@ class _Job:
             "job_id": self._id(),
             "submit_s": submit_s,
             "start_s": start_s,
+            "end_s": end_s or None,
+            "eligible_s": eligible_s or None,
             "run_s": run_s,
             "requested_s": None if limit_min is None or limit_min >= _NO_VALUE else limit_min * 60,
             "cores": cores,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
+from shunter.workloads.text.leaving import keep_those_that_left
 from shunter.workloads.text.published import MB_OF_UNIT
 from shunter.workloads.text.repairs import PLACE
 
@@ -173,17 +174,25 @@ def only(types: Mapping[str, float]) -> str | None:
 
 
 def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
-    """Returns the columns of the job table for the jobs that ran and ended.
+    """Returns the columns of the job table for the jobs that ran and ended, and those that waited and left.
 
     Args:
         frame: For each job ``job_id``, ``submit_s``, ``start_s``, ``run_s``, ``requested_s``, what it had in all
             (``cores``, ``nodes``, ``gpus``, ``memory_mb``), ``started`` and ``ended`` (whether the log says so),
-            ``placed`` (whether nodes were given to it), and columns of the job table that stay as they are.
+            ``placed`` (whether nodes were given to it), if told ``end_s`` and ``eligible_s``, and columns of
+            the job table that stay as they are.
         repairs: Takes what is dropped.
     """
     # Jobs that were cancelled while they waited may have a start time, but no nodes and no run time.
     never = ~pl.col("started") | ((pl.col("run_s") == 0) & ~pl.col("placed"))
-    frame = repairs.drop(frame, never, "never started: job dropped", "job_id")
+    if "end_s" in frame.columns:
+        waited = never & (pl.col("status") == "cancelled") & (pl.col("cores") > 0)
+        if "eligible_s" in frame.columns:
+            # One that never was eligible never was in the queue.
+            waited = waited & pl.col("eligible_s").is_not_null()
+        frame = keep_those_that_left(frame, pl.when(waited).then("end_s"), repairs)
+    left = pl.col("cancel_s").is_not_null() if "cancel_s" in frame.columns else pl.lit(False)
+    frame = repairs.drop(frame, never & ~left, "never started: job dropped", "job_id")
     running = ~pl.col("ended") | pl.col("status").is_in(UNFINISHED)
     frame = repairs.drop(frame, running, "still running: run time unknown, job dropped", "job_id")
     cores, nodes, gpus = pl.col("cores"), pl.col("nodes"), pl.col("gpus")
@@ -192,6 +201,9 @@ def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     # right shape; otherwise there is one for each GPU, or for each core of a job without GPUs.
     tasks = pl.when(is_even).then(nodes).when(gpus > 0).then(gpus).otherwise(cores).ceil()
     frame = frame.with_columns(tasks=pl.when(cores > 0).then(tasks))
+    begin_s = pl.col("eligible_s") if "eligible_s" in frame.columns else pl.lit(None, pl.Float64)
+    # What kept it from running before, a begin time, a hold or another job, accounting does not tell.
+    frame = frame.with_columns(begin_s=pl.when(begin_s > pl.col("submit_s")).then(begin_s))
     return frame.select(
         PLACE,
         "job_id",
@@ -202,7 +214,8 @@ def job_table(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         cores_per_task=cores / pl.col("tasks"),
         memory_mb_per_task=pl.col("memory_mb") / pl.col("tasks"),
         gpus_per_task=gpus / pl.col("tasks"),
-        logged_wait_s=pl.col("start_s") - pl.col("submit_s"),
+        logged_wait_s=pl.when(~left).then(pl.col("start_s") - pl.coalesce("begin_s", "submit_s")),
         nodes=nodes.cast(pl.Int64, strict=False),
-        **{name: pl.col(name) for name in (*_TEXTS, *_NUMBERS) if name in frame.columns},
+        **{name: pl.col(name) for name in (*_TEXTS, *_NUMBERS, "cancel_s") if name in frame.columns},
+        **({"begin_s": pl.col("begin_s")} if frame["begin_s"].null_count() < frame.height else {}),
     )

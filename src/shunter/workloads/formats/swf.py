@@ -17,6 +17,7 @@ from shunter.errors import InputError
 from shunter.model.workload import DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT
 from shunter.native import check, ffi, lib
 from shunter.workloads.formats.swf_header import machine_cores, read_header, tell_zones, whole_number
+from shunter.workloads.text.leaving import keep_those_that_left
 from shunter.workloads.text.log import no_job_left, to_workload
 from shunter.workloads.text.repairs import Repairs
 from shunter.workloads.text.source import are_numbers
@@ -64,6 +65,7 @@ _LARGEST = {
     REQUESTED: TASKS_LIMIT,
 }
 _UNKNOWN = -1
+_CANCELLED = STATUS_WORDS.index("cancelled")
 _SHORTEST_LINE = 2 * FIELDS
 """In bytes: a digit and a blank or line end for each field."""
 
@@ -96,7 +98,7 @@ def read(sources: Sequence[Source], reading: Reading) -> Workload:
         raise InputError(f"{sources[0].where}: the file holds no job; expected a SWF log with 18 fields a line")
     if not tables:
         raise no_job_left(sources[0].where, repairs)
-    jobs = _renumber(pl.concat(tables), repairs)
+    jobs = _renumber(pl.concat(tables, how="diagonal"), repairs)
     cores, note = _one_machine([machine_cores(header) for header in headers])
     return to_workload(jobs, repairs, cluster_spec=cores, cluster_note=note)
 
@@ -113,7 +115,18 @@ def _tables(source: Source, repairs: Repairs) -> Iterator[pl.DataFrame]:
         if rows.lines.size:
             _refuse_impossible(rows)
             _take_as_unknown(rows)
-            yield _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
+            table = _table(rows.fields).with_columns(repairs.places(source, pl.Series(rows.lines)))
+            if (rows.column(RUN) == _UNKNOWN).any():
+                table = _with_those_that_left(table, repairs)
+            yield table
+
+
+def _with_those_that_left(table: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
+    """Returns the jobs with the times at which those left the queue that never ran."""
+    never = pl.col("run_s") < 0
+    left_s = pl.when(never).then(pl.col("submit_s") + pl.col("logged_wait_s"))
+    table = keep_those_that_left(table, left_s, repairs)
+    return table.with_columns(logged_wait_s=pl.when(pl.col("cancel_s").is_null()).then("logged_wait_s"))
 
 
 def _tokenize(block: Block, where: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -203,7 +216,9 @@ def _drop_unusable(rows: _Rows) -> None:
     """Drops the jobs that never ran or whose size is not known; their other fields are not looked at."""
     run_s = rows.column(RUN)
     rows.refuse((run_s < 0) & (run_s != _UNKNOWN), RUN, "seconds, or -1 for unknown")
-    rows.drop(run_s == _UNKNOWN, RUN, "run time unknown (-1): job dropped")
+    # A job that was cancelled while it waited has waited until then.
+    left = (rows.column(STATUS) == _CANCELLED) & (rows.column(WAIT) >= 0) & (rows.column(REQUESTED_TIME) > 0)
+    rows.drop((run_s == _UNKNOWN) & ~left, RUN, "run time unknown (-1): job dropped")
     rows.drop(rows.column(RUN) == 0, RUN, "run time 0 s: job dropped")
     # Either field will do: logs of some machines tell only what was asked for, others only what was given.
     unknown = (rows.column(ALLOCATED) == _UNKNOWN) & (rows.column(REQUESTED) == _UNKNOWN)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.conditions import TIME_LIMIT_S, TIMES
 from shunter.model.workload import (
     AMOUNT_LIMIT,
     CORES_LIMIT,
@@ -18,6 +19,7 @@ from shunter.model.workload import (
     TASKS_LIMIT,
     Workload,
 )
+from shunter.workloads.text.depending import without_strangers
 from shunter.workloads.text.repairs import PLACE, UNREADABLE, Repairs
 
 if TYPE_CHECKING:
@@ -76,14 +78,15 @@ def build_workload(
     """
     frames = [jobs] if isinstance(jobs, pl.DataFrame) else list(jobs)
     where = repairs.sources[0].where
-    frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame(schema={PLACE: pl.Int64})
+    frame = pl.concat(frames, how="diagonal") if frames else pl.DataFrame(schema={PLACE: pl.Int64})
     _check_readable(frame.height, repairs, where)
     # First what is dropped, then what is mended: a job that is not there needs no repair, and none is counted for it.
     frame = _drop_unusable(frame, repairs)
     frame = _mend(frame, repairs)
     if frame.height == 0:
         raise no_job_left(where, repairs)
-    return to_workload(number_anew(frame, repairs), repairs, cluster_spec=cluster_spec, cluster_note=cluster_note)
+    frame = without_strangers(number_anew(frame, repairs), repairs)
+    return to_workload(frame, repairs, cluster_spec=cluster_spec, cluster_note=cluster_note)
 
 
 def to_workload(
@@ -198,6 +201,11 @@ def _mend(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     if "logged_wait_s" in frame.columns:
         wrong = ~pl.col("logged_wait_s").is_between(0, DURATION_LIMIT_S)
         frame = repairs.replace(frame, wrong, "logged_wait_s", None, "wait negative or absurd: taken as unknown")
+    for column in TIMES:
+        if column in frame.columns:
+            wrong = ~pl.col(column).is_between(pl.col("submit_s"), TIME_LIMIT_S)
+            rule = f"{column} before the submit time or absurd: taken as unknown"
+            frame = repairs.replace(frame, wrong, column, None, rule)
     if "priority" in frame.columns:
         wrong = ~pl.col("priority").is_between(-AMOUNT_LIMIT, AMOUNT_LIMIT)
         frame = repairs.replace(frame, wrong, "priority", None, "priority absurd: taken as unknown")

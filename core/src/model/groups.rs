@@ -1,0 +1,108 @@
+//! Groups of nodes: the lists of nodes of which one must hold all of a job.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::model::areas::{Areas, Sites};
+use crate::model::cluster::Node;
+
+/// Nodes by number: all, those of a partition, or those of them with one type of GPU.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its place among all groups of the cluster; lists that are the same have the same.
+    pub(crate) number: u32,
+    nodes: Arc<[u32]>,
+}
+
+impl Deref for Group {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.nodes
+    }
+}
+
+/// All groups of a cluster, and where each node stands in them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Groups {
+    lists: Vec<Arc<[u32]>>,
+    /// By node: the numbers of its groups, and its place in each.
+    homes: Vec<Vec<(u32, u32)>>,
+}
+
+impl Groups {
+    /// The nodes of each group.
+    pub(crate) fn lists(&self) -> &[Arc<[u32]>] {
+        &self.lists
+    }
+
+    /// The groups of a node, and its places there.
+    pub(crate) fn homes(&self, node: u32) -> &[(u32, u32)] {
+        &self.homes[node as usize]
+    }
+}
+
+/// Numbers groups as they are found.
+#[derive(Default)]
+pub(crate) struct GroupNumbers {
+    known: HashMap<Arc<[u32]>, u32>,
+    groups: Groups,
+}
+
+impl GroupNumbers {
+    fn group(&mut self, nodes: Vec<u32>) -> Group {
+        let nodes: Arc<[u32]> = nodes.into();
+        let number = *self.known.entry(nodes.clone()).or_insert_with(|| {
+            self.groups.lists.push(nodes.clone());
+            self.groups.lists.len() as u32 - 1
+        });
+        Group { number, nodes }
+    }
+
+    /// All groups of so many nodes.
+    pub(crate) fn finish(self, nodes: usize) -> Groups {
+        let mut groups = self.groups;
+        groups.homes = vec![Vec::new(); nodes];
+        for (number, list) in groups.lists.iter().enumerate() {
+            for (place, &node) in list.iter().enumerate() {
+                groups.homes[node as usize].push((number as u32, place as u32));
+            }
+        }
+        groups
+    }
+}
+
+/// What a partition, or the whole cluster, has.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    pub(crate) nodes: Group,
+    /// Those with GPUs, by their type; the pool with the first node comes first.
+    pub(crate) pools: Vec<Group>,
+    /// Which of all nodes are close together, and which of each pool.
+    pub(crate) areas: Areas,
+    pub(crate) pool_areas: Vec<Areas>,
+}
+
+impl Scope {
+    pub(crate) fn new(nodes: Vec<u32>, all: &[Node], sites: Sites, numbers: &mut GroupNumbers) -> Self {
+        let mut types: Vec<Option<u32>> = Vec::new();
+        let mut pools: Vec<Vec<u32>> = Vec::new();
+        for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
+            let gpu_type = all[node as usize].gpu_type;
+            let pool = types.iter().position(|&other| other == gpu_type).unwrap_or_else(|| {
+                types.push(gpu_type);
+                pools.push(Vec::new());
+                types.len() - 1
+            });
+            pools[pool].push(node);
+        }
+        let areas = |nodes: &[u32]| Areas::of(nodes, sites, |node| all[node as usize].site());
+        Scope {
+            areas: areas(&nodes),
+            pool_areas: pools.iter().map(|pool| areas(pool)).collect(),
+            nodes: numbers.group(nodes),
+            pools: pools.into_iter().map(|pool| numbers.group(pool)).collect(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+"""Jobs that were cancelled while they waited: they stay in the log, and leave the queue when it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import polars as pl
+
+from shunter.workloads.text.repairs import PLACE
+
+if TYPE_CHECKING:
+    from shunter.workloads.text.repairs import Repairs
+
+LEFT_RULE: Final = "cancelled while it waited: leaves the queue then; its request stands in for its run time"
+
+
+def keep_those_that_left(frame: pl.DataFrame, left_s: pl.Expr, repairs: Repairs) -> pl.DataFrame:
+    """Returns jobs of which some never ran, with ``cancel_s`` where they left the queue.
+
+    No log tells for how long such a job would have run. Under another policy it may start before it is cancelled, so
+    that it needs a run time: it is the request. A job without one is not kept.
+
+    Args:
+        frame: With ``submit_s``, ``run_s`` and ``requested_s``.
+        left_s: When a job left that never ran; null for all others.
+        repairs: Is told of them.
+    """
+    is_known = (left_s >= pl.col("submit_s")) & (pl.col("requested_s") > 0)
+    frame = frame.with_columns(cancel_s=pl.when(is_known).then(left_s).cast(pl.Float64))
+    kept = frame.filter(pl.col("cancel_s").is_not_null())
+    if kept.height == 0:
+        return frame.drop("cancel_s")
+    # It is no mistake of the log.
+    repairs.tell(LEFT_RULE, kept.height, kept[PLACE][0], f"cancelled at {kept['cancel_s'][0]:.15g}")
+    stands_in = pl.when(pl.col("cancel_s").is_not_null()).then("requested_s").otherwise("run_s")
+    return frame.with_columns(run_s=stands_in)
