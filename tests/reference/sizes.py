@@ -63,7 +63,9 @@ def sizes_of(by: str, jobs: Sequence[RefJob], nodes: Sequence[RefNode], mix: boo
     """Returns the sizes of a log's jobs on a cluster; ``auto`` is whichever resource has the higher offered load."""
     cores, gpus = sum(node.cores_milli for node in nodes), 1000 * sum(node.gpus for node in nodes)
     if by == "auto":
-        fitting = [job for job in jobs if reject_reason(job, nodes, mix) is RejectReason.NONE]
+        # A job that left the queue without a logged start has a run time that stands in for one: nobody saw that work.
+        ran = [job for job in jobs if job.cancel_ms is None or job.logged_wait_ms is not None]
+        fitting = [job for job in ran if reject_reason(job, nodes, mix) is RejectReason.NONE]
         core_work = sum(job.run_ms * job.total_cores_milli for job in fitting)
         gpu_work = sum(job.run_ms * job.total_gpu_milli for job in fitting)
         by = "gpus" if gpu_work * cores > core_work * gpus else "cores"
