@@ -13,7 +13,7 @@ from shunter.errors import InputError
 from shunter.native import core_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -34,7 +34,7 @@ KINDS: Final = {name.replace("-", ""): code for name, code in core_numbers("Depe
 """The kinds of dependencies by the names that users write, with the core's numbers."""
 BAD_ENDS: Final = (
     *("failed", "cancelled", "canceled", "timeout", "killed", "node_fail", "out_of_memory", "preempted"),
-    *("boot_fail", "deadline", "revoked", "terminated"),
+    *("boot_fail", "deadline", "revoked", "terminated", "requeued"),
 )
 """The statuses of jobs that did not end well, in lower case."""
 NO_TIME: Final = -(2**63)
@@ -271,17 +271,22 @@ def _arrays(jobs: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.array(numbers, dtype=np.int64), limits["array_limit"].to_numpy().astype(np.int64)
 
 
-def renamed_needs(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.Series:
-    """Returns ``depends_on`` with other names for jobs and arrays; needs of those that have none are left out."""
+def with_other_names(cells: Iterable[str | None], name_of: Callable[[Need], str | None]) -> list[str | None]:
+    """Returns cells of ``depends_on`` with other names for jobs and arrays; a need whose name is None is left out."""
 
     def renamed(text: str) -> str | None:
-        kept = [need for need in parse_needs(text) if need.kind == SINGLETON or need.on in names]
+        needs = [need._replace(on=name_of(need) or "") if need.on else need for need in parse_needs(text)]
+        kept = [need for need in needs if need.on or need.kind == SINGLETON]
         # Neighbors of one kind stand together, as people write them.
-        groups = [(kind, list(needs)) for kind, needs in groupby(kept, key=lambda need: need.kind)]
-        words = [":".join([kind, *(names[need.on] for need in needs if need.on)]) for kind, needs in groups]
-        return ",".join(words) or None
+        groups = [(kind, list(group)) for kind, group in groupby(kept, key=lambda need: need.kind)]
+        return ",".join(":".join([kind, *(need.on for need in group if need.on)]) for kind, group in groups) or None
 
-    cells = [None if text is None else renamed(text) for text in jobs["depends_on"].to_list()]
+    return [None if text is None else renamed(text) for text in cells]
+
+
+def renamed_needs(jobs: pl.DataFrame, names: Mapping[str, str]) -> pl.Series:
+    """Returns ``depends_on`` with other names for jobs and arrays; needs of those that have none are left out."""
+    cells = with_other_names(jobs["depends_on"].to_list(), lambda need: names.get(need.on))
     return pl.Series("depends_on", cells, dtype=pl.String)
 
 
