@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from shunter.model.conditions import waits_from_s, with_other_names
+from shunter.model.conditions import waits_from_s
+from shunter.model.needs import with_other_names
 from shunter.workloads.text.repairs import PLACE, Repairs
 
 REQUEUED: Final = "requeued: each of its runs is a job of its own"
