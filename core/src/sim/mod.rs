@@ -11,6 +11,7 @@ pub(crate) mod gate;
 pub(crate) mod holding;
 pub mod job_state;
 pub mod machine;
+pub(crate) mod needs;
 pub mod serialize;
 pub mod setup;
 pub mod simulation;
