@@ -95,6 +95,23 @@ def test_one_that_left_after_its_first_run(tmp_path: Path) -> None:
     assert workload.jobs["cancel_s"].to_list() == [None, 1_600_000_080.0]
 
 
+def test_runs_in_the_completion_log(tmp_path: Path) -> None:
+    """Slurm holds a job for two minutes that it queues again."""
+    line = (
+        "JobId=7 UserId=ann(1) GroupId=x(1) Name=run JobState={} Partition=p TimeLimit=60 StartTime=2024-03-01T12:{} "
+        "EndTime=2024-03-01T12:{} NodeList=n1 NodeCnt=1 ProcCnt=4 WorkDir=/ Tres=cpu=4,node=1 Account=a QOS=q "
+        "SubmitTime=2024-03-01T12:{} EligibleTime=2024-03-01T12:{} ExitCode=0:0\n"
+    )
+    text = line.format("NODE_FAIL", "01:00", "11:00", "00:00", "00:00")
+    text += line.format("COMPLETED", "14:00", "20:00", "11:00", "13:01")
+    workload = _read(tmp_path, text)
+    assert workload.jobs.select("job_id", "logged_wait_s", "run_s", "depends_on").rows() == [
+        ("7", 60.0, 600.0, None),
+        ("7.r1", 59.0, 360.0, "afterany:7"),
+    ]
+    assert (workload.jobs["begin_s"] - workload.jobs["submit_s"]).to_list() == [None, 121.0]
+
+
 def test_reruns_of_pbs(tmp_path: Path) -> None:
     """Torque says hardly more than that there was a rerun, PBS Pro what it says at every end."""
     text = "\n".join(

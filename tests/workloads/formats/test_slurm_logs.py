@@ -130,11 +130,11 @@ def test_the_completion_log_of_rltune() -> None:
         "run time 0 s: job dropped": 18,
         REQUEUED: 1,
     }
-    # Its node failed, and two hours later it ran to its end; Slurm says when it was submitted again.
+    # Its node failed, and two hours later it ran to its end; Slurm held it for two minutes when it was submitted again.
     runs = workload.jobs.filter(pl.col("job_id").str.starts_with("63"))
     assert runs.select("job_id", "status", "run_s", "logged_wait_s", "depends_on").rows() == [
         ("63", "node_fail", 549.0, 0.0, None),
-        ("63.r1", "completed", 891.0, 6_952.0, "afterany:63"),
+        ("63.r1", "completed", 891.0, 6_952.0 - 121.0, "afterany:63"),
     ]
     # The 19 that are dropped: 5 completed, 7 failed and 7 node failures.
     assert counts(workload, "status") == {"completed": 59, "failed": 16, "node_fail": 1, "timeout": 1}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _KEYS: Final = (
     *("JobId", "ArrayJobId", "ArrayTaskId", "UserId", "GroupId", "JobState", "Partition", "Account", "QOS", "NodeList"),
-    *("SubmitTime", "StartTime", "EndTime", "TimeLimit", "NodeCnt", "ProcCnt", "Tres", "Gres"),
+    *("SubmitTime", "EligibleTime", "StartTime", "EndTime", "TimeLimit", "NodeCnt", "ProcCnt", "Tres", "Gres"),
 )
 _NAME: Final = r" Name=(.+) JobState="
 """Names may hold blanks and equal signs; the key that follows is the last such one."""
@@ -101,6 +101,7 @@ def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
     frame = frame.hstack(each_distinct(frame["tres"], resources, _RESOURCES))
     frame = repairs.replace(frame, _unread("tres", "tres_gpus"), "tres", None, "tres not readable: taken as unknown")
     frame = frame.hstack(each_distinct(frame["gres"], gpus_of_gres, {"gpus": pl.Float64, "gpu_type": pl.String}))
+    eligible_s = unix_seconds(frame["eligibletime"])
     task = pl.format("{}_{}", "arrayjobid", "arraytaskid")
     start_s, end_s = pl.col("starttime_s"), pl.col("endtime_s")
     return frame.select(
@@ -128,6 +129,8 @@ def _jobs(frame: pl.DataFrame, repairs: Repairs) -> pl.DataFrame:
         status=status(frame["jobstate"]),
         user=_person("userid"),
         group=_person("groupid"),
+        # Older versions do not write it.
+        **({"eligible_s": eligible_s} if eligible_s.null_count() < frame.height else {}),
     )
 
 
