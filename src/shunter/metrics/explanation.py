@@ -277,7 +277,7 @@ def _started_during(record: Record, row: int, waits: list[Wait]) -> NDArray[np.i
         meanwhile |= (start_ms >= begin) & ((start_ms < until) | ((start_ms == until) & (jobs < row)))
     partition = record.rows["partition"][row] if record.cluster.partitions else None
     if partition is not None:
-        here = np.array([node.partition == partition for node in record.cluster.nodes])
+        here = np.array([partition in node.partitions for node in record.cluster.nodes])
         touches = np.zeros(len(segments), dtype=np.bool_)
         touches[segments.entry[here[segments.nodes]]] = True
         meanwhile &= touches[first]

@@ -170,7 +170,7 @@ class Record:
         return [
             number
             for number, node in enumerate(self.cluster.nodes)
-            if (partition is None or node.partition == partition) and (mask == ANY_GPU_TYPE or node.gpu_type in types)
+            if (partition is None or partition in node.partitions) and (mask == ANY_GPU_TYPE or node.gpu_type in types)
         ]
 
     @cached_property

@@ -51,7 +51,7 @@ def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
     masks = cluster.gpu_type_masks(jobs)
     pools: dict[str | None, NDArray[np.int64]] = {}
     # Nodes that are alike are looked at once: large clusters have thousands of nodes, and a few kinds.
-    alike = Counter((node.gpu_type, node.partition, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
+    alike = Counter((node.gpu_type, node.partitions, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
     for (gpu_type, name, cores, memory_mb, gpus), count in alike.items():
         room = count * _capacity(jobs, cores, memory_mb, gpus)
         bit = 0 if gpu_type is None else 1 << cluster.gpu_types.index(gpu_type)
@@ -76,7 +76,7 @@ def why_any_node_will_do(jobs: pl.DataFrame, cluster: Cluster) -> str | None:
     nodes = cluster.nodes
     if len(nodes) == 1:
         return "there is one node"
-    if len({(node.speed, node.gpu_type, node.partition) for node in nodes}) > 1:
+    if len({(node.speed, node.gpu_type, node.partitions) for node in nodes}) > 1:
         return None
     asked = {"cores": "cores_per_task", "gpus": "gpus_per_task"}
     if any(node.memory_mb is not None for node in nodes):
@@ -214,7 +214,7 @@ class _Site:
     def of(cls, job: dict[str, Any], cluster: Cluster) -> _Site:
         # A cluster without partitions serves every job, whatever partition the log names.
         partition = job["partition"] if cluster.partitions else None
-        nodes = [node for node in cluster.nodes if partition is None or node.partition == partition]
+        nodes = [node for node in cluster.nodes if partition is None or partition in node.partitions]
         return cls("the cluster" if partition is None else f"partition {partition!r}", nodes, cluster)
 
     def usable(self, job: dict[str, Any], cluster: Cluster) -> _Site:

@@ -103,7 +103,7 @@ def cluster_columns(cluster: Cluster) -> ClusterColumns:
         np.array([round(node.cores * MILLI) for node in nodes], dtype=np.int64),
         np.array([UNKNOWN if node.memory_mb is None else node.memory_mb for node in nodes], dtype=np.int64),
         np.array([node.gpus for node in nodes], dtype=np.int64),
-        _numbers((node.partition for node in nodes), partitions),
+        _numbers((node.partitions[0] if node.partitions else None for node in nodes), partitions),
         _numbers((node.gpu_type for node in nodes), gpu_types),
         np.array([round(node.speed * MILLI) for node in nodes], dtype=np.int64),
         _numbers(racks, _by_appearance(racks)),
