@@ -46,8 +46,8 @@ def test_every_key_of_a_file(tmp_path: Path) -> None:
     assert cluster.nodes == (
         Node("node0", 16.0, 65536, partitions=("cpu",)),
         Node("node1", 16.0, 65536, partitions=("cpu",)),
-        Node("gpu0", 32.0, 131072, 4, "A100", "gpu"),
-        Node("gpu1", 32.0, 131072, 4, "A100", "gpu"),
+        Node("gpu0", 32.0, 131072, 4, "A100", ("gpu",)),
+        Node("gpu1", 32.0, 131072, 4, "A100", ("gpu",)),
         Node("login", 4.0, 8192),
     )
     assert cluster.partitions == ("cpu", "gpu")

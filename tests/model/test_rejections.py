@@ -18,10 +18,10 @@ from shunter.workloads import read_workload
 from tests.metrics.handmade import Row, cluster, make_schedule
 
 NODES = (
-    Node("a0", 8.0, 1000, 4, "A100", "big"),
-    Node("a1", 8.0, 1000, 4, "A100", "big"),
-    Node("v0", 8.0, 1000, 8, "V100", "big"),
-    Node("t0", 8.0, 1000, 2, "T4", "small"),
+    Node("a0", 8.0, 1000, 4, "A100", ("big",)),
+    Node("a1", 8.0, 1000, 4, "A100", ("big",)),
+    Node("v0", 8.0, 1000, 8, "V100", ("big",)),
+    Node("t0", 8.0, 1000, 2, "T4", ("small",)),
 )
 LAB = cluster(*NODES)
 MIXED = Cluster.from_nodes(NODES, "mixed", mix=True)

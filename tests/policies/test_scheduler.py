@@ -42,7 +42,7 @@ def test_the_numbers_of_the_core() -> None:
 
 def test_what_the_core_is_told() -> None:
     def parameters(policy: str) -> list[float]:
-        told: list[float] = resolve_native(policy).for_core(LOG).parameters.tolist()
+        told: list[float] = resolve_native(policy).for_core(LOG, Cluster.pool(4)).parameters.tolist()
         return told
 
     assert parameters("las") == []
