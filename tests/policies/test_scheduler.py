@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from shunter import InputError, Policy, QueueView
+from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
 from shunter.policies.catalog import ESTIMATE_CODES, ESTIMATES, KNOWN_POLICIES, PLACEMENTS
 from shunter.policies.native import resolve_estimate, resolve_native
