@@ -198,7 +198,10 @@ enum ShunterRejectReason {
     SHUNTER_REJECT_MEMORY = 3,            /* it asks for more memory than there is */
     SHUNTER_REJECT_GPUS = 4,              /* it asks for more GPUs than there are */
     SHUNTER_REJECT_COMBINATION = 5,       /* each resource would do, but not all of them together */
-    SHUNTER_REJECT_NO_SUCH_GPU_TYPE = 6   /* it asks for a type of GPU that no node has */
+    SHUNTER_REJECT_NO_SUCH_GPU_TYPE = 6,  /* it asks for a type of GPU that no node has */
+    SHUNTER_REJECT_NO_SUCH_FEATURES = 7,  /* no node of its partitions has the features that it asks for */
+    SHUNTER_REJECT_NOT_ADMITTED = 8,      /* its partitions do not admit its account, user or QOS */
+    SHUNTER_REJECT_OVER_JOB_LIMIT = 9     /* it asks for more than one job may have */
 };
 
 /* What becomes of a job in a decision. */
@@ -325,6 +328,19 @@ typedef struct ShunterSpeeds {
 } ShunterSpeeds;
 
 /*
+ * Where jobs may go, where partitions that nodes name are not enough: a scope is a list of choices, which may overlap, and a
+ * job gets all its nodes from one of them. Scopes are numbered behind the partitions.
+ */
+typedef struct ShunterScopes {
+    const uint32_t *choices; /* by scope: how many choices it has, 1 or more */
+    size_t scopes;
+    const uint32_t *lengths; /* by choice, scope by scope, in the order in which they are tried: how many nodes it has */
+    size_t lengths_length;
+    const uint32_t *nodes;   /* the nodes of each choice, in ascending order */
+    size_t nodes_length;
+} ShunterScopes;
+
+/*
  * What keeps jobs from waiting for nodes, and when they leave the queue. Arrays may be null: then no job has such a thing.
  * A job that can never wait, since a dependency can no longer be met, leaves. Jobs that are not simulated are over.
  */
@@ -422,7 +438,7 @@ int32_t shunter_close(uint64_t handle);
  * Opens a cluster from columns of `nodes` values (1 to 10,000,000): milli-cores; memory, or SHUNTER_UNKNOWN where it is
  * not tracked; whole GPU devices; partition, below `nodes`, or SHUNTER_UNKNOWN for none; type of GPU, below 62, or
  * SHUNTER_UNKNOWN; speed of the GPUs in thousandths of what run times are given for; rack and switch, or
- * SHUNTER_UNKNOWN. With `mix` 1 a job may have GPUs of several types, with 0 never. `speeds` may be null.
+ * SHUNTER_UNKNOWN. With `mix` 1 a job may have GPUs of several types, with 0 never. `speeds` and `scopes` may be null.
  */
 int32_t shunter_cluster_open(
     const int64_t *cores_milli,
@@ -436,14 +452,18 @@ int32_t shunter_cluster_open(
     size_t nodes,
     int32_t mix,
     const ShunterSpeeds *speeds,
+    const ShunterScopes *scopes,
     uint64_t *handle);
 
 /*
  * Opens a table from columns of `jobs` values, sorted by submit time. Cores, memory and GPUs are per task; a task asks
  * for a fraction of one GPU (below 1000) or for whole ones. Users are numbered below `jobs`. requested_ms, memory_mb,
- * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN. gpu_types has a bit for
+ * partition, user and logged_wait_ms (how long the job waited in reality) may be SHUNTER_UNKNOWN. partition is that of
+ * nodes, or the number of a scope; one that the cluster does not have has the job rejected, the last four numbers (2^31 − 1
+ * and below) for SHUNTER_REJECT_NO_SUCH_PARTITION, _NO_SUCH_FEATURES, _NOT_ADMITTED, _OVER_JOB_LIMIT. gpu_types has a bit for
  * each type of GPU that would do; 0 means any, and bit 62 a type that no node has. kind is the number of one of the
  * cluster's kinds, or SHUNTER_UNKNOWN for a job that runs as fast as its nodes are; where `kind` is null, no job has one.
+ * tier is 0 to 65535: jobs of a higher tier stand before all of lower ones; where it is null, all have the same.
  * `conditions` may be null: then all jobs wait for nodes as soon as they are submitted.
  */
 int32_t shunter_jobs_open(
@@ -459,6 +479,7 @@ int32_t shunter_jobs_open(
     const int64_t *logged_wait_ms,
     const int64_t *gpu_types,
     const int64_t *kind,
+    const int64_t *tier,
     const ShunterConditions *conditions,
     size_t jobs,
     uint64_t *handle);

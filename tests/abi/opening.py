@@ -54,7 +54,7 @@ def open_cluster(
         micro = np.array(kind_micro, dtype=np.int64)
         kinds, types = micro.shape
         speeds = ffi.new("ShunterSpeeds *", {"kind_micro": pointer(micro), "kinds": kinds, "types": types})
-    return opened(lib.shunter_cluster_open, *map(pointer, columns), nodes, mix, speeds)
+    return opened(lib.shunter_cluster_open, *map(pointer, columns), nodes, mix, speeds, ffi.NULL)
 
 
 def open_jobs(
@@ -87,7 +87,7 @@ def open_jobs(
         integers(gpu_types or [0] * jobs),
     ]
     kinds = ffi.NULL if kind is None else pointer(integers(kind))
-    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, conditions, jobs)
+    return opened(lib.shunter_jobs_open, *map(pointer, columns), kinds, ffi.NULL, conditions, jobs)
 
 
 def open_policy(kind: str, hosts: int = 2) -> Handle:

@@ -64,14 +64,14 @@ ShunterConfig easy(void) {
 uint64_t open_cluster(void) {
     uint64_t handle = 0;
     OK(shunter_cluster_open(NODE_CORES, NODE_MEMORY, NODE_GPUS, NODE_PARTITION, NODE_TYPE, NODE_SPEED, UNKNOWN4,
-                            NODE_SWITCH, NODES, 0, NULL, &handle));
+                            NODE_SWITCH, NODES, 0, NULL, NULL, &handle));
     EXPECT(handle != 0);
     return handle;
 }
 
 uint64_t open_jobs(void) {
     uint64_t handle = 0;
-    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, TYPES, NULL, NULL,
+    OK(shunter_jobs_open(SUBMIT, RUN, REQUESTED, TASKS, CORES, UNKNOWN4, GPUS, UNKNOWN4, USER, UNKNOWN4, TYPES, NULL, NULL, NULL,
                          JOBS, &handle));
     EXPECT(handle != 0);
     return handle;

@@ -68,7 +68,7 @@ static void wrong_restoring(uint64_t cluster, uint64_t jobs, ShunterConfig confi
     BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, foreign, sizeof foreign, &handle));
     memset(foreign, 0, sizeof foreign);
     BAD_ARGUMENT(shunter_simulation_restore(cluster, jobs, foreign, sizeof foreign, &handle));
-    OK(shunter_cluster_open(one, one, one, none, none, one, none, none, 1, 0, NULL, &other_cluster));
+    OK(shunter_cluster_open(one, one, one, none, none, one, none, none, 1, 0, NULL, NULL, &other_cluster));
     BAD_ARGUMENT(shunter_simulation_restore(other_cluster, jobs, bytes, length, &handle));
     BAD_HANDLE(shunter_simulation_restore(jobs, cluster, bytes, length, &handle));
     OK(shunter_simulation_restore(cluster, jobs, bytes, length, &handle));

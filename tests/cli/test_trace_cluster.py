@@ -87,8 +87,8 @@ def test_hosts_of_a_log_become_nodes(shunter: Command, tmp_path: Path) -> None:
     assert answer.code == 0
     assert "Inferred from the hosts that sacct.txt names. Jobs that name some: 2. Nodes: 3." in answer.out
     assert "2 of 3 reached the same cores as a like-named one, so the sizes are plausible" in answer.out
-    nodes = [(node.name, node.cores, node.partition) for node in Cluster.read(output).nodes]
-    assert nodes == [("g1", 8.0, "gpu"), ("n01", 32.0, "batch"), ("n02", 32.0, "batch")]
+    nodes = [(node.name, node.cores, node.partitions) for node in Cluster.read(output).nodes]
+    assert nodes == [("g1", 8.0, ("gpu",)), ("n01", 32.0, ("batch",)), ("n02", 32.0, ("batch",))]
     assert "# Inferred from the hosts that sacct.txt names" in output.read_text()
 
 

@@ -90,7 +90,7 @@ def test_files_read_back_give_the_same_schedule(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_node_can_be_written(tmp_path: Path) -> None:
-    nodes = (Node("a", 4.0, 100, 2, "v100", "gpu"), Node('b"\x7f', 1.0, partition="thin"), Node("pool", 9.0))
+    nodes = (Node("a", 4.0, 100, 2, "v100", ("gpu",)), Node('b"\x7f', 1.0, partitions=("thin",)), Node("pool", 9.0))
     path = tmp_path / "nodes.toml"
     path.write_text(cluster_text(Cluster.from_nodes(nodes, "all")), encoding="utf-8")
     assert Cluster.read(path).nodes == nodes

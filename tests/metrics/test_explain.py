@@ -51,7 +51,7 @@ def test_not_enough_cores() -> None:
 
 
 def test_not_enough_gpus_in_its_partition() -> None:
-    on = cluster(Node("a", 64, None, 8, partition="vc3"), Node("b", 64, None, 8, partition="vc4"))
+    on = cluster(Node("a", 64, None, 8, partitions=("vc3",)), Node("b", 64, None, 8, partitions=("vc4",)))
     rows = [
         Row(0, 0, 500, {0: 1}, gpus=2, partition="vc3"),
         Row(0, 0, 900, {1: 1}, gpus=1, partition="vc4"),
@@ -65,7 +65,7 @@ def test_not_enough_gpus_in_its_partition() -> None:
 
 
 def test_jobs_of_other_partitions_pass_nobody_by() -> None:
-    on = cluster(Node("a", 64, None, 8, partition="vc3"), Node("b", 64, None, 8, partition="vc4"))
+    on = cluster(Node("a", 64, None, 8, partitions=("vc3",)), Node("b", 64, None, 8, partitions=("vc4",)))
     rows = [
         Row(0, 0, 500, {0: 1}, gpus=2, partition="vc3"),
         Row(10, 500, 600, {0: 1}, gpus=8, partition="vc3"),

@@ -22,7 +22,7 @@ CLUSTERS = {
     "gpus": Cluster.from_nodes(tuple(Node(f"n{number}", 64, None, 8) for number in range(4)), "gpus"),
     "fractions": Cluster.from_nodes(tuple(Node(f"n{number}", 32, None, 4) for number in range(2)), "fractions"),
     "partitions": Cluster.from_nodes(
-        tuple(Node(f"n{number}", 64, None, 8, partition="ab"[number % 2]) for number in range(4)), "partitions"
+        tuple(Node(f"n{number}", 64, None, 8, partitions=("ab"[number % 2],)) for number in range(4)), "partitions"
     ),
 }
 GPUS = {"pool": [0.0], "gpus": [1.0, 1.0, 2.0, 4.0, 8.0], "fractions": [0.25, 0.5, 1.0, 2.0]}

@@ -44,10 +44,10 @@ def test_every_key_of_a_file(tmp_path: Path) -> None:
     cluster = read(tmp_path, GOOD)
     assert cluster.name == "lab"
     assert cluster.nodes == (
-        Node("node0", 16.0, 65536, partition="cpu"),
-        Node("node1", 16.0, 65536, partition="cpu"),
-        Node("gpu0", 32.0, 131072, 4, "A100", "gpu"),
-        Node("gpu1", 32.0, 131072, 4, "A100", "gpu"),
+        Node("node0", 16.0, 65536, partitions=("cpu",)),
+        Node("node1", 16.0, 65536, partitions=("cpu",)),
+        Node("gpu0", 32.0, 131072, 4, "A100", ("gpu",)),
+        Node("gpu1", 32.0, 131072, 4, "A100", ("gpu",)),
         Node("login", 4.0, 8192),
     )
     assert cluster.partitions == ("cpu", "gpu")

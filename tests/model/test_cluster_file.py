@@ -11,11 +11,11 @@ from shunter.model.cluster import Cluster, Node, preset_names
 from shunter.model.cluster_file import cluster_toml, write_cluster
 
 NODES = (
-    Node("cn-03", 64.0, 512_000, 4, "A100", "gpu"),
+    Node("cn-03", 64.0, 512_000, 4, "A100", ("gpu",)),
     Node('odd "name"\x7f', 8.0),
-    Node("cn-01", 64.0, 512_000, 4, "A100", "gpu"),
+    Node("cn-01", 64.0, 512_000, 4, "A100", ("gpu",)),
     *(Node(f"n{number}", 16.0, 64_000) for number in range(30)),
-    *(Node(f"cpu-{number:03}", 32.0, 64_000, 0, None, "long") for number in range(7, 40)),
+    *(Node(f"cpu-{number:03}", 32.0, 64_000, 0, None, ("long",)) for number in range(7, 40)),
 )
 
 

@@ -114,7 +114,7 @@ NODES = st.builds(
 @given(drawn=st.lists(NODES, min_size=1, max_size=12), mix=st.booleans())
 def test_what_is_written_is_read_again(drawn: list[tuple[str | None, str | None, str | None, int]], mix: bool) -> None:
     nodes = tuple(
-        Node(f"n{n}", 4.0, None, gpus, kind, None, *TYPES.get(kind or "", (1.0, None)), rack=rack, switch=switch)
+        Node(f"n{n}", 4.0, None, gpus, kind, (), *TYPES.get(kind or "", (1.0, None)), rack=rack, switch=switch)
         for n, (kind, rack, switch, gpus) in enumerate(drawn)
     )
     cluster = Cluster.from_nodes(nodes, "lab", mix)

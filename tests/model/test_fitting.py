@@ -16,8 +16,8 @@ MIXED = Cluster.from_nodes(
     (
         Node("a", 4.0, 100, gpus=2),
         Node("b", 4.0, 100, gpus=2),
-        Node("c", 8.0, None, partition="p"),
-        Node("d", 2.0, 50, gpus=4, partition="q"),
+        Node("c", 8.0, None, partitions=("p",)),
+        Node("d", 2.0, 50, gpus=4, partitions=("q",)),
     ),
     "mixed",
 )

@@ -18,10 +18,10 @@ from shunter.workloads import read_workload
 from tests.metrics.handmade import Row, cluster, make_schedule
 
 NODES = (
-    Node("a0", 8.0, 1000, 4, "A100", "big"),
-    Node("a1", 8.0, 1000, 4, "A100", "big"),
-    Node("v0", 8.0, 1000, 8, "V100", "big"),
-    Node("t0", 8.0, 1000, 2, "T4", "small"),
+    Node("a0", 8.0, 1000, 4, "A100", ("big",)),
+    Node("a1", 8.0, 1000, 4, "A100", ("big",)),
+    Node("v0", 8.0, 1000, 8, "V100", ("big",)),
+    Node("t0", 8.0, 1000, 2, "T4", ("small",)),
 )
 LAB = cluster(*NODES)
 MIXED = Cluster.from_nodes(NODES, "mixed", mix=True)
@@ -41,7 +41,7 @@ def test_a_type_that_the_cluster_does_not_have() -> None:
     assert explained(no_such, gpu_type="Z100|Y1", partition="big") == (
         "job 7 asks for GPU type Z100 or Y1; partition 'big' has A100, V100"
     )
-    nodes = cluster(Node("a", 1.0, partition="p"), Node("b", 1.0, gpus=1, gpu_type="T4", partition="q"))
+    nodes = cluster(Node("a", 1.0, partitions=("p",)), Node("b", 1.0, gpus=1, gpu_type="T4", partitions=("q",)))
     assert explained(no_such, nodes, gpu_type="T4", partition="p") == (
         "job 7 asks for GPU type T4; partition 'p' has none of any type"
     )

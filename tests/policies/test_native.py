@@ -74,12 +74,12 @@ def test_every_policy_has_a_number() -> None:
 
 
 def test_policies_without_parameters_tell_nothing_more(workload: Workload) -> None:
-    told = resolve_native("sjf").for_core(workload)
+    told = resolve_native("sjf").for_core(workload, Cluster.pool(4))
     assert (told.code, len(told.parameters), len(told.scores)) == (CODES["sjf"], 0, 0)
 
 
 def test_the_part_of_multifactor_that_does_not_move(workload: Workload, site: str) -> None:
-    told = resolve_native(site).for_core(workload)
+    told = resolve_native(site).for_core(workload, Cluster.pool(4))
     assert told.code == CODES["multifactor"]
     # 10·partition + 7·queue + 0.5·priority; names that the file does not give, and what the log does not say, count 0.
     assert told.scores.tolist() == [10 + 14 + 3, 2.5, 14, -1, 2.5 + 14 + 0.75]
@@ -87,14 +87,15 @@ def test_the_part_of_multifactor_that_does_not_move(workload: Workload, site: st
 
 def test_multifactor_in_the_order_of_the_core(workload: Workload, site: str) -> None:
     # age, max_age_s, size, favor_small, fair_share, half_life_s; then the shares of ann, bob and nobody.
-    assert resolve_native(site).for_core(workload).parameters.tolist() == [2, 100, 3, 1, 5, 50, 1, 4, 1]
-    plain = resolve_native("multifactor?favor_small=0&age=4").for_core(workload)
+    told = resolve_native(site).for_core(workload, Cluster.pool(4))
+    assert told.parameters.tolist() == [2, 100, 3, 1, 5, 50, 1, 4, 1]
+    plain = resolve_native("multifactor?favor_small=0&age=4").for_core(workload, Cluster.pool(4))
     assert plain.parameters.tolist() == [4, 604_800, 1000, 0, 1000, 604_800]
     assert plain.scores.tolist() == [0] * 5
 
 
 def test_the_logs_own_priority_the_highest_first(workload: Workload) -> None:
-    told = resolve_native("priority").for_core(workload)
+    told = resolve_native("priority").for_core(workload, Cluster.pool(4))
     assert (told.code, len(told.parameters)) == (GIVEN, 0)
     assert told.scores.tolist() == [-6, 0, 0, 2, -1.5]
 
@@ -106,7 +107,7 @@ def test_shares_in_the_numbering_of_the_core(tmp_path: Path) -> None:
     )
     path = tmp_path / "shares.toml"
     path.write_text('[policy]\nkind = "fair-share"\nhalf_life_s = 9\n[policy.shares]\nzoe = 2\n"Émile" = 3\nann = 4\n')
-    half_life_s, *shares = resolve_native(str(path)).for_core(workload).parameters.tolist()
+    half_life_s, *shares = resolve_native(str(path)).for_core(workload, Cluster.pool(4)).parameters.tolist()
     numbers = user_numbers(workload.jobs["user"]).tolist()
     assert half_life_s == 9
     assert numbers[2] == -1
@@ -120,16 +121,16 @@ def test_a_log_in_which_every_job_has_a_user(tmp_path: Path) -> None:
     )
     path = tmp_path / "shares.toml"
     path.write_text('[policy]\nkind = "fair-share"\nhalf_life_s = 9\n[policy.shares]\nb = 2\n')
-    assert resolve_native(str(path)).for_core(workload).parameters.tolist() == [9, 1, 2]
+    assert resolve_native(str(path)).for_core(workload, Cluster.pool(4)).parameters.tolist() == [9, 1, 2]
     simulate(workload, Cluster.pool(1), policy=str(path))
 
 
 def test_without_shares_none_are_told(workload: Workload) -> None:
-    assert resolve_native("fair-share?half_life_s=9").for_core(workload).parameters.tolist() == [9]
+    assert resolve_native("fair-share?half_life_s=9").for_core(workload, Cluster.pool(4)).parameters.tolist() == [9]
 
 
 def test_linear_in_the_order_of_the_core(workload: Workload) -> None:
-    told = resolve_native("linear?cores=2&hold_patience_s=8&wait=3").for_core(workload)
+    told = resolve_native("linear?cores=2&hold_patience_s=8&wait=3").for_core(workload, Cluster.pool(4))
     assert told.parameters.tolist() == [1, 2, 3, 0, 0, 0, 0, 0, np.inf, 0, 3600, 8]
 
 

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from shunter import InputError, Policy, QueueView
+from shunter.model.cluster import Cluster
 from shunter.model.workload import Workload
 from shunter.policies.catalog import ESTIMATE_CODES, ESTIMATES, KNOWN_POLICIES, PLACEMENTS
 from shunter.policies.native import resolve_estimate, resolve_native
@@ -42,7 +43,7 @@ def test_the_numbers_of_the_core() -> None:
 
 def test_what_the_core_is_told() -> None:
     def parameters(policy: str) -> list[float]:
-        told: list[float] = resolve_native(policy).for_core(LOG).parameters.tolist()
+        told: list[float] = resolve_native(policy).for_core(LOG, Cluster.pool(4)).parameters.tolist()
         return told
 
     assert parameters("las") == []

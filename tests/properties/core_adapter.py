@@ -13,6 +13,7 @@ from shunter.model.schedule import Outcome, RejectReason, Schedule
 from shunter.model.workload import Workload
 from tests.properties.observed import Observed, ObservedJob
 from tests.reference.model import Config, RefJob, RefNode
+from tests.reference.resources import names_in
 
 
 def workload_of(jobs: Sequence[RefJob]) -> Workload:
@@ -32,16 +33,24 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
             "queue": [job.queue for job in jobs],
             "priority": [job.priority for job in jobs],
             "logged_wait_s": [None if job.logged_wait_ms is None else job.logged_wait_ms / 1000 for job in jobs],
+            **site_columns(jobs),
             **condition_columns(jobs),
         },
         schema_overrides={
             **dict.fromkeys(["requested_s", "memory_mb_per_task", "priority", "logged_wait_s"], pl.Float64),
             **dict.fromkeys(["partition", "user", "queue", "status"], pl.String),
+            **dict.fromkeys(["features", "account", "qos"], pl.String),
             **CONDITION_COLUMNS,
             "name": pl.String,
         },
     )
     return Workload.from_frame(frame, name="property")
+
+
+def site_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
+    """Returns what rules of a site go by, as a workload has it; nothing where no job has any of it."""
+    names = [name for name in ("features", "account", "qos") if any(getattr(job, name) is not None for job in jobs)]
+    return {name: [getattr(job, name) for job in jobs] for name in names}
 
 
 def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
@@ -74,7 +83,14 @@ def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
     """Returns the nodes as a cluster."""
     return Cluster.from_nodes(
         tuple(
-            Node(f"n{number}", node.cores_milli / 1000, node.memory_mb, node.gpus, partition=node.partition)
+            Node(
+                f"n{number}",
+                node.cores_milli / 1000,
+                node.memory_mb,
+                node.gpus,
+                partitions=tuple(names_in(node.partition)),
+                features=tuple(names_in(node.features)),
+            )
             for number, node in enumerate(nodes)
         ),
         name="property",

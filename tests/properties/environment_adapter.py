@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shunter.envs.baselines import NEVER_MS
 from shunter.native import Handle, check, ffi, lib, opened, pointer
-from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
+from shunter.simulation.core_inputs import core_config, open_tables
 from shunter.simulation.simulation import Simulation
 from tests.properties.core_adapter import cluster_of, workload_of
 from tests.properties.strategies import Scene
@@ -81,7 +81,7 @@ class CoreEnvironment:
     def __init__(self, play: Play) -> None:
         self.play = play
         workload, cluster = workload_of([*play.before, *play.scene.jobs]), cluster_of(play.scene.nodes)
-        self._tables = (open_cluster(cluster), open_jobs(workload, cluster))
+        self._tables = open_tables(workload, cluster)
         config = core_config(settings_of(play.config), workload, cluster)
         starts = np.array([NEVER_MS if ms is None else ms for ms in play.reward.relative_start_ms], dtype=np.int64)
         priority = np.array([*[0.0] * len(play.before), *play.reward.priority], dtype=np.float64)

@@ -18,6 +18,7 @@ from shunter.simulation import Simulation
 from tests.properties.core_adapter import workload_of
 from tests.properties.strategies import Scene
 from tests.reference.model import Allocation, Config, Preempt, Result, Share, Stop
+from tests.reference.resources import names_in
 
 OUTCOMES = [Outcome.__members__.get(phase.name, Outcome.UNFINISHED) for phase in Phase]
 """By the number of a job's phase."""
@@ -66,7 +67,8 @@ def gpu_cluster(scene: Scene, config: Config) -> Cluster:
             node.memory_mb,
             node.gpus,
             gpu_type=None if node.gpu_type is None else TYPE_NAMES[node.gpu_type],
-            partition=node.partition,
+            partitions=tuple(names_in(node.partition)),
+            features=tuple(names_in(node.features)),
             speed=node.speed_milli / 1000,
             rack=None if node.rack is None else f"rack {node.rack}",
             switch=None if node.switch is None else f"switch {node.switch}",
@@ -74,7 +76,8 @@ def gpu_cluster(scene: Scene, config: Config) -> Cluster:
         for number, node in enumerate(scene.nodes)
     )
     slowdown = config.slowdown_micro
-    return Cluster.from_nodes(nodes, "property", config.mix, kind_table(scene, slowdown), slowdown)
+    kinds = kind_table(scene, slowdown)
+    return Cluster.from_nodes(nodes, "property", config.mix, kinds, slowdown, config.rules)
 
 
 def kind_table(scene: Scene, slowdown: Slowdown) -> KindTable | None:

@@ -97,6 +97,8 @@ def likely(job: RefJob, nodes: tuple[RefNode, ...]) -> RefJob:
     """Returns a job that asks for less until it would not be rejected."""
     if reject_reason(job, nodes) is RejectReason.NO_SUCH_PARTITION:
         job = replace(job, partition=None)
+    if reject_reason(job, nodes) is RejectReason.NO_SUCH_FEATURES:
+        job = replace(job, features=None)
     if reject_reason(job, nodes) is RejectReason.NO_SUCH_GPU_TYPE:
         job = replace(job, gpu_types=0)
     job = modest(job, nodes)

@@ -178,6 +178,8 @@ def modest(job: RefJob, nodes: tuple[RefNode, ...]) -> RefJob:
     while (reason := reject_reason(job, nodes)) is not RejectReason.NONE:
         if reason is RejectReason.NO_SUCH_PARTITION:
             job = replace(job, partition=None)
+        elif reason is RejectReason.NO_SUCH_FEATURES:
+            job = replace(job, features=None)
         elif job.tasks > 1:
             job = replace(job, tasks=job.tasks - 1)
         elif reason is RejectReason.MEMORY:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from tests.reference.locality import Spread
 from tests.reference.model import RefJob, RefNode
-from tests.reference.resources import FreeNodes, capacity, pools, speed_on
+from tests.reference.resources import FreeNodes, capacity, places, pools, speed_on
 
 TasksOn: TypeAlias = dict[int, int]
 """How many tasks each node gets."""
@@ -62,10 +62,9 @@ class Ask:
         return sum(self.capacities.values()) >= self.job.tasks
 
     def pools_that_fit(self) -> list[Ask]:
-        """Returns the pools in which the job fits, in their order; all nodes are one for a job that is not bound."""
-        if not self.bound:
-            return [self] if self.fits() else []
-        return [ask for ask in map(self.among, pools(self.job, self.nodes)) if ask.fits()]
+        """Returns the pools in which the job fits, in their order; its partitions for a job that is not bound."""
+        groups = pools(self.job, self.nodes) if self.bound else places(self.job, self.nodes)
+        return [ask for ask in map(self.among, groups) if ask.fits()]
 
 
 def candidates(job: RefJob, usable: Sequence[int], free: FreeNodes) -> dict[int, int]:

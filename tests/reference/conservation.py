@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from shunter.model.schedule import Outcome, RejectReason
+from tests.reference.admission import admitted
 from tests.reference.failures import MOST_FAILURES, Failures
 from tests.reference.model import (
     DEVICE_MILLI,
@@ -20,7 +21,7 @@ from tests.reference.model import (
     lasting_ms,
     restart_ms,
 )
-from tests.reference.resources import has_wanted_type, in_partition
+from tests.reference.resources import has_wanted_type, places
 from tests.reference.speeds import USUAL_MICRO, speed_micro
 
 ENDED = (Outcome.COMPLETED, Outcome.KILLED, Outcome.FAILED)
@@ -65,7 +66,7 @@ class Account:
 
 def check_conservation(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, result: Result) -> None:
     """Asserts all of it; the devices only where the result names them."""
-    account = Account(jobs, nodes, config, result)
+    account = Account([admitted(job, nodes, config) for job in jobs], nodes, config, result)
     for job in range(len(jobs)):
         check_end(account, job)
         check_turns(account, job)
@@ -113,7 +114,7 @@ def check_gang(account: Account, segment: Segment) -> None:
     numbers = [share.node for share in segment.allocation]
     assert sum(share.tasks for share in segment.allocation) == job.tasks
     assert len(set(numbers)) == len(numbers)
-    assert set(numbers) <= set(in_partition(job, account.nodes))
+    assert any(set(numbers) <= set(members) for members in places(job, account.nodes))
     assert all(has_wanted_type(job, account.nodes[number]) for number in numbers)
     if job.gpu_milli and not account.config.mix:
         assert len({account.nodes[number].gpu_type for number in numbers}) == 1, f"{segment} mixes types of GPUs"

@@ -153,6 +153,6 @@ def known_spreads(job: RefJob, nodes: tuple[RefNode, ...], config: Config) -> tu
     return tuple(Spread(job, nodes, pool, config) for pool in pools)
 
 
-def spread_of(found: Sequence[Spread], numbers: Sequence[int]) -> Spread | None:
-    """Returns the one in whose pool some nodes are."""
-    return next((one for one in found if set(numbers) <= set(one.pool)), None)
+def spreads_of(found: Sequence[Spread], numbers: Sequence[int]) -> list[Spread]:
+    """Returns those in whose pools some nodes are."""
+    return [one for one in found if set(numbers) <= set(one.pool)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from shunter.model.schedule import Outcome, RejectReason
+from shunter.model.site import NO_RULES, SiteRules
 
 DEVICE_MILLI = 1000
 
@@ -23,6 +24,17 @@ class RefJob:
     memory_mb: int | None = None
     gpu_milli: int = 0
     partition: str | None = None
+    """Those that it names, with commas between; once it has arrived, those that admit it."""
+    features: str | None = None
+    """``a&b|c``: it needs nodes that have both, or the third."""
+    account: str | None = None
+    qos: str | None = None
+    tier: int = 1
+    """The highest of the partitions that admit it."""
+    factors: tuple[tuple[str, float], ...] = ()
+    """What these count for in a priority, if the policy's own file does not say."""
+    refused: RejectReason = RejectReason.NONE
+    """Why it is admitted nowhere."""
     user: str | None = None
     queue: str | None = None
     priority: float | None = None
@@ -90,6 +102,9 @@ class RefNode:
     memory_mb: int | None = None
     gpus: int = 0
     partition: str | None = None
+    """Those that it is in, with commas between."""
+    features: str | None = None
+    """What jobs may ask for, with commas between."""
     gpu_type: int | None = None
     """Types are numbered in the order in which they first appear among the nodes."""
     speed_milli: int = 1000
@@ -146,6 +161,8 @@ class Config:
     prices: tuple[float, ...] = ()
     """What a second costs on each type of GPU; none: they have no prices."""
     price_factor: float = 1.2
+    rules: SiteRules = field(default=NO_RULES, hash=False)
+    """Who may use which partition, and for what."""
     size_by: str = "auto"
     """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
 

@@ -35,12 +35,14 @@ def types_of(job: RefJob, nodes: Sequence[RefNode]) -> list[OnType]:
     """Returns the types that can hold the job; one without GPUs goes anywhere."""
     if job.gpu_milli == 0:
         return [OnType(None, USUAL_MICRO, job)]
-    free, found = empty(nodes), []
+    free = empty(nodes)
+    found: list[OnType] = []
     for pool in pools(job, nodes):
         first = nodes[pool[0]]
         assert first.gpu_type is not None, "types are chosen where every GPU has one"
         holds = sum(capacity(job, free[node]) for node in pool) >= job.tasks
-        if holds and has_wanted_type(job, first):
+        is_new = all(other.number != first.gpu_type for other in found)
+        if is_new and holds and has_wanted_type(job, first):
             alone = replace(job, gpu_types=1 << first.gpu_type)
             found.append(OnType(first.gpu_type, speed_on(job, first), alone))
     return found
@@ -141,7 +143,7 @@ def head_of(state: State, job: int, wanted: RefJob) -> Head | None:
 class Pair:
     """A job on a type that it accepts now."""
 
-    rank: tuple[float, int, float, int]
+    rank: tuple[int, int, float, int, float, int]
     job: int
     one: OnType
 
@@ -225,8 +227,9 @@ def accepted_pairs(state: State) -> list[Pair]:
             seen = features(state, job, one, looked_at)
             is_first = job in order.starving
             if not state.running or is_first or accepts(state, seen):
-                rank = -math.inf if is_first else score(state, seen)
-                pairs.append(Pair((rank, job, score(state, seen), place), job, one))
+                rank = (0, -math.inf) if is_first else (1, score(state, seen))
+                tier = 0 if is_first else -state.jobs[job].tier
+                pairs.append(Pair((rank[0], tier, rank[1], job, score(state, seen), place), job, one))
     return sorted(pairs, key=lambda pair: pair.rank)
 
 

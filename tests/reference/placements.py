@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests.reference.asking import Ask, TasksOn, fewest_nodes, fill_in_turn, pack, room
 from tests.reference.fragments import choose_unfragmenting_devices, least_fragmentation
-from tests.reference.locality import areas, spread_of
+from tests.reference.locality import areas, spreads_of
 from tests.reference.model import Allocation, Share
 from tests.reference.randomness import shuffled
 from tests.reference.resources import choose_devices, speed_on
@@ -49,8 +49,9 @@ BY_NODE: dict[str, Callable[[Ask], TasksOn]] = {
 def by_speed(ask: Ask, sign: int) -> TasksOn:
     """Takes the slowest pool in which the job fits (sign 1) or the fastest (-1); without pools, the nodes in turn."""
     if not ask.bound:
+        first = ask.pools_that_fit()[0]
         return fill_in_turn(
-            ask, sorted(ask.capacities, key=lambda node: (sign * speed_on(ask.job, ask.nodes[node]), node))
+            first, sorted(first.capacities, key=lambda node: (sign * speed_on(ask.job, ask.nodes[node]), node))
         )
     in_order = sorted(ask.pools_that_fit(), key=lambda pool: sign * pool.first_speed_micro)
     return fewest_nodes(in_order[0])
@@ -82,8 +83,8 @@ def place_job(rule: str, ask: Ask) -> Allocation | None:
         return None
     choose = choose_unfragmenting_devices if rule == "fgd" else choose_devices_of
     tasks_on = {node: tasks for node, tasks in tasks_by_node(rule, ask).items() if tasks}
-    spread = spread_of(ask.spreads, [*tasks_on])
-    if spread is not None and not spread.accepts([*tasks_on]):
+    around = spreads_of(ask.spreads, [*tasks_on])
+    if around and not any(spread.accepts([*tasks_on]) for spread in around):
         near, choose = close_together(rule, ask), choose_devices_of
         if near is None:
             return None

@@ -12,9 +12,11 @@ from tests.reference.linear import linear_score
 from tests.reference.model import RefJob
 from tests.reference.preemptive import measure
 from tests.reference.randomness import feasible_score, random_score
+from tests.reference.resources import names_in
 from tests.reference.shares import WEEK_S
 
 if TYPE_CHECKING:
+    from tests.reference.specs import Spec
     from tests.reference.state import State
 
 LEAST_S = 1.0
@@ -72,11 +74,17 @@ def multifactor_score(state: State, place: int, job: RefJob) -> float:
         + policy.number("fair_share", 1000) * state.usage.factor(job.user, state.now_ms)
     )
     standing = (
-        policy.number("partition", 0) * policy.table("partitions").get(job.partition, 0)
+        policy.number("partition", 0) * partition_factor(policy, job)
         + policy.number("qos", 0) * policy.table("queues").get(job.queue, 0)
         + policy.number("priority", 0) * (job.priority or 0)
     )
     return -(moving + standing)
+
+
+def partition_factor(policy: Spec, job: RefJob) -> float:
+    """Returns the highest of what a job's partitions count for, as the policy says, or else the cluster."""
+    told = dict(job.factors) | policy.table("partitions")
+    return max((told.get(name, 0) for name in names_in(job.partition)), default=0)
 
 
 PlaceScore: TypeAlias = Callable[["State", int, RefJob], float]
@@ -121,14 +129,15 @@ def score(state: State, place: int, looked_at: Sequence[int]) -> float:
 
 
 def in_order(state: State) -> Order:
-    """Returns the waiting jobs in their order: those beyond the guard's bound first, then by score.
+    """Returns the waiting jobs in their order: those beyond the guard's bound first, then by tier, then by score.
 
     An order that moves is made among those that have waited longest; scores over pairs look at all.
     """
     looks_at_all = not state.moves or state.policy.name == "pairs"
-    looked_at = sorted(state.waiting)[: None if looks_at_all else state.config.scan_depth]
+    by_tier = sorted(state.waiting, key=lambda place: (-state.jobs[place].tier, place))
+    looked_at = by_tier[: None if looks_at_all else state.config.scan_depth]
     scores = {place: score(state, place, looked_at) for place in looked_at}
     bound_ms = math.inf if state.config.max_wait_ms is None else state.config.max_wait_ms
     starving = frozenset(place for place in looked_at if state.now_ms - state.since_ms(place) >= bound_ms)
-    by_score = sorted(set(looked_at) - starving, key=lambda place: (scores[place], place))
+    by_score = sorted(set(looked_at) - starving, key=lambda place: (-state.jobs[place].tier, scores[place], place))
     return Order(sorted(starving) + by_score, starving, scores)

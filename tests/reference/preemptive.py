@@ -22,8 +22,8 @@ SERVICE = 10**9
 """One second times a size of one, in milliseconds and millionths."""
 LEAST_SIZE = 0.001
 
-Key: TypeAlias = tuple[bool, float, int]
-"""Whether the guard does not put the job first, what the policy measures, and the job."""
+Key: TypeAlias = tuple[bool, int, float, int]
+"""Whether the guard does not put the job first, its tier downwards, what the policy measures, and the job."""
 
 
 def running_of(state: State, job: int) -> Running | None:
@@ -87,7 +87,7 @@ def key(state: State, job: int) -> Key:
     """Returns where a job stands now, whether it waits or runs; those whom the guard puts first are before all."""
     bound_ms = state.config.max_wait_ms
     starving = bound_ms is not None and state.now_ms - state.since_ms(job) >= bound_ms
-    return (not starving, 0 if starving else measure(state, job), job)
+    return (True, -state.jobs[job].tier, measure(state, job), job) if not starving else (False, 0, 0, job)
 
 
 def preemptive_pass(state: State) -> None:
@@ -96,7 +96,7 @@ def preemptive_pass(state: State) -> None:
     Who has come forward by being stopped, for its progress is lost, has to wait for the next pass.
     """
     tried: set[int] = set()
-    turn: Key = (False, -math.inf, -1)
+    turn: Key = (False, 0, -math.inf, -1)
     while left := [job for job in state.waiting if job not in tried]:
         job = min(left, key=lambda one: key(state, one))
         tried.add(job)

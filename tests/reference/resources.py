@@ -30,11 +30,39 @@ def empty(nodes: Sequence[RefNode]) -> FreeNodes:
     return tuple(Free(node.cores_milli, node.memory_mb, (DEVICE_MILLI,) * node.gpus) for node in nodes)
 
 
+def names_in(text: str | None) -> list[str]:
+    """Returns the names in a text with commas between them."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def partitions(job: RefJob, nodes: Sequence[RefNode]) -> list[list[int]]:
+    """Returns the nodes of each partition that the job names; all nodes, if it or the cluster has none."""
+    named = names_in(job.partition)
+    if not named or all(node.partition is None for node in nodes):
+        return [list(range(len(nodes)))]
+    found = [[number for number, node in enumerate(nodes) if name in names_in(node.partition)] for name in named]
+    return [members for members in found if members]
+
+
+def has_features(job: RefJob, node: RefNode, nodes: Sequence[RefNode]) -> bool:
+    """Tells whether a node has all features of one of the job's alternatives; nobody minds where no node has any."""
+    if job.features is None or all(one.features is None for one in nodes):
+        return True
+    has = set(names_in(node.features))
+    return any(set(names_in(one.replace("&", ","))) <= has for one in job.features.split("|"))
+
+
+def places(job: RefJob, nodes: Sequence[RefNode]) -> list[list[int]]:
+    """Returns the groups of nodes of which one must hold all of the job, before its GPUs are looked at."""
+    found = [
+        [number for number in members if has_features(job, nodes[number], nodes)] for members in partitions(job, nodes)
+    ]
+    return [members for members in found if members]
+
+
 def in_partition(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
-    """Returns the nodes of the job's partition, or all if it or the cluster has none."""
-    if all(node.partition is None for node in nodes):
-        return list(range(len(nodes)))
-    return [number for number, node in enumerate(nodes) if job.partition in (None, node.partition)]
+    """Returns all nodes of these groups."""
+    return sorted({number for members in places(job, nodes) for number in members})
 
 
 def has_wanted_type(job: RefJob, node: RefNode) -> bool:
@@ -57,17 +85,19 @@ def usable(job: RefJob, nodes: Sequence[RefNode]) -> list[int]:
 
 
 def pools(job: RefJob, nodes: Sequence[RefNode]) -> list[list[int]]:
-    """Returns the nodes with GPUs of the job's partition by their type; pools go by their first nodes."""
-    with_gpus = [number for number in in_partition(job, nodes) if nodes[number].gpus]
-    types = dict.fromkeys(nodes[number].gpu_type for number in with_gpus)
-    return [[number for number in with_gpus if nodes[number].gpu_type == one] for one in types]
+    """Returns the nodes with GPUs of each of the job's partitions by their type; pools go by their first nodes."""
+    found = []
+    for members in places(job, nodes):
+        with_gpus = [number for number in members if nodes[number].gpus]
+        types = dict.fromkeys(nodes[number].gpu_type for number in with_gpus)
+        found += [[number for number in with_gpus if nodes[number].gpu_type == one] for one in types]
+    return found
 
 
 def choices(job: RefJob, candidates: Sequence[int], nodes: Sequence[RefNode], mix: bool) -> list[list[int]]:
     """Returns the groups of nodes of which a job gets one: the pools for a job with GPUs, unless types may be mixed."""
-    if job.gpu_milli == 0 or mix:
-        return [list(candidates)]
-    return [[number for number in pool if number in candidates] for pool in pools(job, nodes)]
+    groups = places(job, nodes) if job.gpu_milli == 0 or mix else pools(job, nodes)
+    return [[number for number in group if number in candidates] for group in groups]
 
 
 def capacity_by_cores(job: RefJob, free: Free) -> int:
@@ -106,8 +136,12 @@ def fits_when_empty(job: RefJob, nodes: Sequence[RefNode], mix: bool) -> bool:
 
 def reject_reason(job: RefJob, nodes: Sequence[RefNode], mix: bool = False) -> RejectReason:
     """Returns why the job would not fit on the empty cluster, or NONE if it would."""
-    if not in_partition(job, nodes):
+    if job.refused is not RejectReason.NONE:
+        return job.refused
+    if not partitions(job, nodes):
         return RejectReason.NO_SUCH_PARTITION
+    if not in_partition(job, nodes):
+        return RejectReason.NO_SUCH_FEATURES
     if not usable(job, nodes):
         return RejectReason.NO_SUCH_GPU_TYPE
     for reason, alone in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.reference.admission import admitted
 from tests.reference.committed import run_committed
 from tests.reference.conditions import next_change_ms, settle
 from tests.reference.dispatch import scheduling_pass
@@ -16,6 +17,7 @@ from tests.reference.state import State
 def simulate(jobs: Sequence[RefJob], nodes: Sequence[RefNode], config: Config, before: Sequence[RefJob] = ()) -> Result:
     """Returns what happens to the jobs (sorted by submit time) on the nodes; ``before`` are those before the first."""
     result = Result.blank(len(jobs))
+    jobs, before = ([admitted(job, nodes, config) for job in table] for table in (jobs, before))
     if config.pairs == "price" and not str(config.policy).startswith("pairs"):
         jobs = [within_price(job, nodes, config) for job in jobs]
     if jobs:

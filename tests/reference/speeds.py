@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.reference.locality import COMPACT, NONE_MICRO, slowdown_micro, spread_of, spreads, widest_level
+from tests.reference.locality import COMPACT, NONE_MICRO, slowdown_micro, spreads, spreads_of, widest_level
 from tests.reference.model import Allocation, Config, RefJob, RefNode
 from tests.reference.resources import speed_on, usable
 
@@ -21,8 +21,8 @@ def speed_micro(job: RefJob, allocation: Allocation, nodes: Sequence[RefNode], c
     if job.gpu_milli == 0:
         return USUAL_MICRO
     numbers = [share.node for share in allocation]
-    spread = spread_of(spreads(job, nodes, config), numbers)
-    at = COMPACT if spread is None else spread.level(numbers)
+    around = spreads_of(spreads(job, nodes, config), numbers)
+    at = min((spread.level(numbers) for spread in around), default=COMPACT)
     return min(slowed_on(job, nodes[number], config, at) for number in numbers)
 
 

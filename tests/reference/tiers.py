@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from tests.reference.asking import Ask, TasksOn, pack
 from tests.reference.model import DEVICE_MILLI
+from tests.reference.resources import places
 
 Rank: TypeAlias = tuple[object, ...]
 
@@ -119,12 +120,23 @@ def best_in_tier(pool: LikePool, tier: int, order: str) -> TasksOn | None:
 
 
 def like_pools(ask: Ask) -> list[LikePool]:
-    """Returns the like pools whose nodes can take a task of the job when they are empty, by their first nodes."""
+    """Returns the like pools whose nodes can take a task of the job when they are empty, by their first nodes.
+
+    Those of its first partition come first.
+    """
+    found = []
+    for members in places(ask.job, ask.nodes):
+        found += like_pools_of(ask, [node for node in sorted(ask.usable) if node in members])
+    return found
+
+
+def like_pools_of(ask: Ask, usable: Sequence[int]) -> list[LikePool]:
+    """Returns those of one partition."""
     gpus_per_task = ask.job.gpu_milli // DEVICE_MILLI
-    kinds = dict.fromkeys((ask.nodes[node].gpu_type, ask.nodes[node].gpus) for node in sorted(ask.usable))
+    kinds = dict.fromkeys((ask.nodes[node].gpu_type, ask.nodes[node].gpus) for node in usable)
     pools = []
     for gpu_type, gpus in kinds:
-        nodes = [node for node in ask.usable if (ask.nodes[node].gpu_type, ask.nodes[node].gpus) == (gpu_type, gpus)]
+        nodes = [node for node in usable if (ask.nodes[node].gpu_type, ask.nodes[node].gpus) == (gpu_type, gpus)]
         free = {node: sum(device == DEVICE_MILLI for device in ask.free[node].devices) for node in nodes}
         capacities = {node: ask.capacities[node] for node in nodes if node in ask.capacities}
         if gpus >= gpus_per_task:

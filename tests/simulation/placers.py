@@ -58,7 +58,7 @@ class FirstFit(Placer):
 
     def place(self, scene: Scene) -> Sequence[tuple[int, int]] | None:
         partition = self._partitions[scene.job]
-        nodes = [place for place, node in enumerate(self._nodes) if partition in (None, node.partition)]
+        nodes = [place for place, node in enumerate(self._nodes) if partition is None or partition in node.partitions]
         if scene.one_pool:
             # Pools stand in the order of the first nodes that the job could ever use.
             nodes = [node for node in nodes if scene.gpus[node]]

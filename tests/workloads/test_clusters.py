@@ -110,9 +110,9 @@ def test_gpus_types_memory_and_partitions() -> None:
     )  # fmt: skip
     cluster, notes = infer_cluster(workload)
     assert cluster.nodes == (
-        Node("c1", 32.0, 1024, 0, None, "cpu"),
-        Node("g1", 16.0, 131_072, 3, "a100", "gpu"),
-        Node("g2", 16.0, 131_072, 3, "a100", "gpu"),
+        Node("c1", 32.0, 1024, 0, None, ("cpu",)),
+        Node("g1", 16.0, 131_072, 3, "a100", ("gpu",)),
+        Node("g2", 16.0, 131_072, 3, "a100", ("gpu",)),
     )
     assert not any("left out" in note for note in notes)
 
@@ -120,7 +120,7 @@ def test_gpus_types_memory_and_partitions() -> None:
 def test_partitions_that_share_a_node_are_left_out() -> None:
     workload = _at_once(["n1", "n1"], [4, 4], partition=["long", "short"])
     cluster, notes = infer_cluster(workload)
-    assert [(node.cores, node.partition) for node in cluster.nodes] == [(8, None)]
+    assert [(node.cores, node.partitions) for node in cluster.nodes] == [(8, ())]
     assert notes[-1].startswith("Partitions share nodes")
 
 

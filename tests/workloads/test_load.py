@@ -14,7 +14,7 @@ from shunter.model.workload import Workload
 from shunter.workloads import read_workload
 from shunter.workloads.load import offered_load, scale_arrivals, scale_to_load
 
-GPU_NODES = Cluster.from_nodes((Node("a", 8.0, 1000, gpus=2), Node("b", 8.0, 1000, gpus=2, partition="p")), "two")
+GPU_NODES = Cluster.from_nodes((Node("a", 8.0, 1000, gpus=2), Node("b", 8.0, 1000, gpus=2, partitions=("p",))), "two")
 
 
 def three_jobs(**columns: list[object]) -> Workload:

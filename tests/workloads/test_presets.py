@@ -75,7 +75,7 @@ def test_helios(name: str, nodes: int, gpus: int, mean_gpus: int) -> None:
 
 def test_the_virtual_clusters_of_the_slice_hold_every_job_of_theirs() -> None:
     cluster = read_cluster("helios-venus-2vc")
-    assert Counter(node.partition for node in cluster.nodes) == {"vcvGl": 20, "vcvlY": 2}
+    assert Counter(node.partitions for node in cluster.nodes) == {("vcvGl",): 20, ("vcvlY",): 2}
     shapes = read_workload(trace("helios/helios_venus_2vc_sept.csv"), format="helios").jobs.unique(
         ["tasks", "partition"]
     )

@@ -254,7 +254,7 @@ impl Head {
         if setup.config.placement != Rule::FirstFit || reach.shape.gpu_milli > 0 || !then.counts_room(&head) {
             return None;
         }
-        let group = setup.cluster.everywhere(reach.shape)?;
+        let [group] = setup.cluster.groups_for(reach.shape) else { return None };
         let mut missing = reach.shape.tasks;
         let nodes = simulation.machine.free.with_room(&setup.cluster, group, reach.shape);
         let filled = nodes.map_while(|(node, capacity)| {

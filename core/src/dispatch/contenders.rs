@@ -9,6 +9,9 @@ use crate::order::scores::LEAST_SIZE;
 use crate::sim::job_state::Phase;
 use crate::sim::simulation::Simulation;
 
+/// Ranks within a tier are sizes in millionths times milliseconds, below 2^104, or bits of a number.
+const TIER_BITS: u32 = 108;
+
 /// The classes of a policy that has none.
 const ONE_CLASS: u32 = 0;
 
@@ -23,7 +26,7 @@ pub(crate) fn standing_of(simulation: &mut Simulation, job: u32) -> Option<Stand
     let class = gittins.class(job, attained_ms(simulation, job));
     let shape = simulation.states[job as usize].shape;
     let lane_rank = rank_by_index(simulation, shape, class);
-    Some(Standing { class, lane_rank, rank: if is_first { FIRST } else { 0 } })
+    Some(Standing { class, lane_rank, rank: if is_first { FIRST } else { tier_rank(simulation, job) } })
 }
 
 /// Brings the ranks of waiting jobs up to date, which change with what is learned alone.
@@ -59,6 +62,15 @@ pub(super) fn rank_of(simulation: &mut Simulation, job: u32) -> i128 {
     if simulation.is_starving(job) {
         return FIRST;
     }
+    tier_rank(simulation, job) + rank_in_tier(simulation, job)
+}
+
+/// All of a higher tier go before all of a lower one: no rank within a tier reaches so far.
+fn tier_rank(simulation: &Simulation, job: u32) -> i128 {
+    i128::from(simulation.setup.tiers_above(job)) << TIER_BITS
+}
+
+fn rank_in_tier(simulation: &mut Simulation, job: u32) -> i128 {
     let shape = simulation.states[job as usize].shape;
     match simulation.setup.config.policy {
         Policy::Las if has_levels(simulation) => level(simulation, job) as i128,

@@ -2,7 +2,6 @@
 //! instead of being made anew.
 
 use crate::model::free::Free;
-use crate::model::groups::Group;
 use crate::model::job::Shape;
 use crate::place::locality::Reach;
 use crate::place::placement::{Part, Placement};
@@ -122,7 +121,7 @@ impl Horizon {
         let Some(spare) = self.rooms[0].checked_sub(u64::from(reach.shape.tasks)) else { return false };
         let mut lost = 0;
         let group = &reach.cluster.groups_for(reach.shape)[0];
-        for Part { node, tasks } in parts.filter(|part| is_in(reach, group, part.node)) {
+        for Part { node, tasks } in parts.filter(|part| reach.is_in(group, part.node)) {
             let taken = [shape.cores_milli, shape.memory_mb].map(|amount| amount * i64::from(tasks));
             let capacity = |taken| u64::from(self.free.capacity_beside(reach.cluster, node, reach.shape, taken));
             lost += capacity([0, 0]) - capacity(taken);
@@ -145,7 +144,7 @@ impl Horizon {
         let on_nodes = |free: &Free| -> Vec<u64> {
             let capacity = |node: u32| u64::from(free.capacity(reach.cluster, node, reach.shape));
             let nodes = || placement.parts().map(|part| part.node);
-            groups.iter().map(|group| nodes().filter(|&node| is_in(reach, group, node)).map(capacity).sum()).collect()
+            groups.iter().map(|group| nodes().filter(|&node| reach.is_in(group, node)).map(capacity).sum()).collect()
         };
         let before = on_nodes(&self.free);
         let beside = self.free.lent(shape, placement, on_nodes);
@@ -170,9 +169,4 @@ impl Horizon {
         }
         self.at_ms = at_ms;
     }
-}
-
-/// Whether a node is one of a group; in most clusters the only group has them all.
-fn is_in(reach: &Reach, group: &Group, node: u32) -> bool {
-    group.len() == reach.cluster.nodes.len() || group.binary_search(&node).is_ok()
 }

@@ -120,10 +120,11 @@ fn pass_in_turns(simulation: &mut Simulation, mut turns: Turns) {
     }
 }
 
-/// A caller's order behind the jobs that the guard puts first, cut at the scan depth.
+/// A caller's order, tier by tier, behind the jobs that the guard puts first, cut at the scan depth.
 pub(crate) fn guarded(simulation: &Simulation, order: &[u32]) -> Vec<u32> {
     let queue = &simulation.waiting.queue;
     let first = queue.iter().take_while(|&job| queue.is_first(job));
-    let rest = order.iter().copied().filter(|&job| !queue.is_first(job));
+    let mut rest: Vec<u32> = order.iter().copied().filter(|&job| !queue.is_first(job)).collect();
+    simulation.setup.sort_by_tier(&mut rest);
     first.chain(rest).take(simulation.setup.config.scan_depth as usize).collect()
 }

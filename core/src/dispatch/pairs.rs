@@ -13,6 +13,8 @@ use crate::sim::simulation::Simulation;
 /// A pair that is accepted. They sort as they take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pair {
+    /// How many tiers are above its own; none for a job that the guard puts first.
+    tiers_above: u32,
     /// The score's, or 0 for a job that the guard puts first.
     rank: u64,
     job: u32,
@@ -78,13 +80,13 @@ pub(crate) fn offers(simulation: &Simulation) -> Vec<Offer> {
 
 /// The turns of all candidates by their best pairs, in the order of the table; one that accepts no type may not reserve.
 pub(crate) fn turns(simulation: &Simulation) -> Vec<Turn> {
-    let mut best: HashMap<u32, u64> = HashMap::new();
+    let mut best: HashMap<u32, (u32, u64)> = HashMap::new();
     for pair in accepted_pairs(simulation, false) {
-        best.entry(pair.job).or_insert(pair.rank);
+        best.entry(pair.job).or_insert((pair.tiers_above, pair.rank));
     }
     let turn = |one: &Candidate| match best.get(&one.job) {
-        Some(&rank) => Turn::plain(rank, one.job),
-        None => Turn { may_reserve: false, ..Turn::plain(u64::MAX, one.job) },
+        Some(&(tiers_above, rank)) => Turn { tiers_above, ..Turn::plain(rank, one.job) },
+        None => Turn { may_reserve: false, tiers_above: u32::MAX, ..Turn::plain(u64::MAX, one.job) },
     };
     simulation.waiting.candidates().iter().map(turn).collect()
 }
@@ -146,8 +148,9 @@ fn accepted_pairs(simulation: &Simulation, must_fit: bool) -> Vec<Pair> {
     each_pair(simulation, must_fit, |one, place, score, accepted| {
         if accepted {
             let score = ascending_bits(score);
-            let rank = if simulation.waiting.queue.is_first(one.job) { 0 } else { score };
-            pairs.push(Pair { rank, job: one.job, score, place });
+            let is_first = simulation.waiting.queue.is_first(one.job);
+            let (tiers_above, rank) = if is_first { (0, 0) } else { (one.tiers_above, score) };
+            pairs.push(Pair { tiers_above, rank, job: one.job, score, place });
         }
     });
     pairs.sort_unstable();

@@ -54,7 +54,7 @@ fn push_next(simulation: &Simulation, heads: &mut Heads, lane: LaneKey, key: Key
 /// Stops as many running jobs behind this one as it needs, and starts it; false if all of them are not enough.
 fn make_way(simulation: &mut Simulation, job: u32, key: Key, victims: &mut Victims) -> bool {
     let partition = simulation.shape_of(job).partition;
-    let found = victims.entry(partition).or_insert_with(|| victims_in(simulation, partition));
+    let found = victims.entry(partition).or_insert_with(|| victims_for(simulation, job));
     let mut behind: Vec<Key> = found.iter().copied().filter(|&other| other > key).collect();
     if behind.is_empty() || !could_be_enough(simulation, job, &behind) {
         return false;
@@ -69,11 +69,13 @@ fn make_way(simulation: &mut Simulation, job: u32, key: Key, victims: &mut Victi
     simulation.try_start(job)
 }
 
-/// Running jobs that have run long enough on nodes of a partition.
-fn victims_in(simulation: &mut Simulation, partition: Option<u32>) -> Vec<Key> {
-    let is_there = |&job: &u32| {
-        let on = |node: u32| simulation.setup.cluster.nodes[node as usize].partition;
-        partition.is_none() || simulation.states[job as usize].placement.parts().any(|part| on(part.node) == partition)
+/// Running jobs that have run long enough on nodes of a job's partitions.
+fn victims_for(simulation: &mut Simulation, job: u32) -> Vec<Key> {
+    let nodes = simulation.setup.cluster.nodes_for(simulation.shape_of(job));
+    let goes_anywhere = nodes.len() == simulation.setup.cluster.nodes.len();
+    let is_there = |&other: &u32| {
+        let mut parts = simulation.states[other as usize].placement.parts();
+        goes_anywhere || parts.any(|part| nodes.binary_search(&part.node).is_ok())
     };
     let ran_enough = |&job: &u32| {
         simulation.now_ms() - simulation.states[job as usize].segment_start_ms >= simulation.setup.config.minimum_run_ms

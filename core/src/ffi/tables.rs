@@ -48,12 +48,49 @@ unsafe fn read_speeds(given: *const ShunterSpeeds) -> Result<(KindSpeeds, Slowdo
     Ok((KindSpeeds::new(speeds, types).map_err(Failure::argument)?, slowdowns))
 }
 
+/// Where jobs may go, beside the partitions that nodes name, as C sees it; `core/include/shunter.h` says what it means.
+#[repr(C)]
+pub struct ShunterScopes {
+    /// By scope: how many choices it has.
+    pub choices: *const u32,
+    /// How many scopes there are.
+    pub scopes: usize,
+    /// By choice, scope by scope: how many nodes it has.
+    pub lengths: *const u32,
+    /// How many choices there are in all.
+    pub lengths_length: usize,
+    /// The nodes of each choice, in ascending order.
+    pub nodes: *const u32,
+    /// How many nodes there are in all choices.
+    pub nodes_length: usize,
+}
+
+/// # Safety
+/// A non-null pointer must be readable, and so must what it points to.
+unsafe fn read_scopes(given: *const ShunterScopes) -> Result<Vec<Vec<Vec<u32>>>, Failure> {
+    if given.is_null() {
+        return Ok(Vec::new());
+    }
+    check_pointer("scopes", given as usize, std::mem::align_of::<ShunterScopes>())?;
+    let given = unsafe { &*given };
+    let choices = unsafe { read("choices", given.choices, given.scopes) }?;
+    let lengths = unsafe { read("lengths", given.lengths, given.lengths_length) }?;
+    let nodes = unsafe { read("nodes", given.nodes, given.nodes_length) }?;
+    let sum = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+    if sum(choices) != lengths.len() as u64 || sum(lengths) != nodes.len() as u64 {
+        return Err(Failure::argument("scopes: the counts of choices and nodes do not add up".to_string()));
+    }
+    let (mut lengths, mut nodes) = (lengths.iter(), nodes.iter());
+    let mut choice = |&length: &u32| nodes.by_ref().take(length as usize).copied().collect();
+    Ok(choices.iter().map(|&count| lengths.by_ref().take(count as usize).map(&mut choice).collect()).collect())
+}
+
 /// Opens a cluster from columns of `nodes` values: milli-cores; memory, −1 for untracked; GPUs; partition, type of GPU,
 /// rack and switch, −1 for none; speed in thousandths. `mix` is 1 if a job may have GPUs of several types. `speeds` are those
-/// of kinds of jobs, or null.
+/// of kinds of jobs, or null. `scopes` are those beside the partitions, or null.
 ///
 /// # Safety
-/// Non-null pointers must be readable for `nodes` values, and `speeds` as it says; `handle` must be writable.
+/// Non-null pointers must be readable for `nodes` values, `speeds` and `scopes` as they say; `handle` must be writable.
 #[no_mangle]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn shunter_cluster_open(
@@ -68,6 +105,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
     nodes: usize,
     mix: i32,
     speeds: *const ShunterSpeeds,
+    scopes: *const ShunterScopes,
     handle: *mut u64,
 ) -> i32 {
     guard(|| {
@@ -85,6 +123,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
             return Err(Failure::argument(format!("mix is {mix}; expected 0 or 1")));
         }
         let (speeds, slowdowns) = unsafe { read_speeds(speeds) }?;
+        let scopes = unsafe { read_scopes(scopes) }?;
         let mut built = Vec::with_capacity(nodes);
         for number in 0..nodes {
             let memory = if memory_mb[number] == -1 { UNTRACKED } else { memory_mb[number] };
@@ -102,7 +141,7 @@ pub unsafe extern "C" fn shunter_cluster_open(
                 switch: number_of("switch", number, switches[number])?,
             });
         }
-        let cluster = Arc::new(Cluster::new(built, mix != 0, speeds, slowdowns).map_err(Failure::argument)?);
+        let cluster = Arc::new(Cluster::new(built, mix != 0, speeds, slowdowns, &scopes).map_err(Failure::argument)?);
         *handle = open(cluster);
         Ok(())
     })
@@ -165,8 +204,8 @@ unsafe fn read_conditions<'a>(given: *const ShunterConditions, jobs: usize) -> R
     })
 }
 
-/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind` and `conditions`
-/// may be null.
+/// Opens a table of jobs from columns of `jobs` values; −1 stands for what the log does not say. `kind`, `tier` and
+/// `conditions` may be null.
 ///
 /// # Safety
 /// Non-null pointers must be readable for `jobs` values; `handle` must be writable.
@@ -185,6 +224,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
     logged_wait_ms: *const i64,
     gpu_types: *const i64,
     kind: *const i64,
+    tier: *const i64,
     conditions: *const ShunterConditions,
     jobs: usize,
     handle: *mut u64,
@@ -204,6 +244,7 @@ pub unsafe extern "C" fn shunter_jobs_open(
             logged_wait_ms: unsafe { read("logged_wait_ms", logged_wait_ms, jobs) }?,
             gpu_types: unsafe { read("gpu_types", gpu_types, jobs) }?,
             kind: unsafe { read("kind", kind, if kind.is_null() { 0 } else { jobs }) }?,
+            tier: unsafe { read("tier", tier, if tier.is_null() { 0 } else { jobs }) }?,
             conditions: unsafe { read_conditions(conditions, jobs) }?,
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);

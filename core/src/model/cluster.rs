@@ -77,14 +77,23 @@ pub struct Cluster {
     /// Whether nodes name switches and racks.
     pub sites: Sites,
     every_node: Scope,
-    partitions: Vec<Scope>,
+    /// The partitions that nodes name, then the scopes that were told beside them.
+    scopes: Vec<Scope>,
 }
 
 impl Cluster {
-    /// Keeps the nodes; an error names the node, the field and the value.
-    pub fn new(nodes: Vec<Node>, mix: bool, kinds: KindSpeeds, slowdowns: Slowdowns) -> Result<Self, String> {
+    /// Keeps the nodes; an error names the node, the field and the value. Of `told` scopes each is a list of choices, and each
+    /// of these a list of nodes; they are numbered behind the partitions that nodes name.
+    pub fn new(
+        nodes: Vec<Node>,
+        mix: bool,
+        kinds: KindSpeeds,
+        slowdowns: Slowdowns,
+        told: &[Vec<Vec<u32>>],
+    ) -> Result<Self, String> {
         check_node_count(nodes.len())?;
         check_types(&nodes, &kinds)?;
+        check_scopes(told, nodes.len())?;
         let total: i128 = nodes.iter().map(|node| i128::from(node.cores_milli)).sum();
         if total > i128::from(i64::MAX / 4) {
             return Err("cores_milli: the nodes together have more cores than can be counted".to_string());
@@ -131,11 +140,18 @@ impl Cluster {
         if slowdowns.any() {
             slowdowns.every().for_each(|slowdown| hash.add(slowdown as u64));
         }
+        // The same without scopes.
+        for choice in told.iter().flatten() {
+            hash.add(choice.len() as u64);
+            choice.iter().for_each(|&node| hash.add(u64::from(node)));
+        }
+        told.iter().for_each(|choices| hash.add(choices.len() as u64));
         let sites = Sites::of(nodes.iter().map(Node::site));
         let mut numbers = GroupNumbers::default();
-        let mut scope = |members: Vec<u32>| Scope::new(members, &nodes, sites, &mut numbers);
-        let every_node = scope((0..nodes.len() as u32).collect());
-        let partitions = partition_nodes.into_iter().map(scope).collect();
+        let mut scope = |choices: &[Vec<u32>]| Scope::new(choices, &nodes, sites, &mut numbers);
+        let every_node = scope(&[(0..nodes.len() as u32).collect()]);
+        let mut scopes: Vec<Scope> = partition_nodes.into_iter().map(|members| scope(&[members])).collect();
+        scopes.extend(told.iter().map(|choices| scope(choices)));
         let groups = Arc::new(numbers.finish(nodes.len()));
         Ok(Cluster {
             fingerprint: hash.finish(),
@@ -147,7 +163,7 @@ impl Cluster {
             slowdowns,
             sites,
             every_node,
-            partitions,
+            scopes,
             nodes,
             device_offsets,
             mix,
@@ -161,18 +177,18 @@ impl Cluster {
     fn scope_of(&self, partition: Option<u32>) -> Option<&Scope> {
         match partition {
             None => Some(&self.every_node),
-            Some(partition) => self.partitions.get(partition as usize),
+            Some(partition) => self.scopes.get(partition as usize),
         }
     }
 
-    /// The nodes of a job's partition, by number.
+    /// The nodes of a job's partitions, by number.
     pub fn nodes_for(&self, shape: &Shape) -> &[u32] {
         self.scope(shape).map_or(&[], |scope| &scope.nodes)
     }
 
-    /// The same as a group; none if there is no such partition.
-    pub(crate) fn everywhere(&self, shape: &Shape) -> Option<&Group> {
-        self.scope(shape).map(|scope| &scope.nodes)
+    /// The partitions of a job, in the order in which they are tried; one must hold all of it.
+    pub(crate) fn choices_for(&self, shape: &Shape) -> &[Group] {
+        self.scope(shape).map_or(&[], |scope| &scope.choices)
     }
 
     /// Whether a job of this shape must have all its nodes from one pool.
@@ -190,7 +206,7 @@ impl Cluster {
         match self.scope_of(partition) {
             None => &[],
             Some(scope) if has_gpus && !self.mix => &scope.pools,
-            Some(scope) => std::slice::from_ref(&scope.nodes),
+            Some(scope) => &scope.choices,
         }
     }
 
@@ -204,7 +220,7 @@ impl Cluster {
         match self.scope(shape) {
             None => &[],
             Some(scope) if self.binds_to_pool(shape) => &scope.pool_areas,
-            Some(scope) => std::slice::from_ref(&scope.areas),
+            Some(scope) => &scope.areas,
         }
     }
 
@@ -273,6 +289,17 @@ pub(crate) fn check_node_count(count: usize) -> Result<(), String> {
     }
 }
 
+/// The choices of a scope are lists of nodes that exist, in ascending order.
+fn check_scopes(scopes: &[Vec<Vec<u32>>], nodes: usize) -> Result<(), String> {
+    let is_list = |choice: &Vec<u32>| {
+        choice.last().is_some_and(|&last| (last as usize) < nodes) && choice.windows(2).all(|pair| pair[0] < pair[1])
+    };
+    match scopes.iter().position(|choices| choices.is_empty() || !choices.iter().all(is_list)) {
+        Some(number) => Err(format!("scope {number}: expected lists of nodes below {nodes} in ascending order")),
+        None => Ok(()),
+    }
+}
+
 /// A table of kinds goes by types: every node with GPUs must have one that it knows.
 fn check_types(nodes: &[Node], kinds: &KindSpeeds) -> Result<(), String> {
     let is_known = |node: &Node| node.gpus == 0 || node.gpu_type.is_some_and(|one| (one as usize) < kinds.types());
@@ -300,15 +327,30 @@ pub enum RejectReason {
     Combination = 5,
     /// It asks for a type of GPU that no node has.
     NoSuchGpuType = 6,
+    /// No node of its partitions has the features that it asks for.
+    NoSuchFeatures = 7,
+    /// Its partitions do not admit its account, user or QOS.
+    NotAdmitted = 8,
+    /// It asks for more time, cores or nodes than one job may have.
+    OverJobLimit = 9,
 }
 
-from_code!(RejectReason: None, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType);
+from_code!(RejectReason: None, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType, NoSuchFeatures, NotAdmitted, OverJobLimit);
+
+/// The scopes that no cluster has count from the last number down: that of jobs without a partition, then those of jobs
+/// that are refused wherever they would go.
+const NO_SCOPES: [(u32, RejectReason); 3] = [
+    (i32::MAX as u32 - 1, RejectReason::NoSuchFeatures),
+    (i32::MAX as u32 - 2, RejectReason::NotAdmitted),
+    (i32::MAX as u32 - 3, RejectReason::OverJobLimit),
+];
 
 /// Says why a shape does not fit on the empty cluster.
 pub fn reject_reason(cluster: &Cluster, shape: &Shape) -> RejectReason {
     let empty = &cluster.empty;
     if cluster.nodes_for(shape).is_empty() {
-        return RejectReason::NoSuchPartition;
+        let refused = NO_SCOPES.iter().find(|(number, _)| shape.partition == Some(*number));
+        return refused.map_or(RejectReason::NoSuchPartition, |&(_, reason)| reason);
     }
     if !cluster.nodes_for(shape).iter().any(|&node| cluster.suits(node, shape)) {
         return RejectReason::NoSuchGpuType;

@@ -7,12 +7,19 @@ use std::sync::Arc;
 use crate::model::areas::{Areas, Sites};
 use crate::model::cluster::Node;
 
-/// Nodes by number: all, those of a partition, or those of them with one type of GPU.
+/// Nodes by number: all, those of a partition, those of them that a job may use, or those with one type of GPU.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its place among all groups of the cluster; lists that are the same have the same.
     pub(crate) number: u32,
     nodes: Arc<[u32]>,
+}
+
+impl Group {
+    /// Whether a node is one of them.
+    pub(crate) fn has(&self, node: u32) -> bool {
+        self.nodes.binary_search(&node).is_ok()
+    }
 }
 
 impl Deref for Group {
@@ -73,36 +80,50 @@ impl GroupNumbers {
     }
 }
 
-/// What a partition, or the whole cluster, has.
+/// Where some jobs may go: to the nodes of a partition, of one of several, or of the whole cluster.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    pub(crate) nodes: Group,
-    /// Those with GPUs, by their type; the pool with the first node comes first.
+    /// All nodes, in ascending order.
+    pub(crate) nodes: Arc<[u32]>,
+    /// The groups of which one must hold all of a job, in the order in which they are tried. They may overlap.
+    pub(crate) choices: Vec<Group>,
+    /// The nodes with GPUs of each choice, by their type; the pool with the first node comes first.
     pub(crate) pools: Vec<Group>,
-    /// Which of all nodes are close together, and which of each pool.
-    pub(crate) areas: Areas,
+    /// Which nodes of each choice are close together, and which of each pool.
+    pub(crate) areas: Vec<Areas>,
     pub(crate) pool_areas: Vec<Areas>,
 }
 
 impl Scope {
-    pub(crate) fn new(nodes: Vec<u32>, all: &[Node], sites: Sites, numbers: &mut GroupNumbers) -> Self {
-        let mut types: Vec<Option<u32>> = Vec::new();
-        let mut pools: Vec<Vec<u32>> = Vec::new();
-        for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
-            let gpu_type = all[node as usize].gpu_type;
-            let pool = types.iter().position(|&other| other == gpu_type).unwrap_or_else(|| {
-                types.push(gpu_type);
-                pools.push(Vec::new());
-                types.len() - 1
-            });
-            pools[pool].push(node);
-        }
-        let areas = |nodes: &[u32]| Areas::of(nodes, sites, |node| all[node as usize].site());
+    /// `choices` have nodes, in ascending order.
+    pub(crate) fn new(choices: &[Vec<u32>], all: &[Node], sites: Sites, numbers: &mut GroupNumbers) -> Self {
+        let pools: Vec<Vec<u32>> = choices.iter().flat_map(|nodes| pools_of(nodes, all)).collect();
+        let areas = |nodes: &Vec<u32>| Areas::of(nodes, sites, |node| all[node as usize].site());
+        let mut nodes = choices.concat();
+        nodes.sort_unstable();
+        nodes.dedup();
         Scope {
-            areas: areas(&nodes),
-            pool_areas: pools.iter().map(|pool| areas(pool)).collect(),
-            nodes: numbers.group(nodes),
+            nodes: nodes.into(),
+            areas: choices.iter().map(areas).collect(),
+            pool_areas: pools.iter().map(areas).collect(),
+            choices: choices.iter().map(|nodes| numbers.group(nodes.clone())).collect(),
             pools: pools.into_iter().map(|pool| numbers.group(pool)).collect(),
         }
     }
+}
+
+/// The nodes with GPUs, by their type.
+fn pools_of(nodes: &[u32], all: &[Node]) -> Vec<Vec<u32>> {
+    let mut types: Vec<Option<u32>> = Vec::new();
+    let mut pools: Vec<Vec<u32>> = Vec::new();
+    for &node in nodes.iter().filter(|&&node| all[node as usize].gpus > 0) {
+        let gpu_type = all[node as usize].gpu_type;
+        let pool = types.iter().position(|&other| other == gpu_type).unwrap_or_else(|| {
+            types.push(gpu_type);
+            pools.push(Vec::new());
+            types.len() - 1
+        });
+        pools[pool].push(node);
+    }
+    pools
 }

@@ -25,6 +25,9 @@ pub(crate) const MAX_DURATION_MS: i64 = 1_000_000_000_000;
 /// The largest request for one resource, summed over a job's tasks, in the resource's smallest unit.
 pub(crate) const MAX_AMOUNT: i64 = 1_000_000_000_000_000;
 
+/// The highest tier.
+const MOST_TIER: i64 = 65_535;
+
 /// What a job asks for. Jobs with the same shape fit on the same nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
@@ -102,6 +105,8 @@ pub struct Columns<'a> {
     pub gpu_types: &'a [i64],
     /// A row of the cluster's table of speeds, or `UNKNOWN` for none; empty if no job has one.
     pub kind: &'a [i64],
+    /// The tier of each job, the highest before all others; empty if all have the same.
+    pub tier: &'a [i64],
     /// What keeps jobs from waiting for nodes.
     pub conditions: ConditionColumns<'a>,
 }
@@ -138,6 +143,8 @@ pub struct Jobs {
     /// How many numbers of users there are, that of the unknown included if there are such jobs.
     pub users: usize,
     unknown_user: u32,
+    /// By job, how many tiers are above its own; empty if all have the same.
+    tiers_above: Vec<u32>,
     /// How long each job waited in reality, or `UNKNOWN`.
     logged_wait_ms: Vec<i64>,
     /// The jobs by the ends that the log tells; worked out when first asked for.
@@ -194,6 +201,7 @@ impl Jobs {
             user: columns.user.iter().map(|&user| if user == UNKNOWN { unknown_user } else { user as u32 }).collect(),
             users: unknown_user as usize + usize::from(columns.user.contains(&UNKNOWN)),
             unknown_user,
+            tiers_above: tiers_above(columns.tier),
             logged_wait_ms: columns.logged_wait_ms.to_vec(),
             by_logged_end: OnceLock::new(),
             known: WindowCache::default(),
@@ -209,6 +217,17 @@ impl Jobs {
     /// How many jobs there are.
     pub fn len(&self) -> usize {
         self.submit_ms.len()
+    }
+
+    /// How many tiers are above a job's own.
+    #[inline]
+    pub(crate) fn tiers_above(&self, job: usize) -> u32 {
+        self.tiers_above.get(job).copied().unwrap_or(0)
+    }
+
+    /// Whether jobs have different tiers.
+    pub(crate) fn has_tiers(&self) -> bool {
+        !self.tiers_above.is_empty()
     }
 
     /// A job's user, if the log names one.
@@ -268,9 +287,10 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("logged_wait_ms", columns.logged_wait_ms),
         ("gpu_types", columns.gpu_types),
         ("kind", columns.kind),
+        ("tier", columns.tier),
     ];
     for (name, column) in others {
-        if column.len() != count && !(name == "kind" && column.is_empty()) {
+        if column.len() != count && !(matches!(name, "kind" | "tier") && column.is_empty()) {
             return Err(format!(
                 "{name} has {} values, submit_ms has {count}; they must be equally long",
                 column.len()
@@ -280,7 +300,7 @@ fn check(columns: &Columns) -> Result<(), String> {
     if count > i32::MAX as usize {
         return Err(format!("{count} jobs are more than one table holds ({})", i32::MAX));
     }
-    let bounds: [(&str, &[i64], i64, i64); 12] = [
+    let bounds: [(&str, &[i64], i64, i64); 13] = [
         ("submit_ms", columns.submit_ms, -MAX_TIME_MS, MAX_TIME_MS),
         ("run_ms", columns.run_ms, 0, MAX_DURATION_MS),
         ("requested_ms", columns.requested_ms, UNKNOWN, MAX_DURATION_MS),
@@ -293,6 +313,7 @@ fn check(columns: &Columns) -> Result<(), String> {
         ("logged_wait_ms", columns.logged_wait_ms, UNKNOWN, MAX_DURATION_MS),
         ("gpu_types", columns.gpu_types, 0, i64::MAX),
         ("kind", columns.kind, UNKNOWN, i64::from(i32::MAX)),
+        ("tier", columns.tier, 0, MOST_TIER),
     ];
     for (name, column, least, most) in bounds {
         if let Some(job) = column.iter().position(|value| !(least..=most).contains(value)) {
@@ -323,6 +344,18 @@ fn check_jobs(columns: &Columns) -> Result<(), String> {
     Ok(())
 }
 
+/// By job, how many tiers are above its own; empty if all have the same.
+fn tiers_above(tier: &[i64]) -> Vec<u32> {
+    let mut tiers = tier.to_vec();
+    tiers.sort_unstable();
+    tiers.dedup();
+    if tiers.len() < 2 {
+        return Vec::new();
+    }
+    let above = |one: &i64| (tiers.len() - tiers.partition_point(|other| other <= one)) as u32;
+    tier.iter().map(above).collect()
+}
+
 fn fingerprint(columns: &Columns) -> u64 {
     let mut hash = Fingerprint::default();
     // A table without kinds has the fingerprint from before there were any.
@@ -341,7 +374,9 @@ fn fingerprint(columns: &Columns) -> u64 {
         columns.logged_wait_ms,
         columns.gpu_types,
     ];
-    for column in others.into_iter().chain(kinds) {
+    // Nor does a table in which all have one tier differ from one without.
+    let tiers = Some(columns.tier).filter(|_| !tiers_above(columns.tier).is_empty());
+    for column in others.into_iter().chain(kinds).chain(tiers) {
         hash.add(column.len() as u64);
         column.iter().for_each(|&value| hash.add(value as u64));
     }

@@ -196,8 +196,17 @@ impl Queue {
         self.waiting.iter().map(|key| self.job_of[key as usize])
     }
 
-    /// The next waiting jobs of the table behind one, or from its beginning, where the order is that of the table.
-    pub fn in_table_after(&self, job: Option<u32>, most: usize) -> Vec<u32> {
+    /// The next waiting jobs of the table behind one, or from its beginning, where the order is that of the table; `by_tier`:
+    /// where it is that of the table tier by tier.
+    pub fn in_table_after(&self, job: Option<u32>, most: usize, by_tier: bool) -> Vec<u32> {
+        if by_tier {
+            let from = job.map_or(0, |job| self.key_of[job as usize] + 1);
+            let mut found: Vec<u32> = self.iter().filter(|&job| self.key_of[job as usize] >= from).collect();
+            // Those that the guard puts first stand before all tiers.
+            found.sort_unstable_by_key(|&job| self.key_of[job as usize]);
+            found.truncate(most);
+            return found;
+        }
         let (count, from) = (self.key_of.len() as u32, job.map_or(0, |job| job + 1));
         let first_key = if self.guarded { count } else { 0 };
         // Those that the guard puts first have keys of their own, in the same order.

@@ -14,6 +14,7 @@ const DAY_S: f64 = 86_400.0;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) job: u32,
+    pub(crate) tiers_above: u32,
     pub(crate) shape: u32,
     /// `Learner::changes` when the estimate was taken.
     pub(crate) changes: u32,
@@ -31,6 +32,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// Where it stands among all who wait: only those that come first are looked at.
+    pub(crate) fn place(&self) -> (u32, u32) {
+        (self.tiers_above, self.job)
+    }
+
     /// What a pair sees of it.
     pub(crate) fn pair_job(&self, now_ms: i64) -> PairJob {
         PairJob { r: self.r, log_days: self.logs[0], log_size: self.logs[1], wait_s: wait_s(now_ms as f64, self) }
@@ -40,6 +46,8 @@ impl Candidate {
 /// A job's turn in a pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
+    /// How many tiers are above its own; none for those that the guard puts first.
+    pub(crate) tiers_above: u32,
     /// Sorts as the score does; 0 for those that the guard puts first.
     pub(crate) rank: u64,
     pub(crate) job: u32,
@@ -52,11 +60,11 @@ pub(crate) struct Turn {
 impl Turn {
     /// A turn with nothing special.
     pub(crate) fn plain(rank: u64, job: u32) -> Self {
-        Turn { rank, job, may_reserve: true, leave_free: 0.0 }
+        Turn { tiers_above: 0, rank, job, may_reserve: true, leave_free: 0.0 }
     }
 
-    pub(crate) fn key(&self) -> (u64, u32) {
-        (self.rank, self.job)
+    pub(crate) fn key(&self) -> (u32, u64, u32) {
+        (self.tiers_above, self.rank, self.job)
     }
 }
 
@@ -123,7 +131,7 @@ pub(crate) struct Scene<'a> {
 pub(crate) struct Ranking {
     score: Score,
     depth: usize,
-    /// Those that have waited longest, in the order of the table.
+    /// Those that have waited longest, tier by tier in the order of the table.
     pub(crate) candidates: Vec<Candidate>,
 }
 
@@ -182,21 +190,21 @@ impl Ranking {
         }
     }
 
-    fn place(&self, job: u32) -> Result<usize, usize> {
-        self.candidates.binary_search_by_key(&job, |candidate| candidate.job)
+    fn place(&self, place: (u32, u32)) -> Result<usize, usize> {
+        self.candidates.binary_search_by_key(&place, Candidate::place)
     }
 
     /// Adds a waiting job in its place; the youngest falls out if there is no room.
     pub(crate) fn add(&mut self, candidate: Candidate) {
-        if let Err(place) = self.place(candidate.job) {
+        if let Err(place) = self.place(candidate.place()) {
             self.candidates.insert(place, candidate);
             self.candidates.truncate(self.depth);
         }
     }
 
     /// A job waits no longer.
-    pub(crate) fn remove(&mut self, job: u32) {
-        if let Ok(place) = self.place(job) {
+    pub(crate) fn remove(&mut self, tiers_above: u32, job: u32) {
+        if let Ok(place) = self.place((tiers_above, job)) {
             self.candidates.remove(place);
         }
     }
@@ -284,6 +292,7 @@ impl Linear {
                 + q * (self.queue_estimate * x + self.queue_size * y);
             let held = self.hold_share > 0.0 && w < self.hold_patience_s;
             Turn {
+                tiers_above: 0,
                 rank: ascending_bits(score),
                 job: one.job,
                 may_reserve: score <= self.reserve_below,

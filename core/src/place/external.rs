@@ -70,7 +70,8 @@ pub(crate) fn ask(
     }
     let nodes = setup.cluster.nodes.len() as u32;
     let mut capacity = vec![0; nodes as usize];
-    for &node in setup.cluster.nodes_for(shape) {
+    // Of several partitions, the nodes of the first that has room: whoever is outside knows of none.
+    for &node in reach.first_choice(free)?.iter() {
         capacity[node as usize] = free.capacity(&setup.cluster, node, shape);
     }
     let whole_gpus: Vec<u32> = (0..nodes).map(|node| free.whole_devices(node)).collect();

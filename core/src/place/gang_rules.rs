@@ -85,10 +85,14 @@ impl Search<'_> {
         }
     }
 
-    /// The nodes that are up and that the job may use, those that are alike together.
+    /// The nodes that are up and that the job may use, partition by partition, those that are alike together.
     fn like_pools(&self) -> Vec<LikePool> {
+        self.cluster.choices_for(self.shape).iter().flat_map(|choice| self.like_pools_of(choice)).collect()
+    }
+
+    fn like_pools_of(&self, nodes: &[u32]) -> Vec<LikePool> {
         let mut pools: Vec<LikePool> = Vec::new();
-        for &node in self.cluster.nodes_for(self.shape) {
+        for &node in nodes {
             let described = &self.cluster.nodes[node as usize];
             // Nodes without room stay in: how evenly all are used is part of the score.
             if described.gpus == 0 || self.free.is_down(node) || !self.cluster.suits(node, self.shape) {

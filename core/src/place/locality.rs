@@ -165,11 +165,34 @@ impl<'a> Reach<'a> {
 
     /// The same by how many tasks each node can take.
     pub(crate) fn fits_by(&self, capacity: impl Fn(u32) -> u32) -> bool {
-        let groups = self.cluster.groups_for(self.shape);
-        (0..groups.len()).any(|group| {
-            let most = self.most_nodes(group);
-            self.areas(group).any(|area| fewest_nodes(area, self.shape, &capacity) <= most)
-        })
+        (0..self.cluster.groups_for(self.shape).len()).any(|group| self.fits_group(group, &capacity))
+    }
+
+    /// Whether it could start in one group.
+    fn fits_group(&self, group: usize, capacity: impl Fn(u32) -> u32) -> bool {
+        let most = self.most_nodes(group);
+        self.areas(group).any(|area| fewest_nodes(area, self.shape, &capacity) <= most)
+    }
+
+    /// The first partition of a job in which it could start.
+    pub(crate) fn first_choice(&self, free: &Free) -> Option<&'a Group> {
+        let (choices, groups) = (self.cluster.choices_for(self.shape), self.cluster.groups_for(self.shape));
+        // With one there is nothing to choose, whether there is room or not.
+        if let [only] = choices {
+            return Some(only);
+        }
+        let capacity = |node: u32| free.capacity(self.cluster, node, self.shape);
+        let has_room = |choice: &&Group| {
+            let within = |group: &Group| group.iter().all(|&node| choice.has(node));
+            (0..groups.len()).any(|group| within(&groups[group]) && self.fits_group(group, capacity))
+        };
+        choices.iter().find(has_room)
+    }
+
+    /// Whether a node is one of a group; in most clusters the only group has them all.
+    #[inline]
+    pub(crate) fn is_in(&self, group: &Group, node: u32) -> bool {
+        group.len() == self.cluster.nodes.len() || group.has(node)
     }
 
     /// On how many nodes of a group a job may be at the most.
@@ -186,31 +209,38 @@ impl<'a> Reach<'a> {
         self.cluster.areas_for(self.shape)[group].within(nodes, level, sites)
     }
 
-    /// How far apart the nodes of a placement are.
+    /// How far apart the nodes of a placement are: as the group says that counts them nearest.
     fn level(&self, placement: &Placement) -> Level {
-        let (Some(spreads), Some(group)) = (self.spreads, self.group_of(placement)) else { return COMPACT };
+        let Some(spreads) = self.spreads else { return COMPACT };
+        let levels = self.groups_of(placement).map(|group| self.level_in(placement, &spreads[group]));
+        levels.min().unwrap_or(COMPACT)
+    }
+
+    fn level_in(&self, placement: &Placement, spread: &Spread) -> Level {
         let count = placement.parts().count();
         if count < 2 {
             return COMPACT;
         }
         let nodes = placement.parts().map(|part| self.cluster.site(part.node));
-        self.cluster.sites.level(nodes, count as u32 <= spreads[group].fewest)
+        self.cluster.sites.level(nodes, count as u32 <= spread.fewest)
     }
 
-    /// Whether a placement is close enough.
+    /// Whether a placement is close enough for one of the groups that hold it.
     pub(crate) fn accepts(&self, placement: &Placement) -> bool {
-        let (Some(spreads), Some(group)) = (self.spreads, self.group_of(placement)) else { return true };
-        spreads[group].widest >= self.cluster.sites.widest() || self.level(placement) <= spreads[group].widest
+        let Some(spreads) = self.spreads else { return true };
+        let is_near = |spread: &Spread| {
+            spread.widest >= self.cluster.sites.widest() || self.level_in(placement, spread) <= spread.widest
+        };
+        let mut groups = self.groups_of(placement).peekable();
+        groups.peek().is_none() || groups.any(|group| is_near(&spreads[group]))
     }
 
-    /// The group that a placement is in.
-    fn group_of(&self, placement: &Placement) -> Option<usize> {
+    /// The groups that hold a placement, one of those that this job may have.
+    fn groups_of<'b>(&'b self, placement: &'b Placement) -> impl Iterator<Item = usize> + 'b {
         let groups = self.cluster.groups_for(self.shape);
-        let first = placement.parts().next()?.node;
-        if groups.len() == 1 {
-            return Some(0);
-        }
-        let type_of = |node: u32| self.cluster.nodes[node as usize].gpu_type;
-        groups.iter().position(|group| type_of(group[0]) == type_of(first))
+        // Mostly there is one, and it holds it.
+        let holds = move |group: &Group| groups.len() == 1 || placement.parts().all(|part| group.has(part.node));
+        let any = placement.parts().next().is_some();
+        groups.iter().enumerate().filter(move |(_, group)| any && holds(group)).map(|(place, _)| place)
     }
 }

@@ -82,10 +82,16 @@ impl Placement {
 }
 
 /// Whether a placement keeps to one type of GPU, where it must.
-pub(crate) fn is_one_pool(cluster: &Cluster, shape: &Shape, placement: &Placement) -> bool {
+fn is_one_pool(cluster: &Cluster, shape: &Shape, placement: &Placement) -> bool {
     let mut types = placement.parts().map(|part| cluster.nodes[part.node as usize].gpu_type);
     let first = types.next();
     !cluster.binds_to_pool(shape) || types.all(|other| Some(other) == first)
+}
+
+/// Whether a placement, on nodes that the job may use, keeps to one of its partitions.
+fn is_one_choice(cluster: &Cluster, shape: &Shape, placement: &Placement) -> bool {
+    let choices = cluster.choices_for(shape);
+    choices.len() == 1 || choices.iter().any(|choice| placement.parts().all(|part| choice.has(part.node)))
 }
 
 /// Whether the nodes and devices exist, may be used by a job of this shape, and are exactly what it asks for.
@@ -107,7 +113,10 @@ pub(crate) fn belongs(cluster: &Cluster, shape: &Shape, placement: &Placement) -
         shares = rest;
     }
     let tasks: u64 = placement.parts().map(|part| u64::from(part.tasks)).sum();
-    tasks == u64::from(shape.tasks) && shares.is_empty() && is_one_pool(cluster, shape, placement)
+    tasks == u64::from(shape.tasks)
+        && shares.is_empty()
+        && is_one_pool(cluster, shape, placement)
+        && is_one_choice(cluster, shape, placement)
 }
 
 /// Whether these are devices of the node, each with one task's fraction, or each whole and only once.
@@ -152,6 +161,9 @@ pub fn place_as_told(
     }
     if !is_one_pool(cluster, shape, &placement) {
         return Err("the nodes have GPUs of several types, and a job never mixes them here".to_string());
+    }
+    if !is_one_choice(cluster, shape, &placement) {
+        return Err("the nodes are of several partitions, and a job gets all its nodes from one".to_string());
     }
     choose_devices(cluster, free, shape, &mut placement);
     Ok(Some(placement))

@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
             pools.sort_by_key(|pool| speed(pool[0]));
             return pools.into_iter().find_map(|pool| Some(pack(self.enough(self.with_room(pool))?, self.shape.tasks)));
         }
-        let mut candidates = self.enough(self.with_room(self.cluster.everywhere(self.shape)?))?;
+        let mut candidates = self.groups().iter().find_map(|group| self.enough(self.with_room(group)))?;
         candidates.sort_by_key(|candidate| speed(candidate.node));
         fill_candidates(self.shape.tasks, &candidates)
     }

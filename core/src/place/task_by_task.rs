@@ -24,6 +24,8 @@ pub(crate) struct TaskByTask {
     given: Vec<u32>,
     /// The hosts that have some, in the order in which they were first chosen.
     hosts: Vec<u32>,
+    /// The groups of hosts that hold all hosts with tasks, and have room for the rest; by their places.
+    open: Vec<usize>,
     /// How many tasks have no host yet.
     left: u32,
 }
@@ -34,22 +36,16 @@ impl TaskByTask {
         self.close();
         self.room.resize(cluster.nodes.len(), 0);
         self.given.resize(cluster.nodes.len(), 0);
-        let mut fits = false;
-        for group in cluster.groups_for(shape) {
-            let mut missing = i64::from(shape.tasks);
-            for &host in group.iter() {
-                let capacity = free.capacity(cluster, host, shape);
-                self.room[host as usize] = capacity;
-                missing -= i64::from(capacity);
+        for (place, group) in cluster.groups_for(shape).iter().enumerate() {
+            let capacity = |&host: &u32| free.capacity(cluster, host, shape);
+            // One group must hold the whole job: no task goes where the rest has no room.
+            if group.iter().map(capacity).map(i64::from).sum::<i64>() >= i64::from(shape.tasks) {
+                self.open.push(place);
+                group.iter().for_each(|host| self.room[*host as usize] = capacity(host));
             }
-            // One type of GPU must hold the whole job, where it is bound to one: no task goes where the rest has no room.
-            if missing > 0 {
-                group.iter().for_each(|&host| self.room[host as usize] = 0);
-            }
-            fits |= missing <= 0;
         }
-        self.left = if fits { shape.tasks } else { 0 };
-        fits
+        self.left = if self.open.is_empty() { 0 } else { shape.tasks };
+        !self.open.is_empty()
     }
 
     /// There is no job any more.
@@ -58,6 +54,7 @@ impl TaskByTask {
         self.room.clear();
         self.given.clear();
         self.hosts.clear();
+        self.open.clear();
     }
 
     /// Whether every task has a host.
@@ -83,10 +80,14 @@ impl TaskByTask {
     /// Puts the next task on a host that is allowed. Where all that follow have one host alone, they go there as well:
     /// there is nothing left to choose.
     pub(crate) fn give(&mut self, cluster: &Cluster, shape: &Shape, host: u32) {
-        if self.hosts.is_empty() && cluster.binds_to_pool(shape) {
-            let gpu_type = cluster.nodes[host as usize].gpu_type;
-            let others = self.room.iter_mut().zip(&cluster.nodes).filter(|(_, node)| node.gpu_type != gpu_type);
-            others.for_each(|(room, _)| *room = 0);
+        let groups = cluster.groups_for(shape);
+        let before = self.open.len();
+        self.open.retain(|&group| groups[group].has(host));
+        if self.open.len() < before {
+            let open = &self.open;
+            let is_open = |host: u32| open.iter().any(|&group| groups[group].has(host));
+            let closed = (0..).zip(&mut self.room).filter(|(host, _)| !is_open(*host));
+            closed.for_each(|(_, room)| *room = 0);
         }
         self.put(host, 1);
         let mut open = (0..).zip(&self.room).filter(|(_, &room)| room > 0);

@@ -86,7 +86,7 @@ impl<T: Copy> ByAsk<T> {
     }
 }
 
-/// The types that can hold a job of this shape, in the order of the cluster's pools.
+/// The types that can hold a job of this shape, in the order of its pools.
 fn types_of(cluster: &Cluster, shape: &Shape) -> Vec<OnType> {
     if !cluster.binds_to_pool(shape) {
         return vec![OnType { gpu_type: None, speed_micro: FULL_SPEED, shape: shape.clone(), ask: 0 }];
@@ -98,7 +98,14 @@ fn types_of(cluster: &Cluster, shape: &Shape) -> Vec<OnType> {
         let speed_micro = cluster.speed_on(pool[0], &shape);
         holds.then_some(OnType { gpu_type: Some(gpu_type), speed_micro, shape, ask: 0 })
     };
-    cluster.groups_for(shape).iter().filter_map(on_type).collect()
+    let mut found: Vec<OnType> = Vec::new();
+    // Several partitions may have one type.
+    for one in cluster.groups_for(shape).iter().filter_map(on_type) {
+        if !found.iter().any(|other| other.gpu_type == one.gpu_type) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// A shape that accepts the types alone whose cost is within a factor of its cheapest. One that no type can hold stays as

@@ -48,7 +48,7 @@ impl Simulation {
         let waited = self.state(job).phase == Phase::Waiting;
         if waited {
             let state = &mut self.states[job as usize];
-            self.waiting.remove(job, state);
+            self.waiting.remove(&self.setup, job, state);
             self.accounts.leave(&self.setup, job, state, now_ms);
             state.reservation = None;
             state.placement = Default::default();

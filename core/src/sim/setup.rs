@@ -111,7 +111,22 @@ impl Setup {
 
     /// The jobs in the policy's order; `given` are the caller's scores, where the policy wants them.
     pub(crate) fn order(&self, given: &[f64]) -> Vec<u32> {
-        order(&self.jobs, self.window.clone(), &self.config, &self.sizes, given)
+        let mut order = order(&self.jobs, self.window.clone(), &self.config, &self.sizes, given);
+        self.sort_by_tier(&mut order);
+        order
+    }
+
+    /// How many tiers are above a job's own.
+    #[inline]
+    pub(crate) fn tiers_above(&self, job: u32) -> u32 {
+        self.jobs.tiers_above(self.place(job))
+    }
+
+    /// Puts jobs of higher tiers first; those of one tier stay in their order.
+    pub(crate) fn sort_by_tier(&self, jobs: &mut [u32]) {
+        if self.jobs.has_tiers() {
+            jobs.sort_by_key(|&job| self.tiers_above(job));
+        }
     }
 
     /// A job's place in the table.

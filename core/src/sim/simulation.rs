@@ -290,7 +290,7 @@ impl Simulation {
     pub(crate) fn start_on(&mut self, job: u32, placement: Placement) {
         let now_ms = self.now_ms();
         let state = &mut self.states[job as usize];
-        self.waiting.remove(job, state);
+        self.waiting.remove(&self.setup, job, state);
         self.accounts.start(&self.setup, job, state, now_ms);
         state.placement = placement;
         // Waits are counted until the first start, however often the job is stopped afterwards.

@@ -63,7 +63,8 @@ impl Waiting {
         self.line_up(job, states);
         if let Some(ranking) = &mut self.ranking {
             let others = self.queue.len() - 1;
-            let is_older = ranking.candidates.last().is_some_and(|last| job < last.job);
+            let place = (setup.tiers_above(job), job);
+            let is_older = ranking.candidates.last().is_some_and(|last| place < last.place());
             // Only the oldest are candidates; one that is younger than all of them waits behind if there is no room.
             if is_older || others == ranking.candidates.len() && ranking.room() > 0 {
                 ranking.add(candidate(setup, accounts, ranking, job, state));
@@ -75,10 +76,10 @@ impl Waiting {
     }
 
     /// A job waits no longer.
-    pub(crate) fn remove(&mut self, job: u32, state: &JobState) {
+    pub(crate) fn remove(&mut self, setup: &Setup, job: u32, state: &JobState) {
         self.queue.remove(job);
         if let Some(ranking) = &mut self.ranking {
-            ranking.remove(job);
+            ranking.remove(setup.tiers_above(job), job);
         }
         if let Some(contest) = &mut self.contest {
             contest.remove(state.shape, job);
@@ -169,14 +170,14 @@ impl Waiting {
         if listed < self.queue.len() && ranking.room() > 0 {
             // The candidates are the first of the table that wait.
             let last = ranking.candidates.last().map(|last| last.job);
-            for job in self.queue.in_table_after(last, ranking.room()) {
+            for job in self.queue.in_table_after(last, ranking.room(), setup.jobs.has_tiers()) {
                 let candidate = candidate(setup, accounts, ranking, job, &states[job as usize]);
                 ranking.candidates.push(candidate);
             }
         }
     }
 
-    /// The candidates' turns as of now, in the order of the table; none where the order stands still.
+    /// The candidates' turns as of now, tier by tier in the order of the table; none where the order stands still.
     pub(crate) fn turns(&self, setup: &Setup, accounts: &Accounts, now_ms: i64, free: &Free) -> Vec<Turn> {
         let Some(ranking) = &self.ranking else { return Vec::new() };
         let mut turns = ranking.turns(&Scene {
@@ -188,6 +189,9 @@ impl Waiting {
             usage: accounts.usage(),
             user: &setup.jobs.user,
         });
+        if setup.jobs.has_tiers() {
+            turns.iter_mut().for_each(|turn| turn.tiers_above = setup.tiers_above(turn.job));
+        }
         if setup.config.max_wait_ms.is_some() {
             for turn in turns.iter_mut().filter(|turn| self.queue.is_first(turn.job)) {
                 *turn = Turn::plain(0, turn.job);
@@ -216,6 +220,7 @@ fn candidate(setup: &Setup, accounts: &Accounts, ranking: &Ranking, job: u32, st
     let n = setup.sizes.of(shape);
     Candidate {
         job,
+        tiers_above: setup.tiers_above(job),
         shape,
         changes: accounts.changes(job),
         since_ms: state.eligible_ms as f64,

@@ -39,6 +39,7 @@ class _Lib:
         nodes: int,
         mix: int,
         speeds: _Pointer,
+        scopes: _Pointer,
         handle: _Pointer,
         /,
     ) -> int: ...
@@ -56,6 +57,7 @@ class _Lib:
         logged_wait_ms: _Pointer,
         gpu_types: _Pointer,
         kind: _Pointer,
+        tier: _Pointer,
         conditions: _Pointer,
         jobs: int,
         handle: _Pointer,

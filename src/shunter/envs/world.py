@@ -10,6 +10,7 @@ import numpy as np
 from shunter.envs.baselines import scaled_priority
 from shunter.envs.rewards import core_logarithms, core_weights
 from shunter.errors import InputError
+from shunter.model.access import access_of
 from shunter.native import Handle, core_numbers, ffi, lib, opened, pointer
 from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from shunter.envs.episodes import Episodes
     from shunter.envs.layout import Layout
     from shunter.envs.rewards import RewardOptions
+    from shunter.model.access import Access
     from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.policies.scheduler import Scheduler
@@ -90,8 +92,14 @@ class World:
         _check_placer(self._configs, len(clusters))
         self.asked = self._configs[0].asked
         """The placement that lives in Python, if there is one."""
-        self._tables = [open_jobs(workload, clusters[place]) for place, workload in enumerate(workloads)]
-        self._clusters = [open_cluster(cluster) for cluster in clusters]
+        accesses = [
+            access_of(workloads[min(place, len(workloads) - 1)].jobs, cluster) for place, cluster in enumerate(clusters)
+        ]
+        _check_access(accesses, len(workloads))
+        self._tables = [
+            open_jobs(workload, clusters[place], accesses[place]) for place, workload in enumerate(workloads)
+        ]
+        self._clusters = [open_cluster(cluster, access) for cluster, access in zip(clusters, accesses, strict=True)]
 
     def open(
         self,
@@ -175,6 +183,12 @@ def _check_placer(configs: list[CoreConfig], clusters: int) -> None:
     if asked is not None and (len(configs) > 1 or clusters > 1):
         what = f"placement {asked.placer.name!r} lives in Python, and knows one log and one cluster"
         raise InputError(f"{what}; train on one of each, or choose a placement that the core knows, such as 'pack'")
+
+
+def _check_access(accesses: list[Access], tables: int) -> None:
+    """Raises an error if the jobs of one table would go to other places on another cluster."""
+    if len(accesses) > tables and not all(access.is_plain for access in accesses):
+        raise InputError("nodes in several partitions and features work with one cluster; give each log its own")
 
 
 def _numbers(handles: list[Handle]) -> tuple[Any, int]:

@@ -267,7 +267,7 @@ def _all_waits(record: Record) -> tuple[NDArray[np.int64], NDArray[np.float64], 
 
 
 def _started_during(record: Record, row: int, waits: list[Wait]) -> NDArray[np.int64]:
-    """Returns the jobs that started for the first time, on nodes of the job's partition, while the job waited."""
+    """Returns the jobs that started for the first time while the job waited, on nodes that its partitions have."""
     segments = record.segments
     jobs, first = np.unique(segments.job, return_index=True)
     start_ms = segments.start_ms[first]
@@ -275,9 +275,9 @@ def _started_during(record: Record, row: int, waits: list[Wait]) -> NDArray[np.i
     for begin, until in waits:
         # Of those that started together with the job, the ones that came first went first.
         meanwhile |= (start_ms >= begin) & ((start_ms < until) | ((start_ms == until) & (jobs < row)))
-    partition = record.rows["partition"][row] if record.cluster.partitions else None
-    if partition is not None:
-        here = np.array([node.partition == partition for node in record.cluster.nodes])
+    usable = record.choice_of(row)
+    if len(usable) < len(record.cluster.nodes):
+        here = np.array([number in usable for number in range(len(record.cluster.nodes))])
         touches = np.zeros(len(segments), dtype=np.bool_)
         touches[segments.entry[here[segments.nodes]]] = True
         meanwhile &= touches[first]

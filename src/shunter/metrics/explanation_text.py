@@ -167,8 +167,8 @@ def _until(explanation: Explanation, reason: str) -> str:
 
 def _place(explanation: Explanation) -> str:
     record = explanation.record
-    partition = record.rows["partition"][explanation.row] if record.cluster.partitions else None
-    place = "the cluster" if partition is None else f"its partition {partition}"
+    names = record.partitions(explanation.row)
+    place = f"its partition{'s' if len(names) > 1 else ''} {' or '.join(names)}" if names else "the cluster"
     one_type = explanation.shape.each[0] > 0 and not record.cluster.mix and len(record.cluster.gpu_types) > 1
     return f"{place} (of any one type of GPU)" if one_type else place
 

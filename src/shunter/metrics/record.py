@@ -14,14 +14,18 @@ import polars as pl
 
 from shunter.errors import InputError
 from shunter.metrics.run_folder import MANIFEST, SCHEDULE, read_manifest, read_schedule, read_stops
+from shunter.model.access import access_of
 from shunter.model.cluster import ANY_GPU_TYPE, Cluster, Node
 from shunter.model.kinds import KindRow, KindTable
 from shunter.model.locality import NEVER, NO_SLOWDOWN, Slowdown
 from shunter.model.schedule import Segments, whole_milliseconds
+from shunter.model.schedule_frame import ADMITTED
+from shunter.model.site import NO_RULES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.model.access import Access
     from shunter.model.schedule import Schedule
 
 NEEDED = (
@@ -29,10 +33,11 @@ NEEDED = (
     *("outcome", "reason"),
 )
 """Columns that a record cannot do without; runs of versions before this one lack some."""
-TEXTS = ("outcome", "reason", "partition", "gpu_type", "kind")
+TEXTS = ("outcome", "reason", "partition", ADMITTED, "features", "gpu_type", "kind")
 MILLI = 1000
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What comes of tables and manifests that do not fit each other."""
+_LISTS = ("partitions", "features")
 NEAREST = 3
 """So many ids are named for one that no job has."""
 
@@ -163,15 +168,31 @@ class Record:
         raise InputError(f"no job {job!r} in this run of {len(self):,} jobs; nearest ids: {_nearest(ids, job)}")
 
     def usable(self, row: int) -> list[int]:
-        """Returns the nodes that a job may use, by its partition and its types of GPUs."""
-        partition = self.rows["partition"][row] if self.cluster.partitions else None
+        """Returns the nodes that a job may use, by its partitions, its features and its types of GPUs."""
         mask = int(self._type_masks[row])
         types = {name for number, name in enumerate(self.cluster.gpu_types) if mask >> number & 1}
         return [
             number
-            for number, node in enumerate(self.cluster.nodes)
-            if (partition is None or node.partition == partition) and (mask == ANY_GPU_TYPE or node.gpu_type in types)
+            for number in sorted(self.choice_of(row))
+            if mask == ANY_GPU_TYPE or self.cluster.nodes[number].gpu_type in types
         ]
+
+    def choice_of(self, row: int) -> dict[int, int]:
+        """Returns the nodes that a job's partitions have for it, each with the place of the first that has it."""
+        found: dict[int, int] = {}
+        for place, choice in enumerate(self._access.of(row).choices):
+            found |= {number: place for number in choice if number not in found}
+        return found
+
+    def partitions(self, row: int) -> tuple[str, ...]:
+        """Returns the partitions that admitted a job; none if it was bound to none."""
+        return self._access.of(row).partitions
+
+    @cached_property
+    def _access(self) -> Access:
+        """Where each job could go. Who was admitted where is part of the table: rules are not."""
+        admitted = pl.col(ADMITTED if ADMITTED in self.rows.columns else "partition")
+        return access_of(self._asked.with_columns(admitted.alias("partition")), replace(self.cluster, rules=NO_RULES))
 
     @cached_property
     def _type_masks(self) -> NDArray[np.int64]:
@@ -207,7 +228,10 @@ def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
 def _cluster(recorded: dict[str, Any]) -> Cluster:
     # A later version may have recorded more of a node than this one knows.
     known = {field.name for field in fields(Node)}
-    nodes = tuple(Node(**{name: value for name, value in node.items() if name in known}) for node in recorded["nodes"])
+    nodes = tuple(
+        Node(**_lists(node) | {name: value for name, value in node.items() if name in known - set(_LISTS)})
+        for node in recorded["nodes"]
+    )
     told = recorded.get("kinds")
     kinds = None
     if told is not None:
@@ -218,6 +242,12 @@ def _cluster(recorded: dict[str, Any]) -> Cluster:
         kinds = KindTable(tuple(told["types"]), rows, told["where"])
     slowdown = _slowdown(recorded.get("slowdown", NO_SLOWDOWN))
     return Cluster(nodes, recorded["name"], recorded["sha256"], bool(recorded.get("mix", False)), kinds, slowdown)
+
+
+def _lists(node: dict[str, Any]) -> dict[str, Any]:
+    """Returns the lists of names of a node; earlier versions knew one partition."""
+    one = node.get("partition")
+    return {name: tuple(node.get(name, [one] if name == "partitions" and one else [])) for name in _LISTS}
 
 
 def _slowdown(micro: Sequence[int]) -> Slowdown:

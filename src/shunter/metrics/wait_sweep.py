@@ -71,20 +71,22 @@ class Walker:
         self.record, self.row, self.waits = record, row, waits
         self.shape = Shape.of(record, row)
         cluster = record.cluster
-        types: dict[str | None, int] = {}
-        # A job with GPUs takes nodes of one type only, unless the cluster mixes them: room is counted type by type.
+        pools: dict[tuple[int, str | None], int] = {}
+        # A job with GPUs takes nodes of one type only, unless the cluster mixes them: room is counted type by type. It
+        # takes nodes of one partition, too; those in several count with the first that the job names.
         one_pool = bool(self.shape.each[0]) and not cluster.mix
+        choice_of = record.choice_of(row)
+
+        def pool_of(number: int) -> int:
+            key = (choice_of[number], cluster.nodes[number].gpu_type if one_pool else None)
+            return pools.setdefault(key, len(pools))
+
         self.places = {
-            number: NodeRoom.empty(
-                cluster.nodes[number],
-                self.shape,
-                types.setdefault(cluster.nodes[number].gpu_type, len(types)) if one_pool else 0,
-            )
-            for number in record.usable(row)
+            number: NodeRoom.empty(cluster.nodes[number], self.shape, pool_of(number)) for number in record.usable(row)
         }
         self.nearness = Nearness.of(record, row, self.places)
-        self.type_of = {pool: name for name, pool in types.items() if name is not None}
-        self.refusal = Refusal.of(record, row, list(self.type_of.values()))
+        self.type_of = {pool: name for (_, name), pool in pools.items() if name is not None}
+        self.refusal = Refusal.of(record, row, list(dict.fromkeys(self.type_of.values())))
         self.room = {place.pool: 0 for place in self.places.values()}
         self.free = {pool: [0, 0, 0] for pool in self.room}
         self.failed: set[int] = set()

@@ -22,6 +22,7 @@ from shunter.files import read_text
 from shunter.model.gpu_types import catalog_tflops
 from shunter.model.kinds import NO_KIND, SPEED_RANGE, KindTable
 from shunter.model.locality import NO_SLOWDOWN, Slowdown
+from shunter.model.site import NO_RULES, SiteRules, check_rules, rules_content
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +55,8 @@ class Node:
     """None: memory is not tracked, and never keeps a job from starting."""
     gpus: int = 0
     gpu_type: str | None = None
-    partition: str | None = None
+    partitions: tuple[str, ...] = ()
+    """A node may be in several; jobs that name one of them may use it."""
     speed: float = 1.0
     """The speed of its GPUs: at 2.0 a job takes half the time that its log says."""
     tflops: float | None = None
@@ -62,6 +64,8 @@ class Node:
     rack: str | None = None
     switch: str | None = None
     """The network switch that the node is connected to."""
+    features: tuple[str, ...] = ()
+    """What jobs may ask for by name, such as ``avx512``."""
 
     def __post_init__(self) -> None:
         # The class is frozen; this is how a frozen dataclass fills a field by itself.
@@ -83,6 +87,8 @@ class Cluster:
     """How fast kinds of jobs run on each type; None: as fast as the nodes are, whatever their kind."""
     slowdown: Slowdown = NO_SLOWDOWN
     """By how much slower jobs with GPUs are that are spread, if their kind does not say."""
+    rules: SiteRules = NO_RULES
+    """What holds beside the nodes: partitions, limits, licenses, advance reservations."""
 
     @classmethod
     def from_nodes(
@@ -92,6 +98,7 @@ class Cluster:
         mix: bool = False,
         kinds: KindTable | None = None,
         slowdown: Slowdown = NO_SLOWDOWN,
+        rules: SiteRules = NO_RULES,
     ) -> Cluster:
         """Returns a cluster of these nodes, which must have different names.
 
@@ -101,14 +108,18 @@ class Cluster:
             mix: Whether one job may have GPUs of several types at once.
             kinds: How fast kinds of jobs run on each type of these nodes.
             slowdown: By how much slower jobs without a kind are that are spread.
+            rules: What holds beside the nodes.
 
         Raises:
-            InputError: There is no node, two have one name, a speed is out of range, or there are too many types.
+            InputError: There is no node, two have one name, a speed is out of range, there are too many types, or a
+                rule names what is not there.
         """
         check_nodes(nodes, name)
         if kinds is not None:
             check_kinds(nodes, kinds, name)
-        return cls(nodes, name, _digest(nodes, mix, kinds, slowdown), mix, kinds, slowdown)
+        partitions = {partition for node in nodes for partition in node.partitions}
+        check_rules(rules, partitions, [node.name for node in nodes], name)
+        return cls(nodes, name, _digest(nodes, mix, kinds, slowdown, rules), mix, kinds, slowdown, rules)
 
     @classmethod
     def pool(cls, cores: int) -> Cluster:
@@ -170,7 +181,7 @@ class Cluster:
     def partitions(self) -> tuple[str, ...]:
         """The names of the partitions, sorted."""
         # Sorted, so that the core's numbers for partitions do not depend on the order of the nodes.
-        return tuple(sorted({node.partition for node in self.nodes if node.partition is not None}))
+        return tuple(sorted({partition for node in self.nodes for partition in node.partitions}))
 
     @cached_property
     def gpu_types(self) -> tuple[str, ...]:
@@ -308,17 +319,23 @@ def check_kinds(nodes: Iterable[Node], kinds: KindTable, where: str) -> None:
             raise InputError(f"{where}: node {node.name} has {what}, of which {kinds.where} tells no speeds")
 
 
-def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None, slowdown: Slowdown) -> str:
+def _digest(nodes: tuple[Node, ...], mix: bool, kinds: KindTable | None, slowdown: Slowdown, rules: SiteRules) -> str:
     rows: list[list[object]] = []
     for node in nodes:
-        row: list[object] = [node.name, float(node.cores), node.memory_mb, node.gpus, node.gpu_type, node.partition]
+        first = node.partitions[0] if node.partitions else None
+        row: list[object] = [node.name, float(node.cores), node.memory_mb, node.gpus, node.gpu_type, first]
         # What no file said before these keys existed is left out, so that old clusters keep their hashes.
         own_tflops = None if node.gpu_type and node.tflops == catalog_tflops(node.gpu_type) else node.tflops
         extra = {"speed": node.speed, "tflops": own_tflops, "rack": node.rack, "switch": node.switch}
-        said = {key: value for key, value in extra.items() if value is not None and (key, value) != ("speed", 1.0)}
+        said: dict[str, object] = {
+            key: value for key, value in extra.items() if value is not None and (key, value) != ("speed", 1.0)
+        }
+        said |= {"partitions": node.partitions} if len(node.partitions) > 1 else {}
+        said |= {"features": node.features} if node.features else {}
         rows.append([*row, said] if said else row)
     # As with the rows: a cluster that does not mix has the hash from before there was such a thing.
     content: list[object] = [*rows, "mix"] if mix else [*rows]
     content += [{"kinds": [list(kinds.types), *kinds.content]}] if kinds else []
     content += [{"slowdown": slowdown}] if slowdown != NO_SLOWDOWN else []
+    content += [{"rules": rules_content(rules)}] if rules else []
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

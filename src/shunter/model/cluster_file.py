@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from shunter.checks import check_name, number, whole
+from shunter.checks import check_name, distinct_names, number, whole
 from shunter.errors import InputError
 from shunter.files import parse_toml, toml_value, write_file
 from shunter.model.cluster import (
@@ -24,12 +24,16 @@ from shunter.model.cluster import (
 from shunter.model.gpu_types import catalog_tflops
 from shunter.model.kinds import FULL_SPEED_MICRO, GPUS, KIND, SLOWDOWN, SPEED, SPEED_RANGE, KindTable, read_kinds
 from shunter.model.locality import LEVELS, NO_SLOWDOWN, Slowdown, slowdown_of
+from shunter.model.site import SITE_KEYS, check_rules, read_rules, written_rules, written_top
 
 TFLOPS_LIMIT: Final = 1e9
 _WIDTH: Final = 100
 """The length of written lines that list names."""
-_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types", "speeds", "locality")
-_GROUP_KEYS = ("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "rack", "switch", "name", "names")
+_FILE_KEYS = ("name", "nodes", "mix", "reference_gpu", "gpu_types", "speeds", "locality", *SITE_KEYS)
+_GROUP_KEYS = (
+    *("count", "cores", "memory_mb", "gpus", "gpu_type", "partition", "partitions", "features"),
+    *("rack", "switch", "name", "names"),
+)
 _TYPE_KEYS = ("speed", "tflops")
 _GROUP_LIMITS = {
     "count": (1, NODES_LIMIT),
@@ -84,7 +88,9 @@ def cluster_from_toml(text: str, where: str, default_name: str) -> Cluster:
     kinds = _kinds(content, types, reference, slowdown, where)
     if kinds is not None:
         check_kinds(nodes, kinds, where)
-    return Cluster.from_nodes(_with_types(nodes, content, types, reference, where), name, mix, kinds, slowdown)
+    rules = read_rules(content, text, where)
+    check_rules(rules, {one for node in nodes for one in node.partitions}, [node.name for node in nodes], where)
+    return Cluster.from_nodes(_with_types(nodes, content, types, reference, where), name, mix, kinds, slowdown, rules)
 
 
 def _slowdown(content: Mapping[str, Any], where: str) -> Slowdown:
@@ -202,13 +208,26 @@ def _group_nodes(group: Mapping[str, Any], where: str, first_number: int) -> lis
     cores, gpus = _whole(group, "cores", where, 1), _whole(group, "gpus", where, 0)
     # A group without memory_mb does not track memory: it never binds.
     memory_mb = _whole(group, "memory_mb", where, 0) or None
-    gpu_type, partition = _text(group, "gpu_type", where), _text(group, "partition", where)
+    gpu_type, partitions = _text(group, "gpu_type", where), _list(group, "partitions", where)
+    if (partition := _text(group, "partition", where)) is not None:
+        if partitions:
+            raise InputError(f"{where}: has both partition and partitions; give one of them")
+        partitions = (partition,)
+    features = _list(group, "features", where)
     rack, switch = _text(group, "rack", where), _text(group, "switch", where)
     prefix = _text(group, "name", where)
     return [
-        Node(name, float(cores), memory_mb, gpus, gpu_type, partition, rack=rack, switch=switch)
+        Node(name, float(cores), memory_mb, gpus, gpu_type, partitions, rack=rack, switch=switch, features=features)
         for name in names or [_node_name(prefix, count, first_number, index) for index in range(count)]
     ]
+
+
+def _list(group: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """Returns a list of different names, none of them blank."""
+    names = distinct_names(f"{where}: {key}", group.get(key, []))
+    if not all(name.strip() for name in names):
+        raise InputError(f"{where}: {key} is {list(names)}; expected names that are not blank")
+    return names
 
 
 def _names(group: Mapping[str, Any], where: str) -> list[str]:
@@ -273,12 +292,14 @@ def cluster_toml(cluster: Cluster, comments: Sequence[str] = (), *, in_order: bo
     """
     lines = [*(f"# {comment}" for comment in comments), f"name = {toml_value(cluster.name)}"]
     lines += ["mix = true"] if cluster.mix else []
+    lines += written_top(cluster.rules)
     lines += _types(cluster)
     if cluster.slowdown != NO_SLOWDOWN:
         lines += ["", "[locality]", *_written_slowdown(cluster.slowdown)]
     for nodes in _groups(cluster, in_order):
         lines += ["", "[[nodes]]", *_written_group(nodes)]
     lines += [] if cluster.kinds is None else _written_kinds(cluster.kinds, cluster.slowdown)
+    lines += written_rules(cluster.rules)
     return "\n".join(lines) + "\n"
 
 
@@ -292,7 +313,8 @@ def _groups(cluster: Cluster, in_order: bool) -> list[list[Node]]:
 
 
 def _likeness(node: Node) -> tuple[object, ...]:
-    return (node.cores, node.memory_mb, node.gpus, node.gpu_type, node.partition, node.rack, node.switch)
+    kept = (node.partitions, node.features, node.rack, node.switch)
+    return (node.cores, node.memory_mb, node.gpus, node.gpu_type, *kept)
 
 
 def _types(cluster: Cluster) -> list[str]:
@@ -324,9 +346,15 @@ def _written_group(nodes: Sequence[Node]) -> list[str]:
         lines.append(f"memory_mb = {first.memory_mb}")
     if first.gpus:
         lines.append(f"gpus = {first.gpus}")
-    for key in ("gpu_type", "partition", "rack", "switch"):
+    for key in ("gpu_type", "rack", "switch"):
         if (value := getattr(first, key)) is not None:
             lines.append(f"{key} = {toml_value(value)}")
+    if len(first.partitions) == 1:
+        lines.append(f"partition = {toml_value(first.partitions[0])}")
+    elif first.partitions:
+        lines.append(f"partitions = {toml_value(first.partitions)}")
+    if first.features:
+        lines.append(f"features = {toml_value(first.features)}")
     return lines
 
 

@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.access import access_columns, access_of, partition_names
+from shunter.model.capacity import node_capacity, one_job
 from shunter.model.cluster import ANY_GPU_TYPE, wanted_types
 from shunter.model.kinds import OTHERS
 from shunter.model.schedule import RejectReason
-from shunter.model.workload import COLUMNS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,13 +26,12 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Cluster, Node
     from shunter.model.schedule import Schedule
 
-MILLI: Final = 1000
-UNBOUNDED: Final = 2**32 - 1
-"""The tasks that a node takes which ask for nothing that it counts."""
-
 _SHAPE: Final = ("tasks", "cores_per_task", "memory_mb_per_task", "gpus_per_task", "partition")
 REASON_TITLES: dict[RejectReason, str] = {
     RejectReason.NO_SUCH_PARTITION: "no such partition",
+    RejectReason.NOT_ADMITTED: "not admitted",
+    RejectReason.NO_SUCH_FEATURES: "no such features",
+    RejectReason.OVER_JOB_LIMIT: "over the limit of one job",
     RejectReason.NO_SUCH_GPU_TYPE: "no such GPU type",
     RejectReason.CORES: "not enough cores",
     RejectReason.MEMORY: "not enough memory",
@@ -41,24 +41,33 @@ REASON_TITLES: dict[RejectReason, str] = {
 """A few words for each reason."""
 
 
-def shape_columns(jobs: pl.DataFrame) -> list[str]:
-    """Returns the columns of a workload's table that decide whether a job fits."""
-    return [*_SHAPE, *(name for name in ("gpu_type", "kind") if name in jobs.columns)]
+def shape_columns(jobs: pl.DataFrame, cluster: Cluster) -> list[str]:
+    """Returns the columns of a workload's table that decide whether a job fits on a cluster."""
+    others = ("gpu_type", "kind", *access_columns(jobs, cluster))
+    return list(dict.fromkeys((*_SHAPE, *(name for name in others if name in jobs.columns))))
 
 
 def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
     """Returns which jobs fit on the empty cluster; of their table the columns of `shape_columns` are needed."""
+    access = access_of(jobs, cluster)
+    fits = np.zeros(jobs.height, dtype=np.bool_)
+    for number, route in enumerate(access.routes):
+        rows = np.flatnonzero(access.route == number)
+        for choice in route.choices:
+            fits[rows] |= _fits(jobs[rows], [cluster.nodes[node] for node in choice], cluster)
+    return fits
+
+
+def _fits(jobs: pl.DataFrame, nodes: Sequence[Node], cluster: Cluster) -> NDArray[np.bool_]:
+    """Returns which jobs fit on some empty nodes."""
     masks = cluster.gpu_type_masks(jobs)
     pools: dict[str | None, NDArray[np.int64]] = {}
     # Nodes that are alike are looked at once: large clusters have thousands of nodes, and a few kinds.
-    alike = Counter((node.gpu_type, node.partition, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
-    for (gpu_type, name, cores, memory_mb, gpus), count in alike.items():
-        room = count * _capacity(jobs, cores, memory_mb, gpus)
+    alike = Counter((node.gpu_type, node.cores, node.memory_mb, node.gpus) for node in nodes)
+    for (gpu_type, cores, memory_mb, gpus), count in alike.items():
+        room = count * node_capacity(jobs, cores, memory_mb, gpus)
         bit = 0 if gpu_type is None else 1 << cluster.gpu_types.index(gpu_type)
         room[(masks != ANY_GPU_TYPE) & (masks & bit == 0)] = 0
-        if cluster.partitions:
-            partition = jobs["partition"]
-            room[~(partition.is_null() | partition.eq_missing(name)).to_numpy()] = 0
         # Nodes without a type are a pool of their own.
         pools[gpu_type] = pools.get(gpu_type, 0) + room
     together = np.sum(list(pools.values()), axis=0)
@@ -76,7 +85,7 @@ def why_any_node_will_do(jobs: pl.DataFrame, cluster: Cluster) -> str | None:
     nodes = cluster.nodes
     if len(nodes) == 1:
         return "there is one node"
-    if len({(node.speed, node.gpu_type, node.partition) for node in nodes}) > 1:
+    if len({(node.speed, node.gpu_type, node.partitions, node.features) for node in nodes}) > 1:
         return None
     asked = {"cores": "cores_per_task", "gpus": "gpus_per_task"}
     if any(node.memory_mb is not None for node in nodes):
@@ -91,33 +100,6 @@ def why_any_node_will_do(jobs: pl.DataFrame, cluster: Cluster) -> str | None:
     if any((has := getattr(nodes[0], name)) and 2 * each.min() > has for name, each in amounts.items()):
         return "all nodes are alike, and no two tasks have room on one"
     return None
-
-
-def _capacity(jobs: pl.DataFrame, node_cores: float, node_memory_mb: int | None, node_gpus: int) -> NDArray[np.int64]:
-    """Returns how many tasks of each job an empty node takes."""
-    room = np.full(jobs.height, UNBOUNDED, dtype=np.int64)
-    _lower(room, _whole(jobs["cores_per_task"], MILLI), round(node_cores * MILLI))
-    if node_memory_mb is not None:
-        _lower(room, _whole(jobs["memory_mb_per_task"].fill_null(0.0), 1), node_memory_mb)
-    gpus = _whole(jobs["gpus_per_task"], MILLI)
-    whole = np.where(gpus >= MILLI, gpus // MILLI, 0)
-    _lower(room, whole, node_gpus)
-    # A fraction lies on one device; each takes as many as it has room for.
-    shared = (gpus > 0) & (gpus < MILLI)
-    room[shared] = np.minimum(room[shared], node_gpus * (MILLI // gpus[shared]))
-    return room
-
-
-def _lower(room: NDArray[np.int64], asked: NDArray[np.int64], has: int) -> None:
-    """Lowers the room to what one resource allows; what is not asked for does not bind."""
-    asks = asked > 0
-    room[asks] = np.minimum(room[asks], has // asked[asks])
-
-
-def _whole(column: pl.Series, units: int) -> NDArray[np.int64]:
-    """Returns a column in the core's units."""
-    # As jobs are rounded when they are handed to the core, so that both agree on jobs at the very edge.
-    return np.asarray(np.rint(column.to_numpy() * units), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -160,8 +142,14 @@ def refuse_rejected(schedule: Schedule) -> None:
     """Raises an error that names the first job that can never run, and where it stands, if there is one."""
     if rejected := int(schedule.rejected.sum()):
         first = first_rejection(schedule)
-        named = first.reason in (RejectReason.NO_SUCH_PARTITION, RejectReason.NO_SUCH_GPU_TYPE)
-        remedy = f"{'mend the name' if named else 'give a larger cluster'}, or leave --strict out to have such jobs"
+        named = first.reason in (
+            RejectReason.NO_SUCH_PARTITION,
+            RejectReason.NO_SUCH_GPU_TYPE,
+            RejectReason.NO_SUCH_FEATURES,
+        )
+        remedy = "mend the name" if named else "give a larger cluster"
+        remedy = "mend the rule" if first.reason in _BY_RULE and not named else remedy
+        remedy = f"{remedy}, or leave --strict out to have such jobs"
         remedy += " rejected and counted"
         of = f"({rejected} of {len(schedule)} jobs)"
         raise InputError(f"{first.where or schedule.workload.name}: {first.text}; {remedy} {of}")
@@ -180,6 +168,8 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
         known = ", ".join(cluster.partitions)
         has = f"the cluster has {known}" if known else "the cluster has no partitions"
         return Rejection(job["job_id"], reason, f"asks for partition {job['partition']!r}", has)
+    if reason in _BY_RULE:
+        return Rejection(job["job_id"], reason, _asks_by_rule(job, reason), _BY_RULE[reason])
     site = _Site.of(job, cluster)
     if reason is RejectReason.NO_SUCH_GPU_TYPE:
         types = dict.fromkeys(node.gpu_type for node in site.nodes if node.gpu_type is not None)
@@ -193,6 +183,26 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
         return Rejection(job["job_id"], reason, f"asks for GPU type {_wanted(job)}", has)
     site = site.usable(job, cluster)
     return Rejection(job["job_id"], reason, f"asks for {_request(job, reason, cluster)}", _supply(job, reason, site))
+
+
+_BY_RULE: Final = {
+    RejectReason.NO_SUCH_FEATURES: "no node that it could use has them",
+    RejectReason.NOT_ADMITTED: "no partition that it names admits it; see [partitions] of the cluster file",
+    RejectReason.OVER_JOB_LIMIT: "one job may not have so much; see [partitions] and [[limits]] of the cluster file",
+}
+
+
+def _asks_by_rule(job: dict[str, Any], reason: RejectReason) -> str:
+    """Returns what a job asks for that a rule of the site refuses."""
+    where = f" in partition {job['partition']!r}" if partition_names(job["partition"]) else ""
+    if reason is RejectReason.NO_SUCH_FEATURES:
+        return f"asks for features {job['features']!r}{where}"
+    if reason is RejectReason.NOT_ADMITTED:
+        owner = [f"{name} {job[name]!r}" for name in ("user", "account", "qos") if job.get(name) is not None]
+        return f"asks{where or ' for nodes'} as {', '.join(owner) or 'nobody'}"
+    time = "" if job["requested_s"] is None else f"{job['requested_s']:,.15g} s, "
+    shape = f"{count(job['tasks'], 'task')} of {count(job['cores_per_task'], 'core')}"
+    return f"asks for {time}{shape} and {count(job['gpus_per_task'], 'GPU')}{where}"
 
 
 def count(value: float, thing: str) -> str:
@@ -213,13 +223,14 @@ class _Site:
     @classmethod
     def of(cls, job: dict[str, Any], cluster: Cluster) -> _Site:
         # A cluster without partitions serves every job, whatever partition the log names.
-        partition = job["partition"] if cluster.partitions else None
-        nodes = [node for node in cluster.nodes if partition is None or node.partition == partition]
-        return cls("the cluster" if partition is None else f"partition {partition!r}", nodes, cluster)
+        route = access_of(one_job(job), cluster).of(0)
+        numbers = sorted({number for choice in route.choices for number in choice})
+        named = " or ".join(map(repr, route.partitions or (route.reason and partition_names(job["partition"])) or ()))
+        return cls(f"partition {named}" if named else "the cluster", [cluster.nodes[one] for one in numbers], cluster)
 
     def usable(self, job: dict[str, Any], cluster: Cluster) -> _Site:
         """Returns the nodes whose GPUs are of a type that the job takes."""
-        mask = int(cluster.gpu_type_masks(_frame(job))[0])
+        mask = int(cluster.gpu_type_masks(one_job(job))[0])
         if mask == ANY_GPU_TYPE:
             return self
         allowed = {name for number, name in enumerate(cluster.gpu_types) if mask >> number & 1}
@@ -235,13 +246,6 @@ class _Site:
         for node in self.nodes:
             pools.setdefault(node.gpu_type, []).append(node)
         return pools
-
-
-def _frame(job: dict[str, Any]) -> pl.DataFrame:
-    types: dict[str, Any] = {name: column.dtype for name, column in COLUMNS.items() if name != "job_id"}
-    return pl.DataFrame(
-        [job], schema_overrides=types | {name: pl.String for name in ("gpu_type", "kind") if name in job}
-    )
 
 
 def _wanted(job: dict[str, Any]) -> str:
@@ -287,7 +291,7 @@ def _one_type(job: dict[str, Any], site: _Site) -> str:
     most = max(gpus, key=lambda name: gpus[name])
     text = f", at most {count(gpus[most], 'GPU')} {'without a type' if most is None else f'of one type ({most})'}"
     # The hint is given only where it helps.
-    if can_ever_fit(_frame(job), replace(site.cluster, mix=True))[0]:
+    if can_ever_fit(one_job(job), replace(site.cluster, mix=True))[0]:
         text += "; mix = true in the cluster file would let it have several types"
     return text
 

@@ -69,6 +69,9 @@ class RejectReason(IntEnum):
     GPUS = _REASONS["gpus"]
     COMBINATION = _REASONS["combination"]
     NO_SUCH_GPU_TYPE = _REASONS["no-such-gpu-type"]
+    NO_SUCH_FEATURES = _REASONS["no-such-features"]
+    NOT_ADMITTED = _REASONS["not-admitted"]
+    OVER_JOB_LIMIT = _REASONS["over-job-limit"]
 
 
 @dataclass(frozen=True)

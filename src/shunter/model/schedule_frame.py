@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from shunter.model.access import access_of
 from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.fitting import explain_rejections
 from shunter.model.schedule import Outcome
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from shunter.model.schedule import Schedule, Stops
 
 CANCELLED_REASON = "left before it had started"
+ADMITTED = "admitted"
+"""The column of partitions that admitted a job."""
 KILLED_REASON = "killed at its requested time"
 FAILED_REASON = "its nodes failed under it 1,000 times"
 
@@ -44,6 +47,8 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
             "gpu_type": jobs["gpu_type"] if "gpu_type" in jobs.columns else [None] * len(jobs),
             **({"kind": jobs["kind"]} if "kind" in jobs.columns else {}),
             "partition": jobs["partition"],
+            **({"features": jobs["features"]} if "features" in jobs.columns else {}),
+            **_admitted(schedule),
             **_conditions(schedule),
         },
         schema_overrides={"gpu_type": pl.String},
@@ -57,6 +62,16 @@ def schedule_frame(schedule: Schedule) -> pl.DataFrame:
         pl.Series("preemptions", schedule.preemptions),
         pl.Series("failures", np.zeros(len(schedule), np.int32) if schedule.failures is None else schedule.failures),
     )
+
+
+def _admitted(schedule: Schedule) -> dict[str, pl.Series]:
+    """Returns the partitions that admitted each job, where the site has rules for that."""
+    rules = schedule.cluster.rules
+    if not (rules.partitions or rules.default_partition):
+        return {}
+    access = access_of(schedule.workload.jobs, schedule.cluster)
+    names = pl.Series([",".join(route.partitions) or None for route in access.routes], dtype=pl.String)
+    return {ADMITTED: names.gather(access.route)}
 
 
 def _conditions(schedule: Schedule) -> dict[str, pl.Series | NDArray[np.float64]]:

@@ -62,7 +62,7 @@ def work_of(jobs: pl.DataFrame, cluster: Cluster) -> Work | None:
     # Whole milliseconds add up exactly, in whatever order. Whether a job fits depends on its shape alone, and logs have
     # few shapes.
     jobs = that_ran(jobs)
-    shapes = jobs.group_by(*shape_columns(jobs), maintain_order=True).agg(
+    shapes = jobs.group_by(*shape_columns(jobs, cluster), maintain_order=True).agg(
         # An error about a shape names a job that has it.
         pl.col("job_id").first(),
         run_ms=(pl.col("run_s") * MILLI).round().cast(pl.Int64).sum(),

@@ -69,6 +69,7 @@ EXTRA_COLUMNS: Final[dict[str, type[pl.DataType]]] = {
     "nodes": pl.Int64,
     "hosts": pl.String,
     "gpu_type": pl.String,
+    "features": pl.String,
     "kind": pl.String,
     "attempts": pl.Int64,
     **CONDITION_COLUMNS,

@@ -19,6 +19,7 @@ import polars as pl
 from shunter.checks import check_name, read_query, timed, typed
 from shunter.errors import InputError
 from shunter.files import read_toml
+from shunter.model.access import partition_factors
 from shunter.model.settings import CORES_ALONE, LONGEST_S, SIZE_BY
 from shunter.policies.catalog import (
     ESTIMATE_CODES,
@@ -45,6 +46,7 @@ from shunter.policies.catalog import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from shunter.model.cluster import Cluster
     from shunter.model.workload import Workload
     from shunter.policies.prior import Prior
 
@@ -291,8 +293,8 @@ class NativePolicy(Named):
             unused[table] = [name for name in self.spec.numbers(table) if name not in known]
         return {table: names for table, names in unused.items() if names}
 
-    def for_core(self, workload: Workload) -> CorePolicy:
-        """Returns what the core is told of it on a workload."""
+    def for_core(self, workload: Workload, cluster: Cluster) -> CorePolicy:
+        """Returns what the core is told of it on a workload and a cluster."""
         none, code, parameters = np.empty(0), self.known.code, self.spec.parameters
         if self.kind == "priority":
             # The core takes the lowest score first; in a log the highest priority is.
@@ -301,7 +303,7 @@ class NativePolicy(Named):
             # The order of the core's own parameters; those left out here are in the constant part.
             names = ("age", "max_age_s", "size", "favor_small", "fair_share", "half_life_s")
             fixed = [parameters[name] for name in names]
-            return CorePolicy(code, np.array(fixed + self._shares(workload)), self._constant(workload))
+            return CorePolicy(code, np.array(fixed + self._shares(workload)), self._constant(workload, cluster))
         if self.kind in WITH_ORIGIN:
             # With a parameter the core counts from the log's beginning, without one it takes absolute times.
             since = [one for one in parameters.values() if one == ORIGINS["log"]]
@@ -316,10 +318,10 @@ class NativePolicy(Named):
         shares = self._shares(workload) if "shares" in self.known.tables else []
         return CorePolicy(code, np.array([*parameters.values(), *shares], dtype=np.float64), none)
 
-    def _constant(self, workload: Workload) -> NDArray[np.float64]:
+    def _constant(self, workload: Workload, cluster: Cluster) -> NDArray[np.float64]:
         """Returns the part of each job's multifactor priority that does not change with time."""
         jobs, parameters = workload.jobs, self.spec.parameters
-        constant = parameters["partition"] * _looked_up(jobs["partition"], self.spec.numbers("partitions"))
+        constant = parameters["partition"] * partition_factors(jobs, cluster, self.spec.numbers("partitions"))
         constant = constant + parameters["qos"] * _looked_up(jobs["queue"], self.spec.numbers("queues"))
         return np.asarray(constant + parameters["priority"] * _priority(workload), dtype=np.float64)
 

@@ -14,11 +14,13 @@ import numpy as np
 import polars as pl
 
 from shunter.errors import InputError
+from shunter.model.access import access_of
 from shunter.model.conditions import compile_conditions
 from shunter.model.locality import NO_SLOWDOWN, locality_terms
+from shunter.model.schedule import RejectReason
 from shunter.model.settings import AUTO
 from shunter.model.size import SIZE_CODES, resolved_size_by
-from shunter.native import Handle, ffi, lib, opened, pointers
+from shunter.native import Handle, ffi, lib, opened, pointer, pointers
 from shunter.policies.catalog import KNOWN_POLICIES
 from shunter.policies.native import CorePolicy
 from shunter.policies.own import Requests, Scene, check_answer, failure
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from shunter.model.access import Access
     from shunter.model.cluster import Cluster
     from shunter.model.conditions import Conditions
     from shunter.model.log import Log
@@ -45,8 +48,13 @@ MILLI = 1000
 PAIRS_POLICY: Final = KNOWN_POLICIES["pairs"].code
 """The core's number for the score over pairs."""
 
-NO_SUCH_PARTITION = 2**31 - 1
-"""A partition that no cluster has: its jobs are rejected."""
+NO_SCOPE: Final = {
+    RejectReason.NO_SUCH_PARTITION: 2**31 - 1,
+    RejectReason.NO_SUCH_FEATURES: 2**31 - 2,
+    RejectReason.NOT_ADMITTED: 2**31 - 3,
+    RejectReason.OVER_JOB_LIMIT: 2**31 - 4,
+}
+"""Scopes that no cluster has: their jobs are rejected for this."""
 
 
 def numbers(column: pl.Series) -> NDArray[np.float64]:
@@ -74,9 +82,24 @@ class ClusterColumns(NamedTuple):
     switch: NDArray[np.int64]
 
 
-def open_cluster(cluster: Cluster) -> Handle:
-    """Hands a cluster to the core."""
-    columns = pointers(*cluster_columns(cluster))
+def open_tables(workload: Workload, cluster: Cluster) -> tuple[Handle, Handle]:
+    """Hands a cluster and the jobs of a workload to the core."""
+    access = access_of(workload.jobs, cluster)
+    return open_cluster(cluster, access), open_jobs(workload, cluster, access)
+
+
+def open_cluster(cluster: Cluster, access: Access) -> Handle:
+    """Hands a cluster to the core.
+
+    Args:
+        cluster: The nodes.
+        access: Where the jobs may go that will run on them.
+    """
+    nodes = cluster_columns(cluster)
+    if not access.is_plain:
+        # What jobs may use is told by scopes alone.
+        nodes = nodes._replace(partition=np.full(len(cluster.nodes), UNKNOWN, dtype=np.int64))
+    columns = pointers(*nodes)
     speeds, kinds = ffi.NULL, cluster.kinds
     if kinds is not None or cluster.slowdown != NO_SLOWDOWN:
         rows = () if kinds is None else kinds.rows
@@ -87,13 +110,40 @@ def open_cluster(cluster: Cluster) -> Handle:
         names = ("kind_micro", "slowdown_micro", "kind_slowdown_micro")
         told = dict(zip(names, pointers(*arrays), strict=True))
         speeds = ffi.new("ShunterSpeeds *", {**told, "kinds": len(rows), "types": len(kinds.types) if kinds else 0})
-    return opened(lib.shunter_cluster_open, *columns, len(cluster.nodes), int(cluster.mix), speeds)
+    scopes, held = _scopes(access)
+    handle = opened(lib.shunter_cluster_open, *columns, len(cluster.nodes), int(cluster.mix), speeds, scopes)
+    # The core reads what these point to while it is called.
+    del held
+    return handle
+
+
+def _scopes(access: Access) -> tuple[Any, Any]:
+    """Returns a pointer to where jobs may go, null where partitions say it all, and what it points to."""
+    scopes = scope_numbers(access)
+    if access.is_plain or not scopes:
+        return ffi.NULL, None
+    choices = [choice for scope in scopes for choice in scope]
+    arrays = [
+        np.array(values, dtype=np.uint32)
+        for values in ([len(scope) for scope in scopes], [len(choice) for choice in choices], np.concatenate(choices))
+    ]
+    counts, lengths, nodes = pointers(*arrays)
+    told = {"choices": counts, "scopes": len(scopes), "lengths": lengths, "lengths_length": len(choices)}
+    told |= {"nodes": nodes, "nodes_length": len(arrays[2])}
+    return ffi.new("ShunterScopes *", told), arrays
+
+
+def scope_numbers(access: Access) -> dict[tuple[tuple[int, ...], ...], int]:
+    """Returns a number for each list of choices that some jobs have, but for all nodes."""
+    everywhere = (tuple(range(len(access.cluster.nodes))),)
+    found = dict.fromkeys(route.choices for route in access.routes if route.choices not in ((), everywhere))
+    return {choices: number for number, choices in enumerate(found)}
 
 
 def cluster_columns(cluster: Cluster) -> ClusterColumns:
     """Returns a cluster as the core has it."""
     # The core knows names by numbers alone. Those of partitions and types must be the ones that `open_jobs` uses for
-    # the same cluster; racks and switches are never named by jobs.
+    # the same cluster; racks and switches are never named by jobs. Nodes in several partitions go by scopes.
     partitions, gpu_types = (
         {name: number for number, name in enumerate(names)} for names in (cluster.partitions, cluster.gpu_types)
     )
@@ -103,7 +153,7 @@ def cluster_columns(cluster: Cluster) -> ClusterColumns:
         np.array([round(node.cores * MILLI) for node in nodes], dtype=np.int64),
         np.array([UNKNOWN if node.memory_mb is None else node.memory_mb for node in nodes], dtype=np.int64),
         np.array([node.gpus for node in nodes], dtype=np.int64),
-        _numbers((node.partition for node in nodes), partitions),
+        _numbers((node.partitions[0] if node.partitions else None for node in nodes), partitions),
         _numbers((node.gpu_type for node in nodes), gpu_types),
         np.array([round(node.speed * MILLI) for node in nodes], dtype=np.int64),
         _numbers(racks, _by_appearance(racks)),
@@ -121,26 +171,33 @@ def _numbers(names: Iterable[str | None], numbers_of: Mapping[str, int]) -> NDAr
     return np.array([UNKNOWN if name is None else numbers_of[name] for name in names], dtype=np.int64)
 
 
-def open_jobs(workload: Workload, cluster: Cluster) -> Handle:
-    """Hands a workload to the core; partitions are numbered as the cluster has them."""
+def open_jobs(workload: Workload, cluster: Cluster, access: Access) -> Handle:
+    """Hands a workload to the core.
+
+    Args:
+        workload: The jobs.
+        cluster: The nodes; types and kinds are numbered as it has them.
+        access: Where the jobs may go there.
+    """
     jobs = workload.jobs
     columns = [
         _whole(jobs["submit_s"], MILLI),
         _whole(jobs["run_s"], MILLI),
-        _whole(jobs["requested_s"], MILLI),
+        _whole(access.requested_s(jobs), MILLI),
         jobs["tasks"].to_numpy().astype(np.int64),
         _whole(jobs["cores_per_task"], MILLI),
         _whole(jobs["memory_mb_per_task"], 1),
         _whole(jobs["gpus_per_task"], MILLI),
-        _partitions(jobs["partition"], cluster),
+        _partitions(access),
         user_numbers(jobs["user"]),
         _whole(jobs["logged_wait_s"], MILLI),
         cluster.gpu_type_masks(jobs),
         cluster.kind_rows(jobs),
     ]
+    tier = ffi.NULL if access.tier is None else pointer(access.tier)
     conditions, held = _conditions(jobs)
     # The core reads what the conditions point to, so that must live as long as the call.
-    handle = opened(lib.shunter_jobs_open, *pointers(*columns), conditions, len(jobs))
+    handle = opened(lib.shunter_jobs_open, *pointers(*columns), tier, conditions, len(jobs))
     del held
     return handle
 
@@ -161,15 +218,17 @@ def user_numbers(users: pl.Series) -> NDArray[np.int64]:
     return (users.rank("dense").cast(pl.Int64) - 1).fill_null(UNKNOWN).to_numpy()
 
 
-def _partitions(names: pl.Series, cluster: Cluster) -> NDArray[np.int64]:
-    """A cluster without partitions serves every job, whatever the log calls the place where it ran."""
-    if not cluster.partitions:
-        return np.full(len(names), UNKNOWN, dtype=np.int64)
-    # A job of a partition that the cluster does not have is rejected, not an error: logs span several machines.
-    numbers = names.replace_strict(
-        list(cluster.partitions), list(range(len(cluster.partitions))), default=NO_SUCH_PARTITION, return_dtype=pl.Int64
-    )
-    return np.where(names.is_null().to_numpy(), UNKNOWN, numbers.fill_null(UNKNOWN).to_numpy()).astype(np.int64)
+def _partitions(access: Access) -> NDArray[np.int64]:
+    """Returns the number of where each job may go: that of a partition, or of a scope."""
+    if access.is_plain:
+        known: dict[tuple[str, ...], int] = {(name,): at for at, name in enumerate(access.cluster.partitions)}
+        numbers = [NO_SCOPE[route.reason] if route.reason else known.get(route.partitions) for route in access.routes]
+    else:
+        scopes = scope_numbers(access)
+        numbers = [NO_SCOPE[route.reason] if route.reason else scopes.get(route.choices) for route in access.routes]
+    # A job that may go anywhere has none.
+    of_route = np.array([UNKNOWN if number is None else number for number in numbers], dtype=np.int64)
+    return of_route[access.route]
 
 
 @dataclass(frozen=True)
@@ -200,7 +259,7 @@ def core_config(
     """
     if policy is None:
         order = scheduler.policy.order
-        policy = CorePolicy.given(None) if order is None else order.for_core(workload)
+        policy = CorePolicy.given(None) if order is None else order.for_core(workload, cluster)
     estimate, estimate_parameters = scheduler.estimate.code, scheduler.estimate.parameters
     make_placer, network = scheduler.placement.make_placer, scheduler.placement.network
     asked = None if make_placer is None else AskedPlacer(make_placer(), workload, cluster)

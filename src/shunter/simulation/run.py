@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shunter.errors import InputError
+from shunter.model.access import access_of
 from shunter.model.cluster import Cluster
 from shunter.model.conditions import has_conditions
 from shunter.model.schedule import Outcome, Phase, Schedule, Stops
@@ -17,7 +18,7 @@ from shunter.native import check, lib
 from shunter.policies.checkpoint import Checkpoint
 from shunter.policies.own import Policy, PythonPolicy, QueueView, failure
 from shunter.policies.scheduler import FIRST_FIT, resolve_placement, resolve_scheduler
-from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_jobs, user_numbers
+from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_tables, user_numbers
 from shunter.simulation.learned import learned_runner
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.states import Estimates
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from shunter.model.access import Access
     from shunter.model.log import Ledger, Log
     from shunter.model.settings import Settings
     from shunter.model.snapshot import Snapshot
@@ -141,7 +143,7 @@ def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:
         settings=replace(scheduler.settings, placement=FIRST_FIT, failures=None),
         placement=resolve_placement(FIRST_FIT),
     )
-    jobs = open_jobs(table, pool)
+    _, jobs = open_tables(table, pool)
     config = core_config(scheduler, table, pool)
     count = len(table)
     estimates = Estimates.empty(count)
@@ -181,7 +183,9 @@ class OwnOrder:
         self.simulation = Simulation(workload, cluster, scheduler)
         self._policy = policy
         self._scheduler = scheduler
-        self._views = _Views(workload, cluster, scheduler, self.simulation.estimates().estimate_ms)
+        access = access_of(workload.jobs, cluster)
+        self._tier = access.tier
+        self._views = _Views(workload, cluster, access, scheduler, self.simulation.estimates().estimate_ms)
         if not policy.moves:
             everyone = np.arange(len(workload), dtype=np.uint32)
             first_submit_s = float(workload.jobs["submit_s"][0])
@@ -194,7 +198,11 @@ class OwnOrder:
         """Returns the waiting jobs in the order of a policy that moves, the next first."""
         status = self.simulation.status()
         # As for the core's own orders that move: only those that have waited longest are looked at.
-        waiting = np.sort(self.simulation.waiting())[: self._scheduler.settings.scan_depth]
+        waiting = np.sort(self.simulation.waiting())
+        if self._tier is not None:
+            # Those of higher tiers are looked at first; the core keeps to tiers by itself.
+            waiting = waiting[np.argsort(-self._tier[waiting], kind="stable")]
+        waiting = np.sort(waiting[: self._scheduler.settings.scan_depth])
         if self._scheduler.estimate.is_learned:
             self._views.refresh(self.simulation.estimates().estimate_ms)
         self._views.since(self.simulation.eligible_ms())
@@ -207,7 +215,12 @@ class _Views:
     """Cuts views of a workload's jobs, from columns that are made once."""
 
     def __init__(
-        self, workload: Workload, cluster: Cluster, scheduler: Scheduler, estimate_ms: NDArray[np.int64]
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        access: Access,
+        scheduler: Scheduler,
+        estimate_ms: NDArray[np.int64],
     ) -> None:
         jobs = workload.jobs
         tasks = jobs["tasks"].to_numpy()
@@ -216,7 +229,7 @@ class _Views:
             "submit_s": numbers(jobs["submit_s"]),
             "eligible_s": numbers(jobs["submit_s"]),
             "estimate_s": estimate_ms / MILLI,
-            "requested_s": numbers(jobs["requested_s"]),
+            "requested_s": numbers(access.requested_s(jobs)),
             "tasks": tasks,
             "cores": tasks * numbers(jobs["cores_per_task"]),
             "memory_mb": tasks * numbers(jobs["memory_mb_per_task"]),
@@ -320,7 +333,11 @@ def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) ->
     """Returns the workload's ledger, and what stood in for what the log does not say."""
     ledger, missing = workload.ledger, scheduler.settings.missing_request
     stand_in = "the run time" if missing == RUN_TIME else f"{missing} s"
-    ledger = _plus(ledger, workload, _without_request(workload, scheduler), f"no requested time: {stand_in} stands in")
+    unknown = access_of(workload.jobs, cluster).requested_s(workload.jobs).is_null()
+    defaults = workload.jobs["requested_s"].is_null() & ~unknown
+    ledger = _plus(ledger, workload, defaults, "no requested time: the default of its partition stands in")
+    without = _without_request(workload, scheduler, unknown)
+    ledger = _plus(ledger, workload, without, f"no requested time: {stand_in} stands in")
     if any(node.memory_mb is not None for node in cluster.nodes):
         no_memory = workload.jobs["memory_mb_per_task"].is_null()
         ledger = _plus(ledger, workload, no_memory, "no memory request: memory does not bind")
@@ -334,9 +351,8 @@ def result_ledger(workload: Workload, cluster: Cluster, scheduler: Scheduler) ->
     return ledger
 
 
-def _without_request(workload: Workload, scheduler: Scheduler) -> pl.Series:
-    """Returns for which jobs something may stand in for a request."""
-    unknown = workload.jobs["requested_s"].is_null()
+def _without_request(workload: Workload, scheduler: Scheduler, unknown: pl.Series) -> pl.Series:
+    """Returns for which of the jobs without a known request something may stand in for it."""
     # Reservations need a request of every job; with reserve_by = "estimate" only some estimates fall back on it.
     if scheduler.settings.reserve_by == "requested":
         return unknown

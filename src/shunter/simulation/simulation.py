@@ -11,7 +11,7 @@ from shunter.errors import InputError
 from shunter.model.snapshot import ARRAYS, PLACES, Snapshot, check_lengths
 from shunter.native import RESULTS, Handle, check, ffi, lib, opened, pointer, pointers
 from shunter.policies.native import CorePolicy
-from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
+from shunter.simulation.core_inputs import core_config, open_tables
 from shunter.simulation.states import CoreStops, Estimates, HeldTimes, JobStates, Status
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Simulation:
         self._asked = config.asked
         # Scores of a policy are for the whole table, those of the caller for the jobs of the window.
         given = config.policy.scores[first if scores is None else 0 :]
-        nodes, jobs = self._tables = (open_cluster(cluster), open_jobs(table, cluster))
+        nodes, jobs = self._tables = open_tables(table, cluster)
         self._handle = opened(
             lib.shunter_simulation_open,
             nodes.number,
@@ -193,7 +193,7 @@ class Simulation:
     @classmethod
     def restore(cls, workload: Workload, cluster: Cluster, saved: bytes) -> Simulation:
         """Returns the simulation that `serialize` saved; damaged bytes, or another workload's, are an error."""
-        nodes, jobs = tables = (open_cluster(cluster), open_jobs(workload.whole(), cluster))
+        nodes, jobs = tables = open_tables(workload.whole(), cluster)
         buffer = ffi.from_buffer("uint8_t[]", saved) if saved else ffi.NULL
         return cls._from_handle(
             tables, opened(lib.shunter_simulation_restore, nodes.number, jobs.number, buffer, len(saved))

@@ -9,7 +9,7 @@ import numpy as np
 
 from shunter.model.schedule import Phase
 from shunter.native import CoreArrays, check, filled, lib, pointers
-from shunter.simulation.core_inputs import core_config, open_cluster, open_jobs
+from shunter.simulation.core_inputs import core_config, open_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,8 +65,7 @@ class WindowRunner:
         self._table = workload.whole()
         self._before = len(self._table) - len(workload)
         self._nodes = cluster
-        self._cluster = open_cluster(cluster)
-        self._jobs = open_jobs(self._table, cluster)
+        self._cluster, self._jobs = open_tables(self._table, cluster)
 
     def run(self, scheduler: Scheduler, first: Sequence[int], length: int, threads: int = 1) -> WindowResults:
         """Simulates the windows that begin at these jobs. The result does not depend on the number of threads.

@@ -105,7 +105,7 @@ def infer_cluster(workload: Workload) -> tuple[Cluster, tuple[str, ...]]:
             f"What {workload.name} had in use at once, by its own times; GPUs rounded up to whole nodes.",
             "The log names no hosts, so that nodes and their sizes are not known.",
         )
-    shapes = workload.jobs.select(shape_columns(workload.jobs))
+    shapes = workload.jobs.select(shape_columns(workload.jobs, cluster))
     misfits = int((~can_ever_fit(shapes, cluster)).sum())
     if misfits:
         notes = (*notes, f"Jobs that do not fit on it: {misfits:,}.")

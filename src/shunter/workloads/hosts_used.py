@@ -74,7 +74,7 @@ def infer_nodes(workload: Workload) -> UsedNodes | None:
             min(mb, MEMORY_LIMIT_MB) if mb else None,
             min(count, GPUS_LIMIT),
             peak.gpu_types[0] if has_types and count else None,
-            partition,
+            () if partition is None else (partition,),
         )
         for peak, size, count, mb, partition in zip(peaks, cores, gpus, memory, partitions, strict=True)
     )
@@ -242,7 +242,7 @@ def _notes(workload: Workload, hosted: int, peaks: Sequence[_Peak], nodes: Seque
         notes.append(f"Jobs that name no hosts that can be read, and do not count: {len(workload) - hosted:,}.")
     if all(node.memory_mb is None for node in nodes):
         notes.append("Memory is not told of every job, and so not tracked.")
-    if any(peak.partitions for peak in peaks) and all(node.partition is None for node in nodes):
+    if any(peak.partitions for peak in peaks) and not any(node.partitions for node in nodes):
         notes.append(
             "Partitions share nodes, or are not told of every node: they are left out, each job may use each node."
         )

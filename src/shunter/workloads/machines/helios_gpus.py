@@ -57,4 +57,4 @@ def _nodes(gpus_of: dict[str, int]) -> Iterator[Node]:
         for number, first in enumerate(range(0, gpus, GPUS_PER_NODE)):
             name = f"{cluster}-{number}"
             # The last node of a virtual cluster has what is left over.
-            yield Node(name, CORES_PER_NODE, gpus=min(GPUS_PER_NODE, gpus - first), partition=cluster)
+            yield Node(name, CORES_PER_NODE, gpus=min(GPUS_PER_NODE, gpus - first), partitions=(cluster,))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from shunter.model.cluster import Node
     from shunter.workloads.text.repairs import Repairs
 
-PARTITIONS_RULE: Final = "node in several partitions: partitions left out, each job may use each node"
 
 _UNSET_MEMORY_MB: Final = 1
 """What Slurm shows for nodes whose memory is not configured."""
@@ -37,7 +36,7 @@ class NodeRecord(NamedTuple):
 def nodes_of_records(records: Iterable[NodeRecord], repairs: Repairs) -> list[Node]:
     """Returns the nodes; one that is told several times, once for each partition, is one node.
 
-    A node has one partition at most. Where one is in several, no node gets any.
+    A node has all partitions that name it.
     """
     partitions: dict[str, dict[str, int]] = {}
     rows: list[tuple[object, ...]] = []
@@ -55,10 +54,4 @@ def nodes_of_records(records: Iterable[NodeRecord], repairs: Repairs) -> list[No
                 rows.append((name, cpus, known_mb, *gpus_of_gres(record.gres), record.place))
             partitions.setdefault(name, {}).update(dict.fromkeys(record.partitions, record.place))
     nodes = nodes_of([pl.DataFrame(rows, schema={**NODE_COLUMNS, PLACE: pl.Int64}, orient="row")], repairs)
-    several = {name: found for name, found in partitions.items() if len(found) > 1}
-    # A job may ask for one partition only, so a node of two would be lost to the jobs of one of them.
-    if several:
-        name, found = next(iter(several.items()))
-        repairs.tell(PARTITIONS_RULE, len(several), next(iter(found.values())), f"node {name} in {', '.join(found)}")
-        return nodes
-    return [replace(node, partition=next(iter(partitions[node.name]), None)) for node in nodes]
+    return [replace(node, partitions=tuple(partitions[node.name])) for node in nodes]
