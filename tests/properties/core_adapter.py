@@ -10,6 +10,7 @@ import polars as pl
 from shunter.model.cluster import Cluster, Node
 from shunter.model.conditions import CONDITION_COLUMNS
 from shunter.model.schedule import Outcome, RejectReason, Schedule
+from shunter.model.site import NO_RULES, SiteRules
 from shunter.model.workload import Workload
 from tests.properties.observed import Observed, ObservedJob
 from tests.reference.model import Config, RefJob, RefNode
@@ -33,15 +34,27 @@ def workload_of(jobs: Sequence[RefJob]) -> Workload:
             "priority": [job.priority for job in jobs],
             "logged_wait_s": [None if job.logged_wait_ms is None else job.logged_wait_ms / 1000 for job in jobs],
             **condition_columns(jobs),
+            **site_columns(jobs),
         },
         schema_overrides={
             **dict.fromkeys(["requested_s", "memory_mb_per_task", "priority", "logged_wait_s"], pl.Float64),
             **dict.fromkeys(["partition", "user", "queue", "status"], pl.String),
             **CONDITION_COLUMNS,
-            "name": pl.String,
+            **dict.fromkeys(["name", "account", "qos", "licenses"], pl.String),
         },
     )
     return Workload.from_frame(frame, name="property")
+
+
+def site_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
+    """Returns what a site's rules go by, as a workload has it; nothing where no job has any of it."""
+    if all((job.account, job.qos, job.licenses) == (None, None, ()) for job in jobs):
+        return {}
+    return {
+        "account": [job.account for job in jobs],
+        "qos": [job.qos for job in jobs],
+        "licenses": [",".join(f"{name}:{count}" for name, count in job.licenses) or None for job in jobs],
+    }
 
 
 def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
@@ -69,14 +82,15 @@ def condition_columns(jobs: Sequence[RefJob]) -> dict[str, list[object]]:
     }
 
 
-def cluster_of(nodes: Sequence[RefNode]) -> Cluster:
-    """Returns the nodes as a cluster."""
+def cluster_of(nodes: Sequence[RefNode], rules: SiteRules = NO_RULES) -> Cluster:
+    """Returns the nodes as a cluster with these rules."""
     return Cluster.from_nodes(
         tuple(
-            Node(f"n{number}", node.cores_milli / 1000, node.memory_mb, node.gpus, partition=node.partition)
+            Node(f"n{number}", node.cores_milli / 1000, node.memory_mb, node.gpus, partitions=(node.partition,) if node.partition else ())
             for number, node in enumerate(nodes)
         ),
         name="property",
+        rules=rules,
     )
 
 
@@ -90,7 +104,7 @@ def run_core(
     missing_request = "run-time" if config.missing_request_ms is None else str(config.missing_request_ms / 1000)
     schedule = simulate(
         workload_of([*before, *jobs]).window(len(before)),
-        cluster_of(nodes),
+        cluster_of(nodes, config.rules),
         policy=config.policy,
         dispatch=config.dispatch,
         # first-available brings its own placement and refuses any other.

@@ -66,7 +66,7 @@ def gpu_cluster(scene: Scene, config: Config) -> Cluster:
             node.memory_mb,
             node.gpus,
             gpu_type=None if node.gpu_type is None else TYPE_NAMES[node.gpu_type],
-            partition=node.partition,
+            partitions=(node.partition,) if node.partition else (),
             speed=node.speed_milli / 1000,
             rack=None if node.rack is None else f"rack {node.rack}",
             switch=None if node.switch is None else f"switch {node.switch}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from shunter.model.schedule import Outcome, RejectReason
+from shunter.model.site import NO_RULES, SiteRules
 
 DEVICE_MILLI = 1000
 
@@ -51,6 +52,10 @@ class RefJob:
     """How many of its array may wait for nodes or run at once."""
     fails: bool = False
     """It does not end well, though it runs to its end."""
+    account: str | None = None
+    qos: str | None = None
+    licenses: tuple[tuple[str, int], ...] = ()
+    """How many of each license it takes while it runs."""
 
     @property
     def total_cores_milli(self) -> int:
@@ -147,6 +152,8 @@ class Config:
     price_factor: float = 1.2
     size_by: str = "auto"
     """What sizes are counted in: ``auto``, ``cores``, ``gpus`` or ``cores-alone``."""
+    rules: SiteRules = field(default=NO_RULES, hash=False)
+    """What the site lets wait and start."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 //! The projection: what will be free if each running job ends when expected and each reservation is used.
 
 use crate::dispatch::room::Room;
+use crate::model::closures::NEVER_MS;
 use crate::model::free::Free;
 use crate::model::speeds::FULL_SPEED;
 use crate::place::locality::Reach;
@@ -87,6 +88,9 @@ impl Projection {
         let Projection { steps, at_instant, during, walking } = self;
         let longest_ms = simulation.setup.longest_span_ms(simulation.state(job));
         let patient_until_ms = simulation.patient_until_ms(job);
+        let closures = simulation.closures(job);
+        let last_ms = steps.last().map(|step| step.instant_ms).max(patient_until_ms).unwrap_or(i64::MIN);
+        let all_seen_ms = closures.map(|closures| closures.all_seen_ms(last_ms.max(simulation.now_ms())));
         // Where it may go in the end: what does not do then does not do before either.
         let widest = simulation.reach_at(job, i64::MAX);
         at_instant.copy_amounts(&simulation.machine.free);
@@ -119,7 +123,9 @@ impl Projection {
             // A job that fits where something is only taken fitted before: whoever declined then is not asked again.
             let freed = steps[next..].iter().find(|step| !step.takes).map(|step| step.instant_ms);
             let impatient = patient_until_ms.filter(|&until_ms| until_ms > instant_ms);
-            instant_ms = freed.into_iter().chain(impatient).min()?;
+            let opened =
+                closures.and_then(|closures| closures.next_end_ms(instant_ms)).filter(|&ms| Some(ms) <= all_seen_ms);
+            instant_ms = freed.into_iter().chain(impatient).chain(opened).min()?;
         }
         None
     }
@@ -131,7 +137,11 @@ impl Projection {
         let (span_ms, needed) = (simulation.span_ms(job, FULL_SPEED), simulation.cores_milli(job));
         let due = steps.partition_point(|step| step.instant_ms <= now_ms);
         let mut free = simulation.machine.free.cores_milli[0] + sum_of_cores(&steps[..due]);
-        let mut since_ms = (free >= needed).then_some(now_ms);
+        // The windows of a pool close all of it.
+        let closures = simulation.closures(job);
+        let open_from = |instant_ms| closures.map_or(instant_ms, |closures| closures.open_from_ms(instant_ms, span_ms));
+        let bound_ms = bound_ms.min(NEVER_MS);
+        let mut since_ms = (free >= needed).then(|| open_from(now_ms));
         let mut next = due;
         while let Some(&Step { instant_ms, .. }) = steps.get(next) {
             let long_enough = since_ms.is_some_and(|since_ms| since_ms + span_ms <= instant_ms);
@@ -144,7 +154,7 @@ impl Projection {
                 free += steps[next].cores_milli;
                 next += 1;
             }
-            since_ms = (free >= needed).then(|| since_ms.unwrap_or(instant_ms));
+            since_ms = (free >= needed).then(|| since_ms.unwrap_or_else(|| open_from(instant_ms)));
         }
         since_ms.filter(|&since_ms| since_ms < bound_ms)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::handles::open;
+use super::rules::{read_rules, ShunterRules};
 use super::{borrow, check_pointer, guard, read, Failure};
 use crate::model::areas::{Slowdowns, SLOW_LEVELS};
 use crate::model::cluster::{check_node_count, Cluster, Node, MOST_TYPES, UNTRACKED};
@@ -135,6 +136,8 @@ pub struct ShunterConditions {
     pub dependency: *const u8,
     /// How many dependencies there are.
     pub dependencies: usize,
+    /// What the site lets wait and start, or null.
+    pub rules: *const ShunterRules,
 }
 
 /// # Safety
@@ -200,6 +203,10 @@ pub unsafe extern "C" fn shunter_jobs_open(
             gpu_types: unsafe { read("gpu_types", gpu_types, jobs) }?,
             kind: unsafe { read("kind", kind, if kind.is_null() { 0 } else { jobs }) }?,
             conditions: unsafe { read_conditions(conditions, jobs) }?,
+            rules: match unsafe { conditions.as_ref() } {
+                Some(told) => unsafe { read_rules(told.rules, jobs) }?,
+                None => Default::default(),
+            },
         };
         let jobs = Arc::new(Jobs::new(&columns).map_err(Failure::argument)?);
         *handle = open(jobs);

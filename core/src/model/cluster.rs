@@ -300,9 +300,11 @@ pub enum RejectReason {
     Combination = 5,
     /// It asks for a type of GPU that no node has.
     NoSuchGpuType = 6,
+    /// It asks for more than a limit of the site lets one job have.
+    OverJobLimit = 9,
 }
 
-from_code!(RejectReason: None, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType);
+from_code!(RejectReason: None, NoSuchPartition, Cores, Memory, Gpus, Combination, NoSuchGpuType, OverJobLimit);
 
 /// Says why a shape does not fit on the empty cluster.
 pub fn reject_reason(cluster: &Cluster, shape: &Shape) -> RejectReason {

@@ -7,6 +7,7 @@ use crate::model::cluster::{reject_reason, Cluster, RejectReason, UNTRACKED};
 use crate::model::config::Config;
 use crate::model::free::Free;
 use crate::model::job::{Jobs, Shape, MAX_DURATION_MS};
+use crate::model::rules::Rules;
 use crate::model::size::JobSizes;
 use crate::model::speeds::{stretched_ms, FULL_SPEED};
 use crate::order::estimate::requested_ms;
@@ -61,6 +62,9 @@ impl Setup {
         }
         if let Some(event) = config.node_events.iter().find(|event| event.node as usize >= cluster.nodes.len()) {
             return Err(format!("node {} fails, but there are {} nodes", event.node, cluster.nodes.len()));
+        }
+        if jobs.rules.as_ref().and_then(Rules::last_node).is_some_and(|node| node as usize >= cluster.nodes.len()) {
+            return Err(format!("a node is reserved that is not among the {} of the cluster", cluster.nodes.len()));
         }
         config.host_policy().map_or(Ok(()), |policy| policy.check(cluster.nodes.len()))?;
         if config.chooses_types() {

@@ -37,6 +37,7 @@ REASON_TITLES: dict[RejectReason, str] = {
     RejectReason.MEMORY: "not enough memory",
     RejectReason.GPUS: "not enough GPUs",
     RejectReason.COMBINATION: "no nodes with this combination",
+    RejectReason.OVER_JOB_LIMIT: "over the limit of one job",
 }
 """A few words for each reason."""
 
@@ -52,13 +53,13 @@ def can_ever_fit(jobs: pl.DataFrame, cluster: Cluster) -> NDArray[np.bool_]:
     pools: dict[str | None, NDArray[np.int64]] = {}
     # Nodes that are alike are looked at once: large clusters have thousands of nodes, and a few kinds.
     alike = Counter((node.gpu_type, node.partitions, node.cores, node.memory_mb, node.gpus) for node in cluster.nodes)
-    for (gpu_type, name, cores, memory_mb, gpus), count in alike.items():
+    for (gpu_type, names, cores, memory_mb, gpus), count in alike.items():
         room = count * _capacity(jobs, cores, memory_mb, gpus)
         bit = 0 if gpu_type is None else 1 << cluster.gpu_types.index(gpu_type)
         room[(masks != ANY_GPU_TYPE) & (masks & bit == 0)] = 0
         if cluster.partitions:
             partition = jobs["partition"]
-            room[~(partition.is_null() | partition.eq_missing(name)).to_numpy()] = 0
+            room[~(partition.is_null() | partition.is_in(pl.Series(names, dtype=pl.String))).to_numpy()] = 0
         # Nodes without a type are a pool of their own.
         pools[gpu_type] = pools.get(gpu_type, 0) + room
     together = np.sum(list(pools.values()), axis=0)
@@ -180,6 +181,9 @@ def explain_rejection(job: dict[str, Any], reason: RejectReason, cluster: Cluste
         known = ", ".join(cluster.partitions)
         has = f"the cluster has {known}" if known else "the cluster has no partitions"
         return Rejection(job["job_id"], reason, f"asks for partition {job['partition']!r}", has)
+    if reason is RejectReason.OVER_JOB_LIMIT:
+        asks = f"asks for {_request(job, RejectReason.COMBINATION, cluster)}"
+        return Rejection(job["job_id"], reason, asks, "a limit of the cluster file lets no job have so much")
     site = _Site.of(job, cluster)
     if reason is RejectReason.NO_SUCH_GPU_TYPE:
         types = dict.fromkeys(node.gpu_type for node in site.nodes if node.gpu_type is not None)

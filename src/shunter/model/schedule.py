@@ -69,6 +69,7 @@ class RejectReason(IntEnum):
     GPUS = _REASONS["gpus"]
     COMBINATION = _REASONS["combination"]
     NO_SUCH_GPU_TYPE = _REASONS["no-such-gpu-type"]
+    OVER_JOB_LIMIT = _REASONS["over-job-limit"]
 
 
 @dataclass(frozen=True)

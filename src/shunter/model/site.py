@@ -161,6 +161,18 @@ class SiteRules:
     def __bool__(self) -> bool:
         return self != NO_RULES
 
+    @property
+    def hold_jobs(self) -> bool:
+        """Whether a limit keeps jobs from waiting for nodes."""
+        return any(getattr(limit, name) is not None for limit in self.limits for name in QUEUED)
+
+    @property
+    def bind_starts(self) -> bool:
+        """Whether limits, licenses or reservations keep waiting jobs from starting."""
+        bounds = (*RUNNING, *PER_JOB)
+        has_bounds = any(getattr(limit, name) is not None for limit in self.limits for name in bounds)
+        return has_bounds or bool(self.licenses or self.reservations)
+
     def within(self, account: str | None) -> Iterator[str]:
         """Yields an account and those above it, the nearest first."""
         seen: set[str] = set()
@@ -190,6 +202,12 @@ def wall_s(text: str | float) -> float:
         except ValueError:
             continue
     raise InputError(f"start is {text!r}; expected a time such as '2026-03-01 08:00', or a number of seconds")
+
+
+def day_of(wall_clock_s: float) -> int:
+    """Returns the weekday of a time on the site's clock, in seconds since 1970; Monday is 0."""
+    # The calendar of Unix times begins on a Thursday.
+    return int(wall_clock_s // DAY_S + DAYS.index("thu")) % 7
 
 
 def day_numbers(text: str) -> tuple[int, ...]:

@@ -289,7 +289,7 @@ def _schedule(simulation: Simulation, workload: Workload, cluster: Cluster, sche
         placement_tasks=placed.tasks,
         estimate_basis=basis,
         size_by=SIZE_WORDS[placed.size_by],
-        eligible_s=eligible_s if has_conditions(workload.jobs) else None,
+        eligible_s=eligible_s if has_conditions(workload.jobs) or cluster.rules.hold_jobs else None,
     )
 
 
