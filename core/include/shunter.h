@@ -280,7 +280,7 @@ typedef struct ShunterDecision {
     uint8_t *outcome;     /* enum ShunterOutcome */
     uint8_t *reason;      /* enum ShunterReason */
     int64_t *blocker;     /* the job that the reason is about, or SHUNTER_UNKNOWN */
-    int64_t *rule;        /* the counter, or the window, that the reason is about, or SHUNTER_UNKNOWN */
+    int64_t *rule;        /* the counter, or the window, that the reason is about, or SHUNTER_UNKNOWN; or null */
     int64_t *place;       /* its place in the order of those that wait, or SHUNTER_UNKNOWN */
     int64_t *reserved_ms; /* when its reservation begins, or SHUNTER_NO_TIME where the rule works out no time */
     ShunterPlaces places; /* where it starts, or where its reservation is, if that is worked out */

@@ -86,7 +86,13 @@ def cluster_of(nodes: Sequence[RefNode], rules: SiteRules = NO_RULES) -> Cluster
     """Returns the nodes as a cluster with these rules."""
     return Cluster.from_nodes(
         tuple(
-            Node(f"n{number}", node.cores_milli / 1000, node.memory_mb, node.gpus, partitions=(node.partition,) if node.partition else ())
+            Node(
+                f"n{number}",
+                node.cores_milli / 1000,
+                node.memory_mb,
+                node.gpus,
+                partitions=(node.partition,) if node.partition else (),
+            )
             for number, node in enumerate(nodes)
         ),
         name="property",

@@ -71,7 +71,8 @@ def random_window(draw: st.DrawFn, scene: Scene, repeating: bool) -> AdvanceRese
         names = [f"n{number}" for number in range(len(scene.nodes))]
         nodes = tuple(draw(st.lists(st.sampled_from(names), min_size=1, unique=True)))
     who: dict[str, Any] = draw(st.sampled_from([{}, {}, {"users": ("ann",)}, {"accounts": ("optics",)}]))
-    return AdvanceReservation(start_s, duration_s, nodes=nodes, repeat=repeat, **who)
+    up_to_s = draw(st.sampled_from([None, None, 9.0]))
+    return AdvanceReservation(start_s, duration_s, nodes=nodes, repeat=repeat, binds_up_to_s=up_to_s, **who)
 
 
 @st.composite
@@ -91,14 +92,14 @@ def with_rules(draw: st.DrawFn, scene: Scene, sort: str) -> Scene:
     limits += some("queued", lambda: limit(QUEUED))
     windows = some("windows", lambda: draw(random_window(scene, repeating=False)))
     windows += some("repeating", lambda: draw(random_window(scene, repeating=True)))
-    licenses = LICENSES if sort in ("licenses", "all") else {}
+    licenses: dict[str, int] = LICENSES if sort in ("licenses", "all") else {}
     jobs = tuple(
         replace(
             job,
             account=draw(st.sampled_from(ACCOUNTS)),
             qos=draw(st.sampled_from(QOS)),
             licenses=draw(st.sampled_from([(), (("matlab", 1),), (("matlab", 2), ("ansys", 1)), (("ansys", 1),)]))
-            if licenses and draw(st.booleans())
+            if bool(licenses) and draw(st.booleans())
             else (),
         )
         for job in scene.jobs

@@ -86,7 +86,9 @@ def check_equal(scene: Scene, config: Config) -> None:
     """Asserts that both simulators give the same schedule, whatever stops jobs."""
     simulation = open_scene(scene, config)
     assert simulation.run()
-    assert observe(simulation) == observed.observe(simulate(scene.jobs, scene.nodes, replace(config, rules=scene.rules)))
+    assert observe(simulation) == observed.observe(
+        simulate(scene.jobs, scene.nodes, replace(config, rules=scene.rules))
+    )
 
 
 @pytest.mark.parametrize("policy", STOPPING)

@@ -95,20 +95,27 @@ def test_conservation(scene: Scene, config: Config) -> None:
 
 
 @settings(max_examples=150)
-@given(scene=ruled_scenes(["running", "licenses", "windows"]), config=random_configs(dispatches=["easy", "2", "conservative"]))
+@given(
+    scene=ruled_scenes(["running", "licenses", "windows"]),
+    config=random_configs(dispatches=["easy", "2", "conservative"]),
+)
 def test_promises_are_kept(scene: Scene, config: Config) -> None:
     """First come first served, and nobody outlives its request: no job starts after the first time that it is promised.
 
-    A job that a limit has passed over stands before those behind it as soon as the limit lets it: then it may delay them,
-    as one that arrives late does in any other order.
+    A job that a limit has passed over stands before those behind it as soon as the limit lets it: then it may delay
+    them, as one that arrives late does in any other order.
     """
     scene = scene.honest()
-    config = replace(config, policy="fcfs", reserve_by="requested", missing_request_ms=None, max_wait_ms=None, rules=scene.rules)
+    config = replace(
+        config, policy="fcfs", reserve_by="requested", missing_request_ms=None, max_wait_ms=None, rules=scene.rules
+    )
     result = simulate(scene.jobs, scene.nodes, config)
     promised: dict[int, int] = {}
     for one in result.passes:
         for job, start_ms in one.reserved_start_ms.items():
-            passed_over = [other for other in one.waiting[: one.waiting.index(job)] if other not in one.reserved_start_ms]
+            passed_over = [
+                other for other in one.waiting[: one.waiting.index(job)] if other not in one.reserved_start_ms
+            ]
             if not passed_over:
                 promised.setdefault(job, start_ms)
     for job, start_ms in promised.items():

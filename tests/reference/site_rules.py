@@ -129,7 +129,9 @@ def is_full(limit: Limit, bounds: Iterable[str], job: RefJob, beside: list[RefJo
         if most is None or asked == 0:
             continue
         alike = [
-            other for other in beside if applies(limit, other, rules) and group(limit, other, rules) == group(limit, job, rules)
+            other
+            for other in beside
+            if applies(limit, other, rules) and group(limit, other, rules) == group(limit, job, rules)
         ]
         if asked + sum(amount(bound, other) for other in alike) > most:
             return True
@@ -152,6 +154,8 @@ def may_queue(state: State, job: int) -> bool:
 def binds(one: AdvanceReservation, job: RefJob, rules: SiteRules) -> bool:
     """Tells whether a job may not use nodes that are reserved."""
     accounts = with_parents(rules, job.account)
+    if one.binds_up_to_s is not None and (job.requested_ms or 0) > 1000 * one.binds_up_to_s:
+        return False
     return job.user not in one.users and not any(account in one.accounts for account in accounts)
 
 

@@ -17,13 +17,14 @@ from shunter.errors import InputError
 from shunter.model.conditions import compile_conditions
 from shunter.model.locality import NO_SLOWDOWN, locality_terms
 from shunter.model.settings import AUTO
-from shunter.model.start_rules import compile_rules
 from shunter.model.size import SIZE_CODES, resolved_size_by
+from shunter.model.start_rules import compile_rules
 from shunter.native import Handle, ffi, lib, opened, pointers
 from shunter.policies.catalog import KNOWN_POLICIES
 from shunter.policies.native import CorePolicy
 from shunter.policies.own import Requests, Scene, check_answer, failure
 from shunter.policies.pairs import ANY, check_cluster
+from shunter.simulation.rule_support import check_rules_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -229,6 +230,7 @@ def core_config(
     events = _node_events(scheduler.settings, cluster)
     wait_ms, loss_micro = locality_terms(scheduler.settings.wait_for_locality)
     pairs, prices = scheduler.pairs, scheduler.pairs.for_core(cluster)
+    check_rules_known(scheduler, cluster, over_pairs=policy.code == PAIRS_POLICY)
     if pairs.kind != ANY or policy.code == PAIRS_POLICY:
         check_cluster(f"--pairs {pairs.kind}" if pairs.kind != ANY else "policy pairs", cluster)
     columns = pointers(policy.parameters, estimate_parameters, *events, prices)

@@ -70,7 +70,9 @@ class Waiting:
     blocker: int | None
     """The job that the reason is about, if it is about one."""
     rule: int | None = None
-    """The counter, or the window, that the reason is about, if it is about a rule of the site."""
+    """The core's number of the counter, or the window, that the reason is about, if it is about a rule of the site."""
+    rule_name: str = ""
+    """The same in words, where `shunter.simulation.decide` was asked."""
 
 
 @dataclass(frozen=True)

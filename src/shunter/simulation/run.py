@@ -19,6 +19,7 @@ from shunter.policies.own import Policy, PythonPolicy, QueueView, failure
 from shunter.policies.scheduler import FIRST_FIT, resolve_placement, resolve_scheduler
 from shunter.simulation.core_inputs import MILLI, core_config, numbers, open_jobs, user_numbers
 from shunter.simulation.learned import learned_runner
+from shunter.simulation.rule_support import with_rule_names
 from shunter.simulation.simulation import Simulation
 from shunter.simulation.states import Estimates
 from shunter.workloads.reading import read_log
@@ -116,10 +117,11 @@ def decide(snapshot: Snapshot, workload: Workload, cluster: Cluster, scheduler: 
         # An order that stands still has given its scores to the simulation; one that moves is asked for this instant.
         own = OwnOrder(policy.policy, workload, cluster, scheduler)
         own.simulation.load(snapshot)
-        return own.simulation.decide(own.order() if policy.policy.moves else None)
+        decision = own.simulation.decide(own.order() if policy.policy.moves else None)
+        return with_rule_names(decision, workload, cluster)
     simulation = Simulation(workload, cluster, scheduler)
     simulation.load(snapshot)
-    return simulation.decide()
+    return with_rule_names(simulation.decide(), workload, cluster)
 
 
 def estimates_at_submit(workload: Workload, scheduler: Scheduler) -> Estimates:

@@ -16,7 +16,14 @@ import polars as pl
 from shunter.errors import InputError
 from shunter.model.workload import DURATION_LIMIT_S, SUBMIT_LIMIT_S, TASKS_LIMIT, UNIX_TIMES_FROM_S
 from shunter.native import check, ffi, lib
-from shunter.workloads.formats.swf_header import clock_offset_s, machine_cores, read_header, tell_zones, whole_number, zone_offset_s
+from shunter.workloads.formats.swf_header import (
+    clock_offset_s,
+    machine_cores,
+    read_header,
+    tell_zones,
+    whole_number,
+    zone_offset_s,
+)
 from shunter.workloads.text.leaving import keep_those_that_left
 from shunter.workloads.text.log import no_job_left, to_workload
 from shunter.workloads.text.repairs import Repairs

@@ -54,7 +54,7 @@ def whole_number(text: str | None) -> int | None:
 
 
 def clock_offset_s(header: dict[str, str]) -> float | None:
-    """Returns what the clock of a log's site showed at its second 0, in seconds since 1970; None: its header does not say.
+    """Returns what the site's clock showed at a log's second 0, in seconds since 1970; None: the header does not say.
 
     Without a zone, the clock is that of UTC.
     """
