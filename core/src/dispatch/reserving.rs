@@ -18,8 +18,10 @@ pub(super) fn pass(simulation: &mut Simulation, depth: u32, order: &[Turn]) {
     let kept = simulation.promises.projection.take_if(|_| settled > 0);
     let projection = kept.unwrap_or_else(|| keep_good_reservations(simulation, order));
     let freed = simulation.promises.freed;
-    simulation.limits.begin_pass();
-    order[..settled].iter().for_each(|turn| simulation.limits.promise(&simulation.setup, turn.job));
+    if simulation.is_ruled() {
+        simulation.limits.begin_pass();
+        order[..settled].iter().for_each(|turn| simulation.limits.promise(&simulation.setup, turn.job));
+    }
     let mut pass = Pass { simulation, projection };
     pass.take_turns(depth, settled as u32, &order[settled..]);
     let Pass { simulation, projection } = pass;

@@ -22,13 +22,7 @@ impl Turns {
 
     /// The turns of all that a rule looks at in an order that stands still.
     pub(super) fn of_queue(simulation: &Simulation) -> Self {
-        // The scan depth is a bound for rules that plan every job that they look at.
-        let scanned = match simulation.setup.config.dispatch {
-            Dispatch::Reserve { depth: 2.. } => simulation.setup.config.scan_depth as usize,
-            _ => usize::MAX,
-        };
-        let mut turns: Vec<Turn> =
-            simulation.waiting.queue.iter().take(scanned).map(|job| Turn::plain(0, job)).collect();
+        let mut turns = queue_turns(simulation);
         turns.reverse();
         Turns { turns, is_reversed: true }
     }
@@ -56,6 +50,16 @@ impl Turns {
         }
         self.turns
     }
+}
+
+/// All that a rule looks at in an order that stands still, the first first.
+pub(super) fn queue_turns(simulation: &Simulation) -> Vec<Turn> {
+    // The scan depth is a bound for rules that plan every job that they look at.
+    let scanned = match simulation.setup.config.dispatch {
+        Dispatch::Reserve { depth: 2.. } => simulation.setup.config.scan_depth as usize,
+        _ => usize::MAX,
+    };
+    simulation.waiting.queue.iter().take(scanned).map(|job| Turn::plain(0, job)).collect()
 }
 
 /// Jobs start in order; the first that does not fit ends the pass.

@@ -27,8 +27,8 @@ impl Limits {
     /// A job runs from now on (`sign` 1), or no longer (−1).
     #[inline]
     pub(crate) fn count(&mut self, setup: &Setup, job: u32, sign: i64) {
-        if let Some(rules) = &setup.jobs.rules {
-            add(&mut self.used, rules, setup.place(job), sign);
+        if setup.is_ruled {
+            add(&mut self.used, setup, job, sign);
         }
     }
 
@@ -40,21 +40,22 @@ impl Limits {
     /// A job holds a reservation: for those behind it, it counts as if it ran.
     #[inline]
     pub(crate) fn promise(&mut self, setup: &Setup, job: u32) {
-        if let Some(rules) = &setup.jobs.rules {
-            add(&mut self.promised, rules, setup.place(job), 1);
+        if setup.is_ruled {
+            add(&mut self.promised, setup, job, 1);
         }
     }
 }
 
-fn add(counters: &mut [i64], rules: &Rules, place: usize, sign: i64) {
-    rules.takes(place).iter().for_each(|take| counters[take.counter as usize] += sign * take.amount);
+fn add(counters: &mut [i64], setup: &Setup, job: u32, sign: i64) {
+    let takes = setup.jobs.rules.as_ref().map_or(&[][..], |rules| rules.takes(setup.place(job)));
+    takes.iter().for_each(|take| counters[take.counter as usize] += sign * take.amount);
 }
 
 impl Simulation {
     /// Whether the site has rules for who of those that wait may start.
     #[inline]
     pub(crate) fn is_ruled(&self) -> bool {
-        self.setup.jobs.rules.as_ref().is_some_and(Rules::bind_starts)
+        self.setup.is_ruled
     }
 
     /// The counter that has too little left for a job to start now.
@@ -67,12 +68,15 @@ impl Simulation {
     /// Whether a limit keeps a job from starting now: it is passed over, whether it fits or not.
     #[inline]
     pub(crate) fn is_barred(&self, job: u32) -> bool {
-        self.setup.jobs.rules.is_some() && self.barring(job).is_some()
+        self.setup.is_ruled && self.barring(job).is_some()
     }
 
     /// The windows that bind a job.
     #[inline]
     pub(crate) fn closures(&self, job: u32) -> Option<&Closures> {
+        if !self.setup.is_ruled {
+            return None;
+        }
         self.setup.jobs.rules.as_ref()?.closures(self.setup.place(job))
     }
 
@@ -88,11 +92,16 @@ impl Simulation {
     }
 
     /// What is free of nodes that no window closes to a job that would start at an instant; none: no window closes any.
-    pub(crate) fn open_nodes(&self, free: &Free, job: u32, instant_ms: i64) -> Option<Free> {
-        let closures = self.closures(job)?;
+    #[inline]
+    pub(crate) fn open_nodes(&self, free: &Free, job: u32, instant_ms: i64) -> Option<Box<Free>> {
+        self.closures(job).and_then(|closures| self.without_closed(closures, free, job, instant_ms))
+    }
+
+    #[cold]
+    fn without_closed(&self, closures: &Closures, free: &Free, job: u32, instant_ms: i64) -> Option<Box<Free>> {
         let mut closed = closures.closed(instant_ms, self.longest_span_ms(job)).peekable();
         closed.peek()?;
-        let mut open = free.unindexed();
+        let mut open = Box::new(free.unindexed());
         closed.for_each(|node| open.set_down(node, true));
         Some(open)
     }
@@ -101,7 +110,7 @@ impl Simulation {
     /// (`alone`), only until all that they do has been seen once: otherwise a job that never may start would keep the
     /// simulation going.
     pub(crate) fn next_rule_ms(&self, alone: bool) -> Option<i64> {
-        let rules = self.setup.jobs.rules.as_ref().filter(|rules| rules.bind_starts())?;
+        let rules = self.setup.jobs.rules.as_ref().filter(|_| self.setup.is_ruled)?;
         let waiting = self.waiting.queue.iter().map(|job| self.setup.place(job));
         let next_ms = rules.next_change_ms(waiting, self.now_ms())?;
         (!alone || next_ms <= rules.all_seen_ms(self.clock.quiet_since_ms)).then_some(next_ms)

@@ -43,6 +43,8 @@ pub struct Setup {
     facts: OnceLock<Arc<[Vec<PairFacts>]>>,
     /// One node on which only cores bind: a job fits exactly if its cores do.
     pub(crate) is_pool: bool,
+    /// The site has rules for who of those that wait may start.
+    pub(crate) is_ruled: bool,
 }
 
 impl Setup {
@@ -74,6 +76,7 @@ impl Setup {
         let shapes = priced.as_deref().unwrap_or(&jobs.shapes);
         Ok(Setup {
             is_pool: is_pool(&cluster, &jobs, &config),
+            is_ruled: jobs.rules.as_ref().is_some_and(Rules::bind_starts),
             locality: Locality::new(&cluster, shapes, &config).map(Arc::new),
             sizes: Arc::new(JobSizes::new(&cluster, &jobs, config.size_by, config.policy)),
             given: if config.order_moves() { given.into() } else { Arc::default() },

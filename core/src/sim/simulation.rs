@@ -272,7 +272,7 @@ impl Simulation {
     /// Where it would put a job at an instant on what is free then.
     pub(crate) fn place_at(&self, free: &Free, job: u32, instant_ms: i64) -> Option<Placement> {
         let open = self.open_nodes(free, job, instant_ms);
-        self.place_within(open.as_ref().unwrap_or(free), job, self.reach_at(job, instant_ms))
+        self.place_within(open.as_deref().unwrap_or(free), job, self.reach_at(job, instant_ms))
     }
 
     /// Where it would put a job that may go there.
